@@ -1,0 +1,17 @@
+"""AxFormer: make a fine-tuned transformer more accurate, smaller and faster without training.
+
+``import axformer`` is light: PyTorch is imported when :func:`prune` or :func:`load` is first used.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["load", "prune"]
+
+_HOMES = {"load": "axformer.artifact", "prune": "axformer.run"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'axformer' has no attribute '{name}'")

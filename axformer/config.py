@@ -1,0 +1,157 @@
+"""Every knob of a pass, with its default and the reason for it.
+
+``PassConfig()`` is the preset ``paper``: Algorithm 1 to the letter, as far as the paper gives it. The preset ``published``
+is the authors' own program, decision by decision.
+"""
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from axformer.errors import ConfigError
+
+
+class Preset(StrEnum):
+    """A named set of knobs."""
+
+    PAPER = "paper"
+    PUBLISHED = "published"
+
+
+class HelpedReference(StrEnum):
+    """What a sample's loss is compared with when helped samples are counted."""
+
+    CURRENT = "current"
+    ORIGINAL = "original"
+
+
+class Order(StrEnum):
+    """In which order the blocks are inspected (section III-A.2, appendix A)."""
+
+    AUTO = "auto"
+    TOP_MIDDLE_BOTTOM = "top-middle-bottom"
+    TOP_BOTTOM_MIDDLE = "top-bottom-middle"
+    MIDDLE_TOP_BOTTOM = "middle-top-bottom"
+    MIDDLE_BOTTOM_TOP = "middle-bottom-top"
+    BOTTOM_TOP_MIDDLE = "bottom-top-middle"
+    BOTTOM_MIDDLE_TOP = "bottom-middle-top"
+    RANDOM = "random"
+    EXPLICIT = "explicit"
+
+
+TaskName = Literal[
+    "linguistic_acceptability",
+    "entailment",
+    "semantic_equivalence",
+    "question_answering",
+    "sentiment_analysis",
+    "sentence_similarity",
+    "reading_comprehension",
+]
+
+
+class PassConfig(BaseModel):
+    """The knobs of a pass. Unknown knobs and values out of range are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    refine_margin: float = Field(default=1.1, ge=1.0, le=100.0)
+    """A kept block whose loss is below this many times the least loss has its parts tried (Alg. 1 line 19)."""
+    majority_fraction: float = Field(default=0.5, ge=0.0, lt=1.0)
+    """Strictly more than this share of the samples must be helped (Alg. 1 line 4)."""
+    helped_reference: HelpedReference = HelpedReference.CURRENT
+    """Whether a sample is helped against the model just before the trial (the paper's text) or the untouched one (the
+    authors' program)."""
+    ties_help: bool = False
+    """Count a sample whose loss did not change as helped, as the authors' program does."""
+    hard_attention: bool = True
+    """Try hard attention layer by layer before anything is removed (section III-B); false gives a row of Table V."""
+    attention_top_k: int = Field(default=30, ge=1)
+    """Attention probabilities that hard attention keeps for each query (section III-B: 30 was best for all tasks)."""
+    neuron_group_size: int | None = Field(default=None, ge=1)
+    """Neurons tried together; null is a twelfth of the block, as in the authors' program; 1 is the paper's letter."""
+    order: Order = Order.AUTO
+    """In which order blocks are inspected; ``auto`` takes Table VII's order for ``task_name``, else top to bottom."""
+    task_name: TaskName | None = None
+    """What the data asks for, in the words of Table VII; only ``order=auto`` reads it."""
+    explicit_order: tuple[str, ...] = ()
+    """The ids of the blocks to inspect, first to last; only with ``order=explicit``."""
+    seed: int = Field(default=0, ge=0)
+    """Seed of ``order=random`` (Table V, first row)."""
+    inspect_layers_first: bool = False
+    """Try whole layers before their blocks (Table V, second row)."""
+    coarse_margin: float = Field(default=1.0, gt=0.0, le=1.0)
+    """A layer or block must bring the loss below this many times its minimum; heads and neurons always 1. Below 1 this is
+    the adaptive threshold of Table V, tight where it is coarse."""
+    max_length: int = Field(default=128, ge=2)
+    """Longest input in tokens; longer ones are cut (the papers' GLUE setting)."""
+    batch_tokens: int = Field(default=8192, ge=1)
+    """Tokens evaluated together, padding included; changes speed and memory, not decisions."""
+
+    @field_validator("explicit_order")
+    @classmethod
+    def _no_block_twice(cls, ids: tuple[str, ...]) -> tuple[str, ...]:
+        repeated = sorted({id for id in ids if ids.count(id) > 1})
+        if repeated:
+            raise ValueError(f"names {', '.join(repeated)} more than once")
+        return ids
+
+    def group_size(self, intermediate_size: int) -> int:
+        """Neurons in a group for blocks of this width."""
+        return self.neuron_group_size or max(1, intermediate_size // 12)
+
+
+PRESETS: dict[Preset, dict[str, Any]] = {
+    Preset.PAPER: {},
+    Preset.PUBLISHED: {
+        "helped_reference": HelpedReference.ORIGINAL,
+        "ties_help": True,
+        "order": Order.TOP_MIDDLE_BOTTOM,
+    },
+}
+
+
+def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = None) -> PassConfig:
+    """The knobs of a preset with some of them changed.
+
+    Raises:
+        ConfigError: the preset or a knob is unknown, or a value is out of range.
+    """
+    if preset not in list(Preset):
+        raise ConfigError(f"preset '{preset}' is unknown; there are {', '.join(Preset)}")
+    try:
+        config = PassConfig(**{**PRESETS[Preset(preset)], **(knobs or {})})
+    except ValidationError as error:
+        raise ConfigError(_explain(error)) from None
+    if bool(config.explicit_order) != (config.order is Order.EXPLICIT):
+        raise ConfigError("order=explicit and explicit_order go together; give both or neither")
+    return config
+
+
+def parse_knob(text: str) -> tuple[str, Any]:
+    """A knob written as ``name=value``, the value as JSON or, failing that, as text.
+
+    Raises:
+        ConfigError: there is no ``=``.
+    """
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"'{text}' is not a knob; write name=value, for example refine_margin=1.2")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _explain(error: ValidationError) -> str:
+    parts = []
+    for item in error.errors():
+        name = str(item["loc"][0])
+        if item["type"] == "extra_forbidden":
+            parts.append(f"knob '{name}' is unknown; the knobs are {', '.join(PassConfig.model_fields)}")
+        else:
+            parts.append(f"knob {name}={item['input']!r}: {item['msg'][0].lower()}{item['msg'][1:]}")
+    return "; ".join(parts)

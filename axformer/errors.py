@@ -1,0 +1,54 @@
+"""Everything the library refuses, as one tree.
+
+AxFormerError
+├── InputError            the caller's input cannot be used; the message names the value and the remedy
+│   ├── ConfigError       a knob is unknown or out of range
+│   ├── CheckpointError   the checkpoint is missing, damaged, or of a kind that is not supported
+│   ├── DataError         the data cannot be read, or does not fit the model
+│   └── PlanError         a plan or a stored trace does not fit this model
+└── ArtifactError         a finished model failed its own check and was not published
+
+Each class carries a ``code`` (stable, for programs) and each message says what was wrong, with which value, and what to do.
+"""
+
+
+class AxFormerError(Exception):
+    """Base of all errors of the library."""
+
+    code = "axformer_error"
+
+
+class InputError(AxFormerError):
+    """The caller's input cannot be used as it is."""
+
+    code = "invalid_input"
+
+
+class ConfigError(InputError):
+    """A knob is unknown or out of range."""
+
+    code = "invalid_config"
+
+
+class CheckpointError(InputError):
+    """The checkpoint is missing, damaged, or of a kind that is not supported."""
+
+    code = "invalid_checkpoint"
+
+
+class DataError(InputError):
+    """The data cannot be read, or does not fit the model."""
+
+    code = "invalid_data"
+
+
+class PlanError(InputError):
+    """A plan or a stored trace does not fit this model."""
+
+    code = "invalid_plan"
+
+
+class ArtifactError(AxFormerError):
+    """A finished model failed its own check and was not published."""
+
+    code = "artifact_check_failed"

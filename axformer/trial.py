@@ -1,0 +1,45 @@
+"""A trial: one element tried, what it did to the validation loss, and the verdict. One line of ``trace.jsonl``."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Phase(StrEnum):
+    """Where in the pass a trial stands."""
+
+    BASE = "base"
+    HARD_ATTENTION = "hard_attention"
+    LAYER = "layer"
+    BLOCK = "block"
+    HEAD = "head"
+    NEURONS = "neurons"
+
+
+class Verdict(StrEnum):
+    """What became of the element. ``refine``: it stays, and its parts are tried next."""
+
+    BASE = "base"
+    ACCEPT = "accept"
+    REFINE = "refine"
+    REJECT = "reject"
+
+
+class Trial(BaseModel):
+    """One record of a pass; the field names are the same in the trace file, in the database and in the API."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seq: int = Field(ge=0, description="Number of the trial in its pass; 0 is the untouched model.")
+    phase: Phase
+    element: str | None = Field(description="Id of the element tried; null for the base.")
+    loss: float = Field(description="Mean loss over the validation samples, or the bound that decided.")
+    loss_is_bound: bool = Field(description="True where the loss is a bound, because the trial was decided early.")
+    helped: int | None = Field(description="Samples whose loss went down against the reference; null for the base.")
+    samples: int = Field(ge=0, description="Samples evaluated.")
+    total: int = Field(gt=0, description="Samples in the validation set.")
+    min_loss: float = Field(description="Least loss before this trial.")
+    verdict: Verdict
+    precision: str = Field(description="Number format that decided.")
+    parameters: int = Field(ge=0, description="Parameters that go if this element is removed.")
+    seconds: float = Field(ge=0, description="Seconds since the pass began.")
