@@ -1,0 +1,38 @@
+"""What the store refuses, as one tree.
+
+StoreError
+├── IllegalTransitionError   a job cannot go from its state to the one asked for
+├── LeaseLostError           the job was given to another worker, or has ended; what this one found is worthless
+├── CancelRequestedError     the job's owner asked to cancel it; the worker should stop and say so
+├── StorageError             content cannot be stored or is not there
+│   └── TooLargeError        more bytes than allowed
+└── EmbeddedServerError      an embedded server did not start
+"""
+
+
+class StoreError(Exception):
+    """Base of all errors of the store."""
+
+
+class IllegalTransitionError(StoreError):
+    """A job cannot go from its state to the one asked for."""
+
+
+class LeaseLostError(StoreError):
+    """The caller no longer holds the job: another worker does, or it has ended."""
+
+
+class CancelRequestedError(StoreError):
+    """The job is being cancelled, so it goes no further."""
+
+
+class StorageError(StoreError):
+    """Content cannot be stored or is not there."""
+
+
+class TooLargeError(StorageError):
+    """There are more bytes than allowed."""
+
+
+class EmbeddedServerError(StoreError):
+    """An embedded server did not start."""

@@ -1,0 +1,178 @@
+"""Jobs as their owners see them: made, found, listed, cancelled, retried, deleted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import delete, func, select, tuple_
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from store.errors import IllegalTransitionError
+from store.ids import JOB_PREFIX, new_id
+from store.page import Page, page_of
+from store.repositories.events import record_event
+from store.repositories.outbox import add_message
+from store.states import ACTIVE, TERMINAL, JobState, check_transition
+from store.tables.artifacts import Artifact
+from store.tables.jobs import Job
+from store.tables.trials import TrialRow
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """What a new job is made of; see ``store.tables.jobs.Job`` for the fields."""
+
+    team_id: str
+    name: str
+    checkpoint: dict[str, Any]
+    validation: dict[str, Any]
+    preset: str
+    config: dict[str, Any]
+    test: dict[str, Any] | None = None
+    priority: int = 0
+    labels: dict[str, str] = field(default_factory=dict)
+    max_attempts: int = 3
+    idempotency_key: str | None = None
+    body_sha256: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Created:
+    """A job, and whether it is new or the one made before with the same idempotency key."""
+
+    job: Job
+    is_new: bool
+
+
+def create_job(session: Session, new: NewJob) -> Created:
+    """Make a queued job with its first event and the message that wakes a worker.
+
+    Where the team has used the idempotency key before, also in a transaction that is just committing, nothing is made
+    and that job is returned; the caller compares ``body_sha256``.
+    """
+    values = vars(new) | {
+        "id": new_id(JOB_PREFIX),
+        "state": JobState.QUEUED,
+        "attempt": 0,
+        "fence": 0,
+        "event_count": 0,
+    }
+    made = insert(Job).values(values).on_conflict_do_nothing(index_elements=["team_id", "idempotency_key"])
+    job = session.scalars(made.returning(Job)).one_or_none()
+    if job is None:
+        same_key = (Job.team_id == new.team_id, Job.idempotency_key == new.idempotency_key)
+        return Created(session.scalars(select(Job).where(*same_key)).one(), is_new=False)
+    record_event(session, job, "job.created", {"state": job.state})
+    add_message(session, job.id)
+    return Created(job, is_new=True)
+
+
+def find_job(session: Session, job_id: str, team_id: str) -> Job | None:
+    """The team's job with this id; null also where it is another team's."""
+    return session.scalars(select(Job).where(Job.id == job_id, Job.team_id == team_id)).one_or_none()
+
+
+def lock_job(session: Session, job_id: str) -> Job:
+    """The job as it is now, locked until the transaction ends.
+
+    Raises:
+        sqlalchemy.exc.NoResultFound: there is none.
+    """
+    query = select(Job).where(Job.id == job_id).with_for_update()
+    return session.scalars(query.execution_options(populate_existing=True)).one()
+
+
+def list_jobs(
+    session: Session,
+    team_id: str,
+    *,
+    limit: int,
+    after: Job | None = None,
+    states: Sequence[JobState] = (),
+    labels: dict[str, str] | None = None,
+    name: str | None = None,
+) -> Page[Job]:
+    """The team's jobs, newest first, from the one after ``after`` on.
+
+    Only those in one of ``states`` (if any are given), with all of ``labels``, and with exactly this ``name``.
+    """
+    query = select(Job).where(Job.team_id == team_id)
+    if after is not None:
+        query = query.where(tuple_(Job.created_at, Job.id) < (after.created_at, after.id))
+    if states:
+        query = query.where(Job.state.in_(states))
+    if labels:
+        query = query.where(Job.labels.contains(labels))
+    if name is not None:
+        query = query.where(Job.name == name)
+    query = query.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
+    return page_of(session.scalars(query).all(), limit)
+
+
+def request_cancel(session: Session, job_id: str) -> Job:
+    """Cancel a queued job at once, ask the worker of an active one to stop; a cancelled one stays as it is.
+
+    Raises:
+        IllegalTransitionError: the job has succeeded or failed.
+    """
+    job = lock_job(session, job_id)
+    if job.state in (JobState.CANCELLING, JobState.CANCELLED):
+        return job
+    job.cancel_requested_at = func.clock_timestamp()
+    move_job(session, job, JobState.CANCELLING if job.state in ACTIVE else JobState.CANCELLED)
+    return job
+
+
+def retry_job(session: Session, job_id: str) -> Job:
+    """Queue a failed or cancelled job afresh: no trace, artifacts, error or attempts; its events stay.
+
+    The caller removes the artifacts' content after the commit.
+
+    Raises:
+        IllegalTransitionError: the job is in another state.
+    """
+    job = lock_job(session, job_id)
+    check_transition(job.state, JobState.QUEUED)
+    session.execute(delete(TrialRow).where(TrialRow.job_id == job_id))
+    session.execute(delete(Artifact).where(Artifact.job_id == job_id))
+    job.attempt = 0
+    job.error = job.report = job.progress = None
+    job.cancel_requested_at = job.started_at = job.finished_at = None
+    move_job(session, job, JobState.QUEUED, reason="retried")
+    add_message(session, job_id)
+    return job
+
+
+def delete_job(session: Session, job_id: str) -> None:
+    """Remove a job that has ended and every row of it; the caller removes the artifacts' content after the commit.
+
+    Raises:
+        IllegalTransitionError: it has not ended.
+    """
+    job = lock_job(session, job_id)
+    if job.state not in TERMINAL:
+        raise IllegalTransitionError(f"job {job_id} is {job.state}; cancel it and wait for its end before deleting it")
+    session.delete(job)
+    session.flush()
+
+
+def move_job(
+    session: Session, job: Job, state: JobState, *, reason: str | None = None, data: dict[str, Any] | None = None
+) -> None:
+    """Put a locked job into another state and write the event ``job.<state>``; without a worker it has no lease.
+
+    Raises:
+        IllegalTransitionError: there is no such move.
+    """
+    check_transition(job.state, state)
+    job.state = state
+    job.status_reason = reason
+    if state not in ACTIVE:
+        job.fence += 1
+        job.worker = job.lease_until = None
+    if state in TERMINAL:
+        job.finished_at = func.clock_timestamp()
+    said = {"state": state} | ({"reason": reason} if reason else {}) | (data or {})
+    record_event(session, job, f"job.{state}", said)
+    session.refresh(job)  # reads back the times that the database has set

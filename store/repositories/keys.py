@@ -1,0 +1,79 @@
+"""API keys, written ``axk_<id>_<secret>``. The id finds the row; the secret's hash is compared in constant time."""
+
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import func, or_, select, update
+from sqlalchemy.orm import Session
+
+from store.tables.teams import ApiKey, Team
+
+KEY_PREFIX = "axk"
+_ID_BYTES = 8
+"""Enough that ids do not collide; the id is no secret."""
+_SECRET_BYTES = 32
+"""256 bits, beyond guessing, so that a fast hash may be stored."""
+_KEY = re.compile(rf"{KEY_PREFIX}_(?P<id>[0-9a-f]{{{2 * _ID_BYTES}}})_(?P<secret>[0-9a-f]{{{2 * _SECRET_BYTES}}})")
+_USE_NOTED_EVERY = timedelta(minutes=1)
+"""How exact ``last_used_at`` is; finer would write a row at every request."""
+
+
+@dataclass(frozen=True)
+class NewKey:
+    """A key that was just made. The text is shown once and stored nowhere."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who a valid key stands for."""
+
+    key_id: str
+    team_id: str
+    team_name: str
+
+
+def create_key(session: Session, team_id: str, name: str) -> NewKey:
+    """Make a key for a team."""
+    key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_hex(_SECRET_BYTES)
+    session.add(ApiKey(id=key_id, team_id=team_id, name=name, secret_sha256=_hash(secret)))
+    session.flush()
+    return NewKey(id=key_id, text=f"{KEY_PREFIX}_{key_id}_{secret}")
+
+
+def authenticate(session: Session, text: str) -> Caller | None:
+    """Whom the key stands for; null where it is malformed, unknown, wrong or revoked."""
+    parts = _KEY.fullmatch(text)
+    if parts is None:
+        return None
+    query = select(ApiKey, Team.name).join(Team, Team.id == ApiKey.team_id).where(ApiKey.id == parts["id"])
+    found = session.execute(query).one_or_none()
+    if found is None:
+        return None
+    key, team_name = found.t
+    if not hmac.compare_digest(key.secret_sha256, _hash(parts["secret"])) or key.revoked_at is not None:
+        return None
+    _note_use(session, key.id)
+    return Caller(key_id=key.id, team_id=key.team_id, team_name=team_name)
+
+
+def revoke_key(session: Session, key_id: str) -> None:
+    """Make a key invalid from the commit on; it stays listed."""
+    now = func.clock_timestamp()
+    session.execute(update(ApiKey).where(ApiKey.id == key_id, ApiKey.revoked_at.is_(None)).values(revoked_at=now))
+
+
+def _note_use(session: Session, key_id: str) -> None:
+    now = func.clock_timestamp()
+    stale = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < now - _USE_NOTED_EVERY)
+    session.execute(update(ApiKey).where(ApiKey.id == key_id, stale).values(last_used_at=now))
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()

@@ -1,0 +1,202 @@
+"""Jobs as workers see them. A claim gives a lease and a fence number; every later write names the number and is refused
+once it is no longer the job's own, so a worker that was thought dead can harm nothing."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import and_, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.elements import ColumnElement
+
+from axformer.trial import Trial
+from store.errors import CancelRequestedError, LeaseLostError
+from store.repositories.events import record_event
+from store.repositories.jobs import lock_job, move_job
+from store.states import ACTIVE, JobState
+from store.tables.artifacts import Artifact
+from store.tables.jobs import Job
+from store.tables.trials import TrialRow
+
+WORKER_LOST = "worker_lost"
+"""Code of the error of a job that has outlived all its workers."""
+
+
+def claim_next(session: Session, worker: str, lease_seconds: float) -> Job | None:
+    """Take the next job: queued, or left by a worker whose lease ran out; highest priority first, then the oldest.
+
+    The job is in state ``fetching``, with a new fence number. One that was running before keeps its trace, to be
+    resumed. On the way, jobs whose lease ran out while they were being cancelled end as cancelled, and those out of
+    attempts as failed. Null where there is nothing to do.
+    """
+    expired = and_(Job.state.in_(ACTIVE), Job.lease_until < func.clock_timestamp())
+    query = (
+        select(Job)
+        .where(or_(Job.state == JobState.QUEUED, expired))
+        .order_by(Job.priority.desc(), Job.created_at, Job.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .execution_options(populate_existing=True)
+    )
+    while (job := session.scalars(query).one_or_none()) is not None:
+        if not _end_if_spent(session, job):
+            _begin(session, job, worker, lease_seconds)
+            return job
+    return None
+
+
+def heartbeat(session: Session, job_id: str, fence: int, lease_seconds: float) -> JobState:
+    """Renew the lease and tell the job's state; ``cancelling`` means: stop and call ``finish_cancelled``.
+
+    Raises:
+        LeaseLostError: the job is no longer the caller's.
+    """
+    held = (Job.id == job_id, Job.fence == fence, Job.state.in_(ACTIVE))
+    renewed = update(Job).where(*held).values(lease_until=_lease_end(lease_seconds)).returning(Job.state)
+    state = session.execute(renewed, execution_options={"synchronize_session": False}).scalar_one_or_none()
+    if state is None:
+        raise _lost(job_id, fence)
+    return state
+
+
+def set_state(session: Session, job_id: str, fence: int, state: JobState, reason: str | None = None) -> Job:
+    """Go on to the next working state.
+
+    Raises:
+        LeaseLostError: the job is no longer the caller's.
+        CancelRequestedError: its owner wants it cancelled.
+        IllegalTransitionError: that state does not come next.
+    """
+    job = _lock_uncancelled(session, job_id, fence)
+    move_job(session, job, state, reason=reason)
+    return job
+
+
+def add_trials(
+    session: Session, job_id: str, fence: int, trials: Sequence[Trial], progress: Mapping[str, Any] | None = None
+) -> None:
+    """Write trials and how far the pass is. Trials already stored stay as they are, so a batch may come twice.
+
+    Raises:
+        LeaseLostError: the job is no longer the caller's.
+    """
+    job = _lock_held(session, job_id, fence)
+    if trials:
+        rows = [{"job_id": job_id, **trial.model_dump(mode="json")} for trial in trials]
+        session.execute(insert(TrialRow).on_conflict_do_nothing(), rows)
+    if progress is not None:
+        job.progress = dict(progress)
+    session.flush()
+
+
+def add_event(session: Session, job_id: str, fence: int, type: str, data: Mapping[str, Any] | None = None) -> None:
+    """Write an event of the worker's own, for example that a download is done.
+
+    Raises:
+        LeaseLostError: the job is no longer the caller's.
+    """
+    record_event(session, _lock_held(session, job_id, fence), type, data)
+
+
+def finish_succeeded(
+    session: Session, job_id: str, fence: int, report: Mapping[str, Any], artifacts: Sequence[Artifact]
+) -> Job:
+    """End a packaged job with its report and its files, all at once.
+
+    Raises:
+        LeaseLostError: the job is no longer the caller's.
+        CancelRequestedError: its owner wants it cancelled.
+    """
+    job = _lock_uncancelled(session, job_id, fence)
+    job.report = dict(report)
+    session.add_all(artifacts)
+    move_job(session, job, JobState.SUCCEEDED, data={"artifacts": [artifact.name for artifact in artifacts]})
+    return job
+
+
+def finish_failed(session: Session, job_id: str, fence: int, error: Mapping[str, Any]) -> Job:
+    """End a job with an error: ``code``, ``message``, perhaps ``param``, and ``retryable``.
+
+    Raises:
+        LeaseLostError: the job is no longer the caller's.
+    """
+    job = _lock_held(session, job_id, fence)
+    _fail(session, job, error)
+    return job
+
+
+def finish_cancelled(session: Session, job_id: str, fence: int) -> Job:
+    """End a job that its owner wants cancelled.
+
+    Raises:
+        LeaseLostError: the job is no longer the caller's.
+    """
+    job = _lock_held(session, job_id, fence)
+    move_job(session, job, JobState.CANCELLED)
+    return job
+
+
+def release(session: Session, job_id: str, fence: int, reason: str) -> Job:
+    """Give a job back to the queue, because this worker is told to stop; the attempt does not count. Its trace stays.
+
+    A job that its owner wants cancelled ends as cancelled.
+
+    Raises:
+        LeaseLostError: the job is no longer the caller's.
+    """
+    job = _lock_held(session, job_id, fence)
+    if job.state is JobState.CANCELLING:
+        move_job(session, job, JobState.CANCELLED)
+    else:
+        job.attempt -= 1
+        move_job(session, job, JobState.QUEUED, reason=reason)
+    return job
+
+
+def _end_if_spent(session: Session, job: Job) -> bool:
+    """End a job whose worker is gone if it was being cancelled or has no attempts left."""
+    if job.state is JobState.CANCELLING:
+        move_job(session, job, JobState.CANCELLED, reason="its worker was lost while it was being cancelled")
+        return True
+    if job.attempt < job.max_attempts:
+        return False
+    message = f"{job.attempt} workers in a row were lost while running this job; the last was {job.worker}"
+    _fail(session, job, {"code": WORKER_LOST, "message": message, "retryable": True})
+    return True
+
+
+def _begin(session: Session, job: Job, worker: str, lease_seconds: float) -> None:
+    job.attempt += 1
+    job.fence += 1
+    job.worker = worker
+    job.lease_until = _lease_end(lease_seconds)
+    job.started_at = func.clock_timestamp()
+    move_job(session, job, JobState.FETCHING, data={"attempt": job.attempt, "worker": worker})
+
+
+def _fail(session: Session, job: Job, error: Mapping[str, Any]) -> None:
+    job.error = dict(error)
+    move_job(session, job, JobState.FAILED, reason=error["message"], data={"error": dict(error)})
+
+
+def _lock_held(session: Session, job_id: str, fence: int) -> Job:
+    job = lock_job(session, job_id)
+    if job.fence != fence:
+        raise _lost(job_id, fence)
+    return job
+
+
+def _lock_uncancelled(session: Session, job_id: str, fence: int) -> Job:
+    job = _lock_held(session, job_id, fence)
+    if job.state is JobState.CANCELLING:
+        raise CancelRequestedError(f"job {job_id} is being cancelled; stop and finish it as cancelled")
+    return job
+
+
+def _lease_end(lease_seconds: float) -> ColumnElement[Any]:
+    return func.clock_timestamp() + timedelta(seconds=lease_seconds)
+
+
+def _lost(job_id: str, fence: int) -> LeaseLostError:
+    return LeaseLostError(f"fence {fence} of job {job_id} is no longer valid: another worker has it, or it has ended")

@@ -1,0 +1,25 @@
+"""Messages that wait to be given to the broker."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from store.tables.outbox import OutboxMessage
+
+
+def add_message(session: Session, job_id: str) -> None:
+    """Say, when this transaction commits, that the job waits."""
+    session.add(OutboxMessage(job_id=job_id))
+    session.flush()
+
+
+def unsent_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
+    """The oldest unsent messages, locked until the transaction ends, without those that another sender has locked."""
+    query = select(OutboxMessage).where(OutboxMessage.sent_at.is_(None)).order_by(OutboxMessage.id).limit(limit)
+    return session.scalars(query.with_for_update(skip_locked=True)).all()
+
+
+def mark_sent(session: Session, ids: Sequence[int]) -> None:
+    """Note that these messages were given to the broker."""
+    session.execute(update(OutboxMessage).where(OutboxMessage.id.in_(ids)).values(sent_at=func.clock_timestamp()))

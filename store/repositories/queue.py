@@ -1,0 +1,38 @@
+"""The queue seen as a whole: how many jobs stand where, and how long the last ones took."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import and_, func, or_, select, tuple_
+from sqlalchemy.orm import Session
+
+from store.states import ACTIVE, JobState
+from store.tables.jobs import Job
+
+
+def jobs_ahead(session: Session, job: Job) -> int:
+    """Queued jobs that will be claimed before this one, of all teams."""
+    sooner = or_(
+        Job.priority > job.priority,
+        and_(Job.priority == job.priority, tuple_(Job.created_at, Job.id) < (job.created_at, job.id)),
+    )
+    return session.scalars(select(func.count()).where(Job.state == JobState.QUEUED, sooner)).one()
+
+
+def state_counts(session: Session, team_id: str | None = None) -> dict[JobState, int]:
+    """How many jobs are in each state, of one team or of all; every state is named."""
+    query = select(Job.state, func.count().label("jobs")).group_by(Job.state)
+    if team_id is not None:
+        query = query.where(Job.team_id == team_id)
+    return dict.fromkeys(JobState, 0) | {row.state: row.jobs for row in session.execute(query)}
+
+
+def active_jobs(session: Session) -> Sequence[Job]:
+    """All jobs that workers hold, of all teams, oldest claim first."""
+    return session.scalars(select(Job).where(Job.state.in_(ACTIVE)).order_by(Job.started_at)).all()
+
+
+def recent_run_seconds(session: Session, limit: int) -> Sequence[float]:
+    """How long the last succeeded jobs took from claim to end, in seconds, the latest first."""
+    seconds = func.extract("epoch", Job.finished_at - Job.started_at)
+    query = select(seconds).where(Job.state == JobState.SUCCEEDED).order_by(Job.finished_at.desc()).limit(limit)
+    return [float(value) for value in session.scalars(query)]

@@ -1,0 +1,45 @@
+"""Connections to PostgreSQL, and the one scope in which a request or a worker's step reads and writes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.orm import Session, sessionmaker
+
+from store.settings import Settings
+
+Sessions = sessionmaker[Session]
+"""Makes sessions; one a process."""
+
+
+def make_engine(settings: Settings) -> Engine:
+    """A pool of connections with the timeouts of the settings. Make it after forking, once a process."""
+    timeouts = {
+        "statement_timeout": settings.statement_timeout_ms,
+        "lock_timeout": settings.lock_timeout_ms,
+        "idle_in_transaction_session_timeout": settings.idle_transaction_timeout_ms,
+        "timezone": "UTC",
+    }
+    return create_engine(
+        settings.database_url.get_secret_value(),
+        pool_pre_ping=True,
+        pool_size=settings.pool_size,
+        max_overflow=settings.pool_overflow,
+        pool_timeout=settings.pool_timeout_seconds,
+        connect_args={
+            "connect_timeout": settings.connect_timeout_seconds,
+            "options": " ".join(f"-c {name}={value}" for name, value in timeouts.items()),
+        },
+    )
+
+
+def make_sessions(engine: Engine) -> Sessions:
+    """The factory of sessions on an engine. Rows stay readable after the commit."""
+    return sessionmaker(engine, expire_on_commit=False)
+
+
+@contextmanager
+def session_scope(sessions: Sessions) -> Iterator[Session]:
+    """One session: committed at the end, rolled back on any error, always closed."""
+    with sessions() as session, session.begin():
+        yield session

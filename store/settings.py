@@ -1,0 +1,100 @@
+"""Everything the service can be told from outside. This is the only reader of the environment.
+
+``DATABASE_URL`` and ``BROKER_URL`` are the names every host knows; all other variables carry the prefix ``AXFORMER_``.
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+DRIVER = "postgresql+psycopg"
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+
+class Settings(BaseSettings):
+    """Settings of api, worker and migrations. Secrets print as stars; read them with ``get_secret_value()``."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="AXFORMER_", populate_by_name=True, frozen=True, extra="ignore", use_attribute_docstrings=True
+    )
+
+    database_url: SecretStr = Field(validation_alias=AliasChoices("DATABASE_URL", "database_url"))
+    """PostgreSQL, the truth about every job. ``postgres://`` and ``postgresql://`` are read as psycopg 3."""
+    broker_url: SecretStr = Field(validation_alias=AliasChoices("BROKER_URL", "broker_url"))
+    """Redis or Valkey, which only carries the word that there is work."""
+    var_dir: Path = Path("var")
+    """Where the service keeps its files: storage, caches, logs and the embedded servers' data."""
+    file_roots: Annotated[tuple[Path, ...], NoDecode] = ()
+    """Directories that ``file://`` references may point into, separated by the system's path separator. None by
+    default, because a caller's path is read with the service's rights."""
+
+    celery_queue: str = "axformer"
+    """Name of the Celery queue, so that two installations can share one broker."""
+    lease_seconds: float = Field(default=60.0, gt=0)
+    """How long a claimed job belongs to a silent worker; a minute survives a slow disk or a database restart."""
+    heartbeat_seconds: float = Field(default=10.0, gt=0)
+    """How often a worker renews its lease; a sixth of the lease lets five renewals fail in a row."""
+    max_attempts: int = Field(default=3, ge=1)
+    """Workers a job may lose before it counts as the cause of their death."""
+    trial_batch: int = Field(default=50, ge=1)
+    """Trials written in one transaction at most; one write costs as much as a handful of trials."""
+    trial_batch_seconds: float = Field(default=1.0, gt=0)
+    """How long a finished trial may wait for its batch, so that watchers see the trace grow."""
+
+    page_limit_default: int = Field(default=50, ge=1)
+    """Items on a page when the caller names no limit."""
+    page_limit_max: int = Field(default=1000, ge=1)
+    """Most items on a page; a whole trace of a small model fits."""
+    trace_chunk: int = Field(default=1000, ge=1)
+    """Trials read from the database at a time while a whole trace is streamed."""
+    upload_max_bytes: int = Field(default=2 * GIB, ge=1)
+    """Largest upload accepted: a large encoder in float32 is 1.4 GB."""
+    fetch_max_bytes: int = Field(default=8 * GIB, ge=1)
+    """Most bytes fetched for one checkpoint or data set."""
+
+    pool_size: int = Field(default=10, ge=1)
+    """Database connections kept open by a process."""
+    pool_overflow: int = Field(default=40, ge=0)
+    """Connections opened above ``pool_size`` when needed. FastAPI runs 40 endpoints at a time, each with a session."""
+    pool_timeout_seconds: float = Field(default=5.0, gt=0)
+    """How long to wait for a free connection before the caller gets an error."""
+    connect_timeout_seconds: int = Field(default=5, ge=1)
+    """How long to wait for the database to accept a connection."""
+    statement_timeout_ms: int = Field(default=30_000, ge=0)
+    """Longest statement; every query here is a lookup or a page. 0 is no limit."""
+    lock_timeout_ms: int = Field(default=10_000, ge=0)
+    """Longest wait for a row lock; locks are held for one short transaction. 0 is no limit."""
+    idle_transaction_timeout_ms: int = Field(default=60_000, ge=0)
+    """A transaction idle for longer is ended by the server, so that a stuck process holds no locks. 0 is no limit."""
+
+    @field_validator("database_url", mode="before")
+    @classmethod
+    def _with_driver(cls, url: Any) -> Any:
+        text = url.get_secret_value() if isinstance(url, SecretStr) else str(url)
+        scheme, separator, rest = text.partition("://")
+        if not separator or scheme not in ("postgres", "postgresql", DRIVER):
+            raise ValueError("is not a PostgreSQL address; write postgresql://user:password@host:5432/database")
+        return SecretStr(f"{DRIVER}://{rest}")
+
+    @field_validator("file_roots", mode="before")
+    @classmethod
+    def _split_roots(cls, roots: Any) -> Any:
+        return [root for root in roots.split(os.pathsep) if root] if isinstance(roots, str) else roots
+
+    @field_validator("file_roots")
+    @classmethod
+    def _absolute_roots(cls, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+        return tuple(root.resolve() for root in roots)
+
+    @property
+    def storage_dir(self) -> Path:
+        """Root of the local storage of uploads and artifacts."""
+        return self.var_dir / "storage"
+
+    @property
+    def cache_dir(self) -> Path:
+        """Root of fetched checkpoints and data, kept by content."""
+        return self.var_dir / "cache"

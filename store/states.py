@@ -1,0 +1,53 @@
+"""The states of a job and the moves between them, as one table. A job whose lease ran out may start again."""
+
+from enum import StrEnum
+
+from store.errors import IllegalTransitionError
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    QUEUED = "queued"
+    FETCHING = "fetching"
+    VALIDATING = "validating"
+    RUNNING = "running"
+    PACKAGING = "packaging"
+    CANCELLING = "cancelling"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
+"""Nothing happens to these by itself any more."""
+WORKING = frozenset({JobState.FETCHING, JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING})
+"""A worker is on its way with the job."""
+ACTIVE = WORKING | {JobState.CANCELLING}
+"""A worker holds the job's lease."""
+
+_LEAVE = {JobState.FETCHING, JobState.QUEUED, JobState.CANCELLING, JobState.FAILED, JobState.CANCELLED}
+"""What any working job may become: begun again by another worker, given back, cancelled, failed."""
+
+TRANSITIONS: dict[JobState, frozenset[JobState]] = {
+    JobState.QUEUED: frozenset({JobState.FETCHING, JobState.CANCELLED}),
+    JobState.FETCHING: frozenset({JobState.VALIDATING} | _LEAVE),
+    JobState.VALIDATING: frozenset({JobState.RUNNING} | _LEAVE),
+    JobState.RUNNING: frozenset({JobState.PACKAGING} | _LEAVE),
+    JobState.PACKAGING: frozenset({JobState.SUCCEEDED} | _LEAVE),
+    JobState.CANCELLING: frozenset({JobState.CANCELLED, JobState.FAILED}),
+    JobState.SUCCEEDED: frozenset(),
+    JobState.FAILED: frozenset({JobState.QUEUED}),
+    JobState.CANCELLED: frozenset({JobState.QUEUED}),
+}
+
+
+def check_transition(old: JobState, new: JobState) -> None:
+    """Make sure that a job may go from one state to another.
+
+    Raises:
+        IllegalTransitionError: it may not.
+    """
+    if new not in TRANSITIONS[old]:
+        legal = ", ".join(sorted(TRANSITIONS[old])) or "nothing else"
+        raise IllegalTransitionError(f"a job that is {old} cannot become {new}; it can become {legal}")

@@ -1,0 +1,32 @@
+"""The base of all tables: constraint names that migrations can rely on, and the column types used everywhere."""
+
+from datetime import datetime
+from typing import Annotated, Any, ClassVar
+
+from sqlalchemy import BigInteger, DateTime, MetaData, Text, func
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import DeclarativeBase, mapped_column
+
+NAMING_CONVENTION = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+CreatedAt = Annotated[datetime, mapped_column(server_default=func.now())]
+"""When the row's transaction began, by the database's clock."""
+
+
+class Base(DeclarativeBase):
+    """Base of all tables."""
+
+    metadata = MetaData(naming_convention=NAMING_CONVENTION)
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        str: Text(),
+        int: BigInteger(),
+        datetime: DateTime(timezone=True),
+        dict[str, Any]: JSONB(none_as_null=True),
+        dict[str, str]: JSONB(none_as_null=True),
+    }

@@ -1,0 +1,83 @@
+"""Jobs: what was asked for, where it stands, who works on it, and what came of it."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, Enum, ForeignKey, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from store.states import ACTIVE, JobState
+from store.tables.base import Base, CreatedAt
+
+_ACTIVE_SQL = ", ".join(f"'{state}'" for state in sorted(ACTIVE))
+_STATE_LENGTH = 16  # the longest name has 10 letters
+
+
+class Job(Base):
+    """One run of the pass for a team. Claimed by priority, highest first, then by age."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        UniqueConstraint("team_id", "idempotency_key"),
+        CheckConstraint("attempt >= 0 AND event_count >= 0 AND fence >= 0", name="counts"),
+        Index("ix_jobs_team_page", "team_id", "created_at", "id"),
+        Index("ix_jobs_queue", text("priority DESC"), "created_at", "id", postgresql_where=text("state = 'queued'")),
+        Index("ix_jobs_leases", "lease_until", postgresql_where=text(f"state IN ({_ACTIVE_SQL})")),
+        Index("ix_jobs_labels", "labels", postgresql_using="gin", postgresql_ops={"labels": "jsonb_path_ops"}),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    team_id: Mapped[str] = mapped_column(ForeignKey("teams.id"))
+    name: Mapped[str]
+    state: Mapped[JobState] = mapped_column(
+        Enum(
+            JobState,
+            native_enum=False,
+            length=_STATE_LENGTH,
+            create_constraint=True,
+            name="state",
+            values_callable=lambda states: [state.value for state in states],
+        )
+    )
+    status_reason: Mapped[str | None]
+    """Why it is where it is, in words for people."""
+
+    checkpoint: Mapped[dict[str, Any]]
+    """Reference to the model: ``uri``."""
+    validation: Mapped[dict[str, Any]]
+    """Reference to the data that decides: ``uri`` and perhaps ``columns``."""
+    test: Mapped[dict[str, Any] | None]
+    """Reference to held-out data, measured and never used to decide."""
+    preset: Mapped[str]
+    config: Mapped[dict[str, Any]]
+    """Every knob of the pass with its value."""
+    priority: Mapped[int]
+    """Higher is sooner."""
+    labels: Mapped[dict[str, str]]
+
+    error: Mapped[dict[str, Any] | None]
+    """Of a failed job: ``code``, ``message``, perhaps ``param``, and ``retryable``."""
+    report: Mapped[dict[str, Any] | None]
+    """Of a succeeded job: the content of ``report.json``."""
+    progress: Mapped[dict[str, Any] | None]
+    """``done``, ``known``, ``seconds``, ``seconds_left``, ``base_loss``, ``min_loss`` and ``dimensions``."""
+
+    attempt: Mapped[int]
+    """Times a worker has begun it since it was created or retried."""
+    max_attempts: Mapped[int]
+    fence: Mapped[int]
+    """Grows with every claim and with every end; a writer with an older number is refused."""
+    worker: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    cancel_requested_at: Mapped[datetime | None]
+    event_count: Mapped[int]
+    """Number of the last event."""
+
+    idempotency_key: Mapped[str | None]
+    body_sha256: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """Hash of the request that carried the idempotency key."""
+
+    created_at: Mapped[CreatedAt]
+    started_at: Mapped[datetime | None]
+    """When the present attempt was claimed."""
+    finished_at: Mapped[datetime | None]

@@ -1,0 +1,16 @@
+"""All tables together, for migrations and for whoever needs the whole metadata."""
+
+from store.tables import artifacts, events, jobs, outbox, teams, trials, uploads
+from store.tables.base import Base
+
+TABLES = (
+    teams.Team,
+    teams.ApiKey,
+    jobs.Job,
+    trials.TrialRow,
+    events.Event,
+    artifacts.Artifact,
+    uploads.Upload,
+    outbox.OutboxMessage,
+)
+metadata = Base.metadata
