@@ -1,0 +1,88 @@
+"""Keeps fetching out of private networks: a URL from outside must not reach what only this machine can reach.
+
+The name is resolved once, every address is checked, and the connection goes to a checked address. A second look-up,
+which could give another answer, never happens.
+"""
+
+import ipaddress
+import socket
+
+import httpx2
+
+from worker.fetching.errors import ReferenceForbidden, SourceUnavailable
+from worker.fetching.policy import FetchPolicy
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address, and any address wrapped in it, belongs to the public internet."""
+    if not address.is_global or address.is_multicast:
+        return False
+    if isinstance(address, ipaddress.IPv6Address):
+        wrapped = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+        if address in _NAT64:
+            wrapped.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        return all(is_public(inner) for inner in wrapped if inner is not None)
+    return True
+
+
+def resolve(host: str, port: int, policy: FetchPolicy) -> list[str]:
+    """Addresses of a host that may be connected to, as text.
+
+    Raises:
+        ReferenceForbidden: one of them is not public, and the operator has not allowed the host.
+        SourceUnavailable: the name cannot be resolved.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise SourceUnavailable(f"host '{host}' cannot be resolved ({error}); check its name") from None
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    if host.lower() not in policy.private_hosts:
+        for text in addresses:
+            if not is_public(ipaddress.ip_address(text.partition("%")[0])):
+                raise ReferenceForbidden(
+                    f"host '{host}' is at {text}, which is not a public address; "
+                    "the operator can allow the host, or upload the file instead"
+                )
+    return addresses
+
+
+class PinnedTransport(httpx2.BaseTransport):
+    """Sends each request, redirected ones too, to a checked address while certificate and ``Host`` stay the name's."""
+
+    def __init__(self, policy: FetchPolicy, inner: httpx2.BaseTransport) -> None:
+        self._policy = policy
+        self._inner = inner
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Check where the request goes, then send it there."""
+        url = request.url
+        if url.scheme != "https" and not (url.scheme == "http" and self._policy.plain_http):
+            raise ReferenceForbidden(
+                f"'{url.scheme}://{url.host}' is not read over {url.scheme}; use an https:// address"
+            )
+        addresses = resolve(url.host, url.port or (443 if url.scheme == "https" else 80), self._policy)
+        for address in addresses[:-1]:
+            try:
+                return self._send(request, address)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                continue
+        return self._send(request, addresses[-1])
+
+    def _send(self, request: httpx2.Request, address: str) -> httpx2.Response:
+        pinned = httpx2.Request(
+            method=request.method,
+            url=request.url.copy_with(host=address),
+            headers=request.headers,
+            stream=request.stream,
+            extensions={**request.extensions, "sni_hostname": request.url.host},
+        )
+        return self._inner.handle_request(pinned)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._inner.close()

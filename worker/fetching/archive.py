@@ -1,0 +1,162 @@
+"""Takes a checkpoint's files out of an archive, member by member.
+
+An archive is never extracted as it asks to be. Only regular files are read, only those whose base name may belong to a
+checkpoint are written, under that base name, into one directory. Links, devices and paths that climb condemn the
+whole archive: nobody packs them by accident.
+"""
+
+import gzip
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, Protocol
+
+from worker.fetching.errors import ArchiveInvalid, ReferenceTooLarge
+from worker.fetching.names import is_checkpoint_file
+
+_COPY_BYTES = 1 << 20
+_ENCRYPTED = 0x1
+_DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    gzip.BadGzipFile,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+)
+
+
+class _Readable(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+def unpack(archive: Path, name: str, into: Path, *, max_bytes: int, max_members: int) -> list[str]:
+    """Write the checkpoint's files in an archive into a directory.
+
+    Args:
+        archive: the archive.
+        name: its file name, whose suffix tells the kind, and which messages show.
+        into: an empty directory.
+        max_bytes: most bytes after decompression.
+        max_members: most members, of whatever kind.
+
+    Returns:
+        The base names written.
+
+    Raises:
+        ArchiveInvalid: it is damaged, or holds links, devices, climbing paths or the same name twice.
+        ReferenceTooLarge: it holds more than the limits.
+    """
+    is_zip = name.lower().endswith(".zip")
+    members = _zip_members(archive, name) if is_zip else _tar_members(archive, name, max_bytes)
+    written: list[str] = []
+    left = max_bytes
+    try:
+        for count, (path, file) in enumerate(members, start=1):
+            if count > max_members:
+                raise ReferenceTooLarge(
+                    f"archive '{name}' has more than {max_members} members; pack the checkpoint alone"
+                )
+            base = _safe_base(path, name)
+            if file is None or not is_checkpoint_file(base):
+                continue
+            if base in written:
+                raise ArchiveInvalid(f"archive '{name}' holds more than one '{base}'; pack one checkpoint alone")
+            left -= _copy(file, into / base, left, name, max_bytes)
+            written.append(base)
+    except _DAMAGED as error:
+        raise ArchiveInvalid(f"archive '{name}' is damaged ({error}); pack it again") from error
+    return written
+
+
+_Member = tuple[str, IO[bytes] | None]
+"""A member's path and content; directories have none."""
+
+
+def _zip_members(archive: Path, name: str) -> Iterator[_Member]:
+    with zipfile.ZipFile(archive) as file:
+        for info in file.infolist():
+            mode = info.external_attr >> 16
+            if mode and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_IFMT(mode) == 0):
+                raise _not_regular(info.filename, name)
+            if info.flag_bits & _ENCRYPTED:
+                raise ArchiveInvalid(f"archive '{name}' is encrypted; pack it without a password")
+            if info.is_dir():
+                yield info.filename, None
+            else:
+                with file.open(info) as content:
+                    yield info.filename, content
+
+
+def _tar_members(archive: Path, name: str, max_bytes: int) -> Iterator[_Member]:
+    with _tar_bytes(archive, name) as raw:
+        bounded = _Bounded(raw, max_bytes + tarfile.RECORDSIZE, name)
+        with tarfile.open(fileobj=bounded, mode="r:") as file:  # type: ignore[call-overload] # reads, seeks, tells
+            for info in file:
+                if info.isdir():
+                    yield info.name, None
+                elif info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.issparse():
+                    raise _not_regular(info.name, name)
+                else:
+                    yield info.name, file.extractfile(info)
+
+
+@contextmanager
+def _tar_bytes(archive: Path, name: str) -> Iterator[IO[bytes]]:
+    if name.lower().endswith(".tar"):
+        with archive.open("rb") as plain:
+            yield plain
+    else:
+        with gzip.open(archive, "rb") as unpacked:
+            yield unpacked  # type: ignore[misc] # a GzipFile reads bytes
+
+
+class _Bounded:
+    """A file that refuses to be read beyond a number of bytes, so that headers cannot ask for all memory either."""
+
+    def __init__(self, file: IO[bytes], limit: int, name: str) -> None:
+        self._file = file
+        self._limit = limit
+        self._name = name
+
+    def read(self, size: int = -1) -> bytes:
+        self._check(self._file.tell() + max(size, 0))
+        return self._file.read(size if size >= 0 else self._limit)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._check(offset)
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def _check(self, position: int) -> None:
+        if position > self._limit:
+            raise ReferenceTooLarge(f"archive '{self._name}' unpacks to more than {self._limit} bytes; pack less")
+
+
+def _copy(source: _Readable, destination: Path, left: int, name: str, max_bytes: int) -> int:
+    copied = 0
+    with destination.open("xb") as file:
+        while chunk := source.read(_COPY_BYTES):
+            copied += len(chunk)
+            if copied > left:
+                raise ReferenceTooLarge(f"archive '{name}' unpacks to more than {max_bytes} bytes; pack less")
+            file.write(chunk)
+    return copied
+
+
+def _safe_base(path: str, name: str) -> str:
+    pure = PurePosixPath(path)
+    if pure.is_absolute() or ".." in pure.parts or "\\" in path or "\0" in path:
+        raise ArchiveInvalid(f"archive '{name}' holds the path {path!r}, which leaves it; pack relative paths")
+    return pure.name
+
+
+def _not_regular(path: str, name: str) -> ArchiveInvalid:
+    return ArchiveInvalid(f"archive '{name}' holds {path!r}, which is not a regular file; pack files, not links")

@@ -1,0 +1,84 @@
+"""Fetched content, kept by its SHA-256, with a note of which version of which file it was.
+
+Two workers may bring the same content at the same time: each writes a file of its own and renames it into place, so a
+reader sees a whole file or none. Users of a file get a hard link of their own; clearing the cache harms nobody.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+_READ_ONLY = 0o444
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Content that was fetched: which version of its file it was, what it hashes to, and how long it is."""
+
+    version: str | None
+    sha256: str
+    size: int
+
+
+class ContentCache:
+    """Content under one directory: ``content/`` by hash, ``seen/`` by place, ``incoming/`` while it is written."""
+
+    def __init__(self, root: Path) -> None:
+        self._content = root / "content"
+        self._seen = root / "seen"
+        self._incoming = root / "incoming"
+        for directory in (self._content, self._seen, self._incoming):
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def find(self, place: str) -> Entry | None:
+        """What was last fetched from a place, if it is still kept."""
+        try:
+            entry = Entry(**json.loads(self._note(place).read_text()))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+        return entry if self._path(entry.sha256).exists() else None
+
+    def link(self, entry: Entry, destination: Path) -> bool:
+        """Give the content another name; false if it is no longer kept."""
+        try:
+            os.link(self._path(entry.sha256), destination)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def add(self, place: str, version: str | None, chunks: Iterable[bytes], destination: Path) -> Entry:
+        """Write content, keep it, and link it to ``destination``. If reading fails nothing is kept."""
+        with NamedTemporaryFile(dir=self._incoming, delete=False) as file:
+            incoming = Path(file.name)
+            try:
+                digest, size = hashlib.sha256(), 0
+                for chunk in chunks:
+                    file.write(chunk)
+                    digest.update(chunk)
+                    size += len(chunk)
+                file.close()
+                entry = Entry(version, digest.hexdigest(), size)
+                incoming.chmod(_READ_ONLY)
+                os.link(incoming, destination)
+                incoming.rename(self._path(entry.sha256))
+            finally:
+                incoming.unlink(missing_ok=True)
+        if version is not None:
+            self._remember(place, entry)
+        return entry
+
+    def _remember(self, place: str, entry: Entry) -> None:
+        with NamedTemporaryFile("w", dir=self._incoming, delete=False) as file:
+            json.dump(asdict(entry), file)
+        Path(file.name).rename(self._note(place))
+
+    def _note(self, place: str) -> Path:
+        # A place may be a URL with a signature in it: only its hash is written down.
+        return self._seen / hashlib.sha256(place.encode()).hexdigest()
+
+    def _path(self, sha256: str) -> Path:
+        return self._content / sha256

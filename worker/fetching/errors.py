@@ -1,0 +1,69 @@
+"""What can go wrong while a reference is fetched, as one tree.
+
+FetchError
+├── ReferenceInvalid      the reference is not written in a form that is understood
+├── ReferenceForbidden    it names a place that this service does not read
+├── ReferenceDenied       the source exists but refuses access
+├── ReferenceMissing      nothing is found there
+├── ReferenceTooLarge     it holds more than the service takes
+├── ArchiveInvalid        an uploaded archive is damaged or holds what it must not
+├── SourceTooSlow         the source takes longer than a worker waits
+└── SourceUnavailable     the source did not answer, or broke off; the same reference may work later
+
+Each class carries a ``code`` (stable, for programs). A message names the reference without its query string, which may
+hold a signature, and says what to do.
+"""
+
+
+class FetchError(Exception):
+    """Base of everything that can go wrong while a reference is fetched."""
+
+    code = "fetch_failed"
+
+
+class ReferenceInvalid(FetchError):  # noqa: N818 - the tree's names say what the reference is
+    """The reference is not written in a form that is understood."""
+
+    code = "invalid_reference"
+
+
+class ReferenceForbidden(FetchError):  # noqa: N818
+    """The reference names a place that this service does not read."""
+
+    code = "forbidden_reference"
+
+
+class ReferenceDenied(FetchError):  # noqa: N818
+    """The source refuses access."""
+
+    code = "reference_denied"
+
+
+class ReferenceMissing(FetchError):  # noqa: N818
+    """Nothing is found at the reference."""
+
+    code = "reference_not_found"
+
+
+class ReferenceTooLarge(FetchError):  # noqa: N818
+    """The reference holds more bytes or files than the service takes."""
+
+    code = "reference_too_large"
+
+
+class ArchiveInvalid(FetchError):  # noqa: N818
+    """An archive is damaged or holds what it must not."""
+
+    code = "invalid_archive"
+
+
+class SourceTooSlow(FetchError):  # noqa: N818
+    """The source takes longer than a worker waits."""
+
+    code = "source_too_slow"
+
+
+class SourceUnavailable(FetchError):  # noqa: N818
+    """The source did not answer, or broke off."""
+
+    code = "source_unavailable"

@@ -1,0 +1,143 @@
+"""Turns the references of a job into local files: a directory for a checkpoint, one file for a data set."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from worker.fetching.archive import unpack
+from worker.fetching.cache import Entry
+from worker.fetching.errors import ReferenceDenied, ReferenceInvalid, ReferenceMissing, ReferenceTooLarge
+from worker.fetching.names import (
+    ARCHIVE_SUFFIXES,
+    CONFIG,
+    DATA_SUFFIXES,
+    KNOWN_NAMES,
+    WEIGHTS_INDEX,
+    data_suffix,
+    is_archive,
+    is_checkpoint_file,
+    is_shard,
+)
+from worker.fetching.reference import Reference, Scheme, parse_reference
+from worker.fetching.source import Source
+from worker.fetching.transfer import Transfer
+
+_ABSENT = (ReferenceMissing, ReferenceDenied)
+"""How a source that cannot list answers for a file that it lacks; object stores refuse rather than tell."""
+
+
+@dataclass(frozen=True)
+class Fetcher:
+    """Fetches for one job."""
+
+    transfer: Transfer
+    open_source: Callable[[Reference], Source]
+
+    def checkpoint(self, uri: str, into: Path) -> None:
+        """Put a checkpoint's files into a directory, which is made. Other files at the reference are left alone.
+
+        Raises:
+            FetchError: it cannot be had, or there is no checkpoint.
+        """
+        reference = parse_reference(uri)
+        source = self.open_source(reference)
+        into.mkdir(mode=0o700)
+        if is_archive(source.filename):
+            present = self._archive(reference, source, into)
+        elif reference.scheme is Scheme.UPLOAD:
+            kinds = ", ".join(ARCHIVE_SUFFIXES)
+            raise ReferenceInvalid(f"upload '{source.filename}' is no archive; upload a checkpoint as one of {kinds}")
+        else:
+            names = source.names()
+            present = (
+                self._probed(reference, source, into) if names is None else self._listed(reference, source, into, names)
+            )
+        if CONFIG not in present:
+            raise _no_config(reference)
+
+    def data(self, uri: str, stem: Path) -> Path:
+        """Put a data file at ``stem`` plus the suffix that tells its format, and return that path.
+
+        Raises:
+            FetchError: it cannot be had, or its suffix is not known.
+        """
+        reference = parse_reference(uri)
+        source = self.open_source(reference)
+        suffix = data_suffix(source.filename)
+        if suffix is None:
+            kinds = ", ".join(DATA_SUFFIXES)
+            raise ReferenceInvalid(
+                f"'{reference.shown}' has no suffix of a data file; name one of {kinds}, or with .gz"
+            )
+        destination = stem.with_name(stem.name + suffix)
+        self._bring(reference, source, None, destination, self.transfer.policy.data_bytes)
+        return destination
+
+    def _archive(self, reference: Reference, source: Source, into: Path) -> list[str]:
+        policy = self.transfer.policy
+        archive = into.with_name(f"{into.name}.archive")
+        self._bring(reference, source, None, archive, policy.checkpoint_bytes)
+        try:
+            return unpack(
+                archive, source.filename, into, max_bytes=policy.checkpoint_bytes, max_members=policy.file_count
+            )
+        finally:
+            archive.unlink()
+
+    def _listed(self, reference: Reference, source: Source, into: Path, names: Sequence[str]) -> list[str]:
+        wanted = [name for name in names if is_checkpoint_file(name)]
+        if CONFIG not in wanted:
+            raise _no_config(reference)
+        limit = self.transfer.policy.file_count
+        if len(wanted) > limit:
+            raise ReferenceTooLarge(f"'{reference.shown}' has {len(wanted)} files; at most {limit} are taken")
+        self._bring_all(reference, source, into, wanted, self.transfer.policy.checkpoint_bytes)
+        return wanted
+
+    def _probed(self, reference: Reference, source: Source, into: Path) -> list[str]:
+        """The files of a source that cannot list: those with known names, then the shards that the index names."""
+        left = self.transfer.policy.checkpoint_bytes
+        left -= self._bring_all(reference, source, into, [CONFIG], left)
+        present = [CONFIG]
+        for name in KNOWN_NAMES:
+            if name == CONFIG:
+                continue
+            try:
+                left -= self._bring_all(reference, source, into, [name], left)
+            except _ABSENT:
+                continue
+            present.append(name)
+        if WEIGHTS_INDEX in present:
+            shards = [name for name in _shards(into / WEIGHTS_INDEX, reference) if name not in present]
+            self._bring_all(reference, source, into, shards, left)
+        return present
+
+    def _bring_all(self, reference: Reference, source: Source, into: Path, names: Sequence[str], limit: int) -> int:
+        """Bring files into a directory and return their bytes together, which may be ``limit`` at most."""
+        left = limit
+        for name in names:
+            cap = left if is_shard(name) else min(left, self.transfer.policy.text_bytes)
+            left -= self._bring(reference, source, name, into / name, cap).size
+        return limit - left
+
+    def _bring(self, reference: Reference, source: Source, name: str | None, destination: Path, limit: int) -> Entry:
+        place = reference.uri if name is None else f"{reference.uri}\n{name}"
+        return self.transfer.bring(source, place, name, destination, limit)
+
+
+def _shards(index: Path, reference: Reference) -> list[str]:
+    try:
+        names = sorted(set(json.loads(index.read_bytes())["weight_map"].values()))
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
+        raise ReferenceInvalid(
+            f"'{reference.shown}' has a {WEIGHTS_INDEX} that cannot be read; save it again"
+        ) from None
+    strange = [name for name in names if not (isinstance(name, str) and is_shard(name))]
+    if strange:
+        raise ReferenceInvalid(f"'{reference.shown}' has a {WEIGHTS_INDEX} that names {strange[0]!r}; save it again")
+    return names
+
+
+def _no_config(reference: Reference) -> ReferenceMissing:
+    return ReferenceMissing(f"'{reference.shown}' holds no {CONFIG}; reference a directory as transformers saves it")

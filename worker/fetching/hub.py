@@ -1,0 +1,72 @@
+"""Repositories of a model hub. A revision is turned into its commit first, so that all files are of one version."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from urllib.parse import urlsplit
+
+import httpx2
+from huggingface_hub import HfApi, hf_hub_url
+from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
+
+from worker.fetching.errors import ReferenceDenied, ReferenceMissing, SourceUnavailable
+from worker.fetching.http import open_url
+from worker.fetching.policy import FetchPolicy, with_private_host
+from worker.fetching.reference import Reference
+from worker.fetching.source import Content
+
+
+class HubSource:
+    """A repository of models, or a file of a repository of data sets."""
+
+    def __init__(self, reference: Reference, policy: FetchPolicy) -> None:
+        self._reference = reference
+        self._type = "dataset" if reference.path else "model"
+        self._endpoint = policy.hub_endpoint
+        self._token: str | bool = policy.hub_token or False  # False: no token that happens to lie on this machine
+        # The operator chose the hub, so its host may be private; where it redirects to is checked as everywhere.
+        self._policy = with_private_host(policy, urlsplit(policy.hub_endpoint).hostname or "")
+
+    @property
+    def filename(self) -> str:
+        """See :class:`worker.fetching.source.Source`."""
+        return self._reference.filename
+
+    def names(self) -> Sequence[str] | None:
+        """See :class:`worker.fetching.source.Source`."""
+        return sorted(name for name in self._commit[1] if "/" not in name)
+
+    @contextmanager
+    def open(self, name: str | None, known: str | None) -> Iterator[Content | None]:
+        """See :class:`worker.fetching.source.Source`."""
+        commit, _ = self._commit
+        if commit == known:
+            yield None
+            return
+        path = name or self._reference.path
+        url = hf_hub_url(self._reference.place, path, repo_type=self._type, revision=commit, endpoint=self._endpoint)
+        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        shown = self._reference.shown if name is None else f"{self._reference.shown}/{name}"
+        with open_url(url, shown, self._policy, headers=headers) as content:
+            assert content is not None  # nothing was known to the URL
+            yield Content(content.chunks, content.size, commit)
+
+    @cached_property
+    def _commit(self) -> tuple[str, tuple[str, ...]]:
+        """The commit that the revision stands for now, and the paths of its files."""
+        shown = self._reference.shown
+        api = HfApi(endpoint=self._endpoint, token=self._token)
+        try:
+            ask = api.dataset_info if self._type == "dataset" else api.model_info
+            info = ask(self._reference.place, revision=self._reference.revision, timeout=self._policy.read_seconds)
+        except GatedRepoError:
+            raise ReferenceDenied(f"'{shown}' is gated; ask its owner for access, or upload the files") from None
+        except RevisionNotFoundError:
+            raise ReferenceMissing(f"'{shown}' has no revision '{self._reference.revision}'; check it") from None
+        except RepositoryNotFoundError:
+            raise ReferenceMissing(f"'{shown}' does not exist on the hub, or is private; check its name") from None
+        except (HfHubHTTPError, httpx2.TransportError) as error:
+            raise SourceUnavailable(f"the hub cannot be asked for '{shown}': {error}; try again later") from error
+        if not info.sha:
+            raise SourceUnavailable(f"the hub names no commit of '{shown}'; try again later")
+        return info.sha, tuple(file.rfilename for file in info.siblings or ())

@@ -1,0 +1,63 @@
+"""Files of this machine, under the directories that the operator has opened and nowhere else."""
+
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from worker.fetching.errors import ReferenceDenied, ReferenceForbidden, ReferenceInvalid, ReferenceMissing
+from worker.fetching.http import CHUNK_BYTES
+from worker.fetching.policy import FetchPolicy
+from worker.fetching.reference import Reference
+from worker.fetching.source import Content
+
+
+class LocalSource:
+    """A ``file://`` reference."""
+
+    def __init__(self, reference: Reference, policy: FetchPolicy) -> None:
+        self._reference = reference
+        self._roots = [root.resolve() for root in policy.file_roots]
+
+    @property
+    def filename(self) -> str:
+        """See :class:`worker.fetching.source.Source`."""
+        return self._reference.filename
+
+    def names(self) -> Sequence[str] | None:
+        """See :class:`worker.fetching.source.Source`."""
+        directory = self._resolved(Path(self._reference.path))
+        if not directory.is_dir():
+            raise ReferenceInvalid(f"'{self._reference.shown}' is not a directory; name the checkpoint's directory")
+        return sorted(entry.name for entry in directory.iterdir() if entry.is_file())
+
+    @contextmanager
+    def open(self, name: str | None, known: str | None) -> Iterator[Content | None]:
+        """See :class:`worker.fetching.source.Source`."""
+        path = Path(self._reference.path)
+        path = self._resolved(path if name is None else path / name)
+        state = path.stat()
+        if not stat.S_ISREG(state.st_mode):
+            raise ReferenceInvalid(f"'{self._reference.shown}' is not a file; name one")
+        version = f"{state.st_ino}-{state.st_mtime_ns}-{state.st_size}"
+        if version == known:
+            yield None
+            return
+        try:
+            file = path.open("rb")
+        except PermissionError:
+            raise ReferenceDenied(f"'{self._reference.shown}' may not be read by the worker; change its mode") from None
+        with file:
+            yield Content(iter(lambda: file.read(CHUNK_BYTES), b""), state.st_size, version)
+
+    def _resolved(self, path: Path) -> Path:
+        """The path without links, if it lies under a root. A path outside is refused alike whether it exists or not."""
+        resolved = path.resolve()
+        if not any(resolved.is_relative_to(root) for root in self._roots):
+            raise ReferenceForbidden(
+                f"'{self._reference.shown}' does not lie under a directory that this service reads; "
+                "upload the file, or have the operator open its directory"
+            )
+        if not resolved.exists():
+            raise ReferenceMissing(f"'{self._reference.shown}' does not exist; check the path")
+        return resolved

@@ -1,0 +1,47 @@
+"""What the operator allows and how much: the limits of fetching, apart from where they are configured."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class FetchPolicy:
+    """Limits and permissions of fetching."""
+
+    file_roots: tuple[Path, ...] = ()
+    """Directories under which ``file://`` may read; none by default."""
+    private_hosts: frozenset[str] = frozenset()
+    """Hosts that may be read although their addresses are not public, for example an internal file server."""
+    plain_http: bool = False
+    """Whether ``http://`` is taken; off, because anyone on the way could exchange a model."""
+    checkpoint_bytes: int = 8 * _GIB
+    """Most bytes of a checkpoint; BERT-large in float32 takes 1.3 GiB."""
+    data_bytes: int = _GIB
+    """Most bytes of a data file."""
+    text_bytes: int = 64 << 20
+    """Most bytes of a configuration or tokenizer file; the largest public ones have half of it."""
+    file_count: int = 1000
+    """Most files of a checkpoint or members of an archive."""
+    connect_seconds: float = 10.0
+    """Longest wait for a connection."""
+    read_seconds: float = 30.0
+    """Longest silence while reading."""
+    file_seconds: float = 1800.0
+    """Longest time for one file, so that a source that drips does not hold a worker for ever."""
+    attempts: int = 4
+    """How often a source that fails is tried."""
+    backoff_seconds: float = 0.5
+    """Pause before the second attempt; it doubles with each further one."""
+    hub_endpoint: str = "https://huggingface.co"
+    """The model hub, or a mirror of it."""
+    hub_token: str | None = None
+    """Sent to the hub's own host only."""
+    s3_endpoint: str | None = None
+    """An S3-compatible store other than Amazon's; the credentials are those of the worker's environment."""
+
+
+def with_private_host(policy: FetchPolicy, host: str) -> FetchPolicy:
+    """The same policy with one more host, chosen by the operator, that need not have a public address."""
+    return replace(policy, private_hosts=policy.private_hosts | {host.lower()})

@@ -1,0 +1,87 @@
+"""Objects of an S3-compatible store, read with the credentials of the worker's environment."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import s3fs
+from botocore.exceptions import BotoCoreError
+
+from worker.fetching.errors import FetchError, ReferenceDenied, ReferenceInvalid, ReferenceMissing, SourceUnavailable
+from worker.fetching.http import CHUNK_BYTES
+from worker.fetching.policy import FetchPolicy
+from worker.fetching.reference import Reference
+from worker.fetching.source import Content
+
+_BLOCK_BYTES = 8 << 20
+"""Bytes asked for at a time: large enough that the round trip does not matter."""
+
+
+class S3Source:
+    """An object, or the objects right below a prefix."""
+
+    def __init__(self, reference: Reference, policy: FetchPolicy) -> None:
+        self._reference = reference
+        self._policy = policy
+        self._path = f"{reference.place}/{reference.path.strip('/')}".rstrip("/")
+
+    @property
+    def filename(self) -> str:
+        """See :class:`worker.fetching.source.Source`."""
+        return self._reference.filename
+
+    def names(self) -> Sequence[str] | None:
+        """See :class:`worker.fetching.source.Source`."""
+        with self._as_fetch_errors():
+            entries: list[dict[str, Any]] = self._files.ls(self._path, detail=True, refresh=True)
+        inside = [entry for entry in entries if entry["type"] == "file" and entry["name"] != self._path]
+        return sorted(entry["name"].rpartition("/")[2] for entry in inside)
+
+    @contextmanager
+    def open(self, name: str | None, known: str | None) -> Iterator[Content | None]:
+        """See :class:`worker.fetching.source.Source`."""
+        path = self._path if name is None else f"{self._path}/{name}"
+        with self._as_fetch_errors():
+            info: dict[str, Any] = self._files.info(path, refresh=True)
+            if info["type"] != "file":
+                raise ReferenceInvalid(f"'{self._reference.shown}' is not an object; name one")
+            file = self._files.open(path, "rb", block_size=_BLOCK_BYTES, cache_type="readahead")
+        version = info.get("ETag")
+        with file:
+            if version and version == known:
+                yield None
+            else:
+                chunks = iter(lambda: file.read(CHUNK_BYTES), b"")
+                yield Content(self._checked(chunks), info["size"], version)
+
+    @cached_property
+    def _files(self) -> Any:
+        return s3fs.S3FileSystem(
+            endpoint_url=self._policy.s3_endpoint,
+            config_kwargs={
+                "connect_timeout": self._policy.connect_seconds,
+                "read_timeout": self._policy.read_seconds,
+            },
+            skip_instance_cache=True,
+        )
+
+    def _checked(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        with self._as_fetch_errors():
+            yield from chunks
+
+    @contextmanager
+    def _as_fetch_errors(self) -> Iterator[None]:
+        shown = self._reference.shown
+        try:
+            yield
+        except FetchError:
+            raise
+        except FileNotFoundError:
+            raise ReferenceMissing(f"nothing is found at '{shown}'; check bucket and key") from None
+        except PermissionError:
+            raise ReferenceDenied(
+                f"the worker's credentials may not read '{shown}'; grant access, or upload it"
+            ) from None
+        except (BotoCoreError, OSError) as error:
+            raise SourceUnavailable(f"'{shown}' cannot be read: {error}; check endpoint and credentials") from error

@@ -1,0 +1,45 @@
+"""The one interface behind every scheme, so that caps, retries, hashing and caching are written once."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file that is being read."""
+
+    chunks: Iterator[bytes]
+    """The bytes; raises a ``FetchError`` where the source breaks off."""
+    size: int | None
+    """Bytes promised, where the source says so."""
+    version: str | None
+    """Changes whenever the content does (an ETag, a commit); None where the source gives no such thing."""
+
+
+class Source(Protocol):
+    """A place that holds the file, or the files, of one reference."""
+
+    @property
+    def filename(self) -> str:
+        """Name of the referenced file itself, whose suffix tells what it is; empty for a directory."""
+        ...
+
+    def names(self) -> Sequence[str] | None:
+        """Base names of the files in the referenced directory; None where the source cannot list.
+
+        Raises:
+            FetchError: the source refuses, fails, or holds no such directory.
+        """
+        ...
+
+    def open(self, name: str | None, known: str | None) -> AbstractContextManager[Content | None]:
+        """Start to read a file of the directory, or without a name the referenced file itself.
+
+        Gives None if the version that is already ``known`` is still the current one.
+
+        Raises:
+            FetchError: the source refuses, fails, or holds no such file.
+        """
+        ...

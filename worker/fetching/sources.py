@@ -1,0 +1,33 @@
+"""Which source stands behind which scheme."""
+
+from store.storage import Storage
+from worker.fetching.errors import ReferenceForbidden
+from worker.fetching.http import HttpSource
+from worker.fetching.hub import HubSource
+from worker.fetching.local import LocalSource
+from worker.fetching.policy import FetchPolicy
+from worker.fetching.reference import Reference, Scheme
+from worker.fetching.s3 import S3Source
+from worker.fetching.source import Source
+from worker.fetching.upload import FindUpload, UploadSource
+
+
+def open_source(reference: Reference, policy: FetchPolicy, find_upload: FindUpload, storage: Storage) -> Source:
+    """The source of a reference. Nothing is read yet.
+
+    Raises:
+        ReferenceForbidden: the operator does not allow the scheme.
+    """
+    match reference.scheme:
+        case Scheme.HTTP if not policy.plain_http:
+            raise ReferenceForbidden(f"'{reference.shown}' is not read over plain http; use an https:// address")
+        case Scheme.HTTP | Scheme.HTTPS:
+            return HttpSource(reference, policy)
+        case Scheme.FILE:
+            return LocalSource(reference, policy)
+        case Scheme.HUB:
+            return HubSource(reference, policy)
+        case Scheme.S3:
+            return S3Source(reference, policy)
+        case Scheme.UPLOAD:
+            return UploadSource(reference, find_upload, storage)
