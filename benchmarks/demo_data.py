@@ -1,0 +1,107 @@
+"""The demo's data: sentences of movie reviews, each rated by people, as a two-class sentiment task.
+
+Source: the additional resources of vaderSentiment 3.3.2 (MIT), 10,605 sentences with the mean of their ratings from -4,
+most negative, to 4, most positive (Hutto and Gilbert, 2014). A sentence is ``positive`` above 0.5 and ``negative`` below
+-0.5; the 562 between are left out, because there the raters found no clear side. Repeats are left out as well: two
+sentences are the same if their words are.
+
+Each sentence falls into train (70 %), validation (10 %) or test (20 %) by the hash of its words, so the split is the same
+everywhere and needs no seed.
+"""
+
+import hashlib
+import io
+import re
+import tarfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from benchmarks.packages import VADER, PackageError, fetch, sha256_of
+from benchmarks.rows import Row, write_rows
+
+CACHE = Path("var/demo")
+
+_RESOURCES = "vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz"
+_REVIEWS = "hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt"
+# Half a point from neutral on the raters' scale from -4 to 4.
+_NEUTRAL = 0.5
+# Upper bounds of a sentence's place between 0 and 1; what lies above is for training.
+_VALIDATION_BELOW = 0.1
+_TEST_BELOW = 0.3
+_PLACES = 2**64
+
+# What the split files must be, byte for byte.
+FILES = {
+    "train.jsonl": "aff05bcbffecb339661379b5cb8ca4b81ec6e4e5248e9c5a0f8edd9821f026e2",
+    "validation.jsonl": "3bf02a8ac651b7feef7a066bb67fa8ef0d626c21b8ea117155ee9f33ea6e714f",
+    "test.jsonl": "7be560624ced6076fdb453f87f9d6519956d74b134e12bc20292730632bbe0ab",
+}
+
+
+def movie_reviews(cache: Path = CACHE) -> dict[str, Path]:
+    """The three files ``train``, ``validation`` and ``test``, made on first use and checked on every use.
+
+    Raises:
+        PackageError: the source cannot be had, or does not give the files that it should.
+    """
+    if not _intact(cache):
+        parts = split(labelled(rated_sentences(fetch(VADER))))
+        for name in FILES:
+            write_rows(cache / name, parts[Path(name).stem])
+        if not _intact(cache):
+            raise PackageError(f"the movie reviews written to {cache} are not those that were pinned")
+    return {Path(name).stem: cache / name for name in FILES}
+
+
+def rated_sentences(source: Path) -> Iterator[tuple[float, str]]:
+    """Mean rating and text of every sentence in vaderSentiment's source distribution."""
+    with tarfile.open(source) as outer:
+        resources = io.BytesIO(_content(outer, _RESOURCES))
+    with tarfile.open(fileobj=resources) as inner:
+        text = _content(inner, _REVIEWS).decode("utf-8")
+    for line in text.splitlines():
+        _, rating, sentence = line.split("\t")
+        yield float(rating), sentence
+
+
+def labelled(rated: Iterable[tuple[float, str]]) -> Iterator[Row]:
+    """The sentences with a clear side, each once."""
+    seen: set[str] = set()
+    for rating, sentence in rated:
+        words = words_of(sentence)
+        if abs(rating) > _NEUTRAL and words not in seen:
+            seen.add(words)
+            yield Row(text=sentence, label="positive" if rating > 0 else "negative")
+
+
+def split(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows by the part they belong to, in their order."""
+    parts: dict[str, list[Row]] = {"train": [], "validation": [], "test": []}
+    for row in rows:
+        parts[part_of(row.text)].append(row)
+    return parts
+
+
+def part_of(sentence: str) -> str:
+    """The part a sentence belongs to, whatever its case and punctuation."""
+    digest = hashlib.sha256(words_of(sentence).encode()).digest()
+    place = int.from_bytes(digest[:8], "big") / _PLACES
+    if place < _VALIDATION_BELOW:
+        return "validation"
+    return "test" if place < _TEST_BELOW else "train"
+
+
+def words_of(sentence: str) -> str:
+    """The sentence without case, punctuation and spacing, by which repeats are found."""
+    return " ".join(re.findall(r"\w+", sentence.casefold()))
+
+
+def _content(archive: tarfile.TarFile, name: str) -> bytes:
+    member = archive.extractfile(name)
+    if member is None:
+        raise PackageError(f"{name} is not a file in the package")
+    return member.read()
+
+
+def _intact(cache: Path) -> bool:
+    return all((cache / name).is_file() and sha256_of(cache / name) == expected for name, expected in FILES.items())

