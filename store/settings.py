@@ -5,7 +5,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -23,8 +23,10 @@ class Settings(BaseSettings):
 
     database_url: SecretStr = Field(validation_alias=AliasChoices("DATABASE_URL", "database_url"))
     """PostgreSQL, the truth about every job. ``postgres://`` and ``postgresql://`` are read as psycopg 3."""
-    broker_url: SecretStr = Field(validation_alias=AliasChoices("BROKER_URL", "broker_url"))
-    """Redis or Valkey, which only carries the word that there is work."""
+    broker_url: SecretStr = Field(
+        default=SecretStr("redis://127.0.0.1:6379/0"), validation_alias=AliasChoices("BROKER_URL", "broker_url")
+    )
+    """Redis or Valkey, which only carries the word that there is work; by default one on this machine."""
     var_dir: Path = Path("var")
     """Where the service keeps its files: storage, caches, logs and the embedded servers' data."""
     file_roots: Annotated[tuple[Path, ...], NoDecode] = ()
@@ -54,6 +56,19 @@ class Settings(BaseSettings):
     """Largest upload accepted: a large encoder in float32 is 1.4 GB."""
     fetch_max_bytes: int = Field(default=8 * GIB, ge=1)
     """Most bytes fetched for one checkpoint or data set."""
+
+    json_max_bytes: int = Field(default=MIB, ge=1)
+    """Largest request body other than an upload; the longest sensible job is a few kilobytes."""
+    uploads_at_once: int = Field(default=16, ge=1)
+    """Uploads received at the same time; each holds a thread, so slow senders must not take them all."""
+    event_poll_seconds: float = Field(default=0.5, gt=0)
+    """How often an event stream looks for news; watchers do not notice half a second."""
+    event_heartbeat_seconds: float = Field(default=15.0, gt=0)
+    """Silence after which an event stream sends a comment; proxies cut connections that are silent for half a minute."""
+    wake_timeout_seconds: float = Field(default=2.0, gt=0)
+    """How long the api tries to reach the broker after a job is posted; the outbox announces the job otherwise."""
+    eta_sample: int = Field(default=20, ge=1)
+    """Finished jobs whose median run time estimates those that wait; enough to be steady, few enough to be recent."""
 
     pool_size: int = Field(default=10, ge=1)
     """Database connections kept open by a process."""
@@ -88,6 +103,15 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute_roots(cls, roots: tuple[Path, ...]) -> tuple[Path, ...]:
         return tuple(root.resolve() for root in roots)
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """The settings of this process.
+
+        Raises:
+            pydantic.ValidationError: DATABASE_URL is missing, or a value is out of range; the message names it.
+        """
+        return cls.model_validate({})
 
     @property
     def storage_dir(self) -> Path:

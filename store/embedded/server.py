@@ -1,0 +1,50 @@
+"""What the embedded servers have in common: a child process, its address, and the wait until it answers."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from store.errors import EmbeddedServerError
+from store.processes import Child
+
+START_SECONDS = 60.0
+"""Both servers start in about a second; a busy machine may need many times that."""
+STOP_SECONDS = 20.0
+"""Both write what they have and leave in well under a second."""
+_POLL_SECONDS = 0.03
+
+
+@dataclass(frozen=True)
+class EmbeddedServer:
+    """A running server and the address clients use."""
+
+    child: Child
+    url: str
+
+    def stop(self) -> None:
+        """End it and wait until it is gone."""
+        self.child.stop(STOP_SECONDS)
+
+
+def wait_until_ready(child: Child, answers: Callable[[], bool]) -> None:
+    """Wait until the server answers; where it does not, stop it.
+
+    Raises:
+        EmbeddedServerError: it has ended, or did not answer in time; the message holds the end of its log.
+    """
+    deadline = time.monotonic() + START_SECONDS
+    while not answers():
+        if child.has_ended() or time.monotonic() > deadline:
+            child.stop(grace_seconds=0)
+            raise EmbeddedServerError(f"{child.name} did not start; the end of {child.log}:\n{child.log_tail()}")
+        time.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def running(server: EmbeddedServer) -> Iterator[EmbeddedServer]:
+    """A server that is stopped at the end."""
+    try:
+        yield server
+    finally:
+        server.stop()

@@ -1,0 +1,155 @@
+"""Where the bytes of uploads and artifacts lie. Content is kept by its hash inside its owner's folder, so that a worker
+thought dead cannot change what another has written, and what is there is always whole."""
+
+import hashlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from store.errors import StorageError, TooLargeError
+
+READ_CHUNK = 2**20
+"""Bytes read at a time: large enough to keep a network busy, small enough for many readers."""
+_INCOMING = "incoming"
+_PRIVATE_DIRECTORY, _PRIVATE_FILE = 0o700, 0o600
+_FOLDER = re.compile(r"[a-z]+/[a-z0-9_]+")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Content that is safely in the storage."""
+
+    sha256: str
+    bytes: int
+
+
+def job_folder(job_id: str) -> str:
+    """The folder of a job's artifacts."""
+    return f"jobs/{job_id}"
+
+
+def upload_folder(upload_id: str) -> str:
+    """The folder of an upload."""
+    return f"uploads/{upload_id}"
+
+
+class Storage(Protocol):
+    """Keeps content by folder and hash."""
+
+    def put(self, folder: str, chunks: Iterable[bytes], *, max_bytes: int | None = None) -> Stored:
+        """Store content; it is there whole or not at all.
+
+        Raises:
+            TooLargeError: there are more than ``max_bytes``.
+        """
+        ...
+
+    def read(self, folder: str, sha256: str, *, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """The content from byte ``start`` to ``stop`` (half open) in chunks.
+
+        Raises:
+            StorageError: it is not there.
+        """
+        ...
+
+    def delete(self, folder: str) -> None:
+        """Remove everything in a folder; nothing happens where there is none."""
+        ...
+
+
+class LocalStorage:
+    """A storage in a directory of this machine, readable by its owner alone."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    def put(self, folder: str, chunks: Iterable[bytes], *, max_bytes: int | None = None) -> Stored:
+        """See ``Storage.put``. The bytes are on the disk when this returns."""
+        target = self._directory(folder)
+        incoming = self._root / _INCOMING / secrets.token_hex()
+        _make_private(self._root, incoming.parent)
+        try:
+            stored = _write(incoming, chunks, max_bytes)
+            _make_private(self._root, target)
+            incoming.replace(target / stored.sha256)
+        finally:
+            incoming.unlink(missing_ok=True)
+        _sync_directory(target)
+        return stored
+
+    def read(self, folder: str, sha256: str, *, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """See ``Storage.read``."""
+        path = self.path(folder, sha256)
+        return _read(path, start, path.stat().st_size if stop is None else stop)
+
+    def path(self, folder: str, sha256: str) -> Path:
+        """The file that holds the content; it must not be changed.
+
+        Raises:
+            StorageError: it is not there.
+        """
+        if not _SHA256.fullmatch(sha256):
+            raise StorageError(f"'{sha256}' is not a SHA-256 in hexadecimal")
+        path = self._directory(folder) / sha256
+        if not path.is_file():
+            raise StorageError(f"the storage has no {folder}/{sha256}; it was deleted, or written on another machine")
+        return path
+
+    def delete(self, folder: str) -> None:
+        """See ``Storage.delete``."""
+        doomed = self._root / _INCOMING / secrets.token_hex()
+        _make_private(self._root, doomed.parent)
+        with suppress(FileNotFoundError):
+            self._directory(folder).rename(doomed)  # readers that come later see it whole or not at all
+            shutil.rmtree(doomed)
+
+    def _directory(self, folder: str) -> Path:
+        if not _FOLDER.fullmatch(folder):
+            raise StorageError(f"'{folder}' is not a folder of the storage; folders look like jobs/job_0199")
+        return self._root / folder
+
+
+def _write(path: Path, chunks: Iterable[bytes], max_bytes: int | None) -> Stored:
+    digest, size = hashlib.sha256(), 0
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, _PRIVATE_FILE), "wb") as file:
+        for chunk in chunks:
+            size += len(chunk)
+            if max_bytes is not None and size > max_bytes:
+                raise TooLargeError(f"the content is larger than the {max_bytes} bytes allowed")
+            digest.update(chunk)
+            file.write(chunk)
+        file.flush()
+        os.fsync(file.fileno())
+    return Stored(sha256=digest.hexdigest(), bytes=size)
+
+
+def _read(path: Path, start: int, stop: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(start)
+        left = stop - start
+        while left > 0 and (chunk := file.read(min(READ_CHUNK, left))):
+            left -= len(chunk)
+            yield chunk
+
+
+def _make_private(root: Path, directory: Path) -> None:
+    for path in reversed([directory, *directory.parents]):
+        if path == root or root in path.parents:
+            path.mkdir(mode=_PRIVATE_DIRECTORY, exist_ok=True)
+        else:
+            path.mkdir(exist_ok=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
