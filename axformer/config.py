@@ -1,7 +1,7 @@
 """Every knob of a pass, with its default and the reason for it.
 
-``PassConfig()`` is the preset ``paper``: Algorithm 1 to the letter, as far as the paper gives it. The preset ``published``
-is the authors' own program, decision by decision.
+``PassConfig()`` is the preset ``paper``: Algorithm 1 to the letter, as far as the paper gives it. The preset
+``published`` is the authors' own program, decision by decision.
 """
 
 import json
@@ -84,10 +84,10 @@ class PassConfig(BaseModel):
     inspect_layers_first: bool = False
     """Try whole layers before their blocks (Table V, second row)."""
     coarse_margin: float = Field(default=1.0, gt=0.0, le=1.0)
-    """A layer or block must bring the loss below this many times its minimum; heads and neurons always 1. Below 1 this is
-    the adaptive threshold of Table V, tight where it is coarse."""
-    max_length: int = Field(default=128, ge=2)
-    """Longest input in tokens; longer ones are cut (the papers' GLUE setting)."""
+    """A layer or block must bring the loss below this many times its minimum; heads and neurons always 1. Below 1 this
+    is the adaptive threshold of Table V, tight where it is coarse."""
+    max_length: int | None = Field(default=None, ge=2)
+    """Cut inputs to this many tokens; null cuts none and refuses inputs that are longer than the model takes."""
     batch_tokens: int = Field(default=8192, ge=1)
     """Tokens evaluated together, padding included; changes speed and memory, not decisions."""
 
@@ -110,6 +110,7 @@ PRESETS: dict[Preset, dict[str, Any]] = {
         "helped_reference": HelpedReference.ORIGINAL,
         "ties_help": True,
         "order": Order.TOP_MIDDLE_BOTTOM,
+        "max_length": 128,
     },
 }
 

@@ -1,13 +1,13 @@
 """Elements: the removable parts of a transformer, at the granularities of the paper (section III-A), and their ids.
 
-| id                             | kind           | what removal means                                                  |
-|--------------------------------|----------------|---------------------------------------------------------------------|
-| ``layer.3``                    | layer          | both of its blocks are removed                                      |
-| ``layer.3.attention``          | attention      | the block adds nothing to the residual stream; its LayerNorm stays  |
-| ``layer.3.ffn``                | ffn            | the same                                                            |
-| ``layer.3.attention.head.5``   | head           | the head's slice of the context is 0; the projection's bias stays   |
-| ``layer.3.ffn.neurons.128:256``| neurons        | those activations are 0 before the down projection; its bias stays  |
-| ``layer.3.hard_attention``     | hard_attention | a rewrite: only the K largest attention probabilities are kept      |
+| id                              | kind           | what removal means                                                 |
+|---------------------------------|----------------|--------------------------------------------------------------------|
+| ``layer.3``                     | layer          | both of its blocks are removed                                     |
+| ``layer.3.attention``           | attention      | the block adds nothing to the residual stream; its LayerNorm stays |
+| ``layer.3.ffn``                 | ffn            | the same                                                           |
+| ``layer.3.attention.head.5``    | head           | the head's slice of the context is 0; the projection's bias stays  |
+| ``layer.3.ffn.neurons.128:256`` | neurons        | those activations are 0 before the projection down; its bias stays |
+| ``layer.3.hard_attention``      | hard_attention | a rewrite: only the K largest attention probabilities are kept     |
 """
 
 import re

@@ -8,7 +8,7 @@ AxFormerError
 │   └── PlanError         a plan or a stored trace does not fit this model
 └── ArtifactError         a finished model failed its own check and was not published
 
-Each class carries a ``code`` (stable, for programs) and each message says what was wrong, with which value, and what to do.
+Each class carries a ``code`` (stable, for programs); each message says what was wrong, with which value, what to do.
 """
 
 

@@ -5,6 +5,7 @@ layer comes first, and inside a layer the FFN block comes before the attention b
 """
 
 import random
+from collections.abc import Iterable
 
 from axformer.config import Order, PassConfig
 from axformer.elements import Dimensions, Element, ElementKind, attention, ffn, layer, parse
@@ -50,7 +51,7 @@ def _regions(layers: int) -> dict[str, range]:
     return {"bottom": range(first), "middle": range(first, second), "top": range(second, layers)}
 
 
-def _blocks_of(layers: "reversed[int] | range") -> list[Element]:
+def _blocks_of(layers: Iterable[int]) -> list[Element]:
     return [block for index in layers for block in (ffn(index), attention(index))]
 
 

@@ -19,8 +19,8 @@ _NO_FFN: dict[str, Any] = {"ffn": False, "neurons": ()}
 class LayerPlan(BaseModel):
     """What is left of one layer.
 
-    A removed block has no heads, neurons or hard attention. A block that is kept with no heads or neurons left is not the
-    same: it still adds its projection's bias.
+    A removed block has no heads, neurons or hard attention. A block that is kept with no heads or neurons left is not
+    the same: it still adds its projection's bias.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from axformer.config import PassConfig
-from axformer.elements import Dimensions, ElementKind, heads_of, neuron_groups_of, parse
-from axformer.elements import Element, attention, ffn
+from axformer.elements import Dimensions, Element, ElementKind, attention, ffn, heads_of, neuron_groups_of, parse
 from axformer.ordering import inspection_order
 from axformer.trial import Trial, Verdict
 

@@ -1,0 +1,88 @@
+"""Write a finished model with everything that explains it, and load it again."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoModelForSequenceClassification
+
+import axformer.auto  # noqa: F401 - registers the compact models
+from axformer.compact import MODEL_TYPE_PREFIX
+from axformer.errors import ArtifactError, InputError
+from axformer.plan import PlanFile
+from axformer.report import Report
+from axformer.trial import Trial
+
+MODEL_DIRECTORY = "model"
+
+
+def load(path: str | Path) -> Any:
+    """Load a compact model, in evaluation mode.
+
+    Args:
+        path: the ``model`` directory that a pass wrote, or the directory that holds it.
+
+    Raises:
+        ArtifactError: there is no compact model, or it is damaged.
+    """
+    directory = Path(path)
+    if (directory / MODEL_DIRECTORY).is_dir():
+        directory = directory / MODEL_DIRECTORY
+    if not (directory / "config.json").is_file():
+        raise ArtifactError(f"'{path}' holds no compact model: there is no config.json")
+    try:
+        model = AutoModelForSequenceClassification.from_pretrained(
+            directory, local_files_only=True, use_safetensors=True
+        )
+    except Exception as error:
+        raise ArtifactError(f"'{path}' holds no compact model that loads: {error}") from error
+    if not model.config.model_type.startswith(MODEL_TYPE_PREFIX):
+        raise ArtifactError(f"'{path}' is a model of type '{model.config.model_type}', not one that a pass made")
+    return model.eval()
+
+
+@contextmanager
+def new_directory(target: Path) -> Iterator[Path]:
+    """A directory to fill, which appears at ``target`` whole when the block ends well, and not at all when it fails."""
+    check_target(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        yield draft
+        draft.chmod(0o755)
+        draft.replace(target)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def check_target(target: Path) -> None:
+    """Make sure that a result can be written there.
+
+    Raises:
+        InputError: something is there already.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"output '{target}' exists and is not empty; choose another directory or remove it")
+
+
+def save_model(model: Any, tokenizer: Any, directory: Path) -> int:
+    """Save a compact model and its tokenizer; the size of its weight files in bytes."""
+    model.save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    return sum(path.stat().st_size for path in directory.glob("*.safetensors"))
+
+
+def write_texts(directory: Path, plan: PlanFile, trace: Sequence[Trial], report: Report, card: str) -> None:
+    """Write what stands beside the model: ``plan.json``, ``trace.jsonl``, ``report.json``, ``README.md``."""
+    _write(directory / "plan.json", plan.model_dump_json(indent=1) + "\n")
+    _write(directory / "trace.jsonl", "".join(trial.model_dump_json() + "\n" for trial in trace))
+    _write(directory / "report.json", report.model_dump_json(indent=1) + "\n")
+    _write(directory / "README.md", card)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,28 @@
+"""What a result was made with: versions and hardware, so that a figure can be judged and repeated."""
+
+import os
+import platform
+from importlib.metadata import version
+from typing import Any
+
+import torch
+
+
+def describe(device: str) -> dict[str, Any]:
+    """Versions of the software and names of the hardware."""
+    return {
+        "axformer": version("axformer"),
+        "torch": torch.__version__,
+        "transformers": version("transformers"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "device": _device_name(device),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _device_name(device: str) -> str:
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_name(device)
+    return platform.processor() or platform.machine()

@@ -1,0 +1,43 @@
+"""The evaluator that is obviously right: a whole forward pass of the whole model over every sample."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from axformer.architectures.base import Architecture
+from axformer.batches import Samples
+from axformer.masking import masked
+from axformer.plan import Plan
+from axformer.tasks.base import Task
+
+
+class PlainEvaluator:
+    """Runs everything for every plan; see :class:`axformer.evaluation.base.Evaluator`."""
+
+    def __init__(self, model: Any, architecture: Architecture, task: Task, samples: Samples) -> None:
+        self._model = model
+        self._architecture = architecture
+        self._task = task
+        self._samples = samples
+
+    def losses(self, plan: Plan) -> Tensor:
+        with masked(self._model, self._architecture, plan):
+            logits = predict(self._model, self._samples)
+        return self._task.losses(logits, self._samples.labels).cpu()
+
+    def accept(self, plan: Plan) -> None:
+        """Nothing is remembered."""
+
+
+@torch.inference_mode()
+def predict(model: Any, samples: Samples) -> Tensor:
+    """A model's output for every sample, in the order of the data, shape (samples, labels)."""
+    outputs: Tensor | None = None
+    for batch in samples.batches:
+        logits = model(**batch.inputs).logits
+        if outputs is None:
+            outputs = logits.new_empty((len(samples), *logits.shape[1:]))
+        outputs[batch.samples] = logits
+    assert outputs is not None, "samples hold at least one batch"
+    return outputs

@@ -1,0 +1,63 @@
+"""Hard attention (section III-B), as an attention function that transformers can dispatch to.
+
+Every query keeps its K largest attention probabilities, taken after the softmax; the others become 0 and the kept ones are
+not scaled up again. K stands on the attention module itself (``hard_attention_top_k``), so that layers may differ; a
+module without it computes plain soft attention in the same arithmetic. That matters: a sample that hard attention cannot
+change keeps its loss to the last bit, and never counts as helped.
+"""
+
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import eager_mask
+
+ATTENTION_NAME = "axformer"
+TOP_K_ATTRIBUTE = "hard_attention_top_k"
+
+
+def keep_top_k(probabilities: Tensor, k: int) -> Tensor:
+    """Attention probabilities with all but the ``k`` largest of each query set to 0, not renormalised.
+
+    Args:
+        probabilities: shape (batch, heads, queries, keys).
+        k: how many to keep; with as many keys or fewer nothing changes.
+    """
+    if k >= probabilities.shape[-1]:
+        return probabilities
+    values, keys = probabilities.topk(k, dim=-1)
+    return probabilities.new_zeros(probabilities.shape).scatter(-1, keys, values)
+
+
+def attention_forward(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **_: Any,
+) -> tuple[Tensor, Tensor]:
+    """Soft attention, or hard attention where the module says so.
+
+    Args:
+        query, key, value: shape (batch, heads, tokens, head size).
+        attention_mask: added to the scores; broadcasts to (batch, heads, tokens, tokens).
+
+    Returns:
+        The context, shape (batch, tokens, heads, head size), and the probabilities that made it.
+    """
+    scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    if attention_mask is not None:
+        scores = scores + attention_mask
+    probabilities = scores.softmax(dim=-1)
+    top_k = getattr(module, TOP_K_ATTRIBUTE, None)
+    if top_k is not None:
+        probabilities = keep_top_k(probabilities, top_k)
+    probabilities = nn.functional.dropout(probabilities, p=dropout, training=module.training)
+    return (probabilities @ value).transpose(1, 2).contiguous(), probabilities
+
+
+AttentionInterface.register(ATTENTION_NAME, attention_forward)
+AttentionMaskInterface.register(ATTENTION_NAME, eager_mask)

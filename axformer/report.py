@@ -1,0 +1,48 @@
+"""The content of ``report.json``: what a pass did, measured before and after on the models themselves."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+REPORT_FORMAT: Literal["axformer-report/1"] = "axformer-report/1"
+
+
+class Measures(BaseModel):
+    """One model measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    validation: dict[str, float] = Field(description="Mean loss and the task's metrics on the data that decided.")
+    test: dict[str, float] | None = Field(description="The same on held-out data; null where none was given.")
+    parameters: int
+    bytes: int = Field(description="Size of the weight files.")
+    latency_ms: float = Field(description="Median milliseconds of a forward pass; `latency` says of what.")
+
+
+class DataSummary(BaseModel):
+    """One data set that was used."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rows: int
+    cut: int = Field(description="Rows longer than max_length, which lost their end.")
+    sha256: str = Field(description="Digest of the texts and labels as they were read.")
+
+
+class Report(BaseModel):
+    """What a pass did."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["axformer-report/1"] = REPORT_FORMAT
+    task: str
+    base: Measures
+    pruned: Measures
+    removed: list[str] = Field(description="Ids of removed elements, largest only, in the order of their removal.")
+    hard_attention: list[int] = Field(description="Layers that have hard attention now.")
+    trials: int
+    seconds: float = Field(description="Duration of the pass, without loading and packaging.")
+    config: dict[str, Any] = Field(description="Every knob.")
+    data: dict[str, DataSummary | None]
+    latency: dict[str, int] = Field(description="Inputs in a batch, tokens of an input, repeats.")
+    environment: dict[str, Any]

@@ -1,0 +1,158 @@
+"""A pass from beginning to end: load, check, search, cut, measure, write. The command line and the service both use this."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from axformer.artifact import MODEL_DIRECTORY, new_directory, save_model, write_texts
+from axformer.card import write_card
+from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
+from axformer.compact import compact
+from axformer.config import PassConfig
+from axformer.data import Rows, read_rows, rows_of
+from axformer.dataset import DataSet, DataSource, prepare
+from axformer.evaluation.prefix import PrefixEvaluator
+from axformer.measure import Outcome, make_report
+from axformer.ordering import inspection_order
+from axformer.parameters import ParameterCount
+from axformer.plan import Plan, PlanFile, PlanSource
+from axformer.search import plan_of, search
+from axformer.selfcheck import self_check
+from axformer.trial import Trial
+
+
+@dataclass(frozen=True)
+class Result:
+    """What :func:`prune` gives back."""
+
+    plan: Plan
+    trace: tuple[Trial, ...]
+    model: Any
+    """The compact model, in evaluation mode."""
+
+
+class PruningRun:
+    """One pass over one checkpoint: :meth:`open` it, iterate over :meth:`trials`, then :meth:`publish`."""
+
+    def __init__(self, checkpoint: Checkpoint, validation: DataSet, test: DataSet | None, config: PassConfig) -> None:
+        inspection_order(checkpoint.dimensions, config)  # an order that does not fit is refused before any work
+        self.config = config
+        self.dimensions = checkpoint.dimensions
+        self._checkpoint = checkpoint
+        self._validation = validation
+        self._test = test
+        self._trace: list[Trial] = []
+
+    @classmethod
+    def open(
+        cls,
+        checkpoint: str | Path,
+        validation: DataSource,
+        *,
+        test: DataSource | None = None,
+        config: PassConfig | None = None,
+        device: str = "cpu",
+    ) -> "PruningRun":
+        """Load a checkpoint and its data and check that they fit.
+
+        Args:
+            checkpoint: a local directory, or ``hf://organisation/name``.
+            validation: the data that decides.
+            test: held-out data, measured before and after, never used to decide.
+            config: the knobs; the preset ``paper`` where none are given.
+            device: where PyTorch computes, for example ``cpu`` or ``cuda``.
+
+        Raises:
+            InputError: something does not fit; the message says what and what to do.
+        """
+        config = config or PassConfig()
+        rows = read_rows(validation.path, validation.columns)
+        held_out = None if test is None else read_rows(test.path, test.columns)
+        loaded = load_checkpoint(checkpoint, device)
+        test_set = None if held_out is None else prepare(held_out, loaded, config)
+        return cls(loaded, prepare(rows, loaded, config), test_set, config)
+
+    def trials(self, replay: Sequence[Trial] = ()) -> Iterator[Trial]:
+        """Run the pass.
+
+        Args:
+            replay: the first trials of this same pass where it goes on after a stop; they are not evaluated again.
+
+        Yields:
+            Every trial, the replayed ones first.
+
+        Raises:
+            CheckpointError: the loss of the untouched model is not a finite number.
+            PlanError: the replayed trials are not of this pass.
+        """
+        model, architecture, task = self._checkpoint.model, self._checkpoint.architecture, self._checkpoint.task
+        evaluator = PrefixEvaluator(model, architecture, task, self._validation.samples, Plan.full(self.dimensions))
+        count = ParameterCount(model, architecture)
+        self._trace = []
+        for trial in search(evaluator, self.dimensions, self.config, parameters_left=count.left, replay=replay):
+            self._trace.append(trial)
+            yield trial
+
+    @property
+    def trace(self) -> tuple[Trial, ...]:
+        """The trials so far."""
+        return tuple(self._trace)
+
+    @property
+    def plan(self) -> Plan:
+        """What the trials so far leave of the model."""
+        return plan_of(self._trace, self.dimensions, self.config)
+
+    def compact_model(self) -> Any:
+        """The physically smaller model that the trials so far lead to."""
+        return compact(self._checkpoint.model, self._checkpoint.architecture, self.plan)
+
+    def publish(self, directory: Path) -> dict[str, Any]:
+        """Cut, measure, write and check the result. Nothing is left behind where any of it fails.
+
+        Args:
+            directory: where ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json`` and ``README.md`` go.
+
+        Returns:
+            The content of ``report.json``.
+
+        Raises:
+            InputError: the directory exists and is not empty.
+            ArtifactError: the saved model does not load in a fresh process, or computes something else.
+        """
+        checkpoint, model = self._checkpoint, self.compact_model()
+        with new_directory(directory) as draft:
+            home = draft / MODEL_DIRECTORY
+            outcome = Outcome(self._trace, self.plan, model, save_model(model, checkpoint.tokenizer, home))
+            report = make_report(checkpoint, outcome, self._validation, self._test, self.config)
+            card = write_card(report, outcome.plan, self.dimensions)
+            write_texts(draft, self._plan_file(), self._trace, report, card)
+            self_check(model, checkpoint.tokenizer, self._validation.rows, self.config.max_length, home)
+        return report.model_dump(mode="json")
+
+    def _plan_file(self) -> PlanFile:
+        source = PlanSource(model_type=self._checkpoint.architecture.model_type, sha256=self._checkpoint.sha256)
+        return PlanFile(source=source, config=self.config.model_dump(mode="json"), layers=self.plan.layers)
+
+
+def prune(
+    model: Any, tokenizer: Any, data: str | Path | Rows | Iterable[Mapping[str, Any]], config: PassConfig | None = None
+) -> Result:
+    """Run a pass over a model in memory, which is left as it is.
+
+    Args:
+        model: a fine-tuned transformers sequence classifier.
+        tokenizer: its tokenizer.
+        data: the validation set: a file, rows that were read, or records with ``text``, ``label`` and maybe ``text_pair``.
+        config: the knobs; the preset ``paper`` where none are given.
+
+    Raises:
+        InputError: something does not fit; the message says what and what to do.
+    """
+    config = config or PassConfig()
+    rows = read_rows(str(data)) if isinstance(data, str | Path) else data if isinstance(data, Rows) else rows_of(data)
+    checkpoint = from_memory(model, tokenizer)
+    run = PruningRun(checkpoint, prepare(rows, checkpoint, config), None, config)
+    trace = tuple(run.trials())
+    return Result(plan=run.plan, trace=trace, model=run.compact_model())
