@@ -1,0 +1,69 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from store.storage import LocalStorage, upload_folder
+from store.tables.uploads import Upload
+from tests.worker.loopback import Loopback, Site
+from worker.fetching.cache import ContentCache
+from worker.fetching.fetcher import Fetcher
+from worker.fetching.policy import FetchPolicy
+from worker.fetching.sources import open_source
+from worker.fetching.transfer import Transfer
+
+LOOPBACK = FetchPolicy(plain_http=True, private_hosts=frozenset({"127.0.0.1"}), backoff_seconds=0.01, read_seconds=5.0)
+
+CHECKPOINT = {
+    "config.json": b'{"model_type": "bert"}',
+    "model.safetensors": b"weights" * 1000,
+    "tokenizer.json": b"{}",
+    "vocab.txt": b"[PAD]\n",
+}
+STRANGERS = {"pytorch_model.bin": b"pickle", "modeling_evil.py": b"import os", "README.md": b"# model"}
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+@pytest.fixture
+def server(site: Site) -> Iterator[Loopback]:
+    with Loopback(site) as running:
+        yield running
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(tmp_path / "storage")
+
+
+@pytest.fixture
+def upload(storage: LocalStorage) -> Callable[[str, bytes], Upload]:
+    def make(filename: str, content: bytes) -> Upload:
+        stored = storage.put(upload_folder("upl_1"), [content])
+        return Upload(id="upl_1", team_id="team_1", filename=filename, sha256=stored.sha256, bytes=stored.bytes)
+
+    return make
+
+
+@pytest.fixture
+def make_fetcher(tmp_path: Path, storage: LocalStorage) -> Callable[..., Fetcher]:
+    """A fetcher with a policy, a ``heed`` and the uploads that exist."""
+
+    def make(
+        policy: FetchPolicy = LOOPBACK, heed: Callable[[], None] = lambda: None, uploads: tuple[Upload, ...] = ()
+    ) -> Fetcher:
+        known = {upload.id: upload for upload in uploads}
+        return Fetcher(
+            Transfer(ContentCache(tmp_path / "cache"), policy, heed),
+            lambda reference: open_source(reference, policy, known.get, storage),
+        )
+
+    return make
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    """Every file in a directory by its name."""
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
