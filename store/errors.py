@@ -6,7 +6,9 @@ StoreError
 ├── CancelRequestedError     the job's owner asked to cancel it; the worker should stop and say so
 ├── StorageError             content cannot be stored or is not there
 │   └── TooLargeError        more bytes than allowed
-└── EmbeddedServerError      an embedded server did not start
+├── EmbeddedServerError      an embedded server did not start
+├── StackError               a part of the service on this machine cannot run, or has ended by itself
+└── StoppedError             the service on this machine was asked to end
 """
 
 
@@ -36,3 +38,11 @@ class TooLargeError(StorageError):
 
 class EmbeddedServerError(StoreError):
     """An embedded server did not start."""
+
+
+class StackError(StoreError):
+    """A part of the service on this machine cannot run, or has ended by itself."""
+
+
+class StoppedError(StoreError):
+    """The service on this machine was asked to end."""

@@ -37,9 +37,13 @@ class Child:
             self.process.send_signal(self.stop_signal)
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(grace_seconds)
+        self.kill()
+        self.process.wait(_KILL_WAIT_SECONDS)
+
+    def kill(self) -> None:
+        """End it and all of its children at once."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(_KILL_WAIT_SECONDS)
 
     def log_tail(self) -> str:
         """The last lines of its log."""
@@ -51,16 +55,23 @@ def spawn(
     command: Sequence[str | Path],
     *,
     log: Path,
+    directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
     user: str = "",
     stop_signal: signal.Signals = signal.SIGTERM,
 ) -> Child:
-    """Start a program with its output appended to a log file; as another user if this one is root."""
+    """Start a program with its output appended to a log file; as another user if this one is root.
+
+    Where this process dies without having stopped it, the program gets ``stop_signal`` (on Linux).
+
+    Raises:
+        FileNotFoundError: there is no such program.
+    """
     program, *arguments = [str(part) for part in command]
     path = shutil.which(program)
     if path is None:
         raise FileNotFoundError(f"there is no program '{program}'")
-    launcher = [sys.executable, "-I", "-S", launch.__file__, str(int(stop_signal)), user, path]
+    launcher = [sys.executable, "-I", "-S", str(Path(launch.__file__).resolve()), str(int(stop_signal)), user, path]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         process = subprocess.Popen(  # noqa: S603
@@ -68,6 +79,7 @@ def spawn(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            cwd=directory,
             env=None if environment is None else dict(environment),
             start_new_session=True,
         )

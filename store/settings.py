@@ -11,15 +11,22 @@ from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 DRIVER = "postgresql+psycopg"
-KIB, MIB, GIB = 2**10, 2**20, 2**30
+GIB = 2**30
+
+_CONFIG = SettingsConfigDict(
+    env_prefix="AXFORMER_",
+    populate_by_name=True,
+    frozen=True,
+    extra="ignore",
+    use_attribute_docstrings=True,
+    hide_input_in_errors=True,  # an address that is refused may hold a password
+)
 
 
 class Settings(BaseSettings):
     """Settings of api, worker and migrations. Secrets print as stars; read them with ``get_secret_value()``."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="AXFORMER_", populate_by_name=True, frozen=True, extra="ignore", use_attribute_docstrings=True
-    )
+    model_config = _CONFIG
 
     database_url: SecretStr = Field(validation_alias=AliasChoices("DATABASE_URL", "database_url"))
     """PostgreSQL, the truth about every job. ``postgres://`` and ``postgresql://`` are read as psycopg 3."""
@@ -122,3 +129,25 @@ class Settings(BaseSettings):
     def cache_dir(self) -> Path:
         """Root of fetched checkpoints and data, kept by content."""
         return self.var_dir / "cache"
+
+
+class StackSettings(BaseSettings):
+    """What the program that starts everything on one machine (``python -m store.serve``) can be told."""
+
+    model_config = _CONFIG
+
+    database_url: SecretStr | None = Field(default=None, validation_alias=AliasChoices("DATABASE_URL", "database_url"))
+    """A PostgreSQL to use; where there is none, an embedded one is started."""
+    broker_url: SecretStr | None = Field(default=None, validation_alias=AliasChoices("BROKER_URL", "broker_url"))
+    """A Redis or Valkey to use; where there is none, an embedded one is started."""
+    var_dir: Path = Path("var")
+    """As in ``Settings``; a relative path starts at the checkout."""
+    file_roots: str | None = None
+    """As in ``Settings``; where none are given and the database is embedded, all files of this machine, since only the
+    user who started the stack holds a key."""
+    port: int | None = Field(default=None, ge=1, le=65535, validation_alias=AliasChoices("PORT", "port"))
+    """Port of the API. Where none is given, 8000 or the next free one."""
+    ready_seconds: float = Field(default=120.0, gt=0)
+    """How long the API may take to be ready; on a cold disk imports alone can take a minute."""
+    stop_seconds: float = Field(default=30.0, gt=0)
+    """How long API and worker each may take to end; the worker gives its job back meanwhile."""

@@ -66,11 +66,16 @@ def start_postgres(directory: Path, log: Path, options: Mapping[str, str] | None
     settings = {**_SERVER_SETTINGS, "port": str(port), **(options or {})}
     arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     command: list[str | Path] = [binaries / "postgres", "-D", data, *arguments]
-    child = spawn("postgres", command, log=log, user=user, stop_signal=_FAST_SHUTDOWN)
+    child = spawn("postgres", command, log=log, directory=directory, user=user, stop_signal=_FAST_SHUTDOWN)
     url = f"postgresql://{SUPERUSER}:{password}@{LOOPBACK}:{port}"
     wait_until_ready(child, lambda: _answers(f"{url}/postgres"))
-    create_database(f"{url}/postgres", DEFAULT_DATABASE)
-    return EmbeddedServer(child, f"{url}/{DEFAULT_DATABASE}")
+    server = EmbeddedServer(child, f"{url}/{DEFAULT_DATABASE}")
+    try:
+        create_database(f"{url}/postgres", DEFAULT_DATABASE)
+    except psycopg.Error:
+        server.stop()
+        raise
+    return server
 
 
 def create_database(server_url: str, name: str) -> None:
@@ -104,7 +109,7 @@ def _initialised(directory: Path, binaries: Path, user: str, log: Path) -> tuple
         f"--pwfile={password_file}",
         *_INITDB_OPTIONS,
     ]
-    child = spawn("initdb", command, log=log, user=user)
+    child = spawn("initdb", command, log=log, directory=directory, user=user)
     if child.process.wait() != 0:
         raise EmbeddedServerError(f"initdb failed; the end of {log}:\n{child.log_tail()}")
     unfinished.rename(data)

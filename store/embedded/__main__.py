@@ -1,0 +1,38 @@
+"""Runs a command with a PostgreSQL and a Valkey of its own: ``python -m store.embedded COMMAND [ARGUMENT ...]``.
+
+The command finds them in DATABASE_URL and BROKER_URL, the schema already made. Both vanish with all they hold when it ends;
+its exit status becomes this program's.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from store.embedded.postgres import start_postgres
+from store.embedded.server import running
+from store.embedded.valkey import start_valkey
+from store.migrate import migrate
+from store.settings import Settings
+
+
+def run(command: list[str]) -> int:
+    """Run the command with servers of its own and give its exit status."""
+    with tempfile.TemporaryDirectory(prefix="axformer-") as name:
+        directory = Path(name)
+        with (
+            running(start_postgres(directory / "postgres", directory / "postgres.log")) as database,
+            running(start_valkey(directory / "valkey", directory / "valkey.log")) as broker,
+        ):
+            migrate(Settings(database_url=SecretStr(database.url)))
+            environment = dict(os.environ) | {"DATABASE_URL": database.url, "BROKER_URL": broker.url}
+            return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:  # noqa: PLR2004
+        sys.exit("usage: python -m store.embedded COMMAND [ARGUMENT ...]")
+    sys.exit(run(sys.argv[1:]))
