@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 DRIVER = "postgresql+psycopg"
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 
 _CONFIG = SettingsConfigDict(
     env_prefix="AXFORMER_",

@@ -33,6 +33,6 @@ def run(command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:  # noqa: PLR2004
+    if len(sys.argv) < 2:
         sys.exit("usage: python -m store.embedded COMMAND [ARGUMENT ...]")
     sys.exit(run(sys.argv[1:]))

@@ -1,8 +1,12 @@
 """Files that teams have sent."""
 
-from sqlalchemy import select
+from collections.abc import Sequence
+
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
+from store.states import TERMINAL
+from store.tables.jobs import Job
 from store.tables.uploads import Upload
 
 
@@ -22,3 +26,11 @@ def delete_upload(session: Session, upload: Upload) -> None:
     """Forget an upload; the caller removes its content after the commit."""
     session.delete(upload)
     session.flush()
+
+
+def unfinished_jobs_with(session: Session, upload: Upload) -> Sequence[str]:
+    """Ids of the team's jobs that have not ended and name the upload, oldest first."""
+    uri = f"upload:{upload.id}"
+    names = or_(*(column["uri"].astext == uri for column in (Job.checkpoint, Job.validation, Job.test)))
+    query = select(Job.id).where(Job.team_id == upload.team_id, Job.state.not_in(TERMINAL), names)
+    return session.scalars(query.order_by(Job.created_at, Job.id)).all()
