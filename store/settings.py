@@ -44,8 +44,12 @@ class Settings(BaseSettings):
     """Name of the Celery queue, so that two installations can share one broker."""
     lease_seconds: float = Field(default=60.0, gt=0)
     """How long a claimed job belongs to a silent worker; a minute survives a slow disk or a database restart."""
-    heartbeat_seconds: float = Field(default=10.0, gt=0)
-    """How often a worker renews its lease; a sixth of the lease lets five renewals fail in a row."""
+    heartbeat_seconds: float = Field(default=1.0, gt=0)
+    """How often a worker renews its lease, which is also how soon it notices that its job is to be cancelled."""
+    announce_seconds: float = Field(default=5.0, gt=0)
+    """How often an idle worker looks whether jobs wait that no message speaks of, for example because the broker lost it."""
+    device: str = "auto"
+    """Where models run, in PyTorch's words (``cpu``, ``cuda``, ``cuda:1``); ``auto`` is the first GPU if there is one."""
     max_attempts: int = Field(default=3, ge=1)
     """Workers a job may lose before it counts as the cause of their death."""
     trial_batch: int = Field(default=50, ge=1)
@@ -63,6 +67,17 @@ class Settings(BaseSettings):
     """Largest upload accepted: a large encoder in float32 is 1.4 GB."""
     fetch_max_bytes: int = Field(default=8 * GIB, ge=1)
     """Most bytes fetched for one checkpoint or data set."""
+
+    fetch_plain_http: bool = False
+    """Whether ``http://`` references are taken; off, because anyone on the way could exchange a model."""
+    fetch_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Hosts that may be fetched from although their addresses are not public, separated by commas."""
+    hub_endpoint: str = Field(
+        default="https://huggingface.co", validation_alias=AliasChoices("HF_ENDPOINT", "hub_endpoint")
+    )
+    """The model hub behind ``hf://``, or a mirror of it."""
+    hub_token: SecretStr | None = Field(default=None, validation_alias=AliasChoices("HF_TOKEN", "hub_token"))
+    """Sent to the hub alone, for all teams; null reads public repositories only."""
 
     json_max_bytes: int = Field(default=MIB, ge=1)
     """Largest request body other than an upload; the longest sensible job is a few kilobytes."""
@@ -106,6 +121,11 @@ class Settings(BaseSettings):
     def _split_roots(cls, roots: Any) -> Any:
         return [root for root in roots.split(os.pathsep) if root] if isinstance(roots, str) else roots
 
+    @field_validator("fetch_private_hosts", mode="before")
+    @classmethod
+    def _split_hosts(cls, hosts: Any) -> Any:
+        return [host.strip().lower() for host in hosts.split(",") if host.strip()] if isinstance(hosts, str) else hosts
+
     @field_validator("file_roots")
     @classmethod
     def _absolute_roots(cls, roots: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -129,6 +149,11 @@ class Settings(BaseSettings):
     def cache_dir(self) -> Path:
         """Root of fetched checkpoints and data, kept by content."""
         return self.var_dir / "cache"
+
+    @property
+    def work_dir(self) -> Path:
+        """Where running jobs keep their files; on the same file system as the cache, whose files are linked into it."""
+        return self.var_dir / "work"
 
 
 class StackSettings(BaseSettings):
