@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import and_, func, or_, select, update
+from sqlalchemy import and_, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import ColumnElement
@@ -30,10 +30,9 @@ def claim_next(session: Session, worker: str, lease_seconds: float) -> Job | Non
     resumed. On the way, jobs whose lease ran out while they were being cancelled end as cancelled, and those out of
     attempts as failed. Null where there is nothing to do.
     """
-    expired = and_(Job.state.in_(ACTIVE), Job.lease_until < func.clock_timestamp())
     query = (
         select(Job)
-        .where(or_(Job.state == JobState.QUEUED, expired))
+        .where(_claimable())
         .order_by(Job.priority.desc(), Job.created_at, Job.id)
         .limit(1)
         .with_for_update(skip_locked=True)
@@ -44,6 +43,11 @@ def claim_next(session: Session, worker: str, lease_seconds: float) -> Job | Non
             _begin(session, job, worker, lease_seconds)
             return job
     return None
+
+
+def is_anything_claimable(session: Session) -> bool:
+    """Whether there is a job that ``claim_next`` would look at."""
+    return session.scalars(select(exists().where(_claimable()))).one()
 
 
 def heartbeat(session: Session, job_id: str, fence: int, lease_seconds: float) -> JobState:
@@ -152,6 +156,10 @@ def release(session: Session, job_id: str, fence: int, reason: str) -> Job:
         job.attempt -= 1
         move_job(session, job, JobState.QUEUED, reason=reason)
     return job
+
+
+def _claimable() -> ColumnElement[bool]:
+    return or_(Job.state == JobState.QUEUED, and_(Job.state.in_(ACTIVE), Job.lease_until < func.clock_timestamp()))
 
 
 def _end_if_spent(session: Session, job: Job) -> bool:
