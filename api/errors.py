@@ -1,0 +1,118 @@
+"""What the API answers when it cannot do what was asked, as one tree; every class knows its HTTP status.
+
+ApiError
+├── BadRequestError          400  the request cannot be read
+├── UnauthorizedError        401  there is no valid key
+├── NotFoundError            404  there is no such thing, or it is another team's
+├── NotAcceptableError       406  the format asked for does not exist
+├── ConflictError            409  the thing is in a state that does not allow it
+├── TooLargeError            413  more bytes than allowed
+├── UnsupportedMediaError    415  the body is of a type that is not read here
+├── RangeError               416  the range lies outside the file
+├── InvalidInputError        422  a value cannot be used
+└── UnavailableError         503  a part that the answer needs is not there; try again
+
+Services raise them, ``api.problems`` renders them as ``application/problem+json`` (RFC 9457).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """What is wrong with one value of a request."""
+
+    detail: str
+    pointer: str | None = None
+    """Where in the body, as a JSON pointer in a URI fragment (RFC 6901), for example ``#/config/refine_margin``."""
+    parameter: str | None = None
+    """Which query parameter, path parameter or header."""
+
+
+@dataclass(eq=False)
+class ApiError(Exception):
+    """Base of all answers that are errors."""
+
+    detail: str
+    """What was wrong, with which value, and what to do."""
+    code: str = ""
+    """Stable, for programs; the class has a general one."""
+    errors: Sequence[FieldError] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    status = 500
+    default_code = "internal_error"
+
+    def __str__(self) -> str:
+        return self.detail
+
+
+class BadRequestError(ApiError):
+    """The request cannot be read."""
+
+    status = 400
+    default_code = "bad_request"
+
+
+class UnauthorizedError(ApiError):
+    """There is no valid key."""
+
+    status = 401
+    default_code = "unauthorized"
+
+
+class NotFoundError(ApiError):
+    """There is no such thing, or it is another team's."""
+
+    status = 404
+    default_code = "not_found"
+
+
+class NotAcceptableError(ApiError):
+    """The format asked for does not exist."""
+
+    status = 406
+    default_code = "not_acceptable"
+
+
+class ConflictError(ApiError):
+    """The thing is in a state that does not allow it."""
+
+    status = 409
+    default_code = "conflict"
+
+
+class TooLargeError(ApiError):
+    """There are more bytes than allowed."""
+
+    status = 413
+    default_code = "too_large"
+
+
+class UnsupportedMediaError(ApiError):
+    """The body is of a type that is not read here."""
+
+    status = 415
+    default_code = "unsupported_media_type"
+
+
+class RangeError(ApiError):
+    """The range lies outside the file."""
+
+    status = 416
+    default_code = "range_not_satisfiable"
+
+
+class InvalidInputError(ApiError):
+    """A value of the request cannot be used."""
+
+    status = 422
+    default_code = "invalid_request"
+
+
+class UnavailableError(ApiError):
+    """A part that the answer needs is not there at the moment."""
+
+    status = 503
+    default_code = "unavailable"

@@ -1,0 +1,66 @@
+"""The web application: ``uvicorn api.main:create_app --factory``, or ``python -m api``."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from api import openapi, problems
+from api.middleware.body_limit import BodyLimitMiddleware
+from api.middleware.measured import MeasuredMiddleware
+from api.middleware.request_id import RequestIdMiddleware
+from api.middleware.security_headers import SecurityHeadersMiddleware
+from api.resources import open_resources
+from api.routes import artifacts, events, health, jobs, knobs, queue, trace, uploads
+from store.settings import Settings
+
+PREFIX = "/v1"
+API_VERSION = "1.0.0"
+"""Of the interface, not of the program: grows with what callers can see."""
+_DESCRIPTION = (
+    "Post a fine-tuned transformer and a validation set; a worker prunes what the model does better without; watch the "
+    "trace, and download a model that is smaller, faster and often more accurate. Every request but health and knobs "
+    "needs `Authorization: Bearer KEY`. Errors are `application/problem+json` (RFC 9457)."
+)
+_TAGS = [
+    {"name": "jobs", "description": "One job is one run of the pass."},
+    {"name": "trace", "description": "Every element tried, what it did to the loss, and the verdict."},
+    {"name": "events", "description": "What happened to a job, as it happens."},
+    {"name": "artifacts", "description": "The finished model, its plan, trace and report."},
+    {"name": "uploads", "description": "Files that jobs name as `upload:ID`."},
+    {"name": "queue", "description": "Where your jobs stand."},
+    {"name": "knobs", "description": "What a job can set."},
+    {"name": "health", "description": "For those who run the service."},
+]
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """An app with these settings, or with those of the environment. It connects when it is first asked."""
+    resources = open_resources(settings or Settings.from_environment())
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        resources.close()
+
+    app = FastAPI(
+        title="AxFormer",
+        version=API_VERSION,
+        description=_DESCRIPTION,
+        openapi_tags=_TAGS,
+        docs_url=None,  # its page loads scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.resources = resources
+    for part in (jobs, trace, events, artifacts, uploads, queue, knobs, health):
+        app.include_router(part.router, prefix=PREFIX)
+    app.include_router(health.router, include_in_schema=False)  # where probes look
+    app.openapi = openapi.describe(app)  # type: ignore[method-assign]
+    problems.install(app)
+    # The last one added is the outermost.
+    app.add_middleware(BodyLimitMiddleware, max_bytes=resources.settings.json_max_bytes, streamed_paths={uploads.PATH})
+    app.add_middleware(MeasuredMiddleware, registry=resources.registry)
+    app.add_middleware(SecurityHeadersMiddleware)
+    app.add_middleware(RequestIdMiddleware)
+    return app

@@ -1,0 +1,80 @@
+"""The OpenAPI document: what every route answers, with examples, errors included."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from api.errors import ApiError
+from api.problems import MEDIA_TYPE
+from api.schemas.problem import Problem
+
+Responses = dict[int | str, dict[str, Any]]
+
+_SCHEMAS = "#/components/schemas"
+_FRAMEWORKS_SCHEMAS = ("HTTPValidationError", "ValidationError")
+_DETAILS = {
+    400: "the body ends before the form does; send it again",
+    401: "the key is unknown or revoked; ask for a new one",
+    404: "your team has no job 'job_0199d1c2a4b37c5f8e21d3b4a5968778'; GET /v1/jobs lists those there are",
+    406: "'Accept: application/xml' is not on offer; there are application/json, application/x-ndjson",
+    409: "job_0199d1c2a4b37c5f8e21d3b4a5968778: a job that is succeeded cannot become queued",
+    413: "the body is larger than 1048576 bytes; send files to /v1/uploads and name them as upload:ID",
+    415: "the body is no multipart/form-data with a boundary; send it as curl -F file=@model.tar.gz does",
+    416: "Range 'bytes=900-' lies outside the file, which has 512 bytes",
+    422: "knob refine_margin=0.5: input should be greater than or equal to 1",
+    503: "the database does not answer at the moment; send the request again in a few seconds",
+}
+
+
+def answers(
+    status: int, description: str, example: Any, *errors: int, media_type: str = "application/json"
+) -> Responses:
+    """The ``responses`` of a route: its good answer with an example, and the errors it may give instead."""
+    good: dict[str, Any] = {"description": description}
+    if example is not None:
+        good["content"] = {media_type: {"example": example}}
+    responses: Responses = {status: good}
+    return responses | {error: _problem(error) for error in (*errors, 503)}
+
+
+def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
+    """A maker of the app's document, which is made once."""
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            made = get_openapi(
+                title=app.title,
+                version=app.version,
+                description=app.description,
+                routes=app.routes,
+                tags=app.openapi_tags,
+            )
+            schemas = made.setdefault("components", {}).setdefault("schemas", {})
+            for name in _FRAMEWORKS_SCHEMAS:
+                schemas.pop(name, None)
+            own = Problem.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
+            schemas.update(own.pop("$defs"))
+            schemas["Problem"] = own
+            app.openapi_schema = made
+        return app.openapi_schema
+
+    return document
+
+
+def _problem(status: int) -> dict[str, Any]:
+    kind = next(error for error in ApiError.__subclasses__() if error.status == status)
+    example = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": _DETAILS[status],
+        "instance": "/v1/jobs",
+        "code": kind.default_code,
+    }
+    return {
+        "description": (kind.__doc__ or "").strip(),
+        "content": {MEDIA_TYPE: {"schema": {"$ref": f"{_SCHEMAS}/Problem"}, "example": example}},
+    }

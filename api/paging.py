@@ -1,0 +1,68 @@
+"""Keyset pages: ``after`` names the last item seen, so nothing is shown twice or left out while items are added."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from fastapi import Depends, Query
+
+from api.deps import SettingsDep
+from api.errors import FieldError, InvalidInputError
+from store.tables.jobs import Job
+
+_CURSOR = re.compile(r"(?P<id>job_[0-9a-f]{32})(?:@(?P<microseconds>[0-9]{1,17}))?")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How many items the caller wants."""
+
+    asked: int | None
+    """Null where the caller has not said."""
+    page: int
+    """Items on a page."""
+
+
+def page_limit(
+    settings: SettingsDep,
+    limit: Annotated[int | None, Query(ge=1, description="Most items to answer with.", examples=[100])] = None,
+) -> Limit:
+    """What the caller has said about the number of items.
+
+    Raises:
+        InvalidInputError: more than a page may have.
+    """
+    if limit is not None and limit > settings.page_limit_max:
+        detail = f"limit={limit} is more than {settings.page_limit_max}; ask for the rest with `after`"
+        raise InvalidInputError(detail, errors=[FieldError(detail, parameter="limit")])
+    return Limit(asked=limit, page=limit or settings.page_limit_default)
+
+
+LimitDep = Annotated[Limit, Depends(page_limit)]
+
+
+def job_cursor(job: Job) -> str:
+    """The ``after`` that goes on behind this job. It holds when the job was made, so it outlives the job."""
+    return f"{job.id}@{(job.created_at - _EPOCH) // _MICROSECOND}"
+
+
+def parse_job_cursor(after: str) -> tuple[str, datetime | None]:
+    """The job's id in an ``after``, and when it was made; null in a bare id.
+
+    Raises:
+        InvalidInputError: it is neither.
+    """
+    found = _CURSOR.fullmatch(after)
+    if found is None:
+        raise unknown_cursor(after)
+    made = found["microseconds"]
+    return found["id"], _EPOCH + int(made) * _MICROSECOND if made else None
+
+
+def unknown_cursor(after: str) -> InvalidInputError:
+    """The error for an ``after`` that names nothing."""
+    detail = f"after='{after}' is no job of yours; give the `next` of the page before"
+    return InvalidInputError(detail, errors=[FieldError(detail, parameter="after")])

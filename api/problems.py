@@ -1,0 +1,159 @@
+"""Errors as ``application/problem+json`` (RFC 9457): one shape for ours, the framework's and the unexpected ones.
+
+Field errors carry a JSON pointer into the body or the name of the parameter, so that a form can mark the field.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from api.errors import (
+    ApiError,
+    BadRequestError,
+    FieldError,
+    InvalidInputError,
+    NotFoundError,
+    TooLargeError,
+    UnavailableError,
+    UnsupportedMediaError,
+)
+from api.middleware.request_id import HEADER as REQUEST_ID_HEADER
+from api.middleware.security_headers import SECURITY_HEADERS
+
+MEDIA_TYPE = "application/problem+json"
+_RETRY_AFTER = {"Retry-After": "5"}  # seconds; a restart of the database takes about as long
+_SHOWN_VALUE = 200  # characters of a refused value that are repeated to the caller
+_PARAMETER_PLACES = ("query", "path", "header", "cookie")
+_LOG = structlog.get_logger(__name__)
+_BY_STATUS: dict[int, type[ApiError]] = {
+    error.status: error for error in (BadRequestError, NotFoundError, TooLargeError, UnsupportedMediaError)
+}
+
+
+def install(app: FastAPI) -> None:
+    """Render every error of the app as a problem."""
+    app.add_exception_handler(ApiError, _ours)
+    app.add_exception_handler(HTTPException, _frameworks)
+    app.add_exception_handler(RequestValidationError, _refused_fields)
+    for unreachable in (OperationalError, InterfaceError, PoolTimeoutError):
+        app.add_exception_handler(unreachable, _no_database)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def problem(
+    *,
+    status: int,
+    code: str,
+    detail: str,
+    instance: str,
+    errors: Sequence[FieldError] = (),
+    headers: Mapping[str, str] | None = None,
+    **more: Any,
+) -> Response:
+    """A problem as a response. ``more`` are further members of the document."""
+    body: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "instance": instance,
+        "code": code,
+        **more,
+    }
+    if errors:
+        body["errors"] = [
+            {name: value for name, value in asdict(error).items() if value is not None} for error in errors
+        ]
+    # Escaped to ASCII, since a refused value may hold code points that UTF-8 cannot write.
+    return Response(json.dumps(body), status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def render(error: ApiError, instance: str) -> Response:
+    """One of our errors as a response."""
+    return problem(
+        status=error.status,
+        code=error.code or error.default_code,
+        detail=error.detail,
+        instance=instance,
+        errors=error.errors,
+        headers=error.headers,
+    )
+
+
+def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return render(error, request.url.path)
+
+
+def _frameworks(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = error.status_code
+    phrase = HTTPStatus(status).phrase
+    kind = _BY_STATUS.get(status)
+    code = kind.default_code if kind else phrase.lower().replace(" ", "_").replace("-", "_")
+    detail = str(error.detail)
+    if detail == phrase:
+        detail = f"{request.method} {request.url.path}: {phrase.lower()}; /openapi.json lists what there is"
+    return problem(status=status, code=code, detail=detail, instance=request.url.path, headers=error.headers)
+
+
+def _refused_fields(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    errors = [_field_error(item) for item in error.errors()]
+    detail = "; ".join(f"{item.pointer or item.parameter}: {item.detail}" for item in errors)
+    return render(InvalidInputError(detail, errors=errors), request.url.path)
+
+
+def _field_error(item: Mapping[str, Any]) -> FieldError:
+    place, *path = item["loc"]
+    message = item["msg"]
+    if item["type"] == "json_invalid":
+        return FieldError(f"is not JSON: {item['ctx']['error']} at character {path[0]}", pointer="#")
+    if item["type"] == "extra_forbidden":
+        message = "Unknown field; leave it out"
+    elif item["type"] != "missing":
+        message = f"{message}, not {_shown(item.get('input'))}"
+    if place in _PARAMETER_PLACES:
+        return FieldError(message, parameter=str(path[0]))
+    return FieldError(message, pointer="#" + "".join(f"/{_escaped(part)}" for part in path))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bytes):
+        return "a body of another type; send Content-Type: application/json"
+    text = json.dumps(value, default=str)
+    return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}…"
+
+
+def _escaped(part: Any) -> str:
+    return str(part).replace("~", "~0").replace("/", "~1")
+
+
+def _no_database(request: Request, error: Exception) -> Response:
+    _LOG.error("database_unavailable", error=type(error).__name__, path=request.url.path)
+    detail = "the database does not answer at the moment; send the request again in a few seconds"
+    return render(UnavailableError(detail, code="database_unavailable", headers=_RETRY_AFTER), request.url.path)
+
+
+def _unexpected(request: Request, error: Exception) -> Response:
+    request_id = request.scope.get("request_id", "")
+    _LOG.error("unexpected_error", exc_info=error, path=request.url.path, request_id=request_id)
+    return problem(
+        status=500,
+        code="internal_error",
+        detail=f"something failed here that should not; report it with the request id {request_id}",
+        instance=request.url.path,
+        # This answer is made outside of all middleware, so it brings its headers itself.
+        headers={**SECURITY_HEADERS, REQUEST_ID_HEADER: request_id},
+        request_id=request_id,
+    )

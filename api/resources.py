@@ -1,0 +1,45 @@
+"""What one app holds for its whole life."""
+
+from dataclasses import dataclass
+
+from anyio import CapacityLimiter
+from prometheus_client import CollectorRegistry
+from sqlalchemy import Engine
+
+from api.wakeup import Wakeup
+from store.session import Sessions, make_engine, make_sessions
+from store.settings import Settings
+from store.storage import LocalStorage, Storage
+
+
+@dataclass
+class Resources:
+    """Settings, connections and counters of an app."""
+
+    settings: Settings
+    engine: Engine
+    sessions: Sessions
+    storage: Storage
+    wakeup: Wakeup
+    registry: CollectorRegistry
+    upload_limiter: CapacityLimiter
+    is_stopping: bool = False
+    """True once the server is told to stop, so that endless streams end by themselves."""
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def open_resources(settings: Settings) -> Resources:
+    """Everything an app needs; nothing is connected yet."""
+    engine = make_engine(settings)
+    return Resources(
+        settings=settings,
+        engine=engine,
+        sessions=make_sessions(engine),
+        storage=LocalStorage(settings.storage_dir),
+        wakeup=Wakeup(settings),
+        registry=CollectorRegistry(),
+        upload_limiter=CapacityLimiter(settings.uploads_at_once),
+    )

@@ -1,0 +1,51 @@
+"""``/v1/jobs/{id}/artifacts``: the files of a finished job, with ranges and strong ETags."""
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from api import downloads
+from api.deps import CallerDep, SessionDep, StorageDep
+from api.openapi import answers
+from api.schemas import examples
+from api.schemas.artifacts import ArtifactList
+from api.services import artifacts
+from api.views import artifact_read
+
+router = APIRouter(prefix="/jobs/{job_id}/artifacts", tags=["artifacts"])
+
+_BINARY = "application/octet-stream"
+_FILE = answers(200, "The file.", None, 401, 404, 416)
+_FILE[200]["content"] = {_BINARY: {"schema": {"type": "string", "format": "binary"}, "example": "(bytes)"}}
+_FILE[206] = {"description": "The part that `Range` asked for."}
+_FILE[304] = {"description": "`If-None-Match` names the content that is there."}
+_HEAD = answers(200, "The file's headers.", None, 401, 404) | {304: _FILE[304]}
+
+
+@router.get("", responses=answers(200, "The files, by name.", examples.ARTIFACTS, 401, 404))
+def list_artifacts(job_id: str, caller: CallerDep, session: SessionDep) -> ArtifactList:
+    """List the files of a job; there are none before it has succeeded."""
+    found = artifacts.list_artifacts(session, caller.team_id, job_id)
+    return ArtifactList(data=[artifact_read(artifact) for artifact in found])
+
+
+@router.head("/{name:path}", response_class=Response, responses=_HEAD)
+def head_artifact(
+    job_id: str, name: str, request: Request, caller: CallerDep, session: SessionDep, storage: StorageDep
+) -> Response:
+    """See a file's size, digest and ETag."""
+    return _answer(job_id, name, request, caller, session, storage)
+
+
+@router.get("/{name:path}", response_class=Response, responses=_FILE)
+def get_artifact(
+    job_id: str, name: str, request: Request, caller: CallerDep, session: SessionDep, storage: StorageDep
+) -> Response:
+    """Download a file or a part of it. The ETag is its SHA-256: `If-Range` continues a download that broke off."""
+    return _answer(job_id, name, request, caller, session, storage)
+
+
+def _answer(
+    job_id: str, name: str, request: Request, caller: CallerDep, session: SessionDep, storage: StorageDep
+) -> Response:
+    found = artifacts.download(session, storage, caller.team_id, job_id, name)
+    return downloads.answer(found, method=request.method, headers=request.headers)

@@ -1,0 +1,51 @@
+"""``/v1/jobs/{id}/events``: what happened to a job, in pages or as it happens."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import Response, StreamingResponse
+
+from api.deps import CallerDep, ResourcesDep, SessionDep
+from api.negotiation import choose
+from api.openapi import answers
+from api.paging import LimitDep
+from api.schemas import examples
+from api.schemas.events import EventRead
+from api.schemas.page import PageRead
+from api.services import event_stream, jobs
+from api.views import events_page
+from store.repositories.events import events_after
+from store.states import TERMINAL
+
+router = APIRouter(prefix="/jobs/{job_id}", tags=["events"])
+
+_SSE = "text/event-stream"
+_VARY = {"Vary": "Accept"}
+_STREAMING = _VARY | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies shall pass it on at once
+_ANSWERS = answers(200, "What happened, oldest first.", examples.EVENTS, 401, 404, 406, 422)
+_ANSWERS[200]["content"] |= {_SSE: {"example": 'event: job.running\ndata: {"seq":4,"type":"job.running",…}\nid: 4\n\n'}}
+_ANSWERS[204] = {"description": "The job has ended and its last event was seen; a stream need not be opened again."}
+
+
+@router.get("/events", response_model=PageRead[EventRead, int], responses=_ANSWERS)
+def get_events(
+    job_id: str,
+    caller: CallerDep,
+    session: SessionDep,
+    resources: ResourcesDep,
+    limit: LimitDep,
+    response: Response,
+    after: Annotated[int, Query(ge=0, description="Number of the last event seen.")] = 0,
+    last_event_id: Annotated[int | None, Header(ge=0, description="Where a stream goes on; wins over `after`.")] = None,
+    accept: Annotated[str | None, Header(include_in_schema=False)] = None,
+) -> PageRead[EventRead, int] | Response:
+    """Read events: a page of JSON, or with `Accept: text/event-stream` all of them and each new one until the job ends."""
+    job = jobs.find(session, caller.team_id, job_id)
+    if choose(accept, ("application/json", _SSE)) != _SSE:
+        response.headers.update(_VARY)
+        return events_page(events_after(session, job.id, after=after, limit=limit.page), after)
+    begin = after if last_event_id is None else last_event_id
+    if last_event_id is not None and job.state in TERMINAL and begin >= job.event_count:
+        return Response(status_code=204, headers=_VARY)  # the one answer after which browsers do not connect again
+    events = event_stream.stream(resources, caller.team_id, job.id, begin)
+    return StreamingResponse(events, media_type=_SSE, headers=_STREAMING)

@@ -1,0 +1,53 @@
+"""``/healthz``, ``/readyz`` and ``/metrics``, for those who run the service.
+
+The first two say nothing that needs a key. The metrics are counts over all teams, so they do need one, of any team;
+Prometheus sends it with ``authorization.credentials_file``.
+"""
+
+from fastapi import APIRouter, Depends, Response
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+from api.deps import ResourcesDep, SessionDep, caller
+from api.metrics import jobs_by_state
+from api.openapi import answers
+from api.schemas import examples
+from api.schemas.health import HealthRead, ReadyRead
+from api.services import health
+
+router = APIRouter(tags=["health"])
+
+_READY = answers(200, "All parts are there.", examples.READY) | {
+    503: {
+        "description": "A part is missing; its member says what is wrong.",
+        "model": ReadyRead,
+        "content": {
+            "application/json": {
+                "example": examples.READY | {"status": "unavailable", "broker": "does not answer (OperationalError)"}
+            }
+        },
+    }
+}
+_METRICS = answers(200, "Counts in the text format of Prometheus.", None, 401)
+_METRICS[200]["content"] = {"text/plain": {"example": 'axformer_jobs{state="queued"} 3.0\n'}}
+
+
+@router.get("/healthz", responses={200: answers(200, "The process answers.", examples.HEALTH)[200]})
+def get_health() -> HealthRead:
+    """See whether the process answers."""
+    return HealthRead(status=health.OK)
+
+
+@router.get("/readyz", responses=_READY)
+def get_readiness(resources: ResourcesDep, response: Response) -> ReadyRead:
+    """See whether database, schema and broker are there."""
+    ready = health.ready(resources)
+    if ready.status != health.OK:
+        response.status_code = 503
+    return ready
+
+
+@router.get("/metrics", response_class=Response, responses=_METRICS, dependencies=[Depends(caller)])
+def get_metrics(session: SessionDep, resources: ResourcesDep) -> Response:
+    """Read jobs by state, requests and their durations, for Prometheus."""
+    text = generate_latest(resources.registry) + jobs_by_state(session)
+    return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -1,0 +1,16 @@
+"""``/v1/knobs``: what a job's ``config`` may hold."""
+
+from fastapi import APIRouter
+
+from api.openapi import answers
+from api.schemas import examples
+from api.schemas.knobs import KnobsRead
+from api.services.knobs import list_knobs
+
+router = APIRouter(prefix="/knobs", tags=["knobs"])
+
+
+@router.get("", responses=answers(200, "All knobs and presets.", examples.KNOBS))
+def get_knobs() -> KnobsRead:
+    """List the knobs of a pass: defaults, what is accepted, and why. Needs no key."""
+    return list_knobs()

@@ -1,0 +1,61 @@
+"""``/v1/jobs/{id}/trace``: the trials of a pass, in pages while it runs or whole in the format of your tools."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import Response, StreamingResponse
+
+from api.deps import CallerDep, ResourcesDep, SessionDep
+from api.downloads import attachment
+from api.negotiation import choose
+from api.openapi import answers
+from api.paging import LimitDep
+from api.resources import Resources
+from api.schemas import examples
+from api.schemas.page import PageRead
+from api.services import jobs, traces
+from api.services.trace_formats import CSV, JSON, NDJSON, PARQUET, SUFFIXES, WRITERS
+from api.views import trials_page
+from axformer.trial import Trial
+from store.repositories.trials import BEFORE_FIRST, trials_after
+
+router = APIRouter(prefix="/jobs/{job_id}", tags=["trace"])
+
+_VARY = {"Vary": "Accept"}
+_FORMATS = (JSON, *WRITERS)
+_ANSWERS = answers(200, "The trials, in order.", examples.TRACE, 401, 404, 406, 422)
+_ANSWERS[200]["content"] |= {
+    NDJSON: {"example": '{"seq":0,"phase":"base",…}\n'},
+    CSV: {"example": "seq,phase,element,loss,…\n"},
+    PARQUET: {"schema": {"type": "string", "format": "binary"}},
+}
+
+
+@router.get("/trace", response_model=PageRead[Trial, int], responses=_ANSWERS)
+def get_trace(
+    job_id: str,
+    caller: CallerDep,
+    session: SessionDep,
+    resources: ResourcesDep,
+    limit: LimitDep,
+    response: Response,
+    after: Annotated[int, Query(ge=BEFORE_FIRST, description="Number of the last trial seen.")] = BEFORE_FIRST,
+    accept: Annotated[str | None, Header(include_in_schema=False)] = None,
+) -> PageRead[Trial, int] | StreamingResponse:
+    """Read the trace: a page of JSON, or everything after `after` as NDJSON, CSV or Parquet, by the `Accept` header.
+
+    NDJSON is line for line the artifact's `trace.jsonl`.
+    """
+    job = jobs.find(session, caller.team_id, job_id)
+    media_type = choose(accept, _FORMATS)
+    if media_type != JSON:
+        return _stream(resources, job.id, media_type, after, limit.asked)
+    response.headers.update(_VARY)
+    page = trials_after(session, job.id, after=after, limit=limit.page)
+    return trials_page(page, after)
+
+
+def _stream(resources: Resources, job_id: str, media_type: str, after: int, limit: int | None) -> StreamingResponse:
+    trials = traces.stream(resources.sessions, job_id, after=after, limit=limit, chunk=resources.settings.trace_chunk)
+    headers = _VARY | {"Content-Disposition": attachment(f"{job_id}-trace.{SUFFIXES[media_type]}")}
+    return StreamingResponse(WRITERS[media_type](trials), media_type=media_type, headers=headers)

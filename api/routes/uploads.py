@@ -1,0 +1,101 @@
+"""``/v1/uploads``: files that jobs name as ``upload:<id>``."""
+
+from collections.abc import Iterator
+
+import anyio.from_thread
+import anyio.to_thread
+from fastapi import APIRouter, BackgroundTasks, Request, Response
+
+from api.deps import CallerDep, ResourcesDep, SessionDep, StorageDep
+from api.errors import TooLargeError
+from api.multipart import FIELD, FilePart
+from api.openapi import answers
+from api.resources import Resources
+from api.schemas import examples
+from api.schemas.uploads import UploadRead
+from api.services import uploads
+from api.views import upload_read
+from store.errors import TooLargeError as StoredTooLargeError
+from store.ids import UPLOAD_PREFIX, new_id
+from store.session import session_scope
+from store.storage import upload_folder
+
+router = APIRouter(prefix="/uploads", tags=["uploads"])
+
+PATH = "/v1/uploads"
+_FRAMING = 64 * 2**10  # bytes that a form adds to its file: boundaries and headers
+_FORM = {
+    "type": "object",
+    "required": [FIELD],
+    "additionalProperties": False,
+    "properties": {FIELD: {"type": "string", "format": "binary"}},
+}
+_BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM, "example": {FIELD: "(bytes)"}}}}
+
+
+@router.post(
+    "",
+    status_code=201,
+    responses=answers(201, "The file is stored.", examples.UPLOAD, 400, 401, 413, 415, 422),
+    openapi_extra={"requestBody": _BODY},
+)
+async def post_upload(request: Request, caller: CallerDep, resources: ResourcesDep, response: Response) -> UploadRead:
+    """Send a file: `curl -F file=@model.tar.gz`. A checkpoint is an archive of its files, data one file.
+
+    The file's ending says how it is read: `.tar.gz`, `.tar`, `.zip` of a checkpoint; `.jsonl`, `.csv`, `.parquet` of data.
+    """
+    _check_declared_size(request, resources)
+    part = FilePart(request.headers.get("content-type"), request.stream())
+    # A thread of its own kind: a slow sender holds one for as long as it sends.
+    uploaded = await anyio.to_thread.run_sync(
+        _receive, part, caller.team_id, resources, limiter=resources.upload_limiter
+    )
+    response.headers["Location"] = f"{PATH}/{uploaded.id}"
+    return uploaded
+
+
+@router.get("/{upload_id}", responses=answers(200, "The upload.", examples.UPLOAD, 401, 404))
+def get_upload(upload_id: str, caller: CallerDep, session: SessionDep) -> UploadRead:
+    """Look at an upload."""
+    return upload_read(uploads.find(session, caller.team_id, upload_id))
+
+
+@router.delete("/{upload_id}", status_code=204, responses=answers(204, "The upload is gone.", None, 401, 404, 409))
+def delete_upload(
+    upload_id: str, caller: CallerDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
+) -> None:
+    """Delete an upload that no unfinished job needs."""
+    uploads.delete(session, caller.team_id, upload_id)
+    after_commit.add_task(storage.delete, upload_folder(upload_id))
+
+
+def _check_declared_size(request: Request, resources: Resources) -> None:
+    most = resources.settings.upload_max_bytes
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > most + _FRAMING:
+        raise _too_large(most)
+
+
+def _receive(part: FilePart, team_id: str, resources: Resources) -> UploadRead:
+    """Bring the file to the storage and note it; runs in a worker thread."""
+    upload_id, most = new_id(UPLOAD_PREFIX), resources.settings.upload_max_bytes
+    folder = upload_folder(upload_id)
+    try:
+        stored = resources.storage.put(folder, _chunks(part), max_bytes=most)
+    except StoredTooLargeError:
+        raise _too_large(most) from None
+    try:
+        with session_scope(resources.sessions) as session:
+            return upload_read(uploads.record(session, team_id, upload_id, part.filename, stored))
+    except BaseException:
+        resources.storage.delete(folder)
+        raise
+
+
+def _chunks(part: FilePart) -> Iterator[bytes]:
+    while chunk := anyio.from_thread.run(part.next_chunk):
+        yield chunk
+
+
+def _too_large(most: int) -> TooLargeError:
+    return TooLargeError(f"the file is larger than the {most} bytes an upload may have; give a URL instead")

@@ -1,0 +1,128 @@
+"""The examples of the OpenAPI document. A test holds them against the schemas."""
+
+from typing import Any
+
+JOB_ID = "job_0199d1c2a4b37c5f8e21d3b4a5968778"
+UPLOAD_ID = "upl_0199d1c2a4b37c5f8e21d3b4a5968778"
+_SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+_TIME = "2026-11-21T11:01:41.123456Z"
+
+JOB: dict[str, Any] = {
+    "id": JOB_ID,
+    "name": "reviews, nightly",
+    "state": "running",
+    "status_reason": None,
+    "checkpoint": {"uri": "hf://acme/bert-reviews@main"},
+    "validation": {
+        "uri": "s3://acme-data/reviews/dev.jsonl",
+        "columns": {"text": "sentence", "text_pair": "text_pair", "label": "label"},
+    },
+    "test": {"uri": f"upload:{UPLOAD_ID}"},
+    "preset": "paper",
+    "config": {"refine_margin": 1.2, "majority_fraction": 0.5},
+    "priority": 0,
+    "labels": {"project": "reviews"},
+    "attempt": 1,
+    "max_attempts": 3,
+    "error": None,
+    "progress": {
+        "done": 41,
+        "known": 126,
+        "seconds": 18.2,
+        "seconds_left": 37.7,
+        "base_loss": 0.4821,
+        "min_loss": 0.4467,
+    },
+    "report": None,
+    "created_at": _TIME,
+    "started_at": _TIME,
+    "finished_at": None,
+    "cancel_requested_at": None,
+    "links": {
+        "self": f"/v1/jobs/{JOB_ID}",
+        "trace": f"/v1/jobs/{JOB_ID}/trace",
+        "events": f"/v1/jobs/{JOB_ID}/events",
+        "artifacts": f"/v1/jobs/{JOB_ID}/artifacts",
+        "cancel": f"/v1/jobs/{JOB_ID}/cancel",
+        "retry": f"/v1/jobs/{JOB_ID}/retry",
+    },
+}
+JOBS = {"data": [JOB], "has_more": False, "next": f"{JOB_ID}@1795258901123456"}
+TRIAL = {
+    "seq": 7,
+    "phase": "block",
+    "element": "layer.5.ffn",
+    "loss": 0.4467,
+    "loss_is_bound": False,
+    "helped": 612,
+    "samples": 1043,
+    "total": 1043,
+    "min_loss": 0.4821,
+    "verdict": "accept",
+    "precision": "float32",
+    "parameters": 1181568,
+    "seconds": 3.1,
+}
+TRACE = {"data": [TRIAL], "has_more": True, "next": 7}
+EVENT = {"seq": 2, "type": "job.fetching", "data": {"state": "fetching", "attempt": 1}, "created_at": _TIME}
+EVENTS = {"data": [EVENT], "has_more": False, "next": 2}
+ARTIFACTS = {
+    "data": [
+        {
+            "name": "model/model.safetensors",
+            "sha256": _SHA256,
+            "bytes": 61_203_448,
+            "media_type": "application/octet-stream",
+            "created_at": _TIME,
+            "url": f"/v1/jobs/{JOB_ID}/artifacts/model/model.safetensors",
+        }
+    ]
+}
+UPLOAD = {
+    "id": UPLOAD_ID,
+    "uri": f"upload:{UPLOAD_ID}",
+    "filename": "dev.jsonl",
+    "sha256": _SHA256,
+    "bytes": 182_344,
+    "created_at": _TIME,
+}
+QUEUE = {
+    "data": [
+        {
+            "id": JOB_ID,
+            "name": "reviews, nightly",
+            "state": "queued",
+            "position": 2,
+            "starts_in_seconds": 95.0,
+            "ends_in_seconds": 215.0,
+        }
+    ],
+    "counts": {
+        "queued": 1,
+        "fetching": 0,
+        "validating": 0,
+        "running": 0,
+        "packaging": 0,
+        "cancelling": 0,
+        "succeeded": 12,
+        "failed": 1,
+        "cancelled": 0,
+    },
+    "queued_of_all_teams": 3,
+    "workers_busy": 1,
+    "eta_method": "Running jobs: known trials left times the measured seconds a trial. Queued jobs: given in queue order.",
+    "as_of": _TIME,
+}
+KNOBS = {
+    "knobs": [
+        {
+            "name": "refine_margin",
+            "default": 1.1,
+            "reason": "A kept block whose loss is below this many times the least loss has its parts tried.",
+            "accepts": {"type": "number", "minimum": 1.0, "maximum": 100.0},
+        }
+    ],
+    "presets": {"paper": {"refine_margin": 1.1}, "published": {"refine_margin": 1.1}},
+}
+HEALTH = {"status": "ok"}
+READY = {"status": "ok", "database": "ok", "migrations": "ok", "broker": "ok"}

@@ -1,0 +1,155 @@
+"""Jobs as they are posted and as they are shown."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from api.schemas.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, Uri
+from axformer.columns import Columns
+from axformer.config import Preset
+from store.states import JobState
+
+PRIORITY_MOST = 100
+
+
+class CheckpointRef(Schema):
+    """Where the fine-tuned model lies."""
+
+    uri: Uri
+    """``https://`` (directory or archive), ``hf://ORG/NAME[@REVISION]``, ``s3://BUCKET/PREFIX``, ``file:///PATH`` under
+    a root that the operator has opened, or ``upload:ID``."""
+
+
+class DataRef(Schema):
+    """Where a data set lies and how to read it."""
+
+    uri: Uri
+    """A JSON Lines, CSV or Parquet file: ``https://``, ``hf://datasets/ORG/NAME[@REVISION]/PATH``, ``s3://``, ``file://``
+    or ``upload:ID``."""
+    columns: Columns | None = None
+    """Names of the columns, where they are not ``text``, ``text_pair`` and ``label``."""
+
+
+class JobCreate(Schema):
+    """What to prune, with which data, and how."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "reviews, nightly",
+                    "checkpoint": {"uri": "hf://acme/bert-reviews@main"},
+                    "validation": {
+                        "uri": "s3://acme-data/reviews/dev.jsonl",
+                        "columns": {"text": "sentence", "label": "label"},
+                    },
+                    "test": {"uri": "upload:upl_0199d1c2a4b37c5f8e21d3b4a5968778"},
+                    "preset": "paper",
+                    "config": {"refine_margin": 1.2},
+                    "priority": 0,
+                    "labels": {"project": "reviews"},
+                }
+            ]
+        }
+    )
+
+    name: Name
+    """For people; need not be unique."""
+    checkpoint: CheckpointRef
+    validation: DataRef
+    """The data that decides what is removed."""
+    test: DataRef | None = None
+    """Held-out data: measured before and after, never used to decide."""
+    preset: Preset = Preset.PAPER
+    """Where the knobs start from."""
+    config: dict[str, Any] = Field(default_factory=dict)
+    """Knobs that differ from the preset; ``GET /v1/knobs`` lists them."""
+    priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)
+    """Higher is sooner; among equals the older job."""
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=LABEL_COUNT)
+    """Words to find jobs by."""
+
+
+class JobErrorRead(Schema):
+    """Why a job failed."""
+
+    code: str
+    """Stable, for programs."""
+    message: str
+    """What was wrong, with which value, and what to do."""
+    param: str | None = None
+    """The part of the job that is to blame, for example ``checkpoint``."""
+    retryable: bool = False
+    """Whether the same job may succeed if it is retried as it is."""
+
+
+class ProgressRead(Schema):
+    """How far the pass is."""
+
+    done: int
+    """Trials done, the base included."""
+    known: int
+    """Trials done and known to come; grows when a block's parts are to be tried."""
+    seconds: float
+    seconds_left: float | None = None
+    """Known trials left times the mean seconds of a trial so far."""
+    base_loss: float | None = None
+    """Mean validation loss of the untouched model."""
+    min_loss: float | None = None
+    """Least mean validation loss so far."""
+
+
+class ReportRead(Schema):
+    """What came of the pass; the whole of it is the artifact ``report.json``."""
+
+    base: dict[str, Any]
+    """The untouched model: ``validation`` and ``test`` (loss, metrics), ``parameters``, ``bytes``, ``latency_ms``."""
+    pruned: dict[str, Any]
+    """The finished model, the same figures."""
+    removed_count: int
+    """How many elements are gone or rewritten."""
+    seconds: float | None = None
+    """How long the pass took."""
+
+
+class JobLinks(Schema):
+    """Where to go from here."""
+
+    self: str
+    trace: str
+    events: str
+    artifacts: str
+    cancel: str
+    retry: str
+
+
+class JobRead(Schema):
+    """A job with every setting as it was accepted."""
+
+    id: str
+    name: str
+    state: JobState
+    """``cancelling`` means that the worker was told and has not stopped yet."""
+    status_reason: str | None
+    """Why it is there, in words."""
+    checkpoint: dict[str, Any]
+    """As posted; the query of a URL is not shown, since it may hold a signature."""
+    validation: dict[str, Any]
+    test: dict[str, Any] | None
+    preset: str
+    config: dict[str, Any]
+    """Every knob with its value."""
+    priority: int
+    labels: dict[str, str]
+    attempt: int
+    """Times a worker has begun it since it was posted or retried."""
+    max_attempts: int
+    error: JobErrorRead | None
+    progress: ProgressRead | None
+    report: ReportRead | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    cancel_requested_at: datetime | None
+    links: JobLinks

@@ -1,0 +1,43 @@
+"""The files of finished jobs, for the team they belong to."""
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy.orm import Session
+
+from api.downloads import Download
+from api.errors import NotFoundError
+from api.services import jobs
+from store.errors import StorageError
+from store.repositories import artifacts as repository
+from store.storage import Storage, job_folder
+from store.tables.artifacts import Artifact
+
+
+def list_artifacts(session: Session, team_id: str, job_id: str) -> Sequence[Artifact]:
+    """All files of the team's job, by name.
+
+    Raises:
+        NotFoundError: the team has no such job.
+    """
+    return repository.list_artifacts(session, jobs.find(session, team_id, job_id).id)
+
+
+def download(session: Session, storage: Storage, team_id: str, job_id: str, name: str) -> Download:
+    """One file, ready to be read.
+
+    Raises:
+        NotFoundError: the team has no such job, or the job no such file.
+    """
+    job = jobs.find(session, team_id, job_id)
+    artifact = repository.find_artifact(session, job.id, name) if name.isprintable() else None
+    if artifact is None:
+        reason = "has no file of this name" if job.report else f"is {job.state}; files come when it has succeeded"
+        raise NotFoundError(f"'{name}' is not there: job {job_id} {reason}", code="artifact_not_found")
+
+    def read(start: int, stop: int) -> Iterator[bytes]:
+        try:
+            return storage.read(job_folder(job.id), artifact.sha256, start=start, stop=stop)
+        except StorageError as error:
+            raise NotFoundError(f"'{name}' of job {job_id} is lost: {error}", code="content_missing") from None
+
+    return Download(artifact.name, artifact.media_type, artifact.sha256, artifact.bytes, read)

@@ -1,0 +1,71 @@
+"""Events of a job as server-sent events: those there are, then each new one, until the job has ended.
+
+The stream looks for news in short transactions and holds nothing in between, so idle watchers cost neither a connection
+nor a thread. The id of an event is its number: a caller that lost the connection goes on with ``Last-Event-ID``.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+import structlog
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from starlette.concurrency import run_in_threadpool
+
+from api.resources import Resources
+from api.views import event_read
+from store.repositories.events import events_after
+from store.repositories.jobs import find_job
+from store.session import Sessions, session_scope
+from store.states import TERMINAL
+from store.tables.events import Event
+
+_RECONNECT_MS = 2000  # what browsers wait before they connect again
+_LOG = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class News:
+    """Events after a number, and whether no more will come."""
+
+    events: Sequence[Event]
+    is_last: bool
+
+
+def read_news(sessions: Sessions, team_id: str, job_id: str, after: int, limit: int) -> News:
+    """What happened to the job after this event. It is the last where the job has ended or is gone."""
+    with session_scope(sessions) as session:
+        # The job is read last: its count shows whether an event came after those that were read.
+        page = events_after(session, job_id, after=after, limit=limit)
+        job = find_job(session, job_id, team_id)
+    seen = page.items[-1].seq if page.items else after
+    return News(page.items, is_last=job is None or (job.state in TERMINAL and seen >= job.event_count))
+
+
+async def stream(resources: Resources, team_id: str, job_id: str, after: int) -> AsyncIterator[bytes]:
+    """The events after a number in the wire format, with a comment where there is nothing to say for a while."""
+    settings = resources.settings
+    yield format_sse_event(retry=_RECONNECT_MS)
+    said = time.monotonic()
+    while not resources.is_stopping:
+        try:
+            news = await run_in_threadpool(
+                read_news, resources.sessions, team_id, job_id, after, settings.page_limit_max
+            )
+        except (OperationalError, InterfaceError, PoolTimeoutError) as error:
+            _LOG.warning("event_stream_waits_for_database", error=type(error).__name__)
+            news = News((), is_last=False)
+        for event in news.events:
+            after = event.seq
+            yield format_sse_event(data_str=event_read(event).model_dump_json(), event=event.type, id=str(event.seq))
+        if news.is_last:
+            return
+        if news.events:
+            said = time.monotonic()
+        elif time.monotonic() - said >= settings.event_heartbeat_seconds:
+            said = time.monotonic()
+            yield KEEPALIVE_COMMENT
+        await asyncio.sleep(settings.event_poll_seconds)

@@ -1,0 +1,118 @@
+"""The trace in the formats that programs read: NDJSON, CSV and Parquet, each made piece by piece from the same trials.
+
+A line of NDJSON is, byte for byte, the line of the artifact's ``trace.jsonl``.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from axformer.trial import Trial
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+JSON_LINES = "application/jsonl"
+CSV = "text/csv"
+PARQUET = "application/vnd.apache.parquet"
+
+_FIELDS = tuple(Trial.model_fields)
+_ROW_GROUP = 1000  # trials held at a time while Parquet is written; more compresses no better
+_ARROW_SCHEMA = pa.schema(
+    [
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("phase", pa.string(), nullable=False),
+        pa.field("element", pa.string()),
+        pa.field("loss", pa.float64(), nullable=False),
+        pa.field("loss_is_bound", pa.bool_(), nullable=False),
+        pa.field("helped", pa.int64()),
+        pa.field("samples", pa.int64(), nullable=False),
+        pa.field("total", pa.int64(), nullable=False),
+        pa.field("min_loss", pa.float64(), nullable=False),
+        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("precision", pa.string(), nullable=False),
+        pa.field("parameters", pa.int64(), nullable=False),
+        pa.field("seconds", pa.float64(), nullable=False),
+    ]
+)
+
+
+def ndjson(trials: Iterable[Trial]) -> Iterator[bytes]:
+    """One JSON object a line."""
+    for trial in trials:
+        yield trial.model_dump_json().encode() + b"\n"
+
+
+def comma_separated(trials: Iterable[Trial]) -> Iterator[bytes]:
+    """A header, then a line a trial; null is empty, truth is ``true`` or ``false``, numbers are as in JSON."""
+    line = io.StringIO()
+    writer = csv.writer(line, lineterminator="\n")
+    writer.writerow(_FIELDS)
+    yield _taken(line)
+    for trial in trials:
+        writer.writerow([_cell(value) for value in trial.model_dump(mode="json").values()])
+        yield _taken(line)
+
+
+def parquet(trials: Iterable[Trial]) -> Iterator[bytes]:
+    """One Parquet file, handed out as its row groups are done."""
+    sink = _Drain()
+    with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), _ARROW_SCHEMA) as writer:
+        remaining = iter(trials)
+        while rows := [trial.model_dump(mode="json") for trial in islice(remaining, _ROW_GROUP)]:
+            writer.write_table(pa.Table.from_pylist(rows, schema=_ARROW_SCHEMA))
+            yield sink.taken()
+    yield sink.taken()
+
+
+WRITERS: dict[str, Callable[[Iterable[Trial]], Iterator[bytes]]] = {
+    NDJSON: ndjson,
+    JSON_LINES: ndjson,
+    CSV: comma_separated,
+    PARQUET: parquet,
+}
+"""How each format other than pages of JSON is written."""
+
+SUFFIXES = {NDJSON: "jsonl", JSON_LINES: "jsonl", CSV: "csv", PARQUET: "parquet"}
+"""What a file in each format is called."""
+
+
+class _Drain(io.RawIOBase):
+    """A file that is only written to and emptied from the front."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def write(self, data: "bytes | memoryview") -> int:  # type: ignore[override]
+        piece = bytes(data)
+        self._pieces.append(piece)
+        self._position += len(piece)
+        return len(piece)
+
+    def taken(self) -> bytes:
+        """What was written since the last time."""
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+
+def _taken(line: io.StringIO) -> bytes:
+    text = line.getvalue()
+    line.seek(0)
+    line.truncate()
+    return text.encode()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else value

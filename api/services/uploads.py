@@ -1,0 +1,41 @@
+"""What teams may do with files of their own: send, look up, delete."""
+
+from sqlalchemy.orm import Session
+
+from api.errors import ConflictError, NotFoundError
+from store.repositories import uploads as repository
+from store.storage import Stored
+from store.tables.uploads import Upload
+
+
+def record(session: Session, team_id: str, upload_id: str, filename: str, stored: Stored) -> Upload:
+    """Note a file whose content lies in the storage."""
+    upload = Upload(id=upload_id, team_id=team_id, filename=filename, sha256=stored.sha256, bytes=stored.bytes)
+    return repository.add_upload(session, upload)
+
+
+def find(session: Session, team_id: str, upload_id: str) -> Upload:
+    """The team's upload with this id.
+
+    Raises:
+        NotFoundError: the team has none.
+    """
+    upload = repository.find_upload(session, upload_id, team_id) if upload_id.isprintable() else None
+    if upload is None:
+        raise NotFoundError(f"your team has no upload '{upload_id}'", code="upload_not_found")
+    return upload
+
+
+def delete(session: Session, team_id: str, upload_id: str) -> None:
+    """Forget an upload; the caller removes its content after the commit.
+
+    Raises:
+        NotFoundError: the team has none.
+        ConflictError: a job that has not ended needs it.
+    """
+    upload = find(session, team_id, upload_id)
+    users = repository.unfinished_jobs_with(session, upload)
+    if users:
+        detail = f"upload {upload_id} is needed by {', '.join(users)}; cancel or wait for them first"
+        raise ConflictError(detail, code="upload_in_use")
+    repository.delete_upload(session, upload)

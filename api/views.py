@@ -1,0 +1,144 @@
+"""Rows of the store as they are shown: what is public, with links, and without what might be secret."""
+
+from typing import Any
+from urllib.parse import quote
+
+from api.paging import job_cursor
+from api.references import shown
+from api.schemas.artifacts import ArtifactRead
+from api.schemas.events import EventRead
+from api.schemas.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
+from api.schemas.page import PageRead
+from api.schemas.queue import QueuedJobRead, QueueRead
+from api.schemas.uploads import UploadRead
+from api.services.queue import Queue
+from axformer.trial import Trial
+from store.page import Page
+from store.tables.artifacts import Artifact
+from store.tables.events import Event
+from store.tables.jobs import Job
+from store.tables.uploads import Upload
+
+
+def job_path(job_id: str) -> str:
+    """The address of a job."""
+    return f"/v1/jobs/{job_id}"
+
+
+def job_read(job: Job) -> JobRead:
+    """A job as it is shown."""
+    return JobRead(
+        id=job.id,
+        name=job.name,
+        state=job.state,
+        status_reason=job.status_reason,
+        checkpoint=_reference(job.checkpoint),
+        validation=_reference(job.validation),
+        test=_reference(job.test) if job.test else None,
+        preset=job.preset,
+        config=job.config,
+        priority=job.priority,
+        labels=job.labels,
+        attempt=job.attempt,
+        max_attempts=job.max_attempts,
+        error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
+        progress=ProgressRead.model_validate(job.progress, extra="ignore") if job.progress else None,
+        report=_report(job.report) if job.report else None,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+        cancel_requested_at=job.cancel_requested_at,
+        links=_links(job_path(job.id)),
+    )
+
+
+def jobs_page(page: Page[Job]) -> PageRead[JobRead, str]:
+    """Jobs as a page."""
+    following = job_cursor(page.items[-1]) if page.items else None
+    return PageRead[JobRead, str](data=[job_read(job) for job in page.items], has_more=page.has_more, next=following)
+
+
+def event_read(event: Event) -> EventRead:
+    """An event as it is shown."""
+    return EventRead(seq=event.seq, type=event.type, data=event.data, created_at=event.created_at)
+
+
+def artifact_read(artifact: Artifact) -> ArtifactRead:
+    """A file as it is shown."""
+    return ArtifactRead(
+        name=artifact.name,
+        sha256=artifact.sha256,
+        bytes=artifact.bytes,
+        media_type=artifact.media_type,
+        created_at=artifact.created_at,
+        url=f"{job_path(artifact.job_id)}/artifacts/{quote(artifact.name)}",
+    )
+
+
+def upload_read(upload: Upload) -> UploadRead:
+    """An upload as it is shown."""
+    return UploadRead(
+        id=upload.id,
+        uri=f"upload:{upload.id}",
+        filename=upload.filename,
+        sha256=upload.sha256,
+        bytes=upload.bytes,
+        created_at=upload.created_at,
+    )
+
+
+def events_page(page: Page[Event], after: int) -> PageRead[EventRead, int]:
+    """Events as a page; an empty one goes on where it was asked to begin."""
+    following = page.items[-1].seq if page.items else after
+    events = [event_read(event) for event in page.items]
+    return PageRead[EventRead, int](data=events, has_more=page.has_more, next=following)
+
+
+def trials_page(page: Page[Trial], after: int) -> PageRead[Trial, int]:
+    """Trials as a page; an empty one goes on where it was asked to begin."""
+    following = page.items[-1].seq if page.items else after
+    return PageRead[Trial, int](data=list(page.items), has_more=page.has_more, next=following)
+
+
+def queue_read(queue: Queue) -> QueueRead:
+    """The queue as it is shown."""
+    running = [_queued_job(job, None, queue) for job in queue.active]
+    waiting = [_queued_job(job, position, queue) for position, job in queue.queued]
+    return QueueRead(
+        data=running + waiting,
+        counts=dict(queue.counts),
+        queued_of_all_teams=queue.queued_of_all_teams,
+        workers_busy=queue.workers,
+        eta_method=queue.method,
+        as_of=queue.as_of,
+    )
+
+
+def _queued_job(job: Job, position: int | None, queue: Queue) -> QueuedJobRead:
+    estimate = queue.estimates[job.id]
+    return QueuedJobRead(
+        id=job.id,
+        name=job.name,
+        state=job.state,
+        position=position,
+        starts_in_seconds=estimate.starts,
+        ends_in_seconds=estimate.ends,
+    )
+
+
+def _reference(reference: dict[str, Any]) -> dict[str, Any]:
+    return reference | {"uri": shown(reference["uri"])}
+
+
+def _report(report: dict[str, Any]) -> ReportRead:
+    return ReportRead(
+        base=report["base"],
+        pruned=report["pruned"],
+        removed_count=len(report["removed"]),
+        seconds=report.get("seconds"),
+    )
+
+
+def _links(path: str) -> JobLinks:
+    names = ("trace", "events", "artifacts", "cancel", "retry")
+    return JobLinks(self=path, **{name: f"{path}/{name}" for name in names})
