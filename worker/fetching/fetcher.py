@@ -1,7 +1,8 @@
 """Turns the references of a job into local files: a directory for a checkpoint, one file for a data set."""
 
+import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,13 +29,22 @@ _ABSENT = (ReferenceMissing, ReferenceDenied)
 
 
 @dataclass(frozen=True)
+class Fetched:
+    """What a reference was turned into."""
+
+    path: Path
+    sha256: str
+    """Changes whenever the content does; of a data file it is the file's own."""
+
+
+@dataclass(frozen=True)
 class Fetcher:
     """Fetches for one job."""
 
     transfer: Transfer
     open_source: Callable[[Reference], Source]
 
-    def checkpoint(self, uri: str, into: Path) -> None:
+    def checkpoint(self, uri: str, into: Path) -> Fetched:
         """Put a checkpoint's files into a directory, which is made. Other files at the reference are left alone.
 
         Raises:
@@ -44,20 +54,18 @@ class Fetcher:
         source = self.open_source(reference)
         into.mkdir(mode=0o700)
         if is_archive(source.filename):
-            present = self._archive(reference, source, into)
+            digests = self._archive(reference, source, into)
         elif reference.scheme is Scheme.UPLOAD:
             kinds = ", ".join(ARCHIVE_SUFFIXES)
             raise ReferenceInvalid(f"upload '{source.filename}' is no archive; upload a checkpoint as one of {kinds}")
         else:
-            names = source.names()
-            present = (
-                self._probed(reference, source, into) if names is None else self._listed(reference, source, into, names)
-            )
-        if CONFIG not in present:
+            digests = {name: entry.sha256 for name, entry in self._files(reference, source, into).items()}
+        if CONFIG not in digests:
             raise _no_config(reference)
+        return Fetched(into, hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest())
 
-    def data(self, uri: str, stem: Path) -> Path:
-        """Put a data file at ``stem`` plus the suffix that tells its format, and return that path.
+    def data(self, uri: str, stem: Path) -> Fetched:
+        """Put a data file at ``stem`` plus the suffix that tells its format.
 
         Raises:
             FetchError: it cannot be had, or its suffix is not known.
@@ -71,59 +79,67 @@ class Fetcher:
                 f"'{reference.shown}' has no suffix of a data file; name one of {kinds}, or with .gz"
             )
         destination = stem.with_name(stem.name + suffix)
-        self._bring(reference, source, None, destination, self.transfer.policy.data_bytes)
-        return destination
+        limit = self.transfer.policy.data_bytes
+        return Fetched(destination, self._bring(reference, source, None, destination, limit).sha256)
 
-    def _archive(self, reference: Reference, source: Source, into: Path) -> list[str]:
+    def _archive(self, reference: Reference, source: Source, into: Path) -> dict[str, str]:
         policy = self.transfer.policy
         archive = into.with_name(f"{into.name}.archive")
-        self._bring(reference, source, None, archive, policy.checkpoint_bytes)
+        entry = self._bring(reference, source, None, archive, policy.checkpoint_bytes)
+        limits = {"max_bytes": policy.checkpoint_bytes, "max_members": policy.file_count}
         try:
-            return unpack(
-                archive, source.filename, into, max_bytes=policy.checkpoint_bytes, max_members=policy.file_count
-            )
+            return dict.fromkeys(unpack(archive, source.filename, into, **limits), entry.sha256)
         finally:
             archive.unlink()
 
-    def _listed(self, reference: Reference, source: Source, into: Path, names: Sequence[str]) -> list[str]:
+    def _files(self, reference: Reference, source: Source, into: Path) -> dict[str, Entry]:
+        names = source.names()
+        if names is None:
+            return self._probed(reference, source, into)
         wanted = [name for name in names if is_checkpoint_file(name)]
         if CONFIG not in wanted:
             raise _no_config(reference)
-        limit = self.transfer.policy.file_count
-        if len(wanted) > limit:
-            raise ReferenceTooLarge(f"'{reference.shown}' has {len(wanted)} files; at most {limit} are taken")
-        self._bring_all(reference, source, into, wanted, self.transfer.policy.checkpoint_bytes)
-        return wanted
+        return self._bring_all(reference, source, into, wanted, self.transfer.policy.checkpoint_bytes)
 
-    def _probed(self, reference: Reference, source: Source, into: Path) -> list[str]:
+    def _probed(self, reference: Reference, source: Source, into: Path) -> dict[str, Entry]:
         """The files of a source that cannot list: those with known names, then the shards that the index names."""
-        left = self.transfer.policy.checkpoint_bytes
-        left -= self._bring_all(reference, source, into, [CONFIG], left)
-        present = [CONFIG]
+        limit = self.transfer.policy.checkpoint_bytes
+        present = self._bring_all(reference, source, into, [CONFIG], limit)
         for name in KNOWN_NAMES:
             if name == CONFIG:
                 continue
             try:
-                left -= self._bring_all(reference, source, into, [name], left)
+                present |= self._bring_all(reference, source, into, [name], limit - _bytes(present))
             except _ABSENT:
                 continue
-            present.append(name)
         if WEIGHTS_INDEX in present:
             shards = [name for name in _shards(into / WEIGHTS_INDEX, reference) if name not in present]
-            self._bring_all(reference, source, into, shards, left)
+            present |= self._bring_all(reference, source, into, shards, limit - _bytes(present))
         return present
 
-    def _bring_all(self, reference: Reference, source: Source, into: Path, names: Sequence[str], limit: int) -> int:
-        """Bring files into a directory and return their bytes together, which may be ``limit`` at most."""
-        left = limit
+    def _bring_all(
+        self, reference: Reference, source: Source, into: Path, names: Sequence[str], limit: int
+    ) -> dict[str, Entry]:
+        """Bring files into a directory, together of ``limit`` bytes at most."""
+        policy = self.transfer.policy
+        if len(names) > policy.file_count:
+            raise ReferenceTooLarge(
+                f"'{reference.shown}' has {len(names)} files; at most {policy.file_count} are taken"
+            )
+        entries: dict[str, Entry] = {}
         for name in names:
-            cap = left if is_shard(name) else min(left, self.transfer.policy.text_bytes)
-            left -= self._bring(reference, source, name, into / name, cap).size
-        return limit - left
+            left = limit - _bytes(entries)
+            cap = left if is_shard(name) else min(left, policy.text_bytes)
+            entries[name] = self._bring(reference, source, name, into / name, cap)
+        return entries
 
     def _bring(self, reference: Reference, source: Source, name: str | None, destination: Path, limit: int) -> Entry:
         place = reference.uri if name is None else f"{reference.uri}\n{name}"
         return self.transfer.bring(source, place, name, destination, limit)
+
+
+def _bytes(entries: Mapping[str, Entry]) -> int:
+    return sum(entry.size for entry in entries.values())
 
 
 def _shards(index: Path, reference: Reference) -> list[str]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from store.settings import Settings
+
 _GIB = 1 << 30
 
 
@@ -38,10 +40,21 @@ class FetchPolicy:
     """The model hub, or a mirror of it."""
     hub_token: str | None = None
     """Sent to the hub's own host only."""
-    s3_endpoint: str | None = None
-    """An S3-compatible store other than Amazon's; the credentials are those of the worker's environment."""
 
 
 def with_private_host(policy: FetchPolicy, host: str) -> FetchPolicy:
     """The same policy with one more host, chosen by the operator, that need not have a public address."""
     return replace(policy, private_hosts=policy.private_hosts | {host.lower()})
+
+
+def policy_of(settings: Settings) -> FetchPolicy:
+    """What the settings say of fetching."""
+    return FetchPolicy(
+        file_roots=settings.file_roots,
+        private_hosts=frozenset(settings.fetch_private_hosts),
+        plain_http=settings.fetch_plain_http,
+        checkpoint_bytes=settings.fetch_max_bytes,
+        data_bytes=settings.fetch_max_bytes,
+        hub_endpoint=settings.hub_endpoint,
+        hub_token=settings.hub_token.get_secret_value() if settings.hub_token else None,
+    )

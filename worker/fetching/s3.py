@@ -1,4 +1,4 @@
-"""Objects of an S3-compatible store, read with the credentials of the worker's environment."""
+"""Objects of an S3-compatible store. Endpoint and credentials are those of the worker's environment (``AWS_...``)."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -58,7 +58,6 @@ class S3Source:
     @cached_property
     def _files(self) -> Any:
         return s3fs.S3FileSystem(
-            endpoint_url=self._policy.s3_endpoint,
             config_kwargs={
                 "connect_timeout": self._policy.connect_seconds,
                 "read_timeout": self._policy.read_seconds,

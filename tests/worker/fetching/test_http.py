@@ -67,8 +67,8 @@ def test_a_second_job_does_not_download_again(
     site: Site, server: Loopback, make_fetcher: MakeFetcher, tmp_path: Path
 ) -> None:
     site.files["/dev.jsonl"] = b'{"text": "a"}\n'
-    first = make_fetcher().data(f"{server.url}/dev.jsonl", tmp_path / "first")
-    second = make_fetcher().data(f"{server.url}/dev.jsonl", tmp_path / "second")
+    first = make_fetcher().data(f"{server.url}/dev.jsonl", tmp_path / "first").path
+    second = make_fetcher().data(f"{server.url}/dev.jsonl", tmp_path / "second").path
     assert first.read_bytes() == second.read_bytes()
     assert first.stat().st_ino == second.stat().st_ino
     assert "if-none-match" in server.requests[1][2]
@@ -80,7 +80,7 @@ def test_a_changed_file_is_downloaded_again(
     site.files["/dev.jsonl"] = b"old\n"
     make_fetcher().data(f"{server.url}/dev.jsonl", tmp_path / "first")
     site.files["/dev.jsonl"] = b"new\n"
-    assert make_fetcher().data(f"{server.url}/dev.jsonl", tmp_path / "second").read_bytes() == b"new\n"
+    assert make_fetcher().data(f"{server.url}/dev.jsonl", tmp_path / "second").path.read_bytes() == b"new\n"
     assert (tmp_path / "first.jsonl").read_bytes() == b"old\n"
 
 
@@ -89,7 +89,7 @@ def test_the_suffix_of_data_is_kept(
     site: Site, server: Loopback, make_fetcher: MakeFetcher, tmp_path: Path, name: str
 ) -> None:
     site.files[f"/{name}"] = b"rows"
-    path = make_fetcher().data(f"{server.url}/{name}?sig=1", tmp_path / "validation")
+    path = make_fetcher().data(f"{server.url}/{name}?sig=1", tmp_path / "validation").path
     assert path.name == "validation" + name[3:].lower()
     assert path.read_bytes() == b"rows"
 
@@ -108,7 +108,7 @@ def test_a_source_that_fails_twice_is_tried_again(
 ) -> None:
     site.files["/dev.csv"] = b"rows"
     site.failures["/dev.csv"] = 2
-    assert make_fetcher().data(f"{server.url}/dev.csv", tmp_path / "validation").read_bytes() == b"rows"
+    assert make_fetcher().data(f"{server.url}/dev.csv", tmp_path / "validation").path.read_bytes() == b"rows"
     assert server.count("/dev.csv") == 3
 
 
@@ -193,7 +193,7 @@ def test_redirects_are_followed_five_times_at_most(
 ) -> None:
     site.redirects = {f"/{n}.csv": f"/{n + 1}.csv" for n in range(6)}
     site.files["/6.csv"] = b"rows"
-    assert make_fetcher().data(f"{server.url}/1.csv", tmp_path / "five").read_bytes() == b"rows"
+    assert make_fetcher().data(f"{server.url}/1.csv", tmp_path / "five").path.read_bytes() == b"rows"
     with pytest.raises(ReferenceInvalid, match="redirects"):
         make_fetcher().data(f"{server.url}/0.csv", tmp_path / "six")
 
@@ -231,7 +231,7 @@ def test_proxies_of_the_environment_are_not_used(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     site.files["/dev.csv"] = b"rows"
-    assert make_fetcher().data(f"{server.url}/dev.csv", tmp_path / "validation").read_bytes() == b"rows"
+    assert make_fetcher().data(f"{server.url}/dev.csv", tmp_path / "validation").path.read_bytes() == b"rows"
 
 
 def test_a_download_breaks_off_when_the_job_is_no_longer_wanted(
@@ -252,3 +252,13 @@ def test_a_download_breaks_off_when_the_job_is_no_longer_wanted(
     with pytest.raises(Unwanted):
         make_fetcher(heed=heed).data(f"{server.url}/dev.csv", tmp_path / "validation")
     assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
+
+
+def test_the_digest_tells_whether_the_content_changed(
+    site: Site, server: Loopback, make_fetcher: MakeFetcher, tmp_path: Path
+) -> None:
+    site.files = {f"/m/{name}": body for name, body in CHECKPOINT.items()}
+    first, second = (make_fetcher().checkpoint(f"{server.url}/m/", tmp_path / name).sha256 for name in ("a", "b"))
+    site.files["/m/vocab.txt"] = b"[UNK]\n"
+    third = make_fetcher().checkpoint(f"{server.url}/m/", tmp_path / "c").sha256
+    assert first == second != third

@@ -66,7 +66,7 @@ def test_the_same_commit_is_not_downloaded_again(
 
 
 def test_a_file_of_a_data_set(policy: FetchPolicy, make_fetcher: MakeFetcher, tmp_path: Path) -> None:
-    path = make_fetcher(policy).data("hf://datasets/org/rows/data/dev.csv", tmp_path / "validation")
+    path = make_fetcher(policy).data("hf://datasets/org/rows/data/dev.csv", tmp_path / "validation").path
     assert path.read_bytes() == b"rows"
 
 

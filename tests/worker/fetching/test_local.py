@@ -38,17 +38,17 @@ def test_a_directory_is_fetched_by_allowed_names(
 def test_a_file_that_changes_later_does_not_change_the_copy(
     root: Path, policy: FetchPolicy, make_fetcher: MakeFetcher, tmp_path: Path
 ) -> None:
-    first = make_fetcher(policy).data(f"file://{root}/dev.csv", tmp_path / "first")
+    first = make_fetcher(policy).data(f"file://{root}/dev.csv", tmp_path / "first").path
     (root / "dev.csv").write_bytes(b"other rows")
-    second = make_fetcher(policy).data(f"file://{root}/dev.csv", tmp_path / "second")
+    second = make_fetcher(policy).data(f"file://{root}/dev.csv", tmp_path / "second").path
     assert (first.read_bytes(), second.read_bytes()) == (b"rows", b"other rows")
 
 
 def test_an_unchanged_file_is_taken_from_the_cache(
     root: Path, policy: FetchPolicy, make_fetcher: MakeFetcher, tmp_path: Path
 ) -> None:
-    first = make_fetcher(policy).data(f"file://{root}/dev.csv", tmp_path / "first")
-    second = make_fetcher(policy).data(f"file://{root}/dev.csv", tmp_path / "second")
+    first = make_fetcher(policy).data(f"file://{root}/dev.csv", tmp_path / "first").path
+    second = make_fetcher(policy).data(f"file://{root}/dev.csv", tmp_path / "second").path
     assert first.stat().st_ino == second.stat().st_ino
 
 

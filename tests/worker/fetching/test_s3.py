@@ -25,14 +25,13 @@ class Bucket:
     def __call__(self, method: str, target: str, headers: dict[str, str]) -> Answer:
         parts = urlsplit(target)
         bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
-        if bucket == "closed":
-            return self._error(403, "AccessDenied")
         if bucket != "bucket":
-            return self._error(404, "NoSuchBucket")
+            return self._error(403, "AccessDenied") if bucket == "closed" else self._error(404, "NoSuchBucket")
         if not key:
             return self._list(parse_qs(parts.query).get("prefix", [""])[0])
-        if key not in self.objects:
-            return self._error(404, "NoSuchKey")
+        return self._object(key, headers) if key in self.objects else self._error(404, "NoSuchKey")
+
+    def _object(self, key: str, headers: dict[str, str]) -> Answer:
         body = self.objects[key]
         etag = f'"{hashlib.md5(body).hexdigest()}"'
         if headers.get("if-match", etag) != etag:
@@ -77,12 +76,13 @@ def server(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     with Loopback(bucket) as running:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", running.url)
         yield running
 
 
 @pytest.fixture
 def policy(server: Loopback) -> FetchPolicy:
-    return replace(LOOPBACK, s3_endpoint=server.url)
+    return LOOPBACK
 
 
 @pytest.mark.parametrize("uri", ["s3://bucket/models/a", "s3://bucket/models/a/"])
@@ -96,11 +96,11 @@ def test_an_unchanged_object_is_not_read_again(
 ) -> None:
     make_fetcher(policy).data("s3://bucket/dev.csv", tmp_path / "first")
     asked = len(server.requests)
-    second = make_fetcher(policy).data("s3://bucket/dev.csv", tmp_path / "second")
+    second = make_fetcher(policy).data("s3://bucket/dev.csv", tmp_path / "second").path
     assert second.read_bytes() == b"rows"
     assert {method for method, *_ in server.requests[asked:]} == {"HEAD"}
     bucket.objects["dev.csv"] = b"new rows"
-    assert make_fetcher(policy).data("s3://bucket/dev.csv", tmp_path / "third").read_bytes() == b"new rows"
+    assert make_fetcher(policy).data("s3://bucket/dev.csv", tmp_path / "third").path.read_bytes() == b"new rows"
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_an_uploaded_archive_is_a_checkpoint(upload: MakeUpload, make_fetcher: M
 
 def test_an_uploaded_file_is_data(upload: MakeUpload, make_fetcher: MakeFetcher, tmp_path: Path) -> None:
     sent = upload("dev.csv.gz", b"rows")
-    path = make_fetcher(uploads=(sent,)).data("upload:upl_1", tmp_path / "validation")
+    path = make_fetcher(uploads=(sent,)).data("upload:upl_1", tmp_path / "validation").path
     assert (path.name, path.read_bytes()) == ("validation.csv.gz", b"rows")
 
 
@@ -70,6 +70,6 @@ def test_an_archive_that_unpacks_to_more_than_allowed_is_refused(
 ) -> None:
     sent = upload("model.zip", packed({"config.json": b"{}", "model.safetensors": bytes(100_000)}))
     assert sent.bytes < 50_000
+    fetcher = make_fetcher(replace(LOOPBACK, checkpoint_bytes=50_000), uploads=(sent,))
     with pytest.raises(ReferenceTooLarge, match="unpacks"):
-        fetcher = make_fetcher(replace(LOOPBACK, checkpoint_bytes=50_000), uploads=(sent,))
         fetcher.checkpoint("upload:upl_1", tmp_path / "model")
