@@ -19,6 +19,8 @@ class FetchError(Exception):
     """Base of everything that can go wrong while a reference is fetched."""
 
     code = "fetch_failed"
+    param: str | None = None
+    """The part of the job that holds the reference, set by who knows it."""
 
 
 class ReferenceInvalid(FetchError):  # noqa: N818 - the tree's names say what the reference is

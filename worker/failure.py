@@ -1,0 +1,127 @@
+"""Why a job failed, in the words of its owner: a code for programs, a message with the remedy, and no traceback."""
+
+import errno
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import structlog
+import torch
+
+from axformer.errors import ArtifactError, CheckpointError, ConfigError, DataError, InputError
+from store.tables.jobs import Job
+from worker.fetching.errors import FetchError, SourceTooSlow, SourceUnavailable
+from worker.fetching.reference import parse_reference
+from worker.inputs import Inputs, InputsChangedError
+
+_LOG = structlog.get_logger(__name__)
+_ID_BYTES = 6
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_CPU_OUT_OF_MEMORY = "can't allocate memory"  # how PyTorch's allocator for the CPU says it, in a plain RuntimeError
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The ``error`` of a failed job."""
+
+    code: str
+    message: str
+    param: str | None = None
+    """The part of the job that is to blame."""
+    retryable: bool = False
+    """Whether the same job may succeed later as it is."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form that is stored."""
+        return asdict(self)
+
+
+class RefusedInputError(Exception):
+    """The library refuses a job's input; ``failure`` says why in the owner's words."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+@contextmanager
+def in_owners_words(job: Job, inputs: Inputs) -> Iterator[None]:
+    """Where the library refuses a local file, say which reference that was.
+
+    Raises:
+        RefusedInputError: for every ``InputError`` inside.
+    """
+    try:
+        yield
+    except InputError as error:
+        message = str(error)
+        paths = _owners_names(job, inputs)
+        blamed = next((part for path, (part, _) in paths.items() if path in message), None)
+        for path, (_, shown) in paths.items():
+            message = message.replace(path, shown)
+        raise RefusedInputError(Failure(error.code, message, _part_of(error, blamed))) from error
+
+
+def failure_of(error: Exception) -> Failure:
+    """What to tell the owner. An error that is not foreseen is logged under an id, and only the id is told."""
+    if isinstance(error, RefusedInputError):
+        return error.failure
+    return _foreseen(error) or _unforeseen(error)
+
+
+def _foreseen(error: Exception) -> Failure | None:
+    match error:
+        case ArtifactError():
+            return Failure(error.code, str(error))
+        case FetchError():
+            retryable = isinstance(error, SourceUnavailable | SourceTooSlow)
+            return Failure(error.code, str(error), error.param, retryable)
+        case InputsChangedError():
+            return Failure("inputs_changed", str(error), retryable=True)
+        case OSError() if error.errno in _NO_SPACE:
+            message = "the worker's disk is full; retry when the operator has made room"
+            return Failure("disk_full", message, retryable=True)
+        case _ if _is_out_of_memory(error):
+            message = "the model and data need more memory than the worker has; lower batch_tokens or max_length"
+            return Failure("out_of_memory", message, "config")
+        case _:
+            return None
+
+
+def _unforeseen(error: Exception) -> Failure:
+    error_id = secrets.token_hex(_ID_BYTES)
+    _LOG.error("internal_error", error_id=error_id, exc_info=error)
+    message = f"an error of the service stopped this job; retry it, or give the operator the id {error_id}"
+    return Failure("internal_error", message, retryable=True)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and _CPU_OUT_OF_MEMORY in str(error)
+
+
+def _owners_names(job: Job, inputs: Inputs) -> Mapping[str, tuple[str, str]]:
+    """For each local path the part of the job and the reference that it stands for."""
+    names = {
+        str(inputs.checkpoint): ("checkpoint", job.checkpoint["uri"]),
+        inputs.validation.path: ("validation", job.validation["uri"]),
+    }
+    if inputs.test is not None and job.test is not None:
+        names[inputs.test.path] = ("test", job.test["uri"])
+    return {path: (part, parse_reference(uri).shown) for path, (part, uri) in names.items()}
+
+
+def _part_of(error: InputError, blamed: str | None) -> str | None:
+    """The part of the job that an error speaks of, given the part whose path its message names."""
+    match error:
+        case CheckpointError():
+            return "checkpoint"
+        case ConfigError():
+            return "config"
+        case DataError():
+            return blamed or "validation"
+        case _:
+            return blamed

@@ -1,0 +1,67 @@
+"""What a job works on, fetched to local files."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from axformer.columns import Columns
+from axformer.dataset import DataSource
+from store.tables.jobs import Job
+from worker.fetching.errors import FetchError
+from worker.fetching.fetcher import Fetched, Fetcher
+
+
+class InputsChangedError(Exception):
+    """The references of a resumed job hold something else than when its trace began."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Local files of a job, and what they stand for."""
+
+    checkpoint: Path
+    validation: DataSource
+    test: DataSource | None
+    digests: Mapping[str, str]
+    """By part of the job: ``checkpoint``, ``validation``, ``test``."""
+
+
+def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
+    """Fetch everything that a job refers to.
+
+    Raises:
+        FetchError: something cannot be had; its ``param`` names the part of the job.
+        InputsChangedError: this goes on with a trace that was begun on other content.
+    """
+    with _blaming("checkpoint"):
+        checkpoint = fetcher.checkpoint(job.checkpoint["uri"], work / "checkpoint")
+    validation, data = _fetch_data(job.validation, fetcher, work / "validation")
+    digests = {"checkpoint": checkpoint.sha256, "validation": data.sha256}
+    test = None
+    if job.test is not None:
+        test, data = _fetch_data(job.test, fetcher, work / "test")
+        digests["test"] = data.sha256
+    begun_with = (job.progress or {}).get("inputs", digests)
+    changed = [name for name, digest in digests.items() if begun_with.get(name) != digest]
+    if changed:
+        raise InputsChangedError(
+            f"the content of {' and '.join(changed)} has changed since the job began; retry it to begin again"
+        )
+    return Inputs(checkpoint.path, validation, test, digests)
+
+
+def _fetch_data(reference: Mapping[str, Any], fetcher: Fetcher, stem: Path) -> tuple[DataSource, Fetched]:
+    with _blaming(stem.name):
+        data = fetcher.data(reference["uri"], stem)
+    return DataSource(str(data.path), Columns(**(reference.get("columns") or {}))), data
+
+
+@contextmanager
+def _blaming(part: str) -> Iterator[None]:
+    try:
+        yield
+    except FetchError as error:
+        error.param = part
+        raise

@@ -1,0 +1,87 @@
+"""One claimed job in the database, as its worker reads and writes it: each call is a transaction of its own under the
+job's fence, so a worker that has lost the job changes nothing."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.exc import NoResultFound
+from sqlalchemy.orm import Session
+
+from axformer.trial import Trial
+from store.errors import LeaseLostError
+from store.repositories import leases, trials
+from store.session import Sessions, session_scope
+from store.states import JobState
+from store.tables.artifacts import Artifact
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Writes for one claim of one job. Each method may raise ``LeaseLostError``; the job is then another worker's."""
+
+    sessions: Sessions
+    job_id: str
+    fence: int
+
+    def renew(self, lease_seconds: float) -> JobState:
+        """Hold the job for so many seconds from now, and tell its state."""
+        with self._scope() as session:
+            return leases.heartbeat(session, self.job_id, self.fence, lease_seconds)
+
+    def enter(self, state: JobState) -> None:
+        """Go on to a working state.
+
+        Raises:
+            CancelRequestedError: its owner wants it cancelled.
+        """
+        with self._scope() as session:
+            leases.set_state(session, self.job_id, self.fence, state)
+
+    def note(self, type: str, data: Mapping[str, Any]) -> None:
+        """Write an event."""
+        with self._scope() as session:
+            leases.add_event(session, self.job_id, self.fence, type, data)
+
+    def stored_trials(self, chunk: int) -> list[Trial]:
+        """The trials that earlier workers have stored, read ``chunk`` at a time."""
+        with self._scope() as session:
+            return list(trials.all_trials(session, self.job_id, chunk=chunk))
+
+    def record(self, batch: Sequence[Trial], progress: Mapping[str, Any]) -> None:
+        """Write trials and how far the pass is."""
+        with self._scope() as session:
+            leases.add_trials(session, self.job_id, self.fence, batch, progress)
+
+    def succeed(self, report: Mapping[str, Any], artifacts: Sequence[Artifact]) -> None:
+        """End the job with its report and its files, all at once.
+
+        Raises:
+            CancelRequestedError: its owner wants it cancelled.
+        """
+        with self._scope() as session:
+            leases.finish_succeeded(session, self.job_id, self.fence, report, artifacts)
+
+    def fail(self, error: Mapping[str, Any]) -> None:
+        """End the job with an error."""
+        with self._scope() as session:
+            leases.finish_failed(session, self.job_id, self.fence, error)
+
+    def cancel(self) -> None:
+        """End the job as its owner wanted."""
+        with self._scope() as session:
+            leases.finish_cancelled(session, self.job_id, self.fence)
+
+    def give_back(self, reason: str) -> None:
+        """Queue the job again, with its trace."""
+        with self._scope() as session:
+            leases.release(session, self.job_id, self.fence, reason)
+
+    @contextmanager
+    def _scope(self) -> Iterator[Session]:
+        try:
+            with session_scope(self.sessions) as session:
+                yield session
+        except NoResultFound:
+            raise LeaseLostError(f"job {self.job_id} was deleted") from None

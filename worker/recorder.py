@@ -1,0 +1,76 @@
+"""Stores trials while a pass runs: many in one transaction, none later than a second, so that watchers see it grow."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from axformer.config import PassConfig
+from axformer.elements import Dimensions
+from axformer.progress import progress_of
+from axformer.trial import Trial, Verdict
+from worker.ledger import Ledger
+
+
+class Recorder:
+    """Collects the trials of one pass and writes them in batches."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        dimensions: Dimensions,
+        config: PassConfig,
+        *,
+        stored: int,
+        inputs: Mapping[str, str],
+        batch: int,
+        batch_seconds: float,
+    ) -> None:
+        """Start to record.
+
+        Args:
+            ledger: where to.
+            dimensions: of the model.
+            config: the knobs of the pass.
+            stored: trials that are in the database already; they are counted and not written again.
+            inputs: digests of what the pass works on, kept with the progress so that a resumed pass can compare them.
+            batch: most trials of one write.
+            batch_seconds: longest time between two writes while trials come in.
+        """
+        self._ledger = ledger
+        self._dimensions = dimensions
+        self._config = config
+        self._stored = stored
+        self._inputs = dict(inputs)
+        self._batch = batch
+        self._batch_seconds = batch_seconds
+        self._trials: list[Trial] = []
+        self._waiting: list[Trial] = []
+        self._written = float("-inf")
+
+    def add(self, trial: Trial) -> None:
+        """Take the next trial, and write what waits if it is time."""
+        self._trials.append(trial)
+        if trial.seq < self._stored:
+            return
+        self._waiting.append(trial)
+        is_late = time.monotonic() - self._written >= self._batch_seconds
+        if is_late or len(self._waiting) >= self._batch:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._waiting:
+            self._ledger.record(self._waiting, self._progress())
+            self._waiting = []
+            self._written = time.monotonic()
+
+    def _progress(self) -> dict[str, Any]:
+        kept = [trial.loss for trial in self._trials if trial.verdict in (Verdict.BASE, Verdict.ACCEPT)]
+        return {
+            **asdict(progress_of(self._trials, self._dimensions, self._config)),
+            "base_loss": self._trials[0].loss,
+            "min_loss": min(kept),
+            "dimensions": asdict(self._dimensions),
+            "inputs": self._inputs,
+        }
