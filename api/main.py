@@ -1,5 +1,6 @@
-"""The web application: ``uvicorn api.main:create_app --factory``, or ``python -m api``."""
+"""The web application: ``uvicorn api.main:create_app --factory``."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,6 +13,8 @@ from api.middleware.request_id import RequestIdMiddleware
 from api.middleware.security_headers import SecurityHeadersMiddleware
 from api.resources import open_resources
 from api.routes import artifacts, events, health, jobs, knobs, queue, trace, uploads
+from api.shutdown import noticed
+from store.logs import configure_logs
 from store.settings import Settings
 
 PREFIX = "/v1"
@@ -40,7 +43,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        configure_logs()
+        logging.getLogger("uvicorn.access").disabled = True  # every request is logged with its id already
+        with noticed(resources.stop):
+            yield
         resources.close()
 
     app = FastAPI(
@@ -60,7 +66,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     problems.install(app)
     # The last one added is the outermost.
     app.add_middleware(BodyLimitMiddleware, max_bytes=resources.settings.json_max_bytes, streamed_paths={uploads.PATH})
-    app.add_middleware(MeasuredMiddleware, registry=resources.registry)
+    app.add_middleware(MeasuredMiddleware, registry=resources.registry, prefix=PREFIX)
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(RequestIdMiddleware)
     return app

@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 
 from api.errors import ApiError
 from api.problems import MEDIA_TYPE
+from api.schemas.examples import EXAMPLES
 from api.schemas.problem import Problem
 
 Responses = dict[int | str, dict[str, Any]]
@@ -29,14 +30,20 @@ _DETAILS = {
 }
 
 
-def answers(
-    status: int, description: str, example: Any, *errors: int, media_type: str = "application/json"
-) -> Responses:
-    """The ``responses`` of a route: its good answer with an example, and the errors it may give instead."""
-    good: dict[str, Any] = {"description": description}
-    if example is not None:
-        good["content"] = {media_type: {"example": example}}
-    responses: Responses = {status: good}
+def answer(description: str, example: str | None) -> dict[str, Any]:
+    """One answer of a route, with one of ``EXAMPLES``."""
+    if example is None:
+        return {"description": description}
+    shown = {example: {"$ref": f"#/components/examples/{example}"}}
+    return {"description": description, "content": {"application/json": {"examples": shown}}}
+
+
+def answers(status: int, description: str, example: str | None, *errors: int) -> Responses:
+    """The ``responses`` of a route: its good answer with one of ``EXAMPLES``, and the errors it may give instead.
+
+    The database may be away at every route that uses this.
+    """
+    responses: Responses = {status: answer(description, example)}
     return responses | {error: _problem(error) for error in (*errors, 503)}
 
 
@@ -58,6 +65,8 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
             own = Problem.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
             schemas.update(own.pop("$defs"))
             schemas["Problem"] = own
+            # Put in here, since the framework leaves out of an example what is null.
+            made["components"]["examples"] = {name: {"value": value} for name, value in EXAMPLES.items()}
             app.openapi_schema = made
         return app.openapi_schema
 

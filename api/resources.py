@@ -26,6 +26,10 @@ class Resources:
     is_stopping: bool = False
     """True once the server is told to stop, so that endless streams end by themselves."""
 
+    def stop(self) -> None:
+        """Let endless streams end."""
+        self.is_stopping = True
+
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()

@@ -13,8 +13,9 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 class MeasuredMiddleware:
     """Measure every request until its first byte is answered; streams may stay open for hours."""
 
-    def __init__(self, app: ASGIApp, *, registry: CollectorRegistry) -> None:
+    def __init__(self, app: ASGIApp, *, registry: CollectorRegistry, prefix: str) -> None:
         self._app = app
+        self._prefix = prefix
         self._requests = Counter("axformer_http_requests", "Requests answered.", _LABELS, registry=registry)
         self._seconds = Histogram(
             "axformer_http_request_seconds", "Seconds until the answer began.", _LABELS[:2], registry=registry
@@ -29,9 +30,16 @@ class MeasuredMiddleware:
         async def send_measured(message: Message) -> None:
             if message["type"] == "http.response.start":
                 method = scope["method"] if scope["method"] in _METHODS else "OTHER"
-                route = getattr(scope.get("route"), "path", _UNKNOWN_ROUTE)
+                route = self._route(scope)
                 self._requests.labels(method, route, str(message["status"])).inc()
                 self._seconds.labels(method, route).observe(time.perf_counter() - begun)
             await send(message)
 
         return await self._app(scope, receive, send_measured)
+
+    def _route(self, scope: Scope) -> str:
+        """The route's address with the names of its parameters; the framework knows it without the prefix."""
+        path: str | None = getattr(scope.get("route"), "path", None)
+        if path is None:
+            return _UNKNOWN_ROUTE
+        return f"{self._prefix}{path}" if scope["path"].startswith(f"{self._prefix}/") else path

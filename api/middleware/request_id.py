@@ -28,7 +28,7 @@ class RequestIdMiddleware:
         given = Headers(scope=scope).get(HEADER, "")
         request_id = given if _ACCEPTED.fullmatch(given) else secrets.token_hex(_NEW_BYTES)
         scope["request_id"] = request_id
-        status, begun = 0, time.perf_counter()
+        status, begun = 500, time.perf_counter()  # what it is where no answer was begun
 
         async def send_with_id(message: Message) -> None:
             nonlocal status

@@ -6,7 +6,6 @@ from starlette.responses import Response
 from api import downloads
 from api.deps import CallerDep, SessionDep, StorageDep
 from api.openapi import answers
-from api.schemas import examples
 from api.schemas.artifacts import ArtifactList
 from api.services import artifacts
 from api.views import artifact_read
@@ -21,7 +20,7 @@ _FILE[304] = {"description": "`If-None-Match` names the content that is there."}
 _HEAD = answers(200, "The file's headers.", None, 401, 404) | {304: _FILE[304]}
 
 
-@router.get("", responses=answers(200, "The files, by name.", examples.ARTIFACTS, 401, 404))
+@router.get("", responses=answers(200, "The files, by name.", "artifacts", 401, 404))
 def list_artifacts(job_id: str, caller: CallerDep, session: SessionDep) -> ArtifactList:
     """List the files of a job; there are none before it has succeeded."""
     found = artifacts.list_artifacts(session, caller.team_id, job_id)

@@ -9,7 +9,6 @@ from api.deps import CallerDep, ResourcesDep, SessionDep
 from api.negotiation import choose
 from api.openapi import answers
 from api.paging import LimitDep
-from api.schemas import examples
 from api.schemas.events import EventRead
 from api.schemas.page import PageRead
 from api.services import event_stream, jobs
@@ -22,7 +21,7 @@ router = APIRouter(prefix="/jobs/{job_id}", tags=["events"])
 _SSE = "text/event-stream"
 _VARY = {"Vary": "Accept"}
 _STREAMING = _VARY | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies shall pass it on at once
-_ANSWERS = answers(200, "What happened, oldest first.", examples.EVENTS, 401, 404, 406, 422)
+_ANSWERS = answers(200, "What happened, oldest first.", "events", 401, 404, 406, 422)
 _ANSWERS[200]["content"] |= {_SSE: {"example": 'event: job.running\ndata: {"seq":4,"type":"job.running",…}\nid: 4\n\n'}}
 _ANSWERS[204] = {"description": "The job has ended and its last event was seen; a stream need not be opened again."}
 

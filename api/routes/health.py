@@ -9,29 +9,21 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 
 from api.deps import ResourcesDep, SessionDep, caller
 from api.metrics import jobs_by_state
-from api.openapi import answers
-from api.schemas import examples
+from api.openapi import Responses, answer, answers
 from api.schemas.health import HealthRead, ReadyRead
 from api.services import health
 
 router = APIRouter(tags=["health"])
 
-_READY = answers(200, "All parts are there.", examples.READY) | {
-    503: {
-        "description": "A part is missing; its member says what is wrong.",
-        "model": ReadyRead,
-        "content": {
-            "application/json": {
-                "example": examples.READY | {"status": "unavailable", "broker": "does not answer (OperationalError)"}
-            }
-        },
-    }
+_READY: Responses = {
+    200: answer("All parts are there.", "ready"),
+    503: answer("A part is missing; its member says what is wrong.", "not_ready") | {"model": ReadyRead},
 }
 _METRICS = answers(200, "Counts in the text format of Prometheus.", None, 401)
 _METRICS[200]["content"] = {"text/plain": {"example": 'axformer_jobs{state="queued"} 3.0\n'}}
 
 
-@router.get("/healthz", responses={200: answers(200, "The process answers.", examples.HEALTH)[200]})
+@router.get("/healthz", responses={200: answer("The process answers.", "health")})
 def get_health() -> HealthRead:
     """See whether the process answers."""
     return HealthRead(status=health.OK)

@@ -7,7 +7,6 @@ from fastapi import APIRouter, BackgroundTasks, Header, Query, Response
 from api.deps import CallerDep, ResourcesDep, SessionDep, SettingsDep, StorageDep
 from api.openapi import answers
 from api.paging import LimitDep
-from api.schemas import examples
 from api.schemas.jobs import JobCreate, JobRead
 from api.schemas.page import PageRead
 from api.services import jobs
@@ -29,7 +28,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post("", status_code=202, responses=answers(202, "The job is queued.", examples.JOB, 401, 413, 422))
+@router.post("", status_code=202, responses=answers(202, "The job is queued.", "job", 401, 413, 422))
 def post_job(
     body: JobCreate,
     caller: CallerDep,
@@ -50,7 +49,7 @@ def post_job(
     return job_read(created.job)
 
 
-@router.get("", responses=answers(200, "Your team's jobs, newest first.", examples.JOBS, 401, 422))
+@router.get("", responses=answers(200, "Your team's jobs, newest first.", "jobs", 401, 422))
 def list_jobs(
     caller: CallerDep,
     session: SessionDep,
@@ -63,7 +62,7 @@ def list_jobs(
     return jobs_page(jobs.list_jobs(session, caller.team_id, limit=limit.page, after=after, states=state, labels=label))
 
 
-@router.get("/{job_id}", responses=answers(200, "The job.", examples.JOB, 401, 404))
+@router.get("/{job_id}", responses=answers(200, "The job.", "job", 401, 404))
 def get_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
     """Look at a job."""
     return job_read(jobs.find(session, caller.team_id, job_id))
@@ -81,7 +80,7 @@ def delete_job(
 @router.post(
     "/{job_id}/cancel",
     status_code=202,
-    responses=answers(202, "The job is cancelled, or its worker is told to stop.", examples.JOB, 401, 404, 409),
+    responses=answers(202, "The job is cancelled, or its worker is told to stop.", "job", 401, 404, 409),
 )
 def cancel_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
     """Cancel a job: a queued one at once, a running one at the next trial. Doing so again changes nothing."""
@@ -91,7 +90,7 @@ def cancel_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
 @router.post(
     "/{job_id}/retry",
     status_code=202,
-    responses=answers(202, "The job is queued again.", examples.JOB, 401, 404, 409),
+    responses=answers(202, "The job is queued again.", "job", 401, 404, 409),
 )
 def retry_job(
     job_id: str,

@@ -2,15 +2,14 @@
 
 from fastapi import APIRouter
 
-from api.openapi import answers
-from api.schemas import examples
+from api.openapi import answer
 from api.schemas.knobs import KnobsRead
 from api.services.knobs import list_knobs
 
 router = APIRouter(prefix="/knobs", tags=["knobs"])
 
 
-@router.get("", responses=answers(200, "All knobs and presets.", examples.KNOBS))
+@router.get("", responses={200: answer("All knobs and presets.", "knobs")})
 def get_knobs() -> KnobsRead:
     """List the knobs of a pass: defaults, what is accepted, and why. Needs no key."""
     return list_knobs()

@@ -11,7 +11,6 @@ from api.negotiation import choose
 from api.openapi import answers
 from api.paging import LimitDep
 from api.resources import Resources
-from api.schemas import examples
 from api.schemas.page import PageRead
 from api.services import jobs, traces
 from api.services.trace_formats import CSV, JSON, NDJSON, PARQUET, SUFFIXES, WRITERS
@@ -23,7 +22,7 @@ router = APIRouter(prefix="/jobs/{job_id}", tags=["trace"])
 
 _VARY = {"Vary": "Accept"}
 _FORMATS = (JSON, *WRITERS)
-_ANSWERS = answers(200, "The trials, in order.", examples.TRACE, 401, 404, 406, 422)
+_ANSWERS = answers(200, "The trials, in order.", "trace", 401, 404, 406, 422)
 _ANSWERS[200]["content"] |= {
     NDJSON: {"example": '{"seq":0,"phase":"base",…}\n'},
     CSV: {"example": "seq,phase,element,loss,…\n"},

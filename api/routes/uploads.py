@@ -11,7 +11,6 @@ from api.errors import TooLargeError
 from api.multipart import FIELD, FilePart
 from api.openapi import answers
 from api.resources import Resources
-from api.schemas import examples
 from api.schemas.uploads import UploadRead
 from api.services import uploads
 from api.views import upload_read
@@ -36,7 +35,7 @@ _BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM, 
 @router.post(
     "",
     status_code=201,
-    responses=answers(201, "The file is stored.", examples.UPLOAD, 400, 401, 413, 415, 422),
+    responses=answers(201, "The file is stored.", "upload", 400, 401, 413, 415, 422),
     openapi_extra={"requestBody": _BODY},
 )
 async def post_upload(request: Request, caller: CallerDep, resources: ResourcesDep, response: Response) -> UploadRead:
@@ -54,7 +53,7 @@ async def post_upload(request: Request, caller: CallerDep, resources: ResourcesD
     return uploaded
 
 
-@router.get("/{upload_id}", responses=answers(200, "The upload.", examples.UPLOAD, 401, 404))
+@router.get("/{upload_id}", responses=answers(200, "The upload.", "upload", 401, 404))
 def get_upload(upload_id: str, caller: CallerDep, session: SessionDep) -> UploadRead:
     """Look at an upload."""
     return upload_read(uploads.find(session, caller.team_id, upload_id))

@@ -126,3 +126,18 @@ KNOBS = {
 }
 HEALTH = {"status": "ok"}
 READY = {"status": "ok", "database": "ok", "migrations": "ok", "broker": "ok"}
+
+EXAMPLES: dict[str, Any] = {
+    "job": JOB,
+    "jobs": JOBS,
+    "trace": TRACE,
+    "events": EVENTS,
+    "artifacts": ARTIFACTS,
+    "upload": UPLOAD,
+    "queue": QUEUE,
+    "knobs": KNOBS,
+    "health": HEALTH,
+    "ready": READY,
+    "not_ready": READY | {"status": "unavailable", "broker": "does not answer (OperationalError)"},
+}
+"""By the names that the routes use."""

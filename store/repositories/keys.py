@@ -56,7 +56,7 @@ def authenticate(session: Session, text: str) -> Caller | None:
     found = session.execute(query).one_or_none()
     if found is None:
         return None
-    key, team_name = found.t
+    key, team_name = found
     if not hmac.compare_digest(key.secret_sha256, _hash(parts["secret"])) or key.revoked_at is not None:
         return None
     _note_use(session, key.id)

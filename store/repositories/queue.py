@@ -36,3 +36,12 @@ def recent_run_seconds(session: Session, limit: int) -> Sequence[float]:
     seconds = func.extract("epoch", Job.finished_at - Job.started_at)
     query = select(seconds).where(Job.state == JobState.SUCCEEDED).order_by(Job.finished_at.desc()).limit(limit)
     return [float(value) for value in session.scalars(query)]
+
+
+def queued_positions(session: Session, team_id: str, limit: int) -> Sequence[tuple[int, Job]]:
+    """The team's queued jobs in the order of their claims, each with its place among those of all teams, from 1."""
+    order = (Job.priority.desc(), Job.created_at, Job.id)
+    place = func.row_number().over(order_by=order).label("place")
+    ranked = select(Job.id, place).where(Job.state == JobState.QUEUED).subquery()
+    query = select(ranked.c.place, Job).join(Job, Job.id == ranked.c.id).where(Job.team_id == team_id)
+    return [(place, job) for place, job in session.execute(query.order_by(ranked.c.place).limit(limit))]

@@ -1,0 +1,36 @@
+"""Lets endless streams end when the server is told to stop.
+
+The web server waits for open connections before it tells the app anything, so the app listens to the same signals.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def noticed(stopping: Callable[[], None]) -> Iterator[None]:
+    """Call ``stopping`` when a signal tells the process to end, before whoever listened until now."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may listen; a server in another one is stopped by other means
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def on_signal(number: int, frame: FrameType | None) -> Any:
+        stopping()
+        listener = before[signal.Signals(number)]
+        if callable(listener):
+            listener(number, frame)
+
+    for number in _SIGNALS:
+        signal.signal(number, on_signal)
+    try:
+        yield
+    finally:
+        for number, listener in before.items():
+            signal.signal(number, listener)
