@@ -1,0 +1,50 @@
+"""What the worker's main process does beside Celery's own work: logs, announcing, and passing on the word to stop."""
+
+import os
+import signal
+from contextlib import suppress
+from typing import Any
+
+import billiard
+from celery import signals
+from celery.worker import state
+
+from store.session import make_engine, make_sessions
+from worker.celery_app import app, settings
+from worker.logs import configure_logs
+from worker.outbox import Announcer
+from worker.tasks import WAKE_TASK
+
+_MESSAGE_SECONDS = 60.0
+"""Life of a message; by then it was sent again if need be, and a busy broker is not left with old ones."""
+
+_announcers: list[Announcer] = []
+
+
+def _set_up_logs(**_: Any) -> None:
+    configure_logs()
+
+
+def _start_announcer(**_: Any) -> None:
+    sessions = make_sessions(make_engine(settings))
+    announcer = Announcer(sessions, _send, lambda: bool(state.active_requests), settings.announce_seconds)
+    _announcers.append(announcer)
+    announcer.start()
+
+
+def _stop(**_: Any) -> None:
+    """Celery now waits for the running job; tell its process to give the job back instead of finishing it."""
+    for announcer in _announcers:
+        announcer.stop()
+    for child in billiard.active_children():
+        with suppress(ProcessLookupError):
+            os.kill(child.pid, signal.SIGTERM)
+
+
+def _send() -> None:
+    app.send_task(WAKE_TASK, expires=_MESSAGE_SECONDS, retry=False)
+
+
+signals.setup_logging.connect(_set_up_logs)
+signals.worker_ready.connect(_start_announcer)
+signals.worker_shutting_down.connect(_stop)

@@ -1,0 +1,39 @@
+"""Structured logs of the worker: one JSON object a line, or readable lines on a terminal, of our own loggers and of
+libraries' alike. What is bound to the context (``job_id``, ``fence``) is in every line."""
+
+import logging
+import sys
+
+import structlog
+from structlog.types import Processor
+
+_QUIET = ("amqp", "botocore", "filelock", "fsspec", "httpcore2", "httpx2", "s3fs", "urllib3")
+"""Libraries that log whole addresses, which may hold signatures; only their warnings are wanted."""
+
+
+def configure_logs(level: int = logging.INFO) -> None:
+    """Send all logs of this process to standard error."""
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    ending: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    if sys.stderr.isatty():
+        ending += [structlog.dev.ConsoleRenderer()]
+    else:
+        ending += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    handler = logging.StreamHandler()
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=ending))
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
