@@ -95,6 +95,17 @@ class PruningRun:
             yield trial
 
     @property
+    def notes(self) -> list[str]:
+        """What the user should know of his input before the pass begins."""
+        sets = {"validation": self._validation, "test": self._test}
+        return [
+            f"{name} data: {data.samples.cut} of {len(data.rows)} rows are longer than max_length="
+            f"{self.config.max_length} and lose their end"
+            for name, data in sets.items()
+            if data is not None and data.samples.cut
+        ]
+
+    @property
     def trace(self) -> tuple[Trial, ...]:
         """The trials so far."""
         return tuple(self._trace)

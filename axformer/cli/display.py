@@ -1,0 +1,131 @@
+"""What a person sees of a pass: a live display on a terminal, one line a trial where the output is piped."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from axformer.config import PassConfig
+from axformer.elements import Dimensions
+from axformer.progress import progress_of
+from axformer.trial import Phase, Trial, Verdict
+
+RECENT = 6
+_COLOURS = {Verdict.BASE: "dim", Verdict.ACCEPT: "bold green", Verdict.REFINE: "yellow", Verdict.REJECT: "dim"}
+
+
+class Display(Protocol):
+    """Shows trials as they come."""
+
+    def show(self, trial: Trial) -> None:
+        """Take note of one more trial."""
+
+
+@contextmanager
+def display_for(console: Console, dimensions: Dimensions, config: PassConfig) -> Iterator[Display]:
+    """The display that fits where the output goes."""
+    if not console.is_terminal:
+        yield _Lines(console, dimensions, config)
+        return
+    with Live(console=console, refresh_per_second=8) as live:
+        yield _Screen(live, dimensions, config)
+
+
+class _Lines:
+    """One plain line a trial."""
+
+    def __init__(self, console: Console, dimensions: Dimensions, config: PassConfig) -> None:
+        self._console = console
+        self._dimensions = dimensions
+        self._config = config
+        self._trials: list[Trial] = []
+
+    def show(self, trial: Trial) -> None:
+        self._trials.append(trial)
+        progress = progress_of(self._trials, self._dimensions, self._config)
+        helped = "" if trial.helped is None else f" helped={trial.helped}/{trial.total}"
+        self._console.print(
+            f"{progress.done}/{progress.known} {trial.element or 'base'} {trial.verdict.value} "
+            f"loss={trial.loss:.6f} min={trial.min_loss:.6f}{helped} {trial.seconds:.1f}s",
+            soft_wrap=True,
+        )
+
+
+class _Screen:
+    """A bar, the figures that move, and the last trials."""
+
+    def __init__(self, live: Live, dimensions: Dimensions, config: PassConfig) -> None:
+        self._live = live
+        self._dimensions = dimensions
+        self._config = config
+        self._trials: list[Trial] = []
+        self._bar = Progress(TextColumn("[bold]Elements"), BarColumn(bar_width=None), MofNCompleteColumn())
+        self._task = self._bar.add_task("elements", total=None)
+
+    def show(self, trial: Trial) -> None:
+        self._trials.append(trial)
+        progress = progress_of(self._trials, self._dimensions, self._config)
+        self._bar.update(self._task, completed=progress.done, total=progress.known)
+        self._live.update(Group(self._bar, self._figures(progress.seconds_left), self._recent()))
+
+    def _figures(self, seconds_left: float | None) -> Text:
+        base = self._trials[0].loss
+        accepted = [trial for trial in self._trials if trial.verdict is Verdict.ACCEPT]
+        loss = accepted[-1].loss if accepted else base
+        removed = [trial for trial in accepted if trial.phase is not Phase.HARD_ATTENTION]
+        hard = len(accepted) - len(removed)
+        text = Text.assemble("Loss ", (f"{loss:.4f}", "bold"), f" (base {base:.4f}, {_change(loss, base)})")
+        text.append(f"  ·  removed {len(removed)} elements, {sum(trial.parameters for trial in removed):,} parameters")
+        if hard:
+            text.append(f"  ·  hard attention in {hard} layers")
+        if seconds_left is not None:
+            text.append(f"  ·  about {_duration(seconds_left)} left", style="dim")
+        return text
+
+    def _recent(self) -> Table:
+        table = Table.grid(padding=(0, 2))
+        for trial in self._trials[-RECENT:]:
+            helped = "" if trial.helped is None else f"{trial.helped}/{trial.total} helped"
+            style = _COLOURS[trial.verdict]
+            table.add_row(trial.element or "base", f"{trial.loss:.4f}", helped, trial.verdict.value, style=style)
+        return table
+
+
+def closing_table(report: dict[str, Any]) -> Table:
+    """Before and after, from a report."""
+    base, pruned = report["base"], report["pruned"]
+    table = Table(title="Before and after", title_justify="left")
+    for name in ("", "before", "after", "change"):
+        table.add_column(name, justify="left" if not name else "right")
+    for data, name in (("validation", "validation"), ("test", "held-out")):
+        for key, before in (base[data] or {}).items():
+            after = pruned[data][key]
+            table.add_row(f"{name} {key.replace('_', ' ')}", f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}")
+    table.add_section()
+    for name, key, scale, form in (
+        ("parameters", "parameters", 1, ",.0f"),
+        ("weight files, MB", "bytes", 1e6, ",.1f"),
+        ("latency, ms", "latency_ms", 1, ".2f"),
+    ):
+        before, after = base[key] / scale, pruned[key] / scale
+        table.add_row(name, format(before, form), format(after, form), _change(after, before))
+    count = len(report["removed"])
+    table.caption = (
+        f"{count} elements removed, hard attention in {len(report['hard_attention'])} layers; "
+        f"{report['trials']} trials in {_duration(report['seconds'])}"
+    )
+    return table
+
+
+def _change(after: float, before: float) -> str:
+    return f"{after / before - 1:+.1%}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

@@ -1,0 +1,19 @@
+"""The command line: ``axformer prune``. Each command is a file of this package; this one puts them together."""
+
+import typer
+
+from axformer.cli.prune import prune
+
+app = typer.Typer(
+    name="axformer",
+    help="Make fine-tuned transformers more accurate, smaller and faster without training.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+app.command()(prune)
+
+
+@app.callback()
+def _commands() -> None:
+    """Keep ``prune`` a subcommand though it is the only one yet."""

@@ -1,0 +1,108 @@
+"""``axformer prune``: run a pass over a checkpoint and write the smaller model."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from axformer.cli.display import closing_table, display_for
+from axformer.columns import Columns
+from axformer.config import PassConfig, Preset, make_config, parse_knob
+from axformer.errors import AxFormerError, ConfigError, InputError
+
+EXIT_INPUT = 2
+EXIT_FAILED = 1
+
+
+def prune(
+    checkpoint: Annotated[str, typer.Argument(help="Directory of a fine-tuned model, or hf://organisation/name.")],
+    data: Annotated[
+        str,
+        typer.Option(help="Validation data that decides: a .jsonl, .csv or .parquet path or URL, or hf://datasets/..."),
+    ],
+    output: Annotated[Path, typer.Option(help="Directory for the result; it must not exist, or be empty.")],
+    test: Annotated[str | None, typer.Option(help="Held-out data, measured before and after; never decides.")] = None,
+    preset: Annotated[Preset, typer.Option(help="Named set of knobs.")] = Preset.PAPER,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A knob, for example refine_margin=1.2; may be repeated.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Knobs in a .toml or .json file; --set comes after it.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")] = "auto",
+) -> None:
+    """Remove what hinders a fine-tuned model on its task, and write the smaller, checked model."""
+    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    try:
+        knobs = _knobs_of(config) | dict(parse_knob(text) for text in set_ or [])
+        _run(checkpoint, data, output, test, make_config(preset, knobs), _columns_of(columns), device)
+    except InputError as error:
+        errors.print(f"error: {error}")
+        raise typer.Exit(EXIT_INPUT) from None
+    except AxFormerError as error:
+        errors.print(f"failed: {error}")
+        raise typer.Exit(EXIT_FAILED) from None
+
+
+def _run(
+    checkpoint: str,
+    data: str,
+    output: Path,
+    test: str | None,
+    config: PassConfig,
+    columns: Columns,
+    device: str,
+) -> None:
+    from axformer.artifact import check_target
+    from axformer.cli.quiet import silence_libraries
+    from axformer.dataset import DataSource
+    from axformer.devices import resolve_device
+    from axformer.run import PruningRun
+
+    console = Console(highlight=False)
+    silence_libraries()
+    check_target(output)
+    held_out = None if test is None else DataSource(test, columns)
+    with console.status("Loading the checkpoint and the data"):
+        run = PruningRun.open(
+            checkpoint, DataSource(data, columns), test=held_out, config=config, device=resolve_device(device)
+        )
+    for note in run.notes:
+        console.print(f"note: {note}")
+    with display_for(console, run.dimensions, config) as display:
+        for trial in run.trials():
+            display.show(trial)
+    with console.status("Cutting, measuring and checking the model"):
+        report = run.publish(output)
+    console.print(closing_table(report))
+    console.print(f"Wrote {output}/ (model/, plan.json, trace.jsonl, report.json, README.md)")
+
+
+def _knobs_of(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+        knobs = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"config file '{path}' cannot be read as .toml or .json: {error}") from None
+    if not isinstance(knobs, dict):
+        raise ConfigError(f"config file '{path}' holds no knobs; write an object such as {{\"refine_margin\": 1.2}}")
+    return knobs
+
+
+def _columns_of(text: str | None) -> Columns:
+    if text is None:
+        return Columns()
+    names = {}
+    for part in text.split(","):
+        ours, equals, theirs = (piece.strip() for piece in part.partition("="))
+        if not equals or ours not in Columns.model_fields or not theirs:
+            known = ", ".join(Columns.model_fields)
+            raise ConfigError(f"--columns '{part}' is not name=column with a name of {known}")
+        names[ours] = theirs
+    return Columns(**names)
