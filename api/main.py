@@ -37,14 +37,22 @@ _TAGS = [
 ]
 
 
+def _configure_logs() -> None:
+    """Let the web server's own lines go where all others go."""
+    configure_logs()
+    for name in ("uvicorn", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [], True
+    logging.getLogger("uvicorn.access").disabled = True  # every request is logged with its id already
+
+
 def create_app(settings: Settings | None = None) -> FastAPI:
     """An app with these settings, or with those of the environment. It connects when it is first asked."""
     resources = open_resources(settings or Settings.from_environment())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        configure_logs()
-        logging.getLogger("uvicorn.access").disabled = True  # every request is logged with its id already
+        _configure_logs()
         with noticed(resources.stop):
             yield
         resources.close()

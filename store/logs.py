@@ -1,4 +1,5 @@
-"""Logs as lines of JSON on standard error, the same in every process of the service.
+"""Structured logs, the same in every process of the service: one JSON object a line, or readable lines on a terminal, of
+our own loggers and of libraries' alike. What is bound to the context (``job_id``, ``request_id``) is in every line.
 
 Tracebacks come without the values of variables, which may be keys, tokens or a customer's text.
 """
@@ -7,19 +8,34 @@ import logging
 import sys
 
 import structlog
+from structlog.types import Processor
+
+_QUIET = ("amqp", "botocore", "filelock", "fsspec", "httpcore2", "httpx2", "s3fs", "urllib3")
+"""Libraries that log whole addresses, which may hold signatures; only their warnings are wanted."""
 
 
-def configure_logs() -> None:
-    """Set up the logs of this process."""
+def configure_logs(level: int = logging.INFO) -> None:
+    """Send all logs of this process to standard error."""
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=False,
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
     )
+    ending: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    if sys.stderr.isatty():
+        ending += [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+    else:
+        ending += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    handler = logging.StreamHandler()
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=ending))
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -63,10 +63,11 @@ def authenticate(session: Session, text: str) -> Caller | None:
     return Caller(key_id=key.id, team_id=key.team_id, team_name=team_name)
 
 
-def revoke_key(session: Session, key_id: str) -> None:
-    """Make a key invalid from the commit on; it stays listed."""
-    now = func.clock_timestamp()
-    session.execute(update(ApiKey).where(ApiKey.id == key_id, ApiKey.revoked_at.is_(None)).values(revoked_at=now))
+def revoke_key(session: Session, key_id: str) -> bool:
+    """Make a key invalid from the commit on; it stays listed. False where there is no valid key of this id."""
+    valid = (ApiKey.id == key_id, ApiKey.revoked_at.is_(None))
+    revoked = update(ApiKey).where(*valid).values(revoked_at=func.clock_timestamp()).returning(ApiKey.id)
+    return session.execute(revoked).scalar_one_or_none() is not None
 
 
 def _note_use(session: Session, key_id: str) -> None:
