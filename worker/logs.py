@@ -1,39 +1,35 @@
-"""Structured logs of the worker: one JSON object a line, or readable lines on a terminal, of our own loggers and of
-libraries' alike. What is bound to the context (``job_id``, ``fence``) is in every line."""
+"""The worker's logs: its own lines as everywhere in the service, and those of Celery and other libraries in the same form."""
 
 import logging
-import sys
 
 import structlog
-from structlog.types import Processor
 
-_QUIET = ("amqp", "botocore", "filelock", "fsspec", "httpcore2", "httpx2", "s3fs", "urllib3")
+from store import logs
+
+_QUIET = ("aiobotocore", "botocore", "filelock", "fsspec", "httpcore2", "httpx2", "s3fs", "urllib3")
 """Libraries that log whole addresses, which may hold signatures; only their warnings are wanted."""
 
 
-def configure_logs(level: int = logging.INFO) -> None:
-    """Send all logs of this process to standard error."""
-    shared: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=True,
+def configure_logs() -> None:
+    """Send all logs of this process to standard error, one JSON object a line."""
+    logs.configure_logs()
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+        ],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
     )
-    ending: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
-    if sys.stderr.isatty():
-        ending += [structlog.dev.ConsoleRenderer()]
-    else:
-        ending += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     handler = logging.StreamHandler()
-    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=ending))
+    handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers = [handler]
-    root.setLevel(level)
+    root.setLevel(logging.INFO)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
