@@ -190,7 +190,7 @@ def _fail(session: Session, job: Job, error: Mapping[str, Any]) -> None:
 
 def _lock_held(session: Session, job_id: str, fence: int) -> Job:
     job = lock_job(session, job_id)
-    if job.fence != fence:
+    if job.fence != fence or job.state not in ACTIVE:
         raise _lost(job_id, fence)
     return job
 

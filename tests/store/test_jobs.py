@@ -1,20 +1,33 @@
 """Jobs as their owners see them."""
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
 from store.errors import IllegalTransitionError
-from store.repositories import jobs, leases
+from store.repositories import jobs, leases, teams
+from store.repositories.artifacts import list_artifacts
 from store.repositories.events import events_after
-from store.repositories.outbox import mark_sent, unsent_messages
-from store.session import Sessions, session_scope
+from store.repositories.outbox import unsent_messages
+from store.repositories.trials import trials_after
+from store.session import session_scope
 from store.states import JobState
 
 
-def test_new_job_is_queued_with_event_and_message(sessions, make):
+@pytest.fixture
+def job(sessions, make):
+    """A queued job."""
     with session_scope(sessions) as session:
-        job = jobs.create_job(session, make.job()).job
+        return jobs.create_job(session, make.job()).job
+
+
+def claim(sessions):
+    with session_scope(sessions) as session:
+        return leases.claim_next(session, "worker", 60)
+
+
+def test_new_job_is_queued_with_event_and_message(sessions, job):
     with session_scope(sessions) as session:
         assert [event.type for event in events_after(session, job.id, limit=10).items] == ["job.created"]
         assert [message.job_id for message in unsent_messages(session, 10)] == [job.id]
@@ -22,8 +35,140 @@ def test_new_job_is_queued_with_event_and_message(sessions, make):
 
 
 def test_nothing_remains_of_a_job_that_was_rolled_back(sessions, make):
-    with pytest.raises(ZeroDivisionError), session_scope(sessions) as session:
-        jobs.create_job(session, make.job())
-        raise ZeroDivisionError
+    def create_and_break():
+        with session_scope(sessions) as session:
+            jobs.create_job(session, make.job())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        create_and_break()
     with session_scope(sessions) as session:
+        assert unsent_messages(session, 10) == []
+        assert jobs.list_jobs(session, make.team_id, limit=10).items == []
+
+
+def test_a_job_is_found_by_its_team_alone(sessions, job):
+    with session_scope(sessions) as session:
+        other = teams.create_team(session, "others")
+        assert jobs.find_job(session, job.id, job.team_id).id == job.id
+        assert jobs.find_job(session, job.id, other.id) is None
+        assert jobs.find_job(session, "job_unknown", job.team_id) is None
+
+
+def test_one_idempotency_key_makes_one_job_however_many_ask_at_once(sessions, make):
+    together = Barrier(8)
+
+    def create(number):
+        together.wait()
+        with session_scope(sessions) as session:
+            return jobs.create_job(session, make.job(name=str(number), idempotency_key="once"))
+
+    with ThreadPoolExecutor(8) as threads:
+        created = list(threads.map(create, range(8)))
+    assert len({one.job.id for one in created}) == 1
+    assert sorted(one.is_new for one in created) == [False] * 7 + [True]
+    with session_scope(sessions) as session:
+        assert len(unsent_messages(session, 100)) == 1
+
+
+def test_teams_and_jobs_without_a_key_do_not_share_idempotency(sessions, make):
+    with session_scope(sessions) as session:
+        other = teams.create_team(session, "others")
+        ours = make.job(idempotency_key="once")
+        theirs = make.job(idempotency_key="once", team_id=other.id)
+        created = [jobs.create_job(session, new) for new in (ours, theirs, make.job(), make.job())]
+    assert all(one.is_new for one in created)
+
+
+def test_pages_hold_every_job_once_newest_first(sessions, make):
+    with session_scope(sessions) as session:  # one transaction: the same created_at for all
+        same_time = [jobs.create_job(session, make.job()).job.id for _ in range(5)]
+    with session_scope(sessions) as session:
+        newest = jobs.create_job(session, make.job()).job.id
+        seen, after = [], None
+        while True:
+            page = jobs.list_jobs(session, make.team_id, limit=2, after=after)
+            seen += [job.id for job in page.items]
+            after = page.items[-1]
+            if not page.has_more:
+                break
+    assert seen == [newest, *sorted(same_time, reverse=True)]
+
+
+def test_lists_are_filtered_by_state_labels_and_name(sessions, make):
+    with session_scope(sessions) as session:
+        plain = jobs.create_job(session, make.job()).job
+        labelled = jobs.create_job(session, make.job(name="b", labels={"run": "1", "task": "cola"})).job
+        jobs.request_cancel(session, plain.id)
+
+        def ids(**filters):
+            return [job.id for job in jobs.list_jobs(session, make.team_id, limit=10, **filters).items]
+
+        assert ids(states=[JobState.CANCELLED]) == [plain.id]
+        assert ids(labels={"task": "cola"}) == [labelled.id]
+        assert ids(labels={"task": "cola", "run": "2"}) == []
+        assert ids(name="b") == [labelled.id]
+        assert set(ids(states=list(JobState))) == {plain.id, labelled.id}
+
+
+def test_a_queued_job_is_cancelled_at_once(sessions, job):
+    for _ in range(2):
+        with session_scope(sessions) as session:
+            assert jobs.request_cancel(session, job.id).state is JobState.CANCELLED
+    assert claim(sessions) is None
+
+
+def test_an_active_job_is_cancelling_until_its_worker_says_it_stopped(sessions, job):
+    held = claim(sessions)
+    with session_scope(sessions) as session:
+        jobs.request_cancel(session, job.id)
+    with session_scope(sessions) as session:
+        again = jobs.request_cancel(session, job.id)
+        assert again.state is JobState.CANCELLING
+        assert again.cancel_requested_at is not None
+        assert leases.finish_cancelled(session, job.id, held.fence).state is JobState.CANCELLED
+
+
+def test_a_retried_job_starts_afresh_and_keeps_its_events(sessions, make, job):
+    held = claim(sessions)
+    with session_scope(sessions) as session:
+        leases.add_trials(session, job.id, held.fence, [make.trial(0)], {"done": 1})
+        leases.finish_failed(session, job.id, held.fence, {"code": "x", "message": "y", "retryable": True})
+    with session_scope(sessions) as session:
+        retried = jobs.retry_job(session, job.id)
+        assert (retried.state, retried.attempt, retried.error, retried.progress) == (JobState.QUEUED, 0, None, None)
+        assert trials_after(session, job.id, limit=10).items == []
+        assert list_artifacts(session, job.id) == []
+        assert len(unsent_messages(session, 10)) == 2
+        assert [event.type for event in events_after(session, job.id, limit=10).items] == [
+            "job.created",
+            "job.fetching",
+            "job.failed",
+            "job.queued",
+        ]
+
+
+@pytest.mark.parametrize("act", [jobs.retry_job, jobs.delete_job])
+def test_a_job_that_has_not_ended_is_neither_retried_nor_deleted(sessions, job, act):
+    def attempt():
+        with session_scope(sessions) as session:
+            act(session, job.id)
+
+    with pytest.raises(IllegalTransitionError):
+        attempt()
+    with session_scope(sessions) as session:
+        assert jobs.find_job(session, job.id, job.team_id).state is JobState.QUEUED
+
+
+def test_nothing_is_left_of_a_deleted_job(sessions, make, job):
+    held = claim(sessions)
+    with session_scope(sessions) as session:
+        leases.add_trials(session, job.id, held.fence, [make.trial(0)])
+        leases.finish_failed(session, job.id, held.fence, {"code": "x", "message": "y", "retryable": True})
+    with session_scope(sessions) as session:
+        jobs.delete_job(session, job.id)
+    with session_scope(sessions) as session:
+        assert jobs.find_job(session, job.id, job.team_id) is None
+        assert trials_after(session, job.id, limit=10).items == []
+        assert events_after(session, job.id, limit=10).items == []
         assert unsent_messages(session, 10) == []

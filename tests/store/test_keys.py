@@ -1,0 +1,82 @@
+"""A key opens what it was made for, and nothing else does."""
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import select
+
+from store.repositories import keys
+from store.repositories.keys import KEY_PREFIX, authenticate
+from store.session import session_scope
+from store.tables.teams import ApiKey
+
+
+@pytest.fixture
+def key(sessions, team):
+    """A key of ``team``."""
+    with session_scope(sessions) as session:
+        return keys.create_key(session, team.id, "laptop")
+
+
+def test_a_key_names_its_team(sessions, team, key):
+    with session_scope(sessions) as session:
+        caller = authenticate(session, key.text)
+    assert (caller.team_id, caller.team_name, caller.key_id) == (team.id, "crew", key.id)
+
+
+def test_of_the_secret_only_the_hash_is_kept(sessions, key):
+    prefix, key_id, secret = key.text.split("_")
+    assert prefix == KEY_PREFIX
+    assert len(bytes.fromhex(secret)) == 32
+    with session_scope(sessions) as session:
+        row = session.get(ApiKey, key_id)
+        kept = session.execute(select(ApiKey.__table__)).one()
+    assert row.secret_sha256 == hashlib.sha256(secret.encode()).digest()
+    assert secret not in str(kept)
+
+
+def test_wrong_keys_open_nothing(sessions, key):
+    last = "0" if key.text[-1] != "0" else "1"
+    wrong = [
+        "",
+        "axk",
+        key.text[:-1],
+        key.text[:-1] + last,
+        key.text + "0",
+        key.text.upper(),
+        f" {key.text}",
+        f"{key.text}\n",
+    ]
+    other_id = f"{KEY_PREFIX}_{'0' * 16}_{key.text.split('_')[2]}"
+    with session_scope(sessions) as session:
+        assert [authenticate(session, text) for text in [*wrong, other_id]] == [None] * 9
+
+
+@given(text=st.text())
+def test_any_other_text_is_refused_before_the_database_is_asked(text):
+    assert authenticate(None, text) is None
+
+
+def test_a_revoked_key_opens_nothing(sessions, key):
+    with session_scope(sessions) as session:
+        keys.revoke_key(session, key.id)
+    with session_scope(sessions) as session:
+        assert authenticate(session, key.text) is None
+        assert session.get(ApiKey, key.id).revoked_at is not None
+
+
+def test_use_is_noted_but_not_at_every_request(sessions, key):
+    def last_used():
+        with session_scope(sessions) as session:
+            return session.get(ApiKey, key.id).last_used_at
+
+    assert last_used() is None
+    uses = []
+    for _ in range(2):
+        with session_scope(sessions) as session:
+            authenticate(session, key.text)
+        uses.append(last_used())
+    assert uses[0] is not None
+    assert uses[0] == uses[1]

@@ -1,0 +1,230 @@
+"""Jobs as workers see them: one owner at a time, and nothing from those who lost theirs."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from threading import Barrier
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete, update
+
+from store.errors import CancelRequestedError, IllegalTransitionError, LeaseLostError
+from store.repositories import jobs, leases
+from store.repositories.artifacts import find_artifact, list_artifacts
+from store.repositories.events import events_after
+from store.repositories.trials import all_trials
+from store.session import session_scope
+from store.states import JobState
+from store.tables.artifacts import Artifact
+from store.tables.jobs import Job
+
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+ERROR = {"code": "invalid_data", "message": "the file is empty", "retryable": False}
+
+
+@pytest.fixture
+def held(sessions, make):
+    """A job that a worker has just claimed."""
+    with session_scope(sessions) as session:
+        jobs.create_job(session, make.job())
+    return claim(sessions)
+
+
+def claim(sessions, worker="worker"):
+    with session_scope(sessions) as session:
+        return leases.claim_next(session, worker, 60)
+
+
+def lose_worker(sessions, job):
+    with session_scope(sessions) as session:
+        session.execute(update(Job).where(Job.id == job.id).values(lease_until=LONG_AGO))
+
+
+def state_of(sessions, job):
+    with session_scope(sessions) as session:
+        return jobs.find_job(session, job.id, job.team_id).state
+
+
+def test_each_job_goes_to_one_worker_however_many_ask_at_once(sessions, make):
+    with session_scope(sessions) as session:
+        made = {jobs.create_job(session, make.job()).job.id for _ in range(24)}
+    together = Barrier(8)
+
+    def work(number):
+        together.wait()
+        mine = []
+        while (job := claim(sessions, str(number))) is not None:
+            mine.append(job.id)
+        return mine
+
+    with ThreadPoolExecutor(8) as threads:
+        claimed = [job for mine in threads.map(work, range(8)) for job in mine]
+    assert len(claimed) == len(made)
+    assert set(claimed) == made
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(priorities=st.lists(st.integers(-2, 2), max_size=8))
+def test_the_highest_priority_goes_first_then_the_oldest(sessions, make, priorities):
+    with session_scope(sessions) as session:
+        session.execute(delete(Job))
+    for priority in priorities:
+        with session_scope(sessions) as session:
+            jobs.create_job(session, make.job(priority=priority))
+    claimed = []
+    while (job := claim(sessions)) is not None:
+        claimed.append(job)
+    assert len(claimed) == len(priorities)
+    assert claimed == sorted(claimed, key=lambda job: (-job.priority, job.created_at))
+
+
+def test_a_claim_begins_an_attempt_with_a_lease_and_a_fence(held):
+    assert (held.state, held.attempt, held.fence, held.worker) == (JobState.FETCHING, 1, 1, "worker")
+    assert 50 < (held.lease_until - held.started_at).total_seconds() <= 60
+
+
+def test_a_job_whose_lease_ran_out_is_resumed_by_another_worker(sessions, make, held):
+    with session_scope(sessions) as session:
+        leases.add_trials(session, held.id, held.fence, [make.trial(0)])
+    assert claim(sessions, "other") is None
+    lose_worker(sessions, held)
+    taken = claim(sessions, "other")
+    assert (taken.id, taken.attempt, taken.worker) == (held.id, 2, "other")
+    assert taken.fence > held.fence
+    with session_scope(sessions) as session:
+        assert list(all_trials(session, held.id, chunk=10)) == [make.trial(0)]
+
+
+ZOMBIE_WRITES = {
+    "heartbeat": lambda session, job: leases.heartbeat(session, job.id, job.fence, 60),
+    "set_state": lambda session, job: leases.set_state(session, job.id, job.fence, JobState.VALIDATING),
+    "add_trials": lambda session, job: leases.add_trials(session, job.id, job.fence, [], {"done": 9}),
+    "add_event": lambda session, job: leases.add_event(session, job.id, job.fence, "job.note"),
+    "succeed": lambda session, job: leases.finish_succeeded(session, job.id, job.fence, {}, []),
+    "fail": lambda session, job: leases.finish_failed(session, job.id, job.fence, ERROR),
+    "cancel": lambda session, job: leases.finish_cancelled(session, job.id, job.fence),
+    "release": lambda session, job: leases.release(session, job.id, job.fence, "stop"),
+}
+
+
+@pytest.mark.parametrize("write", ZOMBIE_WRITES.values(), ids=ZOMBIE_WRITES)
+@pytest.mark.parametrize("ended", [False, True], ids=["taken over", "ended"])
+def test_a_worker_that_lost_its_job_can_write_nothing(sessions, held, write, ended):
+    if ended:
+        with session_scope(sessions) as session:
+            leases.finish_failed(session, held.id, held.fence, ERROR)
+    else:
+        lose_worker(sessions, held)
+        claim(sessions, "other")
+    with session_scope(sessions) as session:
+        before = jobs.find_job(session, held.id, held.team_id)
+
+    def attempt():
+        with session_scope(sessions) as session:
+            write(session, held)
+
+    with pytest.raises(LeaseLostError):
+        attempt()
+    with session_scope(sessions) as session:
+        after = jobs.find_job(session, held.id, held.team_id)
+    unchanged = ("state", "progress", "event_count", "fence", "worker", "lease_until")
+    assert [getattr(after, name) for name in unchanged] == [getattr(before, name) for name in unchanged]
+
+
+def test_a_heartbeat_renews_the_lease_and_tells_of_a_cancel(sessions, held):
+    with session_scope(sessions) as session:
+        assert leases.heartbeat(session, held.id, held.fence, 600) is JobState.FETCHING
+        jobs.request_cancel(session, held.id)
+        assert leases.heartbeat(session, held.id, held.fence, 600) is JobState.CANCELLING
+    with session_scope(sessions) as session:
+        renewed = jobs.find_job(session, held.id, held.team_id)
+    assert (renewed.lease_until - held.lease_until).total_seconds() > 500
+
+
+def test_a_job_out_of_attempts_fails_and_the_next_one_is_claimed(sessions, make):
+    with session_scope(sessions) as session:
+        poison = jobs.create_job(session, make.job(max_attempts=2)).job
+    for _ in range(2):
+        assert claim(sessions).id == poison.id
+        lose_worker(sessions, poison)
+    with session_scope(sessions) as session:
+        harmless = jobs.create_job(session, make.job()).job
+    assert claim(sessions).id == harmless.id
+    with session_scope(sessions) as session:
+        ended = jobs.find_job(session, poison.id, poison.team_id)
+    assert ended.state is JobState.FAILED
+    assert ended.error["code"] == leases.WORKER_LOST
+
+
+def test_a_job_whose_worker_is_lost_while_it_is_cancelled_ends_as_cancelled(sessions, held):
+    with session_scope(sessions) as session:
+        jobs.request_cancel(session, held.id)
+    lose_worker(sessions, held)
+    assert claim(sessions) is None
+    assert state_of(sessions, held) is JobState.CANCELLED
+
+
+@pytest.mark.parametrize("go_on", [ZOMBIE_WRITES["set_state"], ZOMBIE_WRITES["succeed"]], ids=["set_state", "succeed"])
+def test_a_job_that_is_being_cancelled_goes_no_further(sessions, held, go_on):
+    with session_scope(sessions) as session:
+        jobs.request_cancel(session, held.id)
+
+    def attempt():
+        with session_scope(sessions) as session:
+            go_on(session, held)
+
+    with pytest.raises(CancelRequestedError):
+        attempt()
+    assert state_of(sessions, held) is JobState.CANCELLING
+
+
+def test_no_state_is_skipped(sessions, held):
+    with (
+        session_scope(sessions) as session,
+        pytest.raises(IllegalTransitionError, match="fetching cannot become packag"),
+    ):
+        leases.set_state(session, held.id, held.fence, JobState.PACKAGING)
+
+
+def test_a_job_given_back_is_queued_and_the_attempt_does_not_count(sessions, held):
+    with session_scope(sessions) as session:
+        given_back = leases.release(session, held.id, held.fence, "the worker is told to stop")
+    assert (given_back.state, given_back.attempt) == (JobState.QUEUED, 0)
+    assert claim(sessions, "other").id == held.id
+
+
+def test_a_cancelled_job_that_is_given_back_ends(sessions, held):
+    with session_scope(sessions) as session:
+        jobs.request_cancel(session, held.id)
+        assert leases.release(session, held.id, held.fence, "stop").state is JobState.CANCELLED
+
+
+def test_a_finished_job_has_its_report_and_files(sessions, held):
+    with session_scope(sessions) as session:
+        for state in (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING):
+            leases.set_state(session, held.id, held.fence, state)
+        file = Artifact(job_id=held.id, name="plan.json", sha256="0" * 64, bytes=2, media_type="application/json")
+        done = leases.finish_succeeded(session, held.id, held.fence, {"removed": []}, [file])
+        assert (done.state, done.report, done.worker) == (JobState.SUCCEEDED, {"removed": []}, None)
+    with session_scope(sessions) as session:
+        assert [artifact.name for artifact in list_artifacts(session, held.id)] == ["plan.json"]
+        assert find_artifact(session, held.id, "plan.json").bytes == 2
+        assert find_artifact(session, held.id, "other.json") is None
+
+
+def test_events_are_numbered_without_gaps_however_many_write_at_once(sessions, held):
+    together = Barrier(8)
+
+    def write(number):
+        together.wait()
+        for turn in range(10):
+            with sessions() as session:
+                leases.add_event(session, held.id, held.fence, "job.note", {"by": number})
+                session.rollback() if turn % 3 == 0 else session.commit()
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(write, range(8)))
+    with session_scope(sessions) as session:
+        numbers = [event.seq for event in events_after(session, held.id, limit=1000).items]
+    assert numbers == list(range(1, 2 + 1 + 8 * 6))

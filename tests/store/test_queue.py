@@ -1,0 +1,57 @@
+"""The queue seen as a whole."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete
+
+from store.repositories import jobs, leases, outbox, queue
+from store.session import session_scope
+from store.states import JobState
+from store.tables.jobs import Job
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(priorities=st.lists(st.integers(-1, 1), min_size=1, max_size=6))
+def test_as_many_are_ahead_as_are_claimed_before(sessions, make, priorities):
+    with session_scope(sessions) as session:
+        session.execute(delete(Job))
+        for priority in priorities:
+            jobs.create_job(session, make.job(priority=priority))
+    with session_scope(sessions) as session:
+        ahead = {job.id: queue.jobs_ahead(session, job) for job in jobs.list_jobs(session, make.team_id, limit=9).items}
+        claimed = [leases.claim_next(session, "worker", 60).id for _ in priorities]
+    assert ahead == {job: place for place, job in enumerate(claimed)}
+
+
+def test_counts_and_times(sessions, make):
+    with session_scope(sessions) as session:
+        assert queue.state_counts(session) == dict.fromkeys(JobState, 0)
+        for _ in range(3):
+            jobs.create_job(session, make.job())
+    with session_scope(sessions) as session:
+        done = leases.claim_next(session, "worker", 60)
+        for state in (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING):
+            leases.set_state(session, done.id, done.fence, state)
+        leases.finish_succeeded(session, done.id, done.fence, {}, [])
+        active = leases.claim_next(session, "worker", 60)
+    with session_scope(sessions) as session:
+        counts = queue.state_counts(session, make.team_id)
+        assert (counts[JobState.QUEUED], counts[JobState.FETCHING], counts[JobState.SUCCEEDED]) == (1, 1, 1)
+        assert sum(queue.state_counts(session, "team_other").values()) == 0
+        assert [job.id for job in queue.active_jobs(session)] == [active.id]
+        seconds = queue.recent_run_seconds(session, 5)
+    assert len(seconds) == 1
+    assert 0 < seconds[0] < 60
+
+
+def test_two_senders_share_the_outbox_and_nothing_is_sent_twice(sessions, make):
+    with session_scope(sessions) as session:
+        for _ in range(4):
+            jobs.create_job(session, make.job())
+    with session_scope(sessions) as first, session_scope(sessions) as second:
+        mine = [message.id for message in outbox.unsent_messages(first, 3)]
+        theirs = [message.id for message in outbox.unsent_messages(second, 3)]
+        outbox.mark_sent(first, mine)
+    assert (len(mine), len(theirs)) == (3, 1)
+    with session_scope(sessions) as session:
+        assert [message.id for message in outbox.unsent_messages(session, 10)] == theirs

@@ -1,0 +1,107 @@
+"""The table of moves between states, and that nothing in the store leaves it."""
+
+from datetime import UTC, datetime
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete, update
+
+from store.errors import CancelRequestedError, IllegalTransitionError, LeaseLostError
+from store.repositories import events, jobs, leases
+from store.session import session_scope
+from store.states import ACTIVE, TERMINAL, TRANSITIONS, WORKING, JobState, check_transition
+from store.tables.jobs import Job
+
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+STATES_AHEAD = (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING)
+
+
+@pytest.mark.parametrize(("old", "new"), list(product(JobState, JobState)))
+def test_only_moves_of_the_table_are_allowed(old, new):
+    if new in TRANSITIONS[old]:
+        check_transition(old, new)
+    else:
+        with pytest.raises(IllegalTransitionError, match=f"{old} cannot become {new}"):
+            check_transition(old, new)
+
+
+def test_every_job_can_end_and_only_failed_and_cancelled_ones_start_again():
+    assert set(TRANSITIONS) == set(JobState)
+    assert set(JobState) == TERMINAL | ACTIVE | {JobState.QUEUED}
+    assert all(TERMINAL & TRANSITIONS[state] for state in ACTIVE | {JobState.QUEUED})
+    assert {state for state in TERMINAL if TRANSITIONS[state]} == {JobState.FAILED, JobState.CANCELLED}
+
+
+def test_every_working_job_can_be_begun_again_given_back_cancelled_and_failed():
+    leave = {JobState.FETCHING, JobState.QUEUED, JobState.CANCELLING, JobState.CANCELLED, JobState.FAILED}
+    assert all(leave <= TRANSITIONS[state] for state in WORKING)
+
+
+def claim(session, job):
+    leases.claim_next(session, "worker", 60)
+
+
+def lose_worker(session, job):
+    session.execute(update(Job).where(Job.id == job.id, Job.state.in_(ACTIVE)).values(lease_until=LONG_AGO))
+
+
+def go_on(session, job):
+    leases.set_state(session, job.id, job.fence, next(s for s in STATES_AHEAD if s in TRANSITIONS[job.state]))
+
+
+def succeed(session, job):
+    leases.finish_succeeded(session, job.id, job.fence, {}, [])
+
+
+def fail(session, job):
+    leases.finish_failed(session, job.id, job.fence, {"code": "x", "message": "y", "retryable": False})
+
+
+def end_cancelled(session, job):
+    leases.finish_cancelled(session, job.id, job.fence)
+
+
+def give_back(session, job):
+    leases.release(session, job.id, job.fence, "the worker is told to stop")
+
+
+def cancel(session, job):
+    jobs.request_cancel(session, job.id)
+
+
+def retry(session, job):
+    jobs.retry_job(session, job.id)
+
+
+STEPS = (claim, lose_worker, go_on, succeed, fail, end_cancelled, give_back, cancel, retry)
+REFUSED = (IllegalTransitionError, LeaseLostError, CancelRequestedError, StopIteration)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.sampled_from(STEPS), max_size=25))
+def test_whatever_is_asked_of_a_job_its_history_is_legal(sessions, make, steps):
+    with session_scope(sessions) as session:
+        session.execute(delete(Job))
+        job = jobs.create_job(session, make.job()).job
+    for step in steps:
+        before = job
+        try:
+            with session_scope(sessions) as session:
+                step(session, job)
+        except REFUSED:
+            pass
+        with session_scope(sessions) as session:
+            job = jobs.find_job(session, job.id, make.team_id)
+        assert job.fence >= before.fence
+        assert (job.worker is not None) == (job.lease_until is not None) == (job.state in ACTIVE)
+        assert (job.finished_at is not None) == (job.state in TERMINAL)
+        assert (job.error is not None) == (job.state is JobState.FAILED)
+        assert 0 <= job.attempt <= job.max_attempts
+    with session_scope(sessions) as session:
+        told = events.events_after(session, job.id, limit=1000).items
+    states = [JobState(event.data["state"]) for event in told]
+    assert [event.seq for event in told] == list(range(1, job.event_count + 1))
+    assert all(new in TRANSITIONS[old] for old, new in pairwise(states))
+    assert states[-1] is job.state
