@@ -1,6 +1,7 @@
 """What all schemas share: unknown fields are refused, and field docstrings become the API's documentation."""
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
@@ -14,6 +15,17 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LENGTH, pa
 Uri = Annotated[str, StringConstraints(min_length=1, max_length=URI_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
 LabelKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$")]
 LabelValue = Annotated[str, StringConstraints(max_length=LABEL_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
+
+
+def without_zero_bytes(value: Any) -> Any:
+    """The value, whose strings the database can store.
+
+    Raises:
+        ValueError: one of them, however deep, holds a zero byte.
+    """
+    if "\\u0000" in json.dumps(value, default=dict):
+        raise ValueError("holds a zero byte, which cannot be stored")
+    return value
 
 
 class Schema(BaseModel):

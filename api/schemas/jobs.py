@@ -1,11 +1,11 @@
 """Jobs as they are posted and as they are shown."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
-from api.schemas.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, Uri
+from api.schemas.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, Uri, without_zero_bytes
 from axformer.columns import Columns
 from axformer.config import Preset
 from store.states import JobState
@@ -27,7 +27,7 @@ class DataRef(Schema):
     uri: Uri
     """A JSON Lines, CSV or Parquet file: ``https://``, ``hf://datasets/ORG/NAME[@REVISION]/PATH``, ``s3://``, ``file://``
     or ``upload:ID``."""
-    columns: Columns | None = None
+    columns: Annotated[Columns | None, AfterValidator(without_zero_bytes)] = None
     """Names of the columns, where they are not ``text``, ``text_pair`` and ``label``."""
 
 
@@ -63,7 +63,7 @@ class JobCreate(Schema):
     """Held-out data: measured before and after, never used to decide."""
     preset: Preset = Preset.PAPER
     """Where the knobs start from."""
-    config: dict[str, Any] = Field(default_factory=dict)
+    config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
     """Knobs that differ from the preset; ``GET /v1/knobs`` lists them."""
     priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)
     """Higher is sooner; among equals the older job."""

@@ -133,7 +133,8 @@ def retry_job(session: Session, job_id: str) -> Job:
         IllegalTransitionError: the job is in another state.
     """
     job = lock_job(session, job_id)
-    check_transition(job.state, JobState.QUEUED)
+    if job.state not in (JobState.FAILED, JobState.CANCELLED):
+        raise IllegalTransitionError(f"job {job_id} is {job.state}; only a failed or cancelled one can be retried")
     session.execute(delete(TrialRow).where(TrialRow.job_id == job_id))
     session.execute(delete(Artifact).where(Artifact.job_id == job_id))
     job.attempt = 0

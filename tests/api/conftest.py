@@ -1,18 +1,25 @@
 """A running app on a database of its own, with two teams, and makers of the jobs that tests look at."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy.orm import Session
 from starlette.testclient import TestClient
 
 from api.main import create_app
+from axformer.trial import Phase, Trial, Verdict
+from store.repositories import jobs, leases
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team
 from store.session import Sessions, session_scope
 from store.settings import Settings
+from store.states import JobState
+from store.storage import LocalStorage, job_folder
+from store.tables.artifacts import Artifact
 
 
 @dataclass(frozen=True)
@@ -87,3 +94,113 @@ def api(client: TestClient, crew: Crew) -> TestClient:
     """A client with the crew's key."""
     client.headers.update(crew.headers)
     return client
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Brings jobs where tests need them, as a worker would."""
+
+    sessions: Sessions
+    storage: LocalStorage
+    team_id: str
+
+    def queued(self, **changes: Any) -> str:
+        """A queued job."""
+        plain = {
+            "team_id": self.team_id,
+            "name": "job",
+            "checkpoint": {"uri": "hf://acme/bert"},
+            "validation": {"uri": "s3://acme/dev.csv"},
+            "preset": "paper",
+            "config": {},
+        }
+        with session_scope(self.sessions) as session:
+            return jobs.create_job(session, jobs.NewJob(**plain | changes)).job.id
+
+    def running(self, trials: Sequence[Trial] = (), progress: Mapping[str, Any] | None = None, **changes: Any) -> str:
+        """A running job with a trace; no other job may be queued."""
+        job_id = self.queued(**changes)
+        with session_scope(self.sessions) as session:
+            claimed = leases.claim_next(session, "worker-1", 60)
+            assert claimed.id == job_id
+            for state in (JobState.VALIDATING, JobState.RUNNING):
+                leases.set_state(session, job_id, claimed.fence, state)
+            leases.add_trials(session, job_id, claimed.fence, trials, progress)
+        return job_id
+
+    def add_trials(self, job_id: str, trials: Sequence[Trial]) -> None:
+        """More trials of a running job."""
+        with session_scope(self.sessions) as session:
+            leases.add_trials(session, job_id, self._fence(session, job_id), trials)
+
+    def succeed(self, job_id: str, files: Mapping[str, bytes]) -> None:
+        """End a running job with these files."""
+        artifacts = []
+        for name, content in files.items():
+            stored = self.storage.put(job_folder(job_id), [content])
+            media_type = "application/octet-stream"
+            artifacts.append(
+                Artifact(job_id=job_id, name=name, sha256=stored.sha256, bytes=stored.bytes, media_type=media_type)
+            )
+        figures = {"validation": {"loss": 0.4}, "test": None, "parameters": 10, "bytes": 40, "latency_ms": 1.5}
+        report = {"base": figures, "pruned": figures, "removed": ["layer.0.ffn"], "seconds": 2.5, "config": {}}
+        with session_scope(self.sessions) as session:
+            fence = self._fence(session, job_id)
+            leases.set_state(session, job_id, fence, JobState.PACKAGING)
+            leases.finish_succeeded(session, job_id, fence, report, artifacts)
+
+    def succeeded(self, files: Mapping[str, bytes], trials: Sequence[Trial] = ()) -> str:
+        """A job that has succeeded with these files."""
+        job_id = self.running(trials)
+        self.succeed(job_id, files)
+        return job_id
+
+    def failed(self) -> str:
+        """A job that has failed."""
+        job_id = self.running([trial(0)])
+        error = {"code": "invalid_data", "message": "no rows", "param": "validation", "retryable": False}
+        with session_scope(self.sessions) as session:
+            leases.finish_failed(session, job_id, self._fence(session, job_id), error)
+        return job_id
+
+    @staticmethod
+    def _fence(session: Session, job_id: str) -> int:
+        return jobs.lock_job(session, job_id).fence
+
+
+def trial(seq: int, **changes: Any) -> Trial:
+    """The trial with this number."""
+    plain: dict[str, Any] = {
+        "seq": seq,
+        "phase": Phase.BLOCK if seq else Phase.BASE,
+        "element": f"layer.{seq}.ffn" if seq else None,
+        "loss": 1 / (seq + 3),
+        "loss_is_bound": seq % 2 == 1,
+        "helped": 7 if seq else None,
+        "samples": 10,
+        "total": 10,
+        "min_loss": 0.1 + 0.2,
+        "verdict": Verdict.REJECT if seq else Verdict.BASE,
+        "precision": "float32",
+        "parameters": 100 * seq,
+        "seconds": 0.1 * seq,
+    }
+    return Trial(**plain | changes)
+
+
+@pytest.fixture
+def stage(sessions: Sessions, settings: Settings, crew: Crew) -> Stage:
+    """Brings jobs of the crew where tests need them."""
+    return Stage(sessions, LocalStorage(settings.storage_dir), crew.id)
+
+
+@pytest.fixture
+def make_trial() -> Callable[..., Trial]:
+    """Makes trials."""
+    return trial
+
+
+@pytest.fixture
+def body() -> dict[str, Any]:
+    """The least that a job needs."""
+    return {"name": "job", "checkpoint": {"uri": "hf://acme/bert"}, "validation": {"uri": "s3://acme/dev.csv"}}

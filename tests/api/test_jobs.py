@@ -1,0 +1,278 @@
+"""Jobs over HTTP: posted, found, listed, cancelled, retried, deleted, and by nobody but their team."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+from axformer.config import make_config
+
+JOB = "/v1/jobs/{}"
+JSON = {"Content-Type": "application/json"}
+
+
+def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
+    sent = {
+        "name": "reviews",
+        "checkpoint": {"uri": "https://example.org/bert.tar.gz?signature=secret"},
+        "validation": {"uri": "s3://acme/dev.csv", "columns": {"text": "sentence"}},
+        "test": {"uri": "hf://datasets/acme/reviews/test.csv"},
+        "preset": "published",
+        "config": {"refine_margin": 1.5},
+        "priority": 3,
+        "labels": {"project": "reviews"},
+    }
+    answer = api.post("/v1/jobs", json=sent)
+    job = answer.json()
+    assert answer.status_code == 202
+    assert answer.headers["Location"] == f"/v1/jobs/{job['id']}"
+    assert (job["state"], job["attempt"], job["preset"], job["priority"]) == ("queued", 0, "published", 3)
+    assert job["config"] == make_config("published", {"refine_margin": 1.5}).model_dump(mode="json")
+    assert job["validation"]["columns"] == {"text": "sentence", "text_pair": "text_pair", "label": "label"}
+    assert (job["test"], job["labels"]) == (sent["test"], sent["labels"])
+    assert job["checkpoint"] == {"uri": "https://example.org/bert.tar.gz?…"}
+    assert job["created_at"].endswith("Z")
+    assert api.get(answer.headers["Location"]).json() == job
+
+
+BAD_FIELDS = [
+    ({"name": None}, "#/name", "string"),
+    ({"name": ""}, "#/name", "at least 1"),
+    ({"name": "zero\0byte"}, "#/name", "match"),
+    ({"name": "half a pair \ud800"}, "#/name", "string"),
+    ({"webhok": "x"}, "#/webhok", "leave it out"),
+    ({"checkpoint": {}}, "#/checkpoint/uri", "required"),
+    ({"checkpoint": {"uri": "ftp://x"}}, "#/checkpoint/uri", "ftp://x"),
+    ({"validation": {"uri": "s3://a/b", "columns": {"txt": "x"}}}, "#/validation/columns/txt", "leave it out"),
+    ({"validation": {"uri": "s3://a/b", "columns": {"text": "\0"}}}, "#/validation/columns", "zero byte"),
+    ({"test": {"uri": "file:///etc/passwd"}}, "#/test/uri", "outside of the directories"),
+    ({"preset": "fast"}, "#/preset", "'paper' or 'published'"),
+    ({"config": {"refine_margin": 0.5}}, "#/config", "refine_margin=0.5"),
+    ({"config": {"refine_margin": float("nan")}}, "#/config", "refine_margin=nan"),
+    ({"config": {"margin": 2}}, "#/config", "the knobs are refine_margin"),
+    ({"config": {"order": "explicit"}}, "#/config", "give both or neither"),
+    ({"config": {"order": "explicit", "explicit_order": ["layer.\0"]}}, "#/config", "zero byte"),
+    ({"config": {"seed": -1}}, "#/config", "seed=-1"),
+    ({"priority": 101}, "#/priority", "101"),
+    ({"priority": "1"}, "#/priority", "integer"),
+    ({"labels": {"a:b": "x"}}, "#/labels/a:b/[key]", "match"),
+    ({"labels": {str(number): "x" for number in range(17)}}, "#/labels", "16"),
+    ({"checkpoint": {"uri": "upload:upl_" + "0" * 32}}, "#/checkpoint/uri", "no upload of your team"),
+]
+
+
+def test_a_bad_field_is_named_with_its_place_and_nothing_is_made(api, body, subtests):
+    for change, pointer, says in BAD_FIELDS:
+        with subtests.test(change=change):
+            answer = api.post("/v1/jobs", content=json.dumps(body | change), headers=JSON)
+            problem = answer.json()
+            assert (answer.status_code, answer.headers["Content-Type"]) == (422, "application/problem+json")
+            assert [error["pointer"] for error in problem["errors"]] == [pointer]
+            assert says in problem["detail"]
+    assert api.get("/v1/jobs").json()["data"] == []
+
+
+BAD_BODIES = [
+    (b"", JSON, 422),
+    (b"{", JSON, 422),
+    (b"[]", JSON, 422),
+    (b"name=x", {"Content-Type": "application/x-www-form-urlencoded"}, 422),
+    (b"\xff", JSON, 400),
+    (b"[" * 60_000, JSON, 400),
+    (b'{"name":' + b"9" * 5000 + b"}", JSON, 400),
+]
+
+
+def test_a_body_that_is_no_object_is_refused(api, subtests):
+    for content, headers, status in BAD_BODIES:
+        with subtests.test(content=content[:20]):
+            answer = api.post("/v1/jobs", content=content, headers=headers)
+            assert (answer.status_code, answer.json()["status"]) == (status, status)
+
+
+def test_the_same_key_makes_one_job_and_another_body_is_refused(api, body):
+    key = {"Idempotency-Key": "nightly"}
+    first = api.post("/v1/jobs", json=body, headers=key)
+    again = api.post("/v1/jobs", json=body, headers=key)
+    other = api.post("/v1/jobs", json=body | {"name": "other"}, headers=key)
+    assert (first.status_code, again.status_code, other.status_code) == (202, 202, 422)
+    assert "Idempotent-Replayed" not in first.headers
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert (again.json(), again.headers["Location"]) == (first.json(), first.headers["Location"])
+    assert (other.json()["code"], other.json()["errors"][0]["parameter"]) == (
+        "idempotency_key_reused",
+        "Idempotency-Key",
+    )
+
+
+def test_the_same_key_of_two_teams_is_two_keys(api, body, rivals):
+    key = {"Idempotency-Key": "nightly"}
+    ours = api.post("/v1/jobs", json=body, headers=key)
+    theirs = api.post("/v1/jobs", json=body | {"name": "x"}, headers=key | rivals.headers)
+    assert (ours.status_code, theirs.status_code) == (202, 202)
+    assert ours.json()["id"] != theirs.json()["id"]
+
+
+def test_many_posts_at_once_with_one_key_make_one_job(api, body):
+    def post(_):
+        return api.post("/v1/jobs", json=body, headers={"Idempotency-Key": "storm"})
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(post, range(16)))
+    assert {answer.status_code for answer in answers} == {202}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert sum("Idempotent-Replayed" not in answer.headers for answer in answers) == 1
+    assert len(api.get("/v1/jobs").json()["data"]) == 1
+
+
+def test_an_idempotency_key_is_a_short_plain_text(api, body, subtests):
+    for key in ("", "x" * 256, "naïve"):
+        with subtests.test(key=key):
+            answer = api.post("/v1/jobs", json=body, headers={"Idempotency-Key": key.encode()})
+            assert (answer.status_code, answer.json()["errors"][0]["parameter"]) == (422, "idempotency-key")
+
+
+def test_pages_show_every_job_once_though_jobs_come_and_go(api, stage):
+    there = [stage.queued() for _ in range(7)]
+    seen, after = [], {}
+    for _ in range(3):
+        page = api.get("/v1/jobs", params={"limit": 3} | after).json()
+        seen += [job["id"] for job in page["data"]]
+        after = {"after": page["next"]}
+        stage.queued()  # newer than all that is still to come
+        api.post(JOB.format(seen[-1]) + "/cancel")
+        api.delete(JOB.format(seen[-1]))  # the very job that the cursor names
+    assert seen == there[::-1]
+    assert page["has_more"] is False
+
+
+def test_the_id_of_the_last_job_is_a_cursor_too(api, stage):
+    first, second = stage.queued(), stage.queued()
+    assert [job["id"] for job in api.get("/v1/jobs", params={"after": second}).json()["data"]] == [first]
+
+
+def test_filters(api, stage):
+    plain = stage.queued()
+    both = stage.queued(labels={"project": "reviews", "run": "a:b"})
+    cancelled = stage.queued(labels={"project": "reviews"})
+    api.post(JOB.format(cancelled) + "/cancel")
+
+    def found(**params):
+        return [job["id"] for job in api.get("/v1/jobs", params=params).json()["data"]]
+
+    assert found(state="queued") == [both, plain]
+    assert found(state=["queued", "cancelled"]) == [cancelled, both, plain]
+    assert found(label="project:reviews") == [cancelled, both]
+    assert found(label=["project:reviews", "run:a:b"]) == [both]
+    assert found(label="project:reviews", state="cancelled") == [cancelled]
+
+
+BAD_PARAMETERS = [
+    ({"limit": 0}, "limit"),
+    ({"limit": 51}, "limit"),
+    ({"limit": "many"}, "limit"),
+    ({"after": "yesterday"}, "after"),
+    ({"after": "job_" + "0" * 32}, "after"),
+    ({"state": "asleep"}, "state"),
+    ({"label": "project"}, "label"),
+    ({"label": "a:\0"}, "label"),
+]
+
+
+def test_a_bad_parameter_is_named(api, subtests):
+    for params, parameter in BAD_PARAMETERS:
+        with subtests.test(params=params):
+            answer = api.get("/v1/jobs", params=params)
+            assert (answer.status_code, answer.json()["errors"][0]["parameter"]) == (422, parameter)
+
+
+def test_a_job_shows_progress_error_and_report(api, stage, make_trial):
+    progress = {"done": 2, "known": 9, "seconds": 1.0, "seconds_left": 3.5, "base_loss": 0.5, "min_loss": 0.4}
+    done = stage.running([make_trial(0)], progress | {"dimensions": {"layers": 2}})
+    assert api.get(JOB.format(done)).json()["progress"] == progress
+    stage.succeed(done, {})
+    job = api.get(JOB.format(done)).json()
+    assert (job["state"], job["report"]["removed_count"], job["report"]["base"]["parameters"]) == ("succeeded", 1, 10)
+    failed = api.get(JOB.format(stage.failed())).json()
+    assert failed["error"] == {"code": "invalid_data", "message": "no rows", "param": "validation", "retryable": False}
+    assert failed["status_reason"] == "no rows"
+
+
+def test_a_queued_job_is_cancelled_at_once_and_a_running_one_is_told(api, stage):
+    queued = stage.queued()
+    answer = api.post(JOB.format(queued) + "/cancel")
+    assert (answer.status_code, answer.json()["state"]) == (202, "cancelled")
+    running = stage.running()
+    for _ in range(2):
+        answer = api.post(JOB.format(running) + "/cancel")
+        assert (answer.status_code, answer.json()["state"]) == (202, "cancelling")
+    assert answer.json()["cancel_requested_at"] is not None
+    assert answer.json()["finished_at"] is None
+
+
+def test_a_failed_job_is_retried_under_its_id_with_an_empty_trace(api, stage, settings):
+    failed = stage.failed()
+    left_behind = settings.storage_dir / "jobs" / failed / "0"
+    left_behind.parent.mkdir(parents=True)
+    left_behind.write_bytes(b"half a model")
+    answer = api.post(JOB.format(failed) + "/retry")
+    job = answer.json()
+    assert (answer.status_code, job["id"], job["state"], job["error"], job["attempt"]) == (
+        202,
+        failed,
+        "queued",
+        None,
+        0,
+    )
+    assert api.get(JOB.format(failed) + "/trace").json()["data"] == []
+    assert not left_behind.exists()
+
+
+def test_a_deleted_job_is_gone_with_its_files(api, stage, settings):
+    done = stage.succeeded({"plan.json": b"{}"})
+    folder = settings.storage_dir / "jobs" / done
+    assert folder.is_dir()
+    answer = api.delete(JOB.format(done))
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert not folder.exists()
+    assert api.get(JOB.format(done)).status_code == 404
+
+
+def test_what_the_state_does_not_allow_is_a_conflict(api, stage):
+    running = stage.running()
+    assert api.delete(JOB.format(running)).status_code == 409
+    assert api.post(JOB.format(running) + "/retry").status_code == 409
+    done = stage.succeeded({})
+    for way in ("cancel", "retry"):
+        answer = api.post(JOB.format(done) + f"/{way}")
+        assert (answer.status_code, answer.json()["code"]) == (409, "wrong_state")
+        assert "succeeded" in answer.json()["detail"]
+
+
+ROUTES = [
+    ("GET", ""),
+    ("DELETE", ""),
+    ("POST", "/cancel"),
+    ("POST", "/retry"),
+    ("GET", "/trace"),
+    ("GET", "/events"),
+    ("GET", "/artifacts"),
+    ("GET", "/artifacts/plan.json"),
+    ("HEAD", "/artifacts/plan.json"),
+]
+
+
+def test_a_job_is_there_for_its_team_alone(client, stage, crew, rivals, subtests):
+    for method, path in ROUTES:
+        done = stage.succeeded({"plan.json": b"{}"})
+        address = f"/v1/jobs/{done}{path}"
+        with subtests.test(method=method, path=path):
+            for number in (done[:-1] + "x", "job_%00", "..%2f..", "%ff"):
+                assert client.request(method, f"/v1/jobs/{number}{path}", headers=crew.headers).status_code == 404
+            assert client.request(method, address, headers=rivals.headers).status_code == 404
+            assert client.request(method, address).status_code == 401
+            assert client.request(method, address, headers=crew.headers).status_code in (200, 204, 409)
+
+
+def test_lists_and_queue_show_only_the_teams_own(api, stage, rivals):
+    stage.queued()
+    assert api.get("/v1/jobs", headers=rivals.headers).json()["data"] == []
+    assert api.get("/v1/queue", headers=rivals.headers).json()["data"] == []

@@ -1,0 +1,87 @@
+"""What of a reference can be judged before it is fetched."""
+
+import pytest
+
+from api.errors import InvalidInputError
+from api.references import check_reference, shown
+
+UPLOAD = "upl_" + "0" * 32
+
+
+def check(uri, *, is_checkpoint=True, roots=()):
+    return check_reference(uri, "#/checkpoint/uri", is_checkpoint=is_checkpoint, file_roots=roots)
+
+
+@pytest.mark.parametrize(
+    ("uri", "is_checkpoint"),
+    [
+        ("https://example.org/models/bert/", True),
+        ("https://example.org:8443/dev.csv?signature=abc", False),
+        ("hf://acme/bert", True),
+        ("hf://acme/bert@main", True),
+        ("hf://datasets/acme/reviews/dev.csv", False),
+        ("hf://datasets/acme/reviews@v1/data/dev.parquet", False),
+        ("s3://bucket/prefix", True),
+    ],
+)
+def test_places_elsewhere_are_taken(uri, is_checkpoint):
+    assert check(uri, is_checkpoint=is_checkpoint) is None
+
+
+def test_an_upload_gives_its_id():
+    assert check(f"upload:{UPLOAD}") == UPLOAD
+
+
+def test_a_file_must_lie_under_an_open_root(tmp_path):
+    inside, outside = tmp_path / "open", tmp_path / "closed"
+    inside.mkdir()
+    outside.mkdir()
+    (inside / "link").symlink_to(outside)
+    assert check(f"file://{inside}/model", roots=(inside,)) is None
+    for path in (outside, f"{inside}/../closed", f"{inside}/%2e%2e/closed", f"{inside}/link/model", f"{inside}2/model"):
+        with pytest.raises(InvalidInputError, match="outside of the directories"):
+            check(f"file://{path}", roots=(inside,))
+    with pytest.raises(InvalidInputError, match="are: none"):
+        check(f"file://{inside}/model")
+
+
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        ("model", "no scheme"),
+        ("http://example.org/model", "no scheme"),
+        ("gopher://example.org", "no scheme"),
+        ("https:///model", "no host"),
+        ("https://example.org:port/", "not a URL"),
+        ("https://user:secret@example.org/", "user name or password"),
+        ("s3:///key", "no bucket"),
+        ("hf://acme", "form hf://ORG/NAME"),
+        ("hf://datasets/acme/reviews/dev.csv", "form hf://ORG/NAME"),
+        ("file://host/model", "write file:///"),
+        ("file:model", "write file:///"),
+        ("file:///model%00", "zero byte"),
+        ("upload:../../etc", "no upload"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_its_reason(uri, reason):
+    with pytest.raises(InvalidInputError, match=reason) as raised:
+        check(uri)
+    assert "secret" not in raised.value.detail
+    assert raised.value.errors[0].pointer == "#/checkpoint/uri"
+
+
+def test_data_of_the_hub_is_a_file():
+    with pytest.raises(InvalidInputError, match="datasets/ORG/NAME"):
+        check("hf://acme/bert", is_checkpoint=False)
+
+
+@pytest.mark.parametrize(
+    ("uri", "visible"),
+    [
+        ("https://a/b?X-Amz-Signature=abc", "https://a/b?…"),
+        ("https://user:secret@a/b", "https://a/b"),
+        ("upload:x", "upload:x"),
+    ],
+)
+def test_what_may_be_secret_is_not_shown(uri, visible):
+    assert shown(uri) == visible
