@@ -41,6 +41,11 @@ def _stop(**_: Any) -> None:
             os.kill(child.pid, signal.SIGTERM)
 
 
+def _end(**_: Any) -> None:
+    for announcer in _announcers:
+        announcer.join()
+
+
 def _send() -> None:
     app.send_task(WAKE_TASK, expires=_MESSAGE_SECONDS, retry=False)
 
@@ -48,3 +53,4 @@ def _send() -> None:
 signals.setup_logging.connect(_set_up_logs)
 signals.worker_ready.connect(_start_announcer)
 signals.worker_shutting_down.connect(_stop)
+signals.worker_shutdown.connect(_end)

@@ -65,6 +65,10 @@ class Announcer:
         """Ask it to end; safe in a signal handler."""
         self._over.set()
 
+    def join(self) -> None:
+        """Wait until it has ended."""
+        self._thread.join()
+
     def _run(self) -> None:
         while not self._over.wait(self._seconds):
             if self._is_busy():

@@ -63,7 +63,7 @@ def _run_to_an_end(bench: Bench, job: Job, ledger: Ledger, lease: Lease, work: P
         _LOG.info("job_succeeded")
     except CancelRequestedError:
         ledger.cancel()
-        bench.storage.delete(job_folder(job.id))
+        _discard(bench, job)
         _LOG.info("job_cancelled")
     except StopRequestedError as error:
         ledger.give_back(str(error))
@@ -73,8 +73,16 @@ def _run_to_an_end(bench: Bench, job: Job, ledger: Ledger, lease: Lease, work: P
     except Exception as error:  # noqa: BLE001 - whatever it is, the job must not stay in a working state
         failure = failure_of(error)
         ledger.fail(failure.as_dict())
-        bench.storage.delete(job_folder(job.id))
+        _discard(bench, job)
         _LOG.info("job_failed", code=failure.code, message=failure.message)
+
+
+def _discard(bench: Bench, job: Job) -> None:
+    """Remove what was stored of a job that has come to nothing. It has ended, so a failure here is the operator's."""
+    try:
+        bench.storage.delete(job_folder(job.id))
+    except OSError as error:
+        _LOG.error("files_left_behind", folder=job_folder(job.id), error=str(error))
 
 
 def _carry_out(bench: Bench, job: Job, ledger: Ledger, lease: Lease, work: Path) -> None:

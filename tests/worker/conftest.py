@@ -1,0 +1,136 @@
+"""A team with a tiny checkpoint and data under an opened directory, and a bench on which its jobs are run."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axformer.config import make_config
+from axformer.trial import Trial
+from store.repositories.events import events_after
+from store.repositories.jobs import NewJob, create_job, lock_job
+from store.repositories.trials import trials_after
+from store.session import Sessions, session_scope
+from store.settings import Settings
+from store.tables.jobs import Job
+from store.tables.teams import Team
+from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
+from worker.bench import Bench, claim_job, open_bench
+
+LONG_PASS = {"neuron_group_size": 1, "refine_margin": 100.0}
+"""Knobs that make many trials of a tiny model, so that there is a middle to interrupt."""
+
+
+@dataclass(frozen=True)
+class Open:
+    """The directory that ``file://`` references may point into."""
+
+    root: Path
+
+    def uri(self, name: str) -> str:
+        return f"file://{self.root / name}"
+
+
+@pytest.fixture(scope="session")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Open:
+    """Holds ``checkpoint``, ``validation.jsonl`` and ``test.jsonl``."""
+    root = tmp_path_factory.mktemp("open")
+    save_tiny_checkpoint(root / "checkpoint")
+    write_rows(root / "validation.jsonl", tiny_rows(40))
+    write_rows(root / "test.jsonl", tiny_rows(20, seed=1))
+    return Open(root)
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path, opened: Open) -> Settings:
+    """Short beats and small batches."""
+    return Settings(
+        database_url=database_url,
+        var_dir=tmp_path / "var",
+        file_roots=(opened.root, tmp_path),
+        device="cpu",
+        heartbeat_seconds=0.05,
+        lease_seconds=30.0,
+        trial_batch=5,
+        trial_batch_seconds=0.05,
+    )
+
+
+@pytest.fixture
+def bench(settings: Settings) -> Iterator[Bench]:
+    with open_bench(settings) as bench:
+        yield bench
+
+
+Post = Callable[..., str]
+
+
+@pytest.fixture
+def post(sessions: Sessions, team: Team, opened: Open) -> Post:
+    """Makes a job of the tiny checkpoint and data, with some fields changed, and gives its id."""
+
+    def make(**changes: Any) -> str:
+        config = make_config("paper", changes.pop("knobs", {})).model_dump(mode="json")
+        plain: dict[str, Any] = {
+            "team_id": team.id,
+            "name": "job",
+            "checkpoint": {"uri": opened.uri("checkpoint")},
+            "validation": {"uri": opened.uri("validation.jsonl")},
+            "preset": "paper",
+            "config": config,
+        }
+        with session_scope(sessions) as session:
+            return create_job(session, NewJob(**plain | changes)).job.id
+
+    return make
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Looks at jobs from outside, as the API would."""
+
+    sessions: Sessions
+
+    def job(self, job_id: str) -> Job:
+        with session_scope(self.sessions) as session:
+            return lock_job(session, job_id)
+
+    def trials(self, job_id: str) -> list[Trial]:
+        with session_scope(self.sessions) as session:
+            return list(trials_after(session, job_id, limit=10_000).items)
+
+    def events(self, job_id: str) -> list[str]:
+        with session_scope(self.sessions) as session:
+            return [event.type for event in events_after(session, job_id, limit=100).items]
+
+    def at_trial(self, job_id: str, count: int, act: Callable[[], None]) -> threading.Thread:
+        """Act as soon as so many trials are stored; the thread has started and is to be joined."""
+
+        def wait() -> None:
+            while len(self.trials(job_id)) < count:
+                threading.Event().wait(0.01)
+            act()
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        return thread
+
+
+@pytest.fixture
+def watch(sessions: Sessions) -> Watch:
+    return Watch(sessions)
+
+
+@pytest.fixture
+def claim(bench: Bench) -> Callable[[], Job]:
+    """Claims the next job, which must exist."""
+
+    def take() -> Job:
+        job = claim_job(bench)
+        assert job is not None
+        return job
+
+    return take

@@ -1,0 +1,37 @@
+import errno
+
+import pytest
+import torch
+
+from axformer.errors import ArtifactError
+from worker.failure import failure_of
+from worker.fetching.errors import ReferenceMissing, SourceTooSlow, SourceUnavailable
+from worker.inputs import InputsChangedError
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "retryable"),
+    [
+        (ArtifactError("the logits differ"), "artifact_check_failed", False),
+        (ReferenceMissing("nothing there"), "reference_not_found", False),
+        (SourceUnavailable("no answer"), "source_unavailable", True),
+        (SourceTooSlow("dripping"), "source_too_slow", True),
+        (InputsChangedError("other data"), "inputs_changed", True),
+        (OSError(errno.ENOSPC, "No space left on device"), "disk_full", True),
+        (OSError(errno.EDQUOT, "Quota exceeded"), "disk_full", True),
+        (MemoryError(), "out_of_memory", False),
+        (torch.OutOfMemoryError("CUDA out of memory"), "out_of_memory", False),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "out_of_memory", False),
+        (OSError(errno.EIO, "Input/output error"), "internal_error", True),
+        (RuntimeError("some bug"), "internal_error", True),
+    ],
+)
+def test_errors_have_codes(error: Exception, code: str, retryable: bool) -> None:
+    failure = failure_of(error)
+    assert (failure.code, failure.retryable) == (code, retryable)
+    assert failure.message
+
+
+def test_what_an_unforeseen_error_says_is_not_told() -> None:
+    failure = failure_of(KeyError("postgresql://user:canary@db/axformer"))
+    assert "canary" not in failure.message

@@ -1,0 +1,105 @@
+import time
+from collections.abc import Callable
+
+import pytest
+from kombu.exceptions import OperationalError
+from sqlalchemy import text, update
+
+from store.repositories.outbox import unsent_messages
+from store.session import Sessions, session_scope
+from store.tables.jobs import Job
+from tests.worker.conftest import Post
+from worker.outbox import Announcer, announce
+
+
+def unsent(sessions: Sessions) -> int:
+    with session_scope(sessions) as session:
+        return len(unsent_messages(session, 100))
+
+
+class Sent:
+    """Counts messages, as a broker would take them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> None:
+        self.count += 1
+
+
+def no_broker() -> None:
+    raise OperationalError("the broker is away")
+
+
+def test_waiting_jobs_are_announced_and_their_rows_settled(sessions: Sessions, post: Post) -> None:
+    post()
+    post()
+    sent = Sent()
+    assert announce(sessions, sent)
+    assert (sent.count, unsent(sessions)) == (1, 0)
+
+
+def test_a_job_whose_message_was_lost_is_announced_again(sessions: Sessions, post: Post) -> None:
+    post()
+    sent = Sent()
+    announce(sessions, sent)
+    assert announce(sessions, sent)
+    assert sent.count == 2
+
+
+def test_a_broker_that_is_away_leaves_the_rows_unsent(sessions: Sessions, post: Post) -> None:
+    post()
+    with pytest.raises(OperationalError):
+        announce(sessions, no_broker)
+    assert unsent(sessions) == 1
+
+
+def test_with_nothing_to_do_nothing_is_sent(sessions: Sessions, post: Post, claim: Callable[[], Job]) -> None:
+    sent = Sent()
+    assert not announce(sessions, sent)
+    post()
+    claim()
+    assert not announce(sessions, sent)
+    assert (sent.count, unsent(sessions)) == (0, 0)
+
+
+def test_a_job_whose_worker_died_is_announced(sessions: Sessions, post: Post, claim: Callable[[], Job]) -> None:
+    post()
+    claim()
+    with session_scope(sessions) as session:
+        session.execute(update(Job).values(lease_until=text("now() - interval '1 second'")))
+    assert announce(sessions, Sent())
+
+
+@pytest.mark.parametrize(("is_busy", "expected"), [(False, True), (True, False)])
+def test_an_idle_worker_announces_and_a_busy_one_leaves_it_to_others(
+    sessions: Sessions, post: Post, is_busy: bool, expected: bool
+) -> None:
+    post()
+    sent = Sent()
+    announcer = Announcer(sessions, sent, lambda: is_busy, seconds=0.01)
+    announcer.start()
+    time.sleep(0.3)
+    announcer.stop()
+    announcer.join()
+    assert (sent.count > 0) is expected
+
+
+def test_the_announcer_outlives_a_broker_that_is_away(sessions: Sessions, post: Post) -> None:
+    post()
+    calls: list[int] = []
+
+    def away_at_first() -> None:
+        calls.append(1)
+        if len(calls) < 3:
+            no_broker()
+
+    announcer = Announcer(sessions, away_at_first, lambda: False, seconds=0.01)
+    announcer.start()
+    deadline = time.monotonic() + 5
+    while unsent(sessions) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    announcer.stop()
+    announcer.join()
+    assert unsent(sessions) == 0
+    assert len(calls) >= 3

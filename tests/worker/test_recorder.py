@@ -1,0 +1,101 @@
+from collections.abc import Callable
+
+import pytest
+
+from axformer.config import PassConfig
+from axformer.elements import Dimensions
+from axformer.trial import Phase, Trial, Verdict
+from store.session import Sessions
+from store.tables.jobs import Job
+from tests.worker.conftest import Post, Watch
+from worker.ledger import Ledger
+from worker.recorder import Recorder
+
+DIMENSIONS = Dimensions(layers=2, heads=2, hidden_size=8, intermediate_size=24)
+LONG = 1000.0
+
+
+def trial(seq: int, verdict: Verdict = Verdict.REJECT, loss: float = 0.5) -> Trial:
+    return Trial(
+        seq=seq,
+        phase=Phase.BLOCK if seq else Phase.BASE,
+        element=f"layer.{seq % 2}.ffn" if seq else None,
+        loss=loss,
+        loss_is_bound=False,
+        helped=3 if seq else None,
+        samples=10,
+        total=10,
+        min_loss=0.5,
+        verdict=verdict if seq else Verdict.BASE,
+        precision="float32",
+        parameters=0,
+        seconds=0.1 * seq,
+    )
+
+
+@pytest.fixture
+def job(post: Post, claim: Callable[[], Job]) -> Job:
+    post()
+    return claim()
+
+
+def recorder(
+    sessions: Sessions, job: Job, *, stored: int = 0, batch: int = 50, batch_seconds: float = LONG
+) -> Recorder:
+    return Recorder(
+        Ledger(sessions, job.id, job.fence),
+        DIMENSIONS,
+        PassConfig(),
+        stored=stored,
+        inputs={"checkpoint": "abc"},
+        batch=batch,
+        batch_seconds=batch_seconds,
+    )
+
+
+def test_the_first_trial_is_written_at_once_and_the_next_ones_together(
+    sessions: Sessions, watch: Watch, job: Job
+) -> None:
+    recording, counts = recorder(sessions, job, batch=3), []
+    for seq in range(7):
+        recording.add(trial(seq))
+        counts.append(len(watch.trials(job.id)))
+    assert counts == [1, 1, 1, 4, 4, 4, 7]
+    recording.add(trial(7))
+    recording.flush()
+    assert [item.seq for item in watch.trials(job.id)] == list(range(8))
+
+
+def test_no_trial_waits_longer_than_allowed(sessions: Sessions, watch: Watch, job: Job) -> None:
+    recording = recorder(sessions, job, batch_seconds=0.0)
+    for seq in range(3):
+        recording.add(trial(seq))
+        assert len(watch.trials(job.id)) == seq + 1
+
+
+def test_trials_that_are_stored_already_count_and_are_not_written_again(
+    sessions: Sessions, watch: Watch, job: Job
+) -> None:
+    recording = recorder(sessions, job, stored=2)
+    recording.add(trial(0))
+    recording.add(trial(1))
+    recording.flush()
+    assert watch.trials(job.id) == []
+    recording.add(trial(2))
+    assert [item.seq for item in watch.trials(job.id)] == [2]
+    progress = watch.job(job.id).progress
+    assert progress is not None
+    assert progress["done"] == 3
+
+
+def test_progress_tells_the_losses_and_what_the_pass_works_on(sessions: Sessions, watch: Watch, job: Job) -> None:
+    recording = recorder(sessions, job)
+    recording.add(trial(0, loss=0.7))
+    recording.add(trial(1, Verdict.ACCEPT, loss=0.6))
+    recording.add(trial(2, loss=0.1))
+    recording.flush()
+    progress = watch.job(job.id).progress
+    assert progress is not None
+    assert (progress["base_loss"], progress["min_loss"], progress["inputs"]) == (0.7, 0.6, {"checkpoint": "abc"})
+    assert progress["dimensions"]["layers"] == 2
+    assert progress["known"] >= progress["done"] == 3

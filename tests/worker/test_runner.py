@@ -1,0 +1,274 @@
+import hashlib
+import json
+import tarfile
+import threading
+from collections.abc import Callable
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from axformer.config import make_config
+from axformer.dataset import DataSource
+from axformer.run import PruningRun
+from axformer.trial import Trial
+from store.repositories.artifacts import list_artifacts
+from store.repositories.jobs import request_cancel
+from store.session import Sessions, session_scope
+from store.states import JobState
+from store.storage import LocalStorage, job_folder
+from store.tables.artifacts import Artifact
+from store.tables.jobs import Job
+from tests.tiny_models import tiny_rows, write_rows
+from tests.worker.conftest import LONG_PASS, Open, Post, Watch
+from worker.bench import Bench
+from worker.packing import ARCHIVE_NAME
+from worker.runner import run_job
+
+Claim = Callable[[], Job]
+NEVER = threading.Event()
+FILES = {
+    "README.md",
+    "plan.json",
+    "report.json",
+    "trace.jsonl",
+    "model/config.json",
+    "model/model.safetensors",
+    "model/tokenizer.json",
+    "model/tokenizer_config.json",
+}
+
+
+def artifacts_of(bench: Bench, job_id: str) -> dict[str, Artifact]:
+    with session_scope(bench.sessions) as session:
+        return {artifact.name: artifact for artifact in list_artifacts(session, job_id)}
+
+
+def content_of(bench: Bench, artifact: Artifact) -> bytes:
+    return b"".join(bench.storage.read(job_folder(artifact.job_id), artifact.sha256))
+
+
+def library_run(opened: Open, knobs: dict[str, Any]) -> PruningRun:
+    """The same pass without any service, to its end."""
+    validation = DataSource(str(opened.root / "validation.jsonl"))
+    run = PruningRun.open(opened.root / "checkpoint", validation, config=make_config("paper", knobs))
+    for _ in run.trials():
+        pass
+    return run
+
+
+def without_seconds(trials: list[Trial] | tuple[Trial, ...]) -> list[dict[str, Any]]:
+    return [trial.model_dump(exclude={"seconds"}) for trial in trials]
+
+
+def left_behind(bench: Bench, job_id: str) -> list[Path]:
+    """What is still on the disk of a job that came to nothing."""
+    places = [bench.settings.work_dir, bench.settings.storage_dir / job_folder(job_id)]
+    return [path for place in places if place.exists() for path in place.iterdir()]
+
+
+def test_a_job_runs_from_references_to_artifacts(
+    bench: Bench, post: Post, watch: Watch, claim: Claim, opened: Open
+) -> None:
+    job_id = post(test={"uri": opened.uri("test.jsonl")})
+    run_job(bench, claim(), NEVER)
+
+    job = watch.job(job_id)
+    assert (job.state, job.error) == (JobState.SUCCEEDED, None)
+    steps = ["created", "fetching", "fetched", "validating", "running", "packaging", "succeeded"]
+    assert watch.events(job_id) == [f"job.{step}" for step in steps]
+    artifacts = artifacts_of(bench, job_id)
+    contents = {name: content_of(bench, artifact) for name, artifact in artifacts.items()}
+    assert FILES | {ARCHIVE_NAME} <= set(contents)
+    for name, artifact in artifacts.items():
+        assert (artifact.bytes, artifact.sha256) == (len(contents[name]), hashlib.sha256(contents[name]).hexdigest())
+    assert json.loads(contents["report.json"]) == job.report
+    assert job.report is not None
+    assert job.report["pruned"]["test"] is not None
+    lines = contents["trace.jsonl"].decode().splitlines()
+    assert [Trial.model_validate_json(line) for line in lines] == watch.trials(job_id)
+    with tarfile.open(fileobj=BytesIO(contents.pop(ARCHIVE_NAME))) as archive:
+        packed = {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
+    assert packed == contents
+    assert job.progress is not None
+    assert job.progress["done"] == job.progress["known"] == len(lines)
+    assert list(bench.settings.work_dir.iterdir()) == []
+
+
+BAD = "bad.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "no rows"),
+        (b"\xff\xfe\n", "UTF-8"),
+        (b'{"sentence": "word1", "label": 0}\n', "no column 'text'"),
+        (b'{"text": "word1", "label": "unheard of"}\n', "unheard of"),
+        (b'{"text": "word1", "label": 7}\n', "7"),
+        (b"{\n", "line 1"),
+    ],
+)
+def test_data_that_does_not_fit_fails_the_job_in_the_owners_words(
+    bench: Bench, post: Post, watch: Watch, claim: Claim, tmp_path: Path, content: bytes, words: str
+) -> None:
+    (tmp_path / BAD).write_bytes(content)
+    uri = f"file://{tmp_path / BAD}"
+    job_id = post(validation={"uri": uri})
+    run_job(bench, claim(), NEVER)
+
+    job = watch.job(job_id)
+    assert job.state is JobState.FAILED
+    assert job.error is not None
+    assert (job.error["code"], job.error["param"], job.error["retryable"]) == ("invalid_data", "validation", False)
+    assert words in job.error["message"]
+    assert str(bench.settings.work_dir) not in job.error["message"]
+    assert left_behind(bench, job_id) == []
+
+
+def test_a_checkpoint_that_cannot_be_used_fails_the_job(
+    bench: Bench, post: Post, watch: Watch, claim: Claim, tmp_path: Path
+) -> None:
+    (tmp_path / "gpt").mkdir()
+    (tmp_path / "gpt" / "config.json").write_text('{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}')
+    uri = f"file://{tmp_path / 'gpt'}"
+    job_id = post(checkpoint={"uri": uri})
+    run_job(bench, claim(), NEVER)
+
+    error = watch.job(job_id).error
+    assert error is not None
+    assert (error["code"], error["param"]) == ("invalid_checkpoint", "checkpoint")
+    assert "gpt2" in error["message"]
+    assert str(bench.settings.work_dir) not in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "param"),
+    [
+        ({"checkpoint": {"uri": "file:///nowhere/model"}}, "forbidden_reference", "checkpoint"),
+        ({"validation": {"uri": "https://127.0.0.1/dev.csv"}}, "forbidden_reference", "validation"),
+        ({"validation": {"uri": "upload:upl_0"}}, "reference_not_found", "validation"),
+        ({"test": {"uri": "ftp://a.example/dev.csv"}}, "invalid_reference", "test"),
+        ({"knobs": {"max_length": 100}}, "invalid_config", "config"),
+    ],
+)
+def test_each_failure_names_its_code_and_the_part_to_blame(
+    bench: Bench, post: Post, watch: Watch, claim: Claim, changes: dict[str, Any], code: str, param: str
+) -> None:
+    job_id = post(**changes)
+    run_job(bench, claim(), NEVER)
+    job = watch.job(job_id)
+    assert job.error is not None
+    assert (job.state, job.error["code"], job.error["param"]) == (JobState.FAILED, code, param)
+    assert left_behind(bench, job_id) == []
+
+
+def test_an_error_of_our_own_is_told_by_its_id_alone(
+    bench: Bench, post: Post, watch: Watch, claim: Claim, tmp_path: Path
+) -> None:
+    bench.settings.var_dir.mkdir()
+    for place in (bench.settings.cache_dir, tmp_path / "storage"):
+        place.write_text("a file where a directory should be")
+    broken = Bench(bench.settings, bench.sessions, LocalStorage(tmp_path / "storage"))
+    job_id = post()
+    with capture_logs() as logs:
+        run_job(broken, claim(), NEVER)
+
+    error = watch.job(job_id).error
+    assert error is not None
+    assert (error["code"], error["retryable"]) == ("internal_error", True)
+    (line,) = [line for line in logs if line["event"] == "internal_error"]
+    assert line["error_id"] in error["message"]
+    assert isinstance(line["exc_info"], OSError)
+    assert "files_left_behind" in [line["event"] for line in logs]
+    assert "Error" not in error["message"]
+    assert str(tmp_path) not in error["message"]
+
+
+def test_a_job_is_cancelled_in_the_middle_of_its_pass(
+    bench: Bench, post: Post, watch: Watch, claim: Claim, sessions: Sessions, opened: Open
+) -> None:
+    job_id = post(knobs=LONG_PASS)
+
+    def cancel() -> None:
+        with session_scope(sessions) as session:
+            request_cancel(session, job_id)
+
+    watcher = watch.at_trial(job_id, 10, cancel)
+    run_job(bench, claim(), NEVER)
+    watcher.join()
+
+    assert watch.job(job_id).state is JobState.CANCELLED
+    assert watch.events(job_id)[-2:] == ["job.cancelling", "job.cancelled"]
+    assert 10 <= len(watch.trials(job_id)) < len(library_run(opened, LONG_PASS).trace)
+    assert left_behind(bench, job_id) == []
+
+
+def test_a_job_that_was_given_back_goes_on_and_ends_as_if_undisturbed(
+    bench: Bench, post: Post, watch: Watch, claim: Claim, opened: Open
+) -> None:
+    job_id = post(knobs=LONG_PASS)
+    stop = threading.Event()
+    watcher = watch.at_trial(job_id, 20, stop.set)
+    run_job(bench, claim(), stop)
+    watcher.join()
+    given_back = watch.job(job_id)
+    assert (given_back.state, given_back.attempt, given_back.worker) == (JobState.QUEUED, 0, None)
+    before = watch.trials(job_id)
+    undisturbed = library_run(opened, LONG_PASS)
+    assert 20 <= len(before) < len(undisturbed.trace)
+
+    run_job(bench, claim(), NEVER)
+    assert watch.job(job_id).state is JobState.SUCCEEDED
+    after = watch.trials(job_id)
+    assert after[: len(before)] == before
+    assert without_seconds(after) == without_seconds(undisturbed.trace)
+    assert all(early.seconds <= late.seconds for early, late in pairwise(after))
+    plan = json.loads(content_of(bench, artifacts_of(bench, job_id)["plan.json"]))
+    assert plan["layers"] == undisturbed.plan.model_dump(mode="json")["layers"]
+
+
+def test_a_worker_that_lost_its_job_writes_nothing_more(
+    bench: Bench, post: Post, watch: Watch, claim: Claim, sessions: Sessions
+) -> None:
+    job_id = post(knobs=LONG_PASS)
+    taken: list[tuple[int, int]] = []
+
+    def lose() -> None:
+        """What a claim by another worker does, once the lease has run out."""
+        with session_scope(sessions) as session:
+            job = session.get_one(Job, job_id, with_for_update=True)
+            job.fence += 1
+            job.worker = "another"
+        taken.append((watch.job(job_id).fence, len(watch.trials(job_id))))
+
+    watcher = watch.at_trial(job_id, 10, lose)
+    run_job(bench, claim(), NEVER)
+    watcher.join()
+
+    job = watch.job(job_id)
+    assert (job.fence, len(watch.trials(job_id))) == taken[0]
+    assert (job.state, job.worker) == (JobState.RUNNING, "another")
+    assert watch.events(job_id)[-1] == "job.running"
+    assert list(bench.settings.work_dir.iterdir()) == []
+
+
+def test_a_job_does_not_go_on_with_other_data_than_it_began_with(
+    bench: Bench, post: Post, watch: Watch, claim: Claim, tmp_path: Path
+) -> None:
+    data = write_rows(tmp_path / "rows.jsonl", tiny_rows(40))
+    job_id = post(knobs=LONG_PASS, validation={"uri": f"file://{data}"})
+    stop = threading.Event()
+    watcher = watch.at_trial(job_id, 10, stop.set)
+    run_job(bench, claim(), stop)
+    watcher.join()
+    write_rows(data, tiny_rows(40, seed=5))
+    run_job(bench, claim(), NEVER)
+
+    error = watch.job(job_id).error
+    assert error is not None
+    assert (error["code"], error["retryable"]) == ("inputs_changed", True)
+    assert "validation" in error["message"]
