@@ -1,41 +1,42 @@
 """Jobs as their owners see them."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
 from store.errors import IllegalTransitionError
 from store.repositories import jobs, leases, teams
 from store.repositories.artifacts import list_artifacts
 from store.repositories.events import events_after
+from store.repositories.jobs import Created
 from store.repositories.outbox import unsent_messages
 from store.repositories.trials import trials_after
-from store.session import session_scope
+from store.session import Sessions, session_scope
 from store.states import JobState
+from store.tables.jobs import Job
+from tests.store.makers import Makers, claim, nothing_to_claim, reload
 
 
 @pytest.fixture
-def job(sessions, make):
+def job(sessions: Sessions, make: Makers) -> Job:
     """A queued job."""
     with session_scope(sessions) as session:
         return jobs.create_job(session, make.job()).job
 
 
-def claim(sessions):
-    with session_scope(sessions) as session:
-        return leases.claim_next(session, "worker", 60)
-
-
-def test_new_job_is_queued_with_event_and_message(sessions, job):
+def test_new_job_is_queued_with_event_and_message(sessions: Sessions, job: Job) -> None:
     with session_scope(sessions) as session:
         assert [event.type for event in events_after(session, job.id, limit=10).items] == ["job.created"]
         assert [message.job_id for message in unsent_messages(session, 10)] == [job.id]
     assert job.state is JobState.QUEUED
 
 
-def test_nothing_remains_of_a_job_that_was_rolled_back(sessions, make):
-    def create_and_break():
+def test_nothing_remains_of_a_job_that_was_rolled_back(sessions: Sessions, make: Makers) -> None:
+    def create_and_break() -> None:
         with session_scope(sessions) as session:
             jobs.create_job(session, make.job())
             raise ZeroDivisionError
@@ -47,18 +48,18 @@ def test_nothing_remains_of_a_job_that_was_rolled_back(sessions, make):
         assert jobs.list_jobs(session, make.team_id, limit=10).items == []
 
 
-def test_a_job_is_found_by_its_team_alone(sessions, job):
+def test_a_job_is_found_by_its_team_alone(sessions: Sessions, job: Job) -> None:
     with session_scope(sessions) as session:
         other = teams.create_team(session, "others")
-        assert jobs.find_job(session, job.id, job.team_id).id == job.id
+        assert jobs.find_job(session, job.id, job.team_id) is not None
         assert jobs.find_job(session, job.id, other.id) is None
         assert jobs.find_job(session, "job_unknown", job.team_id) is None
 
 
-def test_one_idempotency_key_makes_one_job_however_many_ask_at_once(sessions, make):
+def test_one_idempotency_key_makes_one_job_however_many_ask_at_once(sessions: Sessions, make: Makers) -> None:
     together = Barrier(8)
 
-    def create(number):
+    def create(number: int) -> Created:
         together.wait()
         with session_scope(sessions) as session:
             return jobs.create_job(session, make.job(name=str(number), idempotency_key="once"))
@@ -71,7 +72,7 @@ def test_one_idempotency_key_makes_one_job_however_many_ask_at_once(sessions, ma
         assert len(unsent_messages(session, 100)) == 1
 
 
-def test_teams_and_jobs_without_a_key_do_not_share_idempotency(sessions, make):
+def test_teams_and_jobs_without_a_key_do_not_share_idempotency(sessions: Sessions, make: Makers) -> None:
     with session_scope(sessions) as session:
         other = teams.create_team(session, "others")
         ours = make.job(idempotency_key="once")
@@ -80,7 +81,7 @@ def test_teams_and_jobs_without_a_key_do_not_share_idempotency(sessions, make):
     assert all(one.is_new for one in created)
 
 
-def test_pages_hold_every_job_once_newest_first(sessions, make):
+def test_pages_hold_every_job_once_newest_first(sessions: Sessions, make: Makers) -> None:
     with session_scope(sessions) as session:  # one transaction: the same created_at for all
         same_time = [jobs.create_job(session, make.job()).job.id for _ in range(5)]
     with session_scope(sessions) as session:
@@ -95,13 +96,13 @@ def test_pages_hold_every_job_once_newest_first(sessions, make):
     assert seen == [newest, *sorted(same_time, reverse=True)]
 
 
-def test_lists_are_filtered_by_state_labels_and_name(sessions, make):
+def test_lists_are_filtered_by_state_labels_and_name(sessions: Sessions, make: Makers) -> None:
     with session_scope(sessions) as session:
         plain = jobs.create_job(session, make.job()).job
         labelled = jobs.create_job(session, make.job(name="b", labels={"run": "1", "task": "cola"})).job
         jobs.request_cancel(session, plain.id)
 
-        def ids(**filters):
+        def ids(**filters: Any) -> list[str]:
             return [job.id for job in jobs.list_jobs(session, make.team_id, limit=10, **filters).items]
 
         assert ids(states=[JobState.CANCELLED]) == [plain.id]
@@ -111,14 +112,14 @@ def test_lists_are_filtered_by_state_labels_and_name(sessions, make):
         assert set(ids(states=list(JobState))) == {plain.id, labelled.id}
 
 
-def test_a_queued_job_is_cancelled_at_once(sessions, job):
+def test_a_queued_job_is_cancelled_at_once(sessions: Sessions, job: Job) -> None:
     for _ in range(2):
         with session_scope(sessions) as session:
             assert jobs.request_cancel(session, job.id).state is JobState.CANCELLED
-    assert claim(sessions) is None
+    assert nothing_to_claim(sessions)
 
 
-def test_an_active_job_is_cancelling_until_its_worker_says_it_stopped(sessions, job):
+def test_an_active_job_is_cancelling_until_its_worker_says_it_stopped(sessions: Sessions, job: Job) -> None:
     held = claim(sessions)
     with session_scope(sessions) as session:
         jobs.request_cancel(session, job.id)
@@ -129,7 +130,7 @@ def test_an_active_job_is_cancelling_until_its_worker_says_it_stopped(sessions, 
         assert leases.finish_cancelled(session, job.id, held.fence).state is JobState.CANCELLED
 
 
-def test_a_retried_job_starts_afresh_and_keeps_its_events(sessions, make, job):
+def test_a_retried_job_starts_afresh_and_keeps_its_events(sessions: Sessions, make: Makers, job: Job) -> None:
     held = claim(sessions)
     with session_scope(sessions) as session:
         leases.add_trials(session, job.id, held.fence, [make.trial(0)], {"done": 1})
@@ -149,18 +150,19 @@ def test_a_retried_job_starts_afresh_and_keeps_its_events(sessions, make, job):
 
 
 @pytest.mark.parametrize("act", [jobs.retry_job, jobs.delete_job])
-def test_a_job_that_has_not_ended_is_neither_retried_nor_deleted(sessions, job, act):
-    def attempt():
+def test_a_job_that_has_not_ended_is_neither_retried_nor_deleted(
+    sessions: Sessions, job: Job, act: Callable[[Session, str], object]
+) -> None:
+    def attempt() -> None:
         with session_scope(sessions) as session:
             act(session, job.id)
 
     with pytest.raises(IllegalTransitionError):
         attempt()
-    with session_scope(sessions) as session:
-        assert jobs.find_job(session, job.id, job.team_id).state is JobState.QUEUED
+    assert reload(sessions, job).state is JobState.QUEUED
 
 
-def test_nothing_is_left_of_a_deleted_job(sessions, make, job):
+def test_nothing_is_left_of_a_deleted_job(sessions: Sessions, make: Makers, job: Job) -> None:
     held = claim(sessions)
     with session_scope(sessions) as session:
         leases.add_trials(session, job.id, held.fence, [make.trial(0)])

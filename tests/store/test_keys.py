@@ -1,43 +1,47 @@
 """A key opens what it was made for, and nothing else does."""
 
 import hashlib
+from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from store.repositories import keys
-from store.repositories.keys import KEY_PREFIX, authenticate
-from store.session import session_scope
-from store.tables.teams import ApiKey
+from store.repositories.keys import KEY_PREFIX, NewKey, authenticate
+from store.session import Sessions, session_scope
+from store.tables.teams import ApiKey, Team
 
 
 @pytest.fixture
-def key(sessions, team):
+def key(sessions: Sessions, team: Team) -> NewKey:
     """A key of ``team``."""
     with session_scope(sessions) as session:
         return keys.create_key(session, team.id, "laptop")
 
 
-def test_a_key_names_its_team(sessions, team, key):
+def test_a_key_names_its_team(sessions: Sessions, team: Team, key: NewKey) -> None:
     with session_scope(sessions) as session:
         caller = authenticate(session, key.text)
+    assert caller is not None
     assert (caller.team_id, caller.team_name, caller.key_id) == (team.id, "crew", key.id)
 
 
-def test_of_the_secret_only_the_hash_is_kept(sessions, key):
+def test_of_the_secret_only_the_hash_is_kept(sessions: Sessions, key: NewKey) -> None:
     prefix, key_id, secret = key.text.split("_")
     assert prefix == KEY_PREFIX
     assert len(bytes.fromhex(secret)) == 32
     with session_scope(sessions) as session:
         row = session.get(ApiKey, key_id)
         kept = session.execute(select(ApiKey.__table__)).one()
+    assert row is not None
     assert row.secret_sha256 == hashlib.sha256(secret.encode()).digest()
     assert secret not in str(kept)
 
 
-def test_wrong_keys_open_nothing(sessions, key):
+def test_wrong_keys_open_nothing(sessions: Sessions, key: NewKey) -> None:
     last = "0" if key.text[-1] != "0" else "1"
     wrong = [
         "",
@@ -55,22 +59,24 @@ def test_wrong_keys_open_nothing(sessions, key):
 
 
 @given(text=st.text())
-def test_any_other_text_is_refused_before_the_database_is_asked(text):
-    assert authenticate(None, text) is None
+def test_any_other_text_is_refused_before_the_database_is_asked(text: str) -> None:
+    assert authenticate(Session(), text) is None  # a session without a database
 
 
-def test_a_revoked_key_opens_nothing(sessions, key):
+def test_a_revoked_key_opens_nothing(sessions: Sessions, key: NewKey) -> None:
     with session_scope(sessions) as session:
         keys.revoke_key(session, key.id)
     with session_scope(sessions) as session:
         assert authenticate(session, key.text) is None
-        assert session.get(ApiKey, key.id).revoked_at is not None
+        row = session.get(ApiKey, key.id)
+    assert row is not None
+    assert row.revoked_at is not None
 
 
-def test_use_is_noted_but_not_at_every_request(sessions, key):
-    def last_used():
+def test_use_is_noted_but_not_at_every_request(sessions: Sessions, key: NewKey) -> None:
+    def last_used() -> datetime | None:
         with session_scope(sessions) as session:
-            return session.get(ApiKey, key.id).last_used_at
+            return session.scalars(select(ApiKey.last_used_at)).one()
 
     assert last_used() is None
     uses = []

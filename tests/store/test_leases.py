@@ -14,49 +14,43 @@ from store.repositories import jobs, leases
 from store.repositories.artifacts import find_artifact, list_artifacts
 from store.repositories.events import events_after
 from store.repositories.trials import all_trials
-from store.session import session_scope
+from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
+from tests.store.makers import JobStep, Makers, claim, nothing_to_claim, reload
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 ERROR = {"code": "invalid_data", "message": "the file is empty", "retryable": False}
 
 
 @pytest.fixture
-def held(sessions, make):
+def held(sessions: Sessions, make: Makers) -> Job:
     """A job that a worker has just claimed."""
     with session_scope(sessions) as session:
         jobs.create_job(session, make.job())
     return claim(sessions)
 
 
-def claim(sessions, worker="worker"):
-    with session_scope(sessions) as session:
-        return leases.claim_next(session, worker, 60)
-
-
-def lose_worker(sessions, job):
+def lose_worker(sessions: Sessions, job: Job) -> None:
     with session_scope(sessions) as session:
         session.execute(update(Job).where(Job.id == job.id).values(lease_until=LONG_AGO))
 
 
-def state_of(sessions, job):
-    with session_scope(sessions) as session:
-        return jobs.find_job(session, job.id, job.team_id).state
-
-
-def test_each_job_goes_to_one_worker_however_many_ask_at_once(sessions, make):
+def test_each_job_goes_to_one_worker_however_many_ask_at_once(sessions: Sessions, make: Makers) -> None:
     with session_scope(sessions) as session:
         made = {jobs.create_job(session, make.job()).job.id for _ in range(24)}
     together = Barrier(8)
 
-    def work(number):
+    def work(number: int) -> list[str]:
         together.wait()
-        mine = []
-        while (job := claim(sessions, str(number))) is not None:
+        mine: list[str] = []
+        while True:
+            with session_scope(sessions) as session:
+                job = leases.claim_next(session, str(number), 60)
+            if job is None:
+                return mine
             mine.append(job.id)
-        return mine
 
     with ThreadPoolExecutor(8) as threads:
         claimed = [job for mine in threads.map(work, range(8)) for job in mine]
@@ -66,28 +60,29 @@ def test_each_job_goes_to_one_worker_however_many_ask_at_once(sessions, make):
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(priorities=st.lists(st.integers(-2, 2), max_size=8))
-def test_the_highest_priority_goes_first_then_the_oldest(sessions, make, priorities):
+def test_the_highest_priority_goes_first_then_the_oldest(
+    sessions: Sessions, make: Makers, priorities: list[int]
+) -> None:
     with session_scope(sessions) as session:
         session.execute(delete(Job))
     for priority in priorities:
         with session_scope(sessions) as session:
             jobs.create_job(session, make.job(priority=priority))
-    claimed = []
-    while (job := claim(sessions)) is not None:
-        claimed.append(job)
-    assert len(claimed) == len(priorities)
+    claimed = [claim(sessions) for _ in priorities]
     assert claimed == sorted(claimed, key=lambda job: (-job.priority, job.created_at))
 
 
-def test_a_claim_begins_an_attempt_with_a_lease_and_a_fence(held):
+def test_a_claim_begins_an_attempt_with_a_lease_and_a_fence(held: Job) -> None:
     assert (held.state, held.attempt, held.fence, held.worker) == (JobState.FETCHING, 1, 1, "worker")
+    assert held.lease_until is not None
+    assert held.started_at is not None
     assert 50 < (held.lease_until - held.started_at).total_seconds() <= 60
 
 
-def test_a_job_whose_lease_ran_out_is_resumed_by_another_worker(sessions, make, held):
+def test_a_job_whose_lease_ran_out_is_resumed_by_another_worker(sessions: Sessions, make: Makers, held: Job) -> None:
     with session_scope(sessions) as session:
         leases.add_trials(session, held.id, held.fence, [make.trial(0)])
-    assert claim(sessions, "other") is None
+    assert nothing_to_claim(sessions)
     lose_worker(sessions, held)
     taken = claim(sessions, "other")
     assert (taken.id, taken.attempt, taken.worker) == (held.id, 2, "other")
@@ -110,39 +105,40 @@ ZOMBIE_WRITES = {
 
 @pytest.mark.parametrize("write", ZOMBIE_WRITES.values(), ids=ZOMBIE_WRITES)
 @pytest.mark.parametrize("ended", [False, True], ids=["taken over", "ended"])
-def test_a_worker_that_lost_its_job_can_write_nothing(sessions, held, write, ended):
+def test_a_worker_that_lost_its_job_can_write_nothing(
+    sessions: Sessions, held: Job, write: JobStep, ended: bool
+) -> None:
     if ended:
         with session_scope(sessions) as session:
             leases.finish_failed(session, held.id, held.fence, ERROR)
     else:
         lose_worker(sessions, held)
         claim(sessions, "other")
-    with session_scope(sessions) as session:
-        before = jobs.find_job(session, held.id, held.team_id)
+    before = reload(sessions, held)
 
-    def attempt():
+    def attempt() -> None:
         with session_scope(sessions) as session:
             write(session, held)
 
     with pytest.raises(LeaseLostError):
         attempt()
-    with session_scope(sessions) as session:
-        after = jobs.find_job(session, held.id, held.team_id)
+    after = reload(sessions, held)
     unchanged = ("state", "progress", "event_count", "fence", "worker", "lease_until")
     assert [getattr(after, name) for name in unchanged] == [getattr(before, name) for name in unchanged]
 
 
-def test_a_heartbeat_renews_the_lease_and_tells_of_a_cancel(sessions, held):
+def test_a_heartbeat_renews_the_lease_and_tells_of_a_cancel(sessions: Sessions, held: Job) -> None:
     with session_scope(sessions) as session:
         assert leases.heartbeat(session, held.id, held.fence, 600) is JobState.FETCHING
         jobs.request_cancel(session, held.id)
         assert leases.heartbeat(session, held.id, held.fence, 600) is JobState.CANCELLING
-    with session_scope(sessions) as session:
-        renewed = jobs.find_job(session, held.id, held.team_id)
+    renewed = reload(sessions, held)
+    assert renewed.lease_until is not None
+    assert held.lease_until is not None
     assert (renewed.lease_until - held.lease_until).total_seconds() > 500
 
 
-def test_a_job_out_of_attempts_fails_and_the_next_one_is_claimed(sessions, make):
+def test_a_job_out_of_attempts_fails_and_the_next_one_is_claimed(sessions: Sessions, make: Makers) -> None:
     with session_scope(sessions) as session:
         poison = jobs.create_job(session, make.job(max_attempts=2)).job
     for _ in range(2):
@@ -151,35 +147,35 @@ def test_a_job_out_of_attempts_fails_and_the_next_one_is_claimed(sessions, make)
     with session_scope(sessions) as session:
         harmless = jobs.create_job(session, make.job()).job
     assert claim(sessions).id == harmless.id
-    with session_scope(sessions) as session:
-        ended = jobs.find_job(session, poison.id, poison.team_id)
+    ended = reload(sessions, poison)
     assert ended.state is JobState.FAILED
+    assert ended.error is not None
     assert ended.error["code"] == leases.WORKER_LOST
 
 
-def test_a_job_whose_worker_is_lost_while_it_is_cancelled_ends_as_cancelled(sessions, held):
+def test_a_job_whose_worker_is_lost_while_it_is_cancelled_ends_as_cancelled(sessions: Sessions, held: Job) -> None:
     with session_scope(sessions) as session:
         jobs.request_cancel(session, held.id)
     lose_worker(sessions, held)
-    assert claim(sessions) is None
-    assert state_of(sessions, held) is JobState.CANCELLED
+    assert nothing_to_claim(sessions)
+    assert reload(sessions, held).state is JobState.CANCELLED
 
 
 @pytest.mark.parametrize("go_on", [ZOMBIE_WRITES["set_state"], ZOMBIE_WRITES["succeed"]], ids=["set_state", "succeed"])
-def test_a_job_that_is_being_cancelled_goes_no_further(sessions, held, go_on):
+def test_a_job_that_is_being_cancelled_goes_no_further(sessions: Sessions, held: Job, go_on: JobStep) -> None:
     with session_scope(sessions) as session:
         jobs.request_cancel(session, held.id)
 
-    def attempt():
+    def attempt() -> None:
         with session_scope(sessions) as session:
             go_on(session, held)
 
     with pytest.raises(CancelRequestedError):
         attempt()
-    assert state_of(sessions, held) is JobState.CANCELLING
+    assert reload(sessions, held).state is JobState.CANCELLING
 
 
-def test_no_state_is_skipped(sessions, held):
+def test_no_state_is_skipped(sessions: Sessions, held: Job) -> None:
     with (
         session_scope(sessions) as session,
         pytest.raises(IllegalTransitionError, match="fetching cannot become packag"),
@@ -187,20 +183,20 @@ def test_no_state_is_skipped(sessions, held):
         leases.set_state(session, held.id, held.fence, JobState.PACKAGING)
 
 
-def test_a_job_given_back_is_queued_and_the_attempt_does_not_count(sessions, held):
+def test_a_job_given_back_is_queued_and_the_attempt_does_not_count(sessions: Sessions, held: Job) -> None:
     with session_scope(sessions) as session:
         given_back = leases.release(session, held.id, held.fence, "the worker is told to stop")
     assert (given_back.state, given_back.attempt) == (JobState.QUEUED, 0)
     assert claim(sessions, "other").id == held.id
 
 
-def test_a_cancelled_job_that_is_given_back_ends(sessions, held):
+def test_a_cancelled_job_that_is_given_back_ends(sessions: Sessions, held: Job) -> None:
     with session_scope(sessions) as session:
         jobs.request_cancel(session, held.id)
         assert leases.release(session, held.id, held.fence, "stop").state is JobState.CANCELLED
 
 
-def test_a_finished_job_has_its_report_and_files(sessions, held):
+def test_a_finished_job_has_its_report_and_files(sessions: Sessions, held: Job) -> None:
     with session_scope(sessions) as session:
         for state in (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING):
             leases.set_state(session, held.id, held.fence, state)
@@ -209,14 +205,16 @@ def test_a_finished_job_has_its_report_and_files(sessions, held):
         assert (done.state, done.report, done.worker) == (JobState.SUCCEEDED, {"removed": []}, None)
     with session_scope(sessions) as session:
         assert [artifact.name for artifact in list_artifacts(session, held.id)] == ["plan.json"]
-        assert find_artifact(session, held.id, "plan.json").bytes == 2
+        plan = find_artifact(session, held.id, "plan.json")
+        assert plan is not None
+        assert plan.bytes == 2
         assert find_artifact(session, held.id, "other.json") is None
 
 
-def test_events_are_numbered_without_gaps_however_many_write_at_once(sessions, held):
+def test_events_are_numbered_without_gaps_however_many_write_at_once(sessions: Sessions, held: Job) -> None:
     together = Barrier(8)
 
-    def write(number):
+    def write(number: int) -> None:
         together.wait()
         for turn in range(10):
             with sessions() as session:

@@ -5,35 +5,35 @@ from hypothesis import strategies as st
 from sqlalchemy import delete
 
 from store.repositories import jobs, leases, outbox, queue
-from store.session import session_scope
+from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.jobs import Job
+from tests.store.makers import Makers, claim
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(priorities=st.lists(st.integers(-1, 1), min_size=1, max_size=6))
-def test_as_many_are_ahead_as_are_claimed_before(sessions, make, priorities):
+def test_as_many_are_ahead_as_are_claimed_before(sessions: Sessions, make: Makers, priorities: list[int]) -> None:
     with session_scope(sessions) as session:
         session.execute(delete(Job))
         for priority in priorities:
             jobs.create_job(session, make.job(priority=priority))
     with session_scope(sessions) as session:
         ahead = {job.id: queue.jobs_ahead(session, job) for job in jobs.list_jobs(session, make.team_id, limit=9).items}
-        claimed = [leases.claim_next(session, "worker", 60).id for _ in priorities]
-    assert ahead == {job: place for place, job in enumerate(claimed)}
+    assert ahead == {claim(sessions).id: place for place in range(len(priorities))}
 
 
-def test_counts_and_times(sessions, make):
+def test_counts_and_times(sessions: Sessions, make: Makers) -> None:
     with session_scope(sessions) as session:
         assert queue.state_counts(session) == dict.fromkeys(JobState, 0)
         for _ in range(3):
             jobs.create_job(session, make.job())
+    done = claim(sessions)
     with session_scope(sessions) as session:
-        done = leases.claim_next(session, "worker", 60)
         for state in (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING):
             leases.set_state(session, done.id, done.fence, state)
         leases.finish_succeeded(session, done.id, done.fence, {}, [])
-        active = leases.claim_next(session, "worker", 60)
+    active = claim(sessions)
     with session_scope(sessions) as session:
         counts = queue.state_counts(session, make.team_id)
         assert (counts[JobState.QUEUED], counts[JobState.FETCHING], counts[JobState.SUCCEEDED]) == (1, 1, 1)
@@ -44,7 +44,7 @@ def test_counts_and_times(sessions, make):
     assert 0 < seconds[0] < 60
 
 
-def test_two_senders_share_the_outbox_and_nothing_is_sent_twice(sessions, make):
+def test_two_senders_share_the_outbox_and_nothing_is_sent_twice(sessions: Sessions, make: Makers) -> None:
     with session_scope(sessions) as session:
         for _ in range(4):
             jobs.create_job(session, make.job())

@@ -7,19 +7,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, update
+from sqlalchemy.orm import Session
 
 from store.errors import CancelRequestedError, IllegalTransitionError, LeaseLostError
 from store.repositories import events, jobs, leases
-from store.session import session_scope
+from store.session import Sessions, session_scope
 from store.states import ACTIVE, TERMINAL, TRANSITIONS, WORKING, JobState, check_transition
 from store.tables.jobs import Job
+from tests.store.makers import JobStep, Makers, reload
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 STATES_AHEAD = (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING)
 
 
 @pytest.mark.parametrize(("old", "new"), list(product(JobState, JobState)))
-def test_only_moves_of_the_table_are_allowed(old, new):
+def test_only_moves_of_the_table_are_allowed(old: JobState, new: JobState) -> None:
     if new in TRANSITIONS[old]:
         check_transition(old, new)
     else:
@@ -27,51 +29,51 @@ def test_only_moves_of_the_table_are_allowed(old, new):
             check_transition(old, new)
 
 
-def test_every_job_can_end_and_only_failed_and_cancelled_ones_start_again():
+def test_every_job_can_end_and_only_failed_and_cancelled_ones_start_again() -> None:
     assert set(TRANSITIONS) == set(JobState)
     assert set(JobState) == TERMINAL | ACTIVE | {JobState.QUEUED}
     assert all(TERMINAL & TRANSITIONS[state] for state in ACTIVE | {JobState.QUEUED})
     assert {state for state in TERMINAL if TRANSITIONS[state]} == {JobState.FAILED, JobState.CANCELLED}
 
 
-def test_every_working_job_can_be_begun_again_given_back_cancelled_and_failed():
+def test_every_working_job_can_be_begun_again_given_back_cancelled_and_failed() -> None:
     leave = {JobState.FETCHING, JobState.QUEUED, JobState.CANCELLING, JobState.CANCELLED, JobState.FAILED}
     assert all(leave <= TRANSITIONS[state] for state in WORKING)
 
 
-def claim(session, job):
+def claim(session: Session, job: Job) -> None:
     leases.claim_next(session, "worker", 60)
 
 
-def lose_worker(session, job):
+def lose_worker(session: Session, job: Job) -> None:
     session.execute(update(Job).where(Job.id == job.id, Job.state.in_(ACTIVE)).values(lease_until=LONG_AGO))
 
 
-def go_on(session, job):
+def go_on(session: Session, job: Job) -> None:
     leases.set_state(session, job.id, job.fence, next(s for s in STATES_AHEAD if s in TRANSITIONS[job.state]))
 
 
-def succeed(session, job):
+def succeed(session: Session, job: Job) -> None:
     leases.finish_succeeded(session, job.id, job.fence, {}, [])
 
 
-def fail(session, job):
+def fail(session: Session, job: Job) -> None:
     leases.finish_failed(session, job.id, job.fence, {"code": "x", "message": "y", "retryable": False})
 
 
-def end_cancelled(session, job):
+def end_cancelled(session: Session, job: Job) -> None:
     leases.finish_cancelled(session, job.id, job.fence)
 
 
-def give_back(session, job):
+def give_back(session: Session, job: Job) -> None:
     leases.release(session, job.id, job.fence, "the worker is told to stop")
 
 
-def cancel(session, job):
+def cancel(session: Session, job: Job) -> None:
     jobs.request_cancel(session, job.id)
 
 
-def retry(session, job):
+def retry(session: Session, job: Job) -> None:
     jobs.retry_job(session, job.id)
 
 
@@ -81,7 +83,9 @@ REFUSED = (IllegalTransitionError, LeaseLostError, CancelRequestedError, StopIte
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.sampled_from(STEPS), max_size=25))
-def test_whatever_is_asked_of_a_job_its_history_is_legal(sessions, make, steps):
+def test_whatever_is_asked_of_a_job_its_history_is_legal(
+    sessions: Sessions, make: Makers, steps: list[JobStep]
+) -> None:
     with session_scope(sessions) as session:
         session.execute(delete(Job))
         job = jobs.create_job(session, make.job()).job
@@ -92,8 +96,7 @@ def test_whatever_is_asked_of_a_job_its_history_is_legal(sessions, make, steps):
                 step(session, job)
         except REFUSED:
             pass
-        with session_scope(sessions) as session:
-            job = jobs.find_job(session, job.id, make.team_id)
+        job = reload(sessions, job)
         assert job.fence >= before.fence
         assert (job.worker is not None) == (job.lease_until is not None) == (job.state in ACTIVE)
         assert (job.finished_at is not None) == (job.state in TERMINAL)

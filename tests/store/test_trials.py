@@ -8,9 +8,10 @@ from sqlalchemy import delete
 from axformer.trial import Trial
 from store.repositories import jobs, leases
 from store.repositories.trials import all_trials, trials_after
-from store.session import session_scope
+from store.session import Sessions, session_scope
+from store.tables.jobs import Job
 from store.tables.trials import TrialRow
-
+from tests.store.makers import Makers, claim, reload
 
 COUNTS = st.integers(0, 2**63 - 1)  # what a bigint holds
 TRIALS = st.builds(
@@ -26,20 +27,20 @@ TRIALS = st.builds(
 
 
 @pytest.fixture
-def held(sessions, make):
+def held(sessions: Sessions, make: Makers) -> Job:
     """A job that a worker has just claimed."""
     with session_scope(sessions) as session:
         jobs.create_job(session, make.job())
-        return leases.claim_next(session, "worker", 60)
+    return claim(sessions)
 
 
-def test_the_table_has_the_fields_of_a_trial_and_the_job():
+def test_the_table_has_the_fields_of_a_trial_and_the_job() -> None:
     assert set(TrialRow.__table__.columns.keys()) == {"job_id", *Trial.model_fields}
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trials=st.lists(TRIALS, max_size=5))
-def test_what_is_read_is_what_was_written(sessions, held, trials):
+def test_what_is_read_is_what_was_written(sessions: Sessions, held: Job, trials: list[Trial]) -> None:
     numbered = [trial.model_copy(update={"seq": seq}) for seq, trial in enumerate(trials)]
     with session_scope(sessions) as session:
         session.execute(delete(TrialRow))
@@ -48,7 +49,7 @@ def test_what_is_read_is_what_was_written(sessions, held, trials):
         assert repr(list(all_trials(session, held.id, chunk=2))) == repr(numbered)  # repr: NaN equals itself
 
 
-def test_a_batch_may_come_twice(sessions, make, held):
+def test_a_batch_may_come_twice(sessions: Sessions, make: Makers, held: Job) -> None:
     with session_scope(sessions) as session:
         leases.add_trials(session, held.id, held.fence, [make.trial(seq) for seq in range(3)], {"done": 3})
     changed = make.trial(2, loss=9.0)
@@ -56,10 +57,10 @@ def test_a_batch_may_come_twice(sessions, make, held):
         leases.add_trials(session, held.id, held.fence, [changed, make.trial(3)], {"done": 4})
     with session_scope(sessions) as session:
         assert list(all_trials(session, held.id, chunk=2)) == [make.trial(seq) for seq in range(4)]
-        assert jobs.find_job(session, held.id, held.team_id).progress == {"done": 4}
+    assert reload(sessions, held).progress == {"done": 4}
 
 
-def test_pages_follow_each_other_without_gap(sessions, make, held):
+def test_pages_follow_each_other_without_gap(sessions: Sessions, make: Makers, held: Job) -> None:
     trials = [make.trial(seq) for seq in range(7)]
     with session_scope(sessions) as session:
         leases.add_trials(session, held.id, held.fence, trials)

@@ -1,0 +1,64 @@
+"""Settings are read once, checked, and keep secrets to themselves."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from store.settings import Settings, StackSettings
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting comes from the shell that runs the tests."""
+    for name in ("DATABASE_URL", "BROKER_URL", "AXFORMER_FILE_ROOTS", "PORT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_every_name_of_postgres_means_psycopg_3(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"{scheme}://me:pw@host:5432/db?sslmode=require")
+    url = Settings.from_environment().database_url.get_secret_value()
+    assert url == "postgresql+psycopg://me:pw@host:5432/db?sslmode=require"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "mysql://me:hunter2@host/db", "host/db", "postgresql+asyncpg://me:hunter2@host/db"]
+)
+def test_other_databases_are_refused_without_showing_the_password(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", url)
+    with pytest.raises(ValidationError, match="is not a PostgreSQL address") as caught:
+        Settings.from_environment()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_missing_database_is_named() -> None:
+    with pytest.raises(ValidationError, match="DATABASE_URL"):
+        Settings.from_environment()
+
+
+def test_settings_show_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://me:hunter2@host/db")
+    monkeypatch.setenv("BROKER_URL", "redis://:hunter2@host/0")
+    assert "hunter2" not in repr(Settings.from_environment())
+    assert "hunter2" not in repr(StackSettings())
+
+
+def test_file_roots_are_a_path_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://host/db")
+    assert Settings.from_environment().file_roots == ()
+    monkeypatch.setenv("AXFORMER_FILE_ROOTS", "/data:/models/../models")
+    assert Settings.from_environment().file_roots == (Path("/data"), Path("/models"))
+
+
+def test_values_out_of_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://host/db")
+    monkeypatch.setenv("AXFORMER_LEASE_SECONDS", "0")
+    with pytest.raises(ValidationError, match="greater than 0"):
+        Settings.from_environment()
+
+
+def test_the_lease_outlives_several_heartbeats() -> None:
+    fields = Settings.model_fields
+    assert fields["lease_seconds"].default >= 3 * fields["heartbeat_seconds"].default
+    assert fields["pool_size"].default + fields["pool_overflow"].default >= 40  # threads that run endpoints
