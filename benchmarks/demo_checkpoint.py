@@ -10,20 +10,21 @@ from benchmarks.finetune import Recipe, finetune
 from benchmarks.packages import minilm, sha256_of
 from benchmarks.rows import read_rows
 
-# One epoch takes a minute or two on two cores, and stands for what a team brings: good, not squeezed out.
+# One epoch of 5,000 sentences takes little more than a minute on two cores and comes within a point or two of all 8,020.
 RECIPE = Recipe(epochs=1)
+_ROWS = 5000
 
 
 def demo_checkpoint(train: Path, cache: Path = CACHE, recipe: Recipe = RECIPE) -> Path:
     """The directory of the fine-tuned checkpoint; trained anew when the recipe or the data changed."""
     target, note = cache / "checkpoint", cache / "checkpoint.json"
-    made_from = json.dumps({"train": sha256_of(train), **asdict(recipe)}, indent=2)
+    made_from = json.dumps({"train": sha256_of(train), "rows": _ROWS, **asdict(recipe)}, indent=2)
     if target.is_dir() and note.is_file() and note.read_text() == made_from:
         return target
     partial = cache / "checkpoint.partial"
     shutil.rmtree(partial, ignore_errors=True)
     shutil.rmtree(target, ignore_errors=True)
-    finetune(minilm(), read_rows(train), partial, recipe)
+    finetune(minilm(), read_rows(train)[:_ROWS], partial, recipe)
     partial.rename(target)
     note.write_text(made_from)
     return target
