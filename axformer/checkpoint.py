@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, StrictDataclassError
 from safetensors import SafetensorError
 from safetensors.torch import save
 from transformers import AutoTokenizer
@@ -180,7 +180,7 @@ def _load_model(directory: Path, architecture: Architecture) -> Any:
             use_safetensors=True,
             output_loading_info=True,
         )
-    except (SafetensorError, OSError, ValueError, RuntimeError, KeyError) as error:
+    except (SafetensorError, StrictDataclassError, OSError, ValueError, RuntimeError, KeyError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise CheckpointError(f"checkpoint '{directory}' cannot be loaded: {reason}; copy it again") from None
     missing, foreign = sorted(info["missing_keys"]), sorted(str(key) for key in info["mismatched_keys"])

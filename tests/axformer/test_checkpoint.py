@@ -1,0 +1,96 @@
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BertModel, DistilBertConfig, DistilBertForSequenceClassification
+
+from axformer.checkpoint import digest, load_checkpoint, weight_files
+from axformer.errors import CheckpointError
+from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_tokenizer
+
+
+def change_config(directory: Path, **changes: object) -> None:
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def truncate(directory: Path) -> None:
+    path = directory / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def as_pickle(directory: Path) -> None:
+    (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
+
+
+def without_head(directory: Path) -> None:
+    BertModel(tiny_config()).save_pretrained(directory)
+
+
+def with_lost_head(directory: Path) -> None:
+    without_head(directory)
+    change_config(directory, architectures=["BertForSequenceClassification"])
+
+
+def of_another_family(directory: Path) -> None:
+    DistilBertForSequenceClassification(DistilBertConfig(dim=32, n_heads=2, n_layers=1, hidden_dim=32)).save_pretrained(
+        directory
+    )
+
+
+BREAKS: list[tuple[Callable[[Path], object], str]] = [
+    (shutil.rmtree, "is not a directory; give a directory, or hf://organisation/name"),
+    (lambda directory: (directory / "config.json").unlink(), "has no config.json"),
+    (lambda directory: (directory / "config.json").write_text("{"), "config.json cannot be read"),
+    (lambda directory: (directory / "config.json").write_text("[]"), "config.json holds no object"),
+    (lambda directory: (directory / "model.safetensors").unlink(), "has no .safetensors file"),
+    (as_pickle, "pickled weights are not read, save the model again with save_pretrained"),
+    (truncate, "cannot be loaded: .*; copy it again"),
+    (of_another_family, "models of type 'distilbert' are not supported; supported are: bert"),
+    (without_head, r"has no classification head \(architectures: BertModel\); fine-tune it as BertForSequence"),
+    (with_lost_head, "does not hold all weights of BertForSequenceClassification: .*classifier.bias"),
+    (lambda directory: change_config(directory, hidden_size=64), "does not hold all weights|cannot be loaded"),
+    (lambda directory: change_config(directory, hidden_size="wide"), "cannot be loaded"),
+    (lambda directory: (directory / "tokenizer.json").write_text("{}"), "has no tokenizer that loads"),
+    (lambda directory: change_config(directory, problem_type="multi_label_classification"), "multi-label"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), BREAKS)
+def test_a_bad_checkpoint_is_refused_with_the_reason(
+    tmp_path: Path, checkpoint: Path, damage: Callable[[Path], object], message: str
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(checkpoint, broken)
+    damage(broken)
+    with pytest.raises(CheckpointError, match=message) as error:
+        load_checkpoint(broken)
+    assert "\n" not in str(error.value)
+
+
+def test_a_checkpoint_loads_in_float32_whatever_it_was_saved_in(tmp_path: Path) -> None:
+    directory = save_tiny_checkpoint(tmp_path)
+    loaded = load_checkpoint(directory)
+    loaded.model.half().save_pretrained(directory)
+    again = load_checkpoint(directory)
+    assert {part.dtype for part in again.model.parameters()} == {torch.float32}
+    assert not again.model.training
+    assert again.sha256 != loaded.sha256
+
+
+def test_the_digest_is_that_of_the_weights(checkpoint: Path) -> None:
+    loaded = load_checkpoint(checkpoint)
+    assert loaded.sha256 == digest(weight_files(checkpoint))
+    assert loaded.bytes == (checkpoint / "model.safetensors").stat().st_size
+
+
+def test_the_task_follows_from_the_head(tmp_path: Path) -> None:
+    names = [
+        load_checkpoint(save_tiny_checkpoint(tmp_path / str(labels), tiny_config(labels=labels))).task.name
+        for labels in (1, 2, 3)
+    ]
+    assert names == ["regression", "classification", "classification"]
+    assert tiny_tokenizer().tokenize("word1 word2") == ["word1", "word2"]

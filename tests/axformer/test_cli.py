@@ -1,0 +1,131 @@
+"""The command line as its users meet it: exit codes, one line an error, nothing half-written."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from axformer.cli.display import closing_table, display_for
+from axformer.cli.main import app
+from axformer.config import PassConfig
+from axformer.elements import Dimensions
+from axformer.trial import Phase, Trial, Verdict
+from tests.tiny_models import tiny_rows, write_rows
+
+
+def axformer(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", "from axformer.cli.main import app; app(prog_name='axformer')"]
+    return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, checkpoint: Path, data: Path) -> None:
+    held_out = write_rows(tmp_path / "test.jsonl", tiny_rows(10, seed=3))
+    knobs = write_config(tmp_path / "knobs.toml", 'majority_fraction = 0.4\norder = "random"\n')
+    output = tmp_path / "deep" / "out"
+    process = axformer(
+        *("prune", checkpoint, "--data", data, "--output", output, "--test", held_out),
+        *("--config", knobs, "--set", "order=bottom-top-middle", "--set", "max_length=8"),
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+    trace = [json.loads(line) for line in (output / "trace.jsonl").read_text().splitlines()]
+    shown = re.findall(r"^(\d+)/\d+ (\S+) (\w+) loss=", process.stdout, re.MULTILINE)
+    assert [(int(seq), element, verdict) for seq, element, verdict in shown] == [
+        (trial["seq"] + 1, trial["element"] or "base", trial["verdict"]) for trial in trace
+    ]
+    assert "rows are longer than max_length=8 and lose their end" in process.stdout
+    assert "held-out accuracy" in process.stdout
+    config = json.loads((output / "report.json").read_text())["config"]
+    assert (config["majority_fraction"], config["order"], config["max_length"]) == (0.4, "bottom-top-middle", 8)
+
+
+def write_config(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere", "--data", "DATA"], "checkpoint 'nowhere' is not a directory"),
+        (["CHECKPOINT", "--data", "nowhere.jsonl"], "data file 'nowhere.jsonl' does not exist"),
+        (["CHECKPOINT", "--data", "DATA", "--set", "margin=2"], "knob 'margin' is unknown"),
+        (["CHECKPOINT", "--data", "DATA", "--set", "refine_margin"], "'refine_margin' is not a knob"),
+        (["CHECKPOINT", "--data", "DATA", "--set", "refine_margin=0"], "refine_margin=0: input should be greater"),
+        (["CHECKPOINT", "--data", "DATA", "--config", "nowhere.toml"], "config file 'nowhere.toml' cannot be read"),
+        (["CHECKPOINT", "--data", "DATA", "--columns", "txt=a"], "--columns 'txt=a' is not name=column"),
+        (["CHECKPOINT", "--data", "DATA", "--columns", "text=a"], "has no column 'a', it has label, text"),
+        (["CHECKPOINT", "--data", "DATA", "--device", "abacus"], "device 'abacus' cannot be used here"),
+        (["CHECKPOINT", "--data", "DATA", "--test", "x.txt"], "data file 'x.txt' has no known ending"),
+        (
+            ["CHECKPOINT", "--data", "DATA", "--set", "order=explicit", "--set", 'explicit_order=["layer.9.ffn"]'],
+            "explicit_order names 'layer.9.ffn', which is no block of this model",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    tmp_path: Path, checkpoint: Path, data: Path, arguments: list[str], message: str
+) -> None:
+    places = {"CHECKPOINT": str(checkpoint), "DATA": str(data)}
+    given = [places.get(text, text) for text in arguments]
+    result = CliRunner().invoke(app, ["prune", *given, "--output", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_argument_ends_a_real_process_with_code_two(tmp_path: Path) -> None:
+    process = axformer("prune", "nowhere", "--data", "x.jsonl", "--output", tmp_path / "out", "--set", "seed=-1")
+    assert (process.returncode, process.stdout) == (2, "")
+    assert process.stderr == "error: knob seed=-1: input should be greater than or equal to 0\n"
+
+
+def test_an_output_that_is_taken_is_refused_before_any_work(tmp_path: Path, checkpoint: Path, data: Path) -> None:
+    (tmp_path / "mine.txt").write_text("keep me")
+    process = axformer("prune", checkpoint, "--data", data, "--output", tmp_path)
+    assert process.returncode == 2
+    assert "exists and is not empty" in process.stderr
+    assert process.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+DIMENSIONS = Dimensions(layers=2, heads=2, hidden_size=4, intermediate_size=8)
+
+
+def trial(seq: int, phase: Phase, element: str | None, loss: float, verdict: Verdict) -> Trial:
+    helped = None if element is None else 7
+    return Trial(
+        **{"seq": seq, "phase": phase, "element": element, "loss": loss, "verdict": verdict, "helped": helped},
+        **{"samples": 10, "total": 10, "min_loss": 0.7, "loss_is_bound": False, "precision": "float32"},
+        **{"parameters": 1200, "seconds": float(seq + 1)},
+    )
+
+
+def test_a_terminal_shows_what_moves() -> None:
+    console = Console(force_terminal=True, width=110, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    with console.file, display_for(console, DIMENSIONS, PassConfig()) as display:
+        display.show(trial(0, Phase.BASE, None, 0.7, Verdict.BASE))
+        display.show(trial(1, Phase.HARD_ATTENTION, "layer.0.hard_attention", 0.69, Verdict.ACCEPT))
+        display.show(trial(2, Phase.BLOCK, "layer.1.ffn", 0.63, Verdict.ACCEPT))
+    shown = console.export_text()
+    for part in ("3/7", "0.6300", "(base 0.7000, -10.0%)", "removed 1 elements, 1,200 parameters", "about 4 s left"):
+        assert part in shown
+
+
+def test_the_closing_table_shows_the_change() -> None:
+    side = {"validation": {"loss": 0.5}, "test": None, "parameters": 1000, "bytes": 2e6, "latency_ms": 4.0}
+    after = {"validation": {"loss": 0.4}, "test": None, "parameters": 750, "bytes": 1e6, "latency_ms": 2.0}
+    console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    with console.file:
+        report = {"base": side, "pruned": after, "removed": ["layer.0.ffn"], "hard_attention": [], "trials": 9}
+        console.print(closing_table({**report, "seconds": 75.0}))
+    shown = console.export_text()
+    for part in ("-0.1000", "-25.0%", "-50.0%", "9 trials in 1 min 15 s"):
+        assert part in shown

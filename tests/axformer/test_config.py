@@ -1,0 +1,57 @@
+import pytest
+
+from axformer.config import PassConfig, make_config, parse_knob
+from axformer.errors import ConfigError
+
+
+def test_the_paper_is_the_default() -> None:
+    assert make_config("paper") == PassConfig()
+
+
+def test_published_is_the_authors_program() -> None:
+    config = make_config("published")
+    assert (config.helped_reference, config.ties_help, config.order, config.max_length) == (
+        "original",
+        True,
+        "top-middle-bottom",
+        128,
+    )
+
+
+def test_a_group_is_a_twelfth_of_the_block_unless_told() -> None:
+    assert PassConfig().group_size(3072) == 256
+    assert PassConfig().group_size(5) == 1
+    assert PassConfig(neuron_group_size=1).group_size(3072) == 1
+
+
+@pytest.mark.parametrize(
+    ("preset", "knobs", "message"),
+    [
+        ("best", {}, "preset 'best' is unknown; there are paper, published"),
+        ("paper", {"margin": 2}, "knob 'margin' is unknown; the knobs are refine_margin, "),
+        ("paper", {"refine_margin": 0.5}, "knob refine_margin=0.5: input should be greater than or equal to 1"),
+        ("paper", {"order": "upwards"}, "knob order='upwards': input should be 'auto'"),
+        ("paper", {"order": "explicit"}, "order=explicit and explicit_order go together"),
+        ("paper", {"explicit_order": ["layer.0.ffn"]}, "order=explicit and explicit_order go together"),
+        ("paper", {"order": "explicit", "explicit_order": ["a", "a"]}, "names a more than once"),
+    ],
+)
+def test_a_wrong_knob_is_named_with_its_value(preset: str, knobs: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message.replace("(", r"\(")):
+        make_config(preset, knobs)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("seed=3", 3), ("order=random", "random"), ("ties_help=true", True), ("max_length=null", None)]
+)
+def test_a_knob_is_json_or_text(text: str, value: object) -> None:
+    assert parse_knob(text) == (text.partition("=")[0], value)
+
+
+def test_a_knob_has_a_value() -> None:
+    with pytest.raises(ConfigError, match="'seed' is not a knob; write name=value"):
+        parse_knob("seed")
+
+
+def test_every_knob_says_why_it_is_there() -> None:
+    assert [name for name, field in PassConfig.model_fields.items() if not field.description] == []

@@ -1,0 +1,102 @@
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axformer.columns import Columns
+from axformer.data import read_rows, rows_of
+from axformer.errors import DataError
+
+ROWS = [{"text": 'a "quoted", text', "label": "good"}, {"text": "line\nbreak ü", "label": "bad"}]
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+records = st.lists(st.fixed_dictionaries({"text": texts, "label": st.integers(0, 3)}), min_size=1, max_size=5)
+
+
+def write(path: Path, content: str | bytes) -> str:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def json_lines(rows: list[dict[str, object]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def test_every_format_gives_the_same_rows(tmp_path: Path) -> None:
+    lines = json_lines([dict(row) for row in ROWS])
+    csv = 'text,label\n"a ""quoted"", text",good\n"line\nbreak ü",bad\n'
+    pa.parquet.write_table(pa.Table.from_pylist(ROWS), tmp_path / "data.parquet")
+    sources = [
+        write(tmp_path / "data.jsonl", lines),
+        write(tmp_path / "data.json", lines),
+        write(tmp_path / "data.jsonl.gz", gzip.compress(lines.encode())),
+        write(tmp_path / "data.csv", csv),
+        str(tmp_path / "data.parquet"),
+        f"file://{tmp_path}/data.jsonl",
+    ]
+    for source in sources:
+        rows = read_rows(source)
+        assert rows.text == [row["text"] for row in ROWS]
+        assert rows.label == [row["label"] for row in ROWS]
+        assert rows.text_pair is None
+
+
+@given(records)
+def test_json_lines_read_as_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, object]]
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "data.jsonl"
+    rows = read_rows(write(path, json_lines(records)))
+    assert rows.text == [record["text"] for record in records]
+    assert rows.label == [record["label"] for record in records]
+
+
+def test_columns_may_have_other_names(tmp_path: Path) -> None:
+    source = write(tmp_path / "data.jsonl", json_lines([{"q": "why?", "a": "because", "y": 1, "text": "no"}]))
+    rows = read_rows(source, Columns(text="q", text_pair="a", label="y"))
+    assert (rows.text, rows.text_pair, rows.label) == (["why?"], ["because"], [1])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("data.txt", "a", "has no known ending; use one of .jsonl, .json, .csv, .parquet"),
+        ("data.jsonl", "", "has no rows"),
+        ("data.jsonl", "\n\n", "has no rows"),
+        ("data.csv", "", "has no rows"),
+        ("data.csv", "text,label\n", "has no rows"),
+        ("data.jsonl", b'{"text": "\xff"}', r"is not UTF-8 \(byte 10\)"),
+        ("data.csv", b"text,label\n\xff,1\n", r"is not UTF-8 \(byte 11\)"),
+        ("data.jsonl", '{"text": "a", "label": 0}\n{"text"', "line 2 is not JSON"),
+        ("data.jsonl", "[1]\n", "line 1 is not a JSON object but"),
+        (
+            "data.jsonl",
+            '{"sentence": "a", "label": 0}',
+            "has no column 'text', it has label, sentence; name the columns",
+        ),
+        ("data.jsonl", '{"text": "a"}', "has no column 'label', it has text"),
+        ("data.jsonl", '{"text": "a", "label": 0}\n{"label": 0}', "row 2: column 'text' holds None, not text"),
+        ("data.jsonl", '{"text": "a", "label": [0]}', r"row 1: column 'label' holds \[0\], not a label"),
+        ("data.jsonl", '{"text": "a", "label": true}', "row 1: column 'label' holds True, not a label"),
+        ("data.parquet", "no parquet", "cannot be read"),
+        ("data.jsonl.gz", "no gzip", "cannot be read"),
+        ("data.csv", "text,label\na,1,2\n", "cannot be read"),
+    ],
+)
+def test_a_bad_file_is_refused_with_the_place(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_rows(write(tmp_path / name, content))
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(DataError, match=r"data file '/nowhere/data\.jsonl' does not exist"):
+        read_rows("/nowhere/data.jsonl")
+
+
+def test_records_in_memory_are_rows() -> None:
+    assert rows_of([{"text": "a", "label": 0}, {"text": "b", "label": 1}]).text == ["a", "b"]

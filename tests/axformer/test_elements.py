@@ -1,0 +1,60 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axformer.elements import (
+    Dimensions,
+    Element,
+    attention,
+    ffn,
+    hard_attention,
+    head,
+    heads_of,
+    layer,
+    neuron_groups_of,
+    neurons,
+    parse,
+)
+from axformer.errors import PlanError
+
+numbers = st.integers(0, 1000)
+elements = st.one_of(
+    numbers.map(layer),
+    numbers.map(attention),
+    numbers.map(ffn),
+    numbers.map(hard_attention),
+    st.builds(head, numbers, numbers),
+    st.builds(lambda where, start, size: neurons(where, start, start + size), numbers, numbers, st.integers(1, 99)),
+)
+
+
+@given(elements)
+def test_an_id_names_one_element(element: Element) -> None:
+    assert parse(element.id) == element
+
+
+def test_ids_are_those_of_the_contract() -> None:
+    ids = [attention(3).id, ffn(3).id, head(3, 5).id, neurons(3, 128, 256).id, hard_attention(3).id]
+    assert ids == [
+        "layer.3.attention",
+        "layer.3.ffn",
+        "layer.3.attention.head.5",
+        "layer.3.ffn.neurons.128:256",
+        "layer.3.hard_attention",
+    ]
+
+
+@pytest.mark.parametrize(
+    "id", ["", "layer", "layer.-1.ffn", "layer.3.head.5", "layer.3.ffn.neurons.5", "layer.3.ffn\n"]
+)
+def test_what_is_no_id_is_refused_by_name(id: str) -> None:
+    with pytest.raises(PlanError, match="is not an element id"):
+        parse(id)
+
+
+@given(st.integers(1, 16), st.integers(1, 400), st.integers(1, 500))
+def test_parts_cover_a_block_once(heads: int, size: int, group: int) -> None:
+    dimensions = Dimensions(layers=1, heads=heads, hidden_size=heads, intermediate_size=size)
+    assert [part.start for part in heads_of(0, dimensions)] == list(range(heads))
+    groups = neuron_groups_of(0, dimensions, group)
+    assert [neuron for part in groups for neuron in range(part.start or 0, part.stop or 0)] == list(range(size))

@@ -1,0 +1,88 @@
+"""The law of the evaluators: the one that runs only what changes measures what the whole forward pass measures."""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from axformer.checkpoint import from_memory
+from axformer.config import PassConfig
+from axformer.data import rows_of
+from axformer.dataset import DataSet, prepare
+from axformer.elements import Element, attention, ffn, hard_attention, head, neurons
+from axformer.evaluation.plain import PlainEvaluator
+from axformer.evaluation.prefix import PrefixEvaluator, first_changed_block, longest_untouched
+from axformer.plan import Plan
+from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
+
+CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
+FULL = Plan.full(CHECKPOINT.dimensions)
+TOLERANCE = 1e-6
+
+layers = st.integers(0, 2)
+elements = st.one_of(
+    layers.map(attention),
+    layers.map(ffn),
+    layers.map(hard_attention),
+    st.builds(head, layers, st.integers(0, 3)),
+    st.builds(lambda layer, group: neurons(layer, 8 * group, 8 * group + 8), layers, st.integers(0, 5)),
+)
+
+
+def data_set(batch_tokens: int) -> DataSet:
+    rows = rows_of(tiny_rows(30, pairs=True))
+    return prepare(rows, CHECKPOINT, PassConfig(batch_tokens=batch_tokens))
+
+
+@given(
+    st.lists(st.tuples(elements, st.booleans(), st.booleans()), max_size=8),
+    st.integers(1, 30),
+    st.sampled_from([1, 60, 10_000]),
+)
+@settings(deadline=None, max_examples=40)
+def test_prefix_equals_plain(steps: list[tuple[Element, bool, bool]], top_k: int, batch_tokens: int) -> None:
+    samples = data_set(batch_tokens).samples
+    parts = CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples
+    plain, prefix = PlainEvaluator(*parts), PrefixEvaluator(*parts, FULL)
+    plan = FULL
+    for element, is_measured, is_accepted in steps:
+        then = plan.apply(element, top_k=top_k)
+        if is_measured:
+            assert (prefix.losses(then) - plain.losses(then)).abs().max() < TOLERANCE
+        if is_accepted:
+            prefix.accept(then)
+            plan = then
+    assert (prefix.losses(plan) - plain.losses(plan)).abs().max() < TOLERANCE
+
+
+@given(st.integers(1, 30), layers)
+@settings(deadline=None, max_examples=25)
+def test_hard_attention_leaves_short_samples_to_the_last_bit(top_k: int, layer: int) -> None:
+    samples = data_set(60).samples
+    evaluator = PrefixEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples, FULL)
+    before = evaluator.losses(FULL)
+    after = evaluator.losses(FULL.apply(hard_attention(layer), top_k=top_k))
+    short = samples.lengths <= top_k
+    assert torch.equal(before[short], after[short])
+
+
+@given(elements, elements)
+def test_the_first_changed_block_is_the_elements_own(element: Element, other: Element) -> None:
+    plan = FULL.apply(other, top_k=5)
+    then = plan.apply(element, top_k=5)
+    block = 2 * element.layer + (element.kind.value in ("ffn", "neurons"))
+    assert first_changed_block(plan, then) == (6 if then == plan else block)
+
+
+def test_only_hard_attention_leaves_samples_untouched() -> None:
+    hard = FULL.apply(hard_attention(1), top_k=7)
+    assert longest_untouched(FULL, hard) == 7
+    assert longest_untouched(hard, FULL) == 0
+    assert longest_untouched(FULL, FULL.apply(head(1, 0), top_k=7)) == 0
+    assert longest_untouched(FULL, hard.apply(ffn(0), top_k=7)) == 0
+
+
+def test_batching_by_tokens_covers_every_sample_once_and_keeps_its_limit() -> None:
+    samples = data_set(60).samples
+    places = torch.cat([batch.samples for batch in samples.batches])
+    assert places.sort().values.tolist() == list(range(30))
+    assert all(len(batch.samples) == 1 or len(batch.samples) * batch.tokens <= 60 for batch in samples.batches)

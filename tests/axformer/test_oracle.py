@@ -1,0 +1,46 @@
+"""The pass against the naive reference beside the project: the same elements, the same verdicts, losses within 1e-5."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from axformer.config import make_config
+from axformer.dataset import DataSource
+from axformer.run import PruningRun
+from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
+
+ORACLE = Path(__file__).parents[3] / "shared" / "oracle" / "naive_axformer.py"
+
+pytestmark = [
+    pytest.mark.shared_data,
+    pytest.mark.skipif(not ORACLE.is_file(), reason="the naive reference is not beside the project"),
+]
+
+
+@pytest.mark.parametrize("preset", ["paper", "published"])
+@pytest.mark.parametrize(("seed", "pairs", "labels", "top_k"), [(1, False, 2, 30), (2, True, 3, 4), (3, True, 2, 6)])
+def test_the_pass_decides_as_the_reference(
+    tmp_path: Path, preset: str, seed: int, pairs: bool, labels: int, top_k: int
+) -> None:
+    checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(labels=labels), seed)
+    data = write_rows(tmp_path / "data.jsonl", tiny_rows(41, pairs=pairs, labels=labels, seed=seed))
+    expected = tmp_path / "expected.jsonl"
+    subprocess.run(
+        [
+            *(sys.executable, str(ORACLE), str(checkpoint), str(data), "--out", str(expected)),
+            *("--preset", preset, "--top-k", str(top_k)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    reference = [json.loads(line) for line in expected.read_text().splitlines()]
+    config = make_config(preset, {"attention_top_k": top_k})
+    trials = list(PruningRun.open(checkpoint, DataSource(str(data)), config=config).trials())
+    assert [trial.element for trial in trials] == [trial["element"] for trial in reference]
+    assert [trial.verdict for trial in trials] == [trial["verdict"] for trial in reference]
+    assert [trial.loss for trial in trials] == pytest.approx([trial["loss"] for trial in reference], rel=1e-5)
+    assert [trial.phase for trial in trials] == [trial["phase"] for trial in reference]
+    assert len({trial.verdict for trial in trials}) >= 3, "a reference without acceptances proves little"

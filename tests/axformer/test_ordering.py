@@ -1,0 +1,61 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axformer.config import Order, PassConfig, make_config
+from axformer.elements import Dimensions, attention, ffn
+from axformer.errors import ConfigError, PlanError
+from axformer.ordering import block_order, inspection_order
+
+named_orders = st.sampled_from([order for order in Order if order is not Order.EXPLICIT])
+
+
+def dimensions(layers: int) -> Dimensions:
+    return Dimensions(layers=layers, heads=2, hidden_size=4, intermediate_size=8)
+
+
+@given(named_orders, st.integers(1, 30), st.integers(0, 5))
+def test_every_order_inspects_every_block_once(order: Order, layers: int, seed: int) -> None:
+    blocks = block_order(dimensions(layers), PassConfig(order=order, seed=seed))
+    assert len(blocks) == 2 * layers
+    assert set(blocks) == {block for index in range(layers) for block in (ffn(index), attention(index))}
+
+
+@given(st.integers(1, 30))
+def test_the_default_goes_from_top_to_bottom_ffn_first(layers: int) -> None:
+    blocks = block_order(dimensions(layers), PassConfig())
+    assert blocks == [block for index in reversed(range(layers)) for block in (ffn(index), attention(index))]
+
+
+def test_table_seven_changes_the_order_of_linguistic_acceptability_alone() -> None:
+    named = block_order(dimensions(6), PassConfig(task_name="linguistic_acceptability"))
+    assert [block.layer for block in named[::2]] == [5, 4, 1, 0, 3, 2]
+    assert named == block_order(dimensions(6), PassConfig(order=Order.TOP_BOTTOM_MIDDLE))
+    assert block_order(dimensions(6), PassConfig(task_name="entailment")) == block_order(dimensions(6), PassConfig())
+
+
+def test_a_random_order_is_its_seed() -> None:
+    orders = [block_order(dimensions(6), PassConfig(order=Order.RANDOM, seed=seed)) for seed in (1, 1, 2)]
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_an_explicit_order_is_taken_as_it_stands() -> None:
+    config = make_config("paper", {"order": "explicit", "explicit_order": ["layer.0.attention", "layer.5.ffn"]})
+    assert block_order(dimensions(6), config) == [attention(0), ffn(5)]
+
+
+@pytest.mark.parametrize("id", ["layer.6.ffn", "layer.0.attention.head.1", "layer.0"])
+def test_an_explicit_order_names_blocks_of_the_model(id: str) -> None:
+    config = make_config("paper", {"order": "explicit", "explicit_order": [id]})
+    with pytest.raises(ConfigError, match=f"explicit_order names '{id}'"):
+        block_order(dimensions(6), config)
+
+
+def test_an_explicit_order_holds_ids() -> None:
+    with pytest.raises(PlanError, match="'top' is not an element id"):
+        block_order(dimensions(6), make_config("paper", {"order": "explicit", "explicit_order": ["top"]}))
+
+
+def test_layers_first_inspects_each_layer_once_in_the_order_of_its_blocks() -> None:
+    elements = inspection_order(dimensions(3), PassConfig(inspect_layers_first=True))
+    assert [element.id for element in elements] == ["layer.2", "layer.1", "layer.0"]

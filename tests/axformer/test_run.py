@@ -1,0 +1,167 @@
+"""A pass from a checkpoint on disk to a model that loads where the old one did."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+
+import axformer
+import axformer.auto
+from axformer.checkpoint import load_checkpoint
+from axformer.config import PassConfig, make_config
+from axformer.dataset import DataSource
+from axformer.errors import ArtifactError, InputError
+from axformer.plan import parse_plan_file
+from axformer.run import PruningRun
+from axformer.selfcheck import self_check
+from axformer.surgery import operate
+from axformer.trial import Trial, Verdict
+from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: Path) -> tuple[Path, PruningRun]:
+    """A finished pass with hard attention accepted somewhere."""
+    held_out = write_rows(tmp_path_factory.mktemp("test") / "test.jsonl", tiny_rows(20, seed=9))
+    config = make_config("paper", {"attention_top_k": 3, "majority_fraction": 0.2})
+    run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(held_out)), config=config)
+    list(run.trials())
+    directory = tmp_path_factory.mktemp("results") / "pruned"
+    run.publish(directory)
+    return directory, run
+
+
+def test_a_result_holds_what_the_contract_names(published: tuple[Path, PruningRun]) -> None:
+    directory, run = published
+    assert sorted(path.name for path in directory.iterdir()) == [
+        *("README.md", "model", "plan.json", "report.json", "trace.jsonl"),
+    ]
+    assert not [path for path in directory.parent.iterdir() if path != directory], "drafts are gone"
+    trace = [Trial.model_validate_json(line) for line in (directory / "trace.jsonl").read_text().splitlines()]
+    assert trace == list(run.trace)
+    assert {trial.verdict for trial in trace} == set(Verdict)
+
+
+def test_the_plan_made_the_model(published: tuple[Path, PruningRun], checkpoint: Path) -> None:
+    directory, run = published
+    file = parse_plan_file((directory / "plan.json").read_text())
+    assert file.plan == run.plan
+    assert file.config == run.config.model_dump(mode="json")
+    whole = load_checkpoint(checkpoint)
+    assert file.source.sha256 == whole.sha256
+    operate(whole.model, whole.architecture, file.plan)
+    parameters = sum(part.numel() for part in whole.model.parameters())
+    assert parameters == sum(part.numel() for part in axformer.load(directory).parameters())
+
+
+def test_the_report_holds_before_and_after(published: tuple[Path, PruningRun]) -> None:
+    directory, run = published
+    report = json.loads((directory / "report.json").read_text())
+    assert report["base"]["validation"]["loss"] == pytest.approx(run.trace[0].loss, rel=1e-6)
+    accepted = [trial for trial in run.trace if trial.verdict is Verdict.ACCEPT]
+    assert report["pruned"]["validation"]["loss"] == pytest.approx(accepted[-1].loss, rel=1e-5)
+    for model in (report["base"], report["pruned"]):
+        assert (
+            set(model["validation"]) == set(model["test"]) == {"loss", "accuracy", "matthews_correlation", "f1_macro"}
+        )
+        assert model["latency_ms"] > 0
+    assert report["pruned"]["parameters"] < report["base"]["parameters"]
+    assert report["pruned"]["bytes"] == (directory / "model" / "model.safetensors").stat().st_size
+    assert report["hard_attention"], "this pass is meant to accept hard attention"
+    assert report["data"]["test"]["rows"] == 20
+
+
+def test_it_loads_by_every_door(published: tuple[Path, PruningRun]) -> None:
+    directory, run = published
+    model, tokenizer = run.compact_model(), AutoTokenizer.from_pretrained(directory / "model")
+    inputs = tokenizer([str(row["text"]) for row in tiny_rows(8, seed=5)], padding=True, return_tensors="pt")
+    doors = [
+        axformer.load(directory),
+        axformer.load(directory / "model"),
+        AutoModelForSequenceClassification.from_pretrained(directory / "model").eval(),
+    ]
+    with torch.inference_mode():
+        expected = model(**inputs).logits
+        assert all(torch.equal(door(**inputs).logits, expected) for door in doors)
+    classify = pipeline("text-classification", model=str(directory / "model"))
+    assert classify("word1 word2 word3")[0]["label"] in {"LABEL_0", "LABEL_1"}
+
+
+def test_stock_transformers_refuses_it_by_name(published: tuple[Path, PruningRun]) -> None:
+    model = str(published[0] / "model")
+    code = f"from transformers import AutoModelForSequenceClassification as A; A.from_pretrained({model!r})"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert process.returncode == 1
+    assert "axformer-bert" in process.stderr
+
+
+def test_the_card_is_honest_about_held_out_data(published: tuple[Path, PruningRun]) -> None:
+    directory, run = published
+    report = json.loads((directory / "report.json").read_text())
+    fell = report["pruned"]["test"]["loss"] < report["base"]["test"]["loss"]
+    assert ("the loss did not fall" in (directory / "README.md").read_text()) is not fell
+    assert run.plan.layers
+
+
+def test_a_changed_file_is_found_before_it_is_published(published: tuple[Path, PruningRun], tmp_path: Path) -> None:
+    _, run = published
+    other = run.compact_model()
+    other.classifier.bias.data += 1
+    other.save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    rows = run._validation.rows
+    with pytest.raises(ArtifactError, match=r"logits differ by 1\.00e\+00"):
+        self_check(run.compact_model(), tiny_tokenizer(), rows, None, tmp_path)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(ArtifactError, match="does not load in a fresh process"):
+        self_check(run.compact_model(), tiny_tokenizer(), rows, None, tmp_path)
+
+
+def test_a_result_is_never_written_over_another(published: tuple[Path, PruningRun]) -> None:
+    directory, run = published
+    with pytest.raises(InputError, match="exists and is not empty"):
+        run.publish(directory)
+    assert axformer.load(directory) is not None
+
+
+def test_what_is_no_compact_model_is_not_loaded(tmp_path: Path, checkpoint: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"there is no config\.json"):
+        axformer.load(tmp_path)
+    with pytest.raises(ArtifactError, match="is a model of type 'bert', not one that a pass made"):
+        axformer.load(checkpoint)
+
+
+def test_nothing_removed_is_a_result_too(tmp_path: Path, checkpoint: Path, data: Path) -> None:
+    config = make_config("paper", {"majority_fraction": 0.999, "hard_attention": False})
+    run = PruningRun.open(checkpoint, DataSource(str(data)), config=config)
+    list(run.trials())
+    report = run.publish(tmp_path / "same")
+    assert report["removed"] == []
+    assert report["base"]["validation"] == pytest.approx(report["pruned"]["validation"], rel=1e-5)
+    assert "Nothing: no removal lowered the loss" in (tmp_path / "same" / "README.md").read_text()
+
+
+def test_a_regression_goes_the_same_way(tmp_path: Path) -> None:
+    checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(labels=1))
+    data = write_rows(tmp_path / "data.jsonl", tiny_rows(30, pairs=True, labels=1))
+    run = PruningRun.open(checkpoint, DataSource(str(data)), config=PassConfig(majority_fraction=0.2))
+    list(run.trials())
+    report = run.publish(tmp_path / "pruned")
+    assert set(report["pruned"]["validation"]) == {"loss", "pearson", "spearman"}
+    assert report["pruned"]["validation"]["loss"] < report["base"]["validation"]["loss"]
+
+
+def test_prune_in_memory_leaves_the_model_alone() -> None:
+    model = tiny_model()
+    model.config._attn_implementation = "sdpa"
+    before = {name: part.clone() for name, part in model.state_dict().items()}
+    result = axformer.prune(model, tiny_tokenizer(), tiny_rows(30), PassConfig(majority_fraction=0.2))
+    assert all(torch.equal(before[name], part) for name, part in model.state_dict().items())
+    assert model.config._attn_implementation == "sdpa"
+    assert result.model.num_parameters() < model.num_parameters()
+    assert len(result.trace) >= 10
+    assert not result.model.training

@@ -1,0 +1,143 @@
+"""The laws of the pass: it can be stopped anywhere and resumed, its plan is a function of its trace, and it is greedy."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from axformer.checkpoint import from_memory
+from axformer.config import PassConfig, make_config
+from axformer.data import rows_of
+from axformer.dataset import prepare
+from axformer.elements import parse
+from axformer.errors import CheckpointError, PlanError
+from axformer.evaluation.plain import PlainEvaluator
+from axformer.progress import progress_of
+from axformer.run import PruningRun
+from axformer.search import search
+from axformer.trial import Phase, Trial, Verdict
+from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
+
+CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
+ROWS = rows_of(tiny_rows(30, pairs=True))
+KNOBS: list[dict[str, object]] = [
+    {},
+    {"helped_reference": "original", "ties_help": True, "attention_top_k": 3},
+    {"inspect_layers_first": True, "majority_fraction": 0.3},
+    {"order": "random", "seed": 4, "coarse_margin": 0.99, "refine_margin": 2.0, "majority_fraction": 0.2},
+    {"hard_attention": False, "neuron_group_size": 20, "order": "bottom-top-middle"},
+]
+configs = st.sampled_from([make_config("paper", knobs) for knobs in KNOBS])
+
+
+def run_of(config: PassConfig) -> PruningRun:
+    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), None, config)
+
+
+def timeless(trials: list[Trial]) -> list[Trial]:
+    """Trials without their one field that a clock decides."""
+    return [trial.model_copy(update={"seconds": 0.0}) for trial in trials]
+
+
+@given(configs, st.floats(0, 1))
+@settings(deadline=None, max_examples=25)
+def test_resumed_equals_undisturbed(config: PassConfig, share: float) -> None:
+    whole = list(run_of(config).trials())
+    cut = round(share * len(whole))
+    resumed = run_of(config)
+    trials = list(resumed.trials(replay=whole[:cut]))
+    assert timeless(trials) == timeless(whole)
+    assert trials[:cut] == whole[:cut]
+    assert all(before.seconds <= after.seconds for before, after in itertools.pairwise(trials))
+
+
+@given(configs)
+@settings(deadline=None, max_examples=10)
+def test_the_fast_evaluator_decides_as_the_plain_one(config: PassConfig) -> None:
+    run = run_of(config)
+    samples = prepare(ROWS, CHECKPOINT, config).samples
+    plain = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples)
+    slow = list(search(plain, run.dimensions, config, parameters_left=lambda _: 0))
+    fast = list(run.trials())
+    assert [(trial.element, trial.verdict) for trial in fast] == [(trial.element, trial.verdict) for trial in slow]
+    assert [trial.loss for trial in fast] == pytest.approx([trial.loss for trial in slow], rel=1e-5)
+
+
+@given(configs)
+@settings(deadline=None, max_examples=10)
+def test_a_pass_is_greedy(config: PassConfig) -> None:
+    trials = list(run_of(config).trials())
+    assert [trial.seq for trial in trials] == list(range(len(trials)))
+    least = trials[0].loss
+    for trial in trials[1:]:
+        assert trial.min_loss == least
+        assert trial.helped is not None
+        if trial.verdict is Verdict.ACCEPT:
+            assert trial.loss < least
+            assert trial.helped > config.majority_fraction * trial.total
+            least = trial.loss
+        elif trial.verdict is Verdict.REFINE:
+            assert trial.loss < config.refine_margin * least
+
+
+@given(configs)
+@settings(deadline=None, max_examples=10)
+def test_parts_are_tried_right_after_a_refined_block_and_never_elsewhere(config: PassConfig) -> None:
+    refined: set[str] = set()
+    for trial in run_of(config).trials():
+        if trial.phase in (Phase.HEAD, Phase.NEURONS):
+            assert trial.element is not None
+            assert (
+                trial.element.rpartition(".head.")[0] in refined or trial.element.rpartition(".neurons.")[0] in refined
+            )
+        if trial.verdict is Verdict.REFINE:
+            assert trial.element is not None
+            refined.add(trial.element)
+
+
+@given(configs)
+@settings(deadline=None, max_examples=5)
+def test_the_accepted_parameters_are_what_the_model_loses(config: PassConfig) -> None:
+    run = run_of(config)
+    trials = list(run.trials())
+    removed = sum(trial.parameters for trial in trials if trial.verdict is Verdict.ACCEPT)
+    left = sum(part.numel() for part in run.compact_model().parameters())
+    assert left == sum(part.numel() for part in CHECKPOINT.model.parameters()) - removed
+
+
+@given(configs)
+@settings(deadline=None, max_examples=5)
+def test_progress_reaches_what_is_known(config: PassConfig) -> None:
+    run = run_of(config)
+    trials = list(run.trials())
+    known = [progress_of(trials[:count], run.dimensions, config).known for count in range(1, len(trials) + 1)]
+    assert known == sorted(known)
+    assert known[-1] == len(trials)
+    assert progress_of(trials, run.dimensions, config).seconds_left == 0
+
+
+def test_a_stored_trace_of_another_pass_is_refused() -> None:
+    trials = list(run_of(PassConfig()).trials())
+    other = run_of(make_config("paper", {"hard_attention": False}))
+    with pytest.raises(PlanError, match=r"its trial 1 is layer\.0\.hard_attention, not layer\.2\.ffn"):
+        list(other.trials(replay=trials))
+
+
+def test_whole_layers_come_before_their_blocks() -> None:
+    config = make_config("paper", {"inspect_layers_first": True, "hard_attention": False, "refine_margin": 50.0})
+    trials = list(run_of(config).trials())
+    tops = [trial for trial in trials if trial.phase is Phase.LAYER]
+    assert [trial.element for trial in tops] == ["layer.2", "layer.1", "layer.0"]
+    kept = [parse(trial.element or "").layer for trial in tops if trial.verdict is Verdict.REFINE]
+    blocks = [trial.element for trial in trials if trial.phase is Phase.BLOCK]
+    assert blocks == [f"layer.{index}.{block}" for index in kept for block in ("ffn", "attention")]
+
+
+def test_a_model_whose_loss_is_no_number_is_refused() -> None:
+    broken = tiny_model()
+    broken.classifier.bias.data[0] = float("nan")
+    checkpoint = from_memory(broken, tiny_tokenizer())
+    run = PruningRun(checkpoint, prepare(ROWS, checkpoint, PassConfig()), None, PassConfig())
+    with pytest.raises(CheckpointError, match="loss on the validation set is nan"):
+        next(run.trials())

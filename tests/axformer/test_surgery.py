@@ -1,0 +1,113 @@
+"""The law of the two forms: a masked model and the physically smaller one compute the same."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AutoModelForSequenceClassification
+
+import axformer.auto  # noqa: F401 - registers the compact models
+from axformer.architectures.registry import architecture_of
+from axformer.compact import compact
+from axformer.elements import Dimensions
+from axformer.errors import PlanError
+from axformer.masking import masked
+from axformer.parameters import ParameterCount
+from axformer.plan import Plan
+from tests.plans import plans
+from tests.tiny_models import tiny_config, tiny_model
+
+MODEL = tiny_model()
+ARCHITECTURE = architecture_of("bert")
+DIMENSIONS = ARCHITECTURE.dimensions(MODEL.config)
+TOLERANCE = 1e-5
+
+
+def some_inputs(seed: int, longest: int = 20) -> dict[str, torch.Tensor]:
+    """A batch of five with padding."""
+    torch.manual_seed(seed)
+    ids = torch.randint(1, MODEL.config.vocab_size, (5, longest))
+    lengths = torch.randint(1, longest + 1, (5, 1))
+    mask = (torch.arange(longest) < lengths).long()
+    mask[0] = 1
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+@torch.inference_mode()
+def masked_logits(plan: Plan, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+    with masked(MODEL, ARCHITECTURE, plan):
+        return MODEL(**inputs).logits
+
+
+@given(plans(DIMENSIONS), st.integers(0, 1000))
+@settings(deadline=None)
+def test_masked_equals_removed(plan: Plan, seed: int) -> None:
+    inputs = some_inputs(seed)
+    with torch.inference_mode():
+        removed = compact(MODEL, ARCHITECTURE, plan)(**inputs).logits
+    assert (masked_logits(plan, inputs) - removed).abs().max() < TOLERANCE
+
+
+@given(plans(DIMENSIONS))
+@settings(deadline=None, max_examples=25)
+def test_saved_equals_loaded(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> None:
+    directory: Path = tmp_path_factory.mktemp("saved")
+    small, inputs = compact(MODEL, ARCHITECTURE, plan), some_inputs(0)
+    small.save_pretrained(directory)
+    loaded = AutoModelForSequenceClassification.from_pretrained(directory).eval()
+    with torch.inference_mode():
+        assert torch.equal(loaded(**inputs).logits, small(**inputs).logits)
+    assert {name: part.shape for name, part in loaded.named_parameters()} == {
+        name: part.shape for name, part in small.named_parameters()
+    }
+
+
+@given(plans(DIMENSIONS))
+@settings(deadline=None, max_examples=50)
+def test_the_parameters_of_a_plan_are_those_of_its_model(plan: Plan) -> None:
+    small = compact(MODEL, ARCHITECTURE, plan)
+    assert ParameterCount(MODEL, ARCHITECTURE).left(plan) == sum(part.numel() for part in small.parameters())
+
+
+def test_nothing_is_left_of_a_mask() -> None:
+    inputs, plan = some_inputs(1), Plan.full(DIMENSIONS)
+    before = masked_logits(plan, inputs)
+    emptied = plan.layers[0].model_copy(update={"heads": (), "neurons": (), "hard_attention": 1})
+    changed = masked_logits(Plan(layers=(emptied, *plan.layers[1:])), inputs)
+    assert not torch.equal(before, changed)
+    assert torch.equal(before, masked_logits(plan, inputs))
+
+
+def test_an_emptied_block_still_adds_its_bias_and_a_removed_one_does_not() -> None:
+    inputs, plan = some_inputs(2), Plan.full(DIMENSIONS)
+    emptied = plan.layers[1].model_copy(update={"heads": ()})
+    removed = plan.layers[1].model_copy(update={"heads": (), "attention": False})
+    logits = [
+        masked_logits(Plan(layers=(plan.layers[0], layer, plan.layers[2])), inputs) for layer in (emptied, removed)
+    ]
+    assert not torch.allclose(*logits)
+
+
+def test_the_whole_model_is_left_as_it_is() -> None:
+    before = {name: part.clone() for name, part in MODEL.state_dict().items()}
+    plan = Plan.full(DIMENSIONS)
+    compact(MODEL, ARCHITECTURE, Plan(layers=(plan.layers[0].model_copy(update={"heads": (1,)}), *plan.layers[1:])))
+    after = MODEL.state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_a_plan_of_another_model_is_refused() -> None:
+    plan = Plan.full(Dimensions(layers=2, heads=4, hidden_size=32, intermediate_size=48))
+    with pytest.raises(PlanError, match="has 2 layers, the model has 3"):
+        compact(MODEL, ARCHITECTURE, plan)
+
+
+def test_a_compact_model_trains() -> None:
+    plan = Plan.full(DIMENSIONS)
+    layers = (plan.layers[0].model_copy(update={"heads": (0, 2), "neurons": ((0, 7),)}), *plan.layers[1:])
+    small = compact(tiny_model(tiny_config()), ARCHITECTURE, Plan(layers=layers)).train()
+    small(**some_inputs(3), labels=torch.tensor([0, 1, 0, 1, 0])).loss.backward()
+    assert all(part.grad is not None for name, part in small.named_parameters() if "token_type" not in name)

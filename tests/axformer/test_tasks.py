@@ -1,0 +1,86 @@
+import math
+
+import pytest
+import torch
+from transformers import BertConfig
+
+from axformer.checkpoint import from_memory
+from axformer.config import PassConfig
+from axformer.data import Rows, rows_of
+from axformer.dataset import prepare
+from axformer.errors import ConfigError, DataError
+from axformer.tasks.classification import Classification
+from axformer.tasks.regression import Regression
+from tests.tiny_models import MAX_TOKENS, tiny_config, tiny_model, tiny_tokenizer
+
+
+def rows(*labels: object) -> Rows:
+    return rows_of([{"text": "word1", "label": label} for label in labels])
+
+
+NAMED = BertConfig(label2id={"good": 0, "bad": 1}, id2label={0: "good", 1: "bad"})
+
+
+def test_a_label_is_a_name_an_index_or_an_index_as_text() -> None:
+    assert Classification().labels(rows("good", "bad", 0, 1, "1"), NAMED).tolist() == [0, 1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("label", ["ugly", 2, -1, 0.5, "-1", "", "²"])
+def test_an_unknown_label_is_named_with_its_row_and_the_known_ones(label: object) -> None:
+    with pytest.raises(DataError, match=r"row 2: label .* is unknown to the model; it knows 0 \(good\), 1 \(bad\)"):
+        Classification().labels(rows(0, label), NAMED)
+
+
+def test_one_class_only_is_refused() -> None:
+    with pytest.raises(DataError, match="has only one class, 'good', in its 2 rows"):
+        Classification().labels(rows("good", "good"), NAMED)
+
+
+@pytest.mark.parametrize("label", ["good", "nan", "inf"])
+def test_a_regression_wants_numbers(label: object) -> None:
+    with pytest.raises(DataError, match=r"row 2: label .* is not a number"):
+        Regression().labels(rows(1.5, label), tiny_config(labels=1))
+
+
+def test_a_regression_reads_numbers_written_as_text() -> None:
+    assert Regression().labels(rows(1, "2.5"), tiny_config(labels=1)).tolist() == [1.0, 2.5]
+
+
+def test_a_regression_wants_more_than_one_value() -> None:
+    with pytest.raises(DataError, match=r"has the same label, 3.0, in all its 2 rows"):
+        Regression().labels(rows(3, 3.0), tiny_config(labels=1))
+
+
+def test_losses_are_per_sample() -> None:
+    logits = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
+    assert Classification().losses(logits, torch.tensor([0, 1])).tolist() == pytest.approx(
+        [math.log(2), math.log(1 + math.exp(2))]
+    )
+    assert Regression().losses(torch.tensor([[1.0], [2.0]]), torch.tensor([3.0, 2.0])).tolist() == [4.0, 0.0]
+
+
+def test_metrics_have_known_values() -> None:
+    logits = torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1]])
+    found = Classification().metrics(logits, torch.tensor([0, 0, 1, 0]))
+    assert found == pytest.approx({"accuracy": 0.75, "matthews_correlation": 0.577350, "f1_macro": 0.733333}, abs=1e-5)
+    straight = Regression().metrics(torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([2.0, 4.0, 6.0]))
+    assert straight == pytest.approx({"pearson": 1.0, "spearman": 1.0})
+    assert Regression().metrics(torch.ones(2, 1), torch.tensor([1.0, 2.0])) == {"pearson": 0.0, "spearman": 0.0}
+
+
+LONG = rows_of([{"text": "word1", "label": 0}, {"text": "word2 " * 150, "label": 1}])
+
+
+def test_a_row_longer_than_the_model_takes_is_refused_until_it_is_told_to_cut() -> None:
+    checkpoint = from_memory(tiny_model(), tiny_tokenizer())
+    with pytest.raises(DataError, match="row 2 has 152 tokens, the model takes 128; shorten it, or set max_length=128"):
+        prepare(LONG, checkpoint, PassConfig())
+    cut = prepare(LONG, checkpoint, PassConfig(max_length=MAX_TOKENS))
+    assert cut.samples.cut == 1
+    assert cut.samples.lengths.tolist() == [3, MAX_TOKENS]
+
+
+def test_max_length_is_one_that_the_model_takes() -> None:
+    checkpoint = from_memory(tiny_model(), tiny_tokenizer())
+    with pytest.raises(ConfigError, match="max_length=129: the model takes at most 128 tokens"):
+        prepare(LONG, checkpoint, PassConfig(max_length=129))

@@ -1,0 +1,76 @@
+"""Tiny real models and data: random weights, hidden size 32, made in milliseconds."""
+
+import json
+import random
+from pathlib import Path
+
+import torch
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
+
+from axformer.hard_attention import ATTENTION_NAME
+
+WORDS = [f"word{index}" for index in range(60)]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+MAX_TOKENS = 128
+
+
+def tiny_config(*, layers: int = 3, heads: int = 4, labels: int = 2, hidden: int = 32, inner: int = 48) -> BertConfig:
+    """A BERT of a few thousand parameters."""
+    return BertConfig(
+        vocab_size=len(SPECIAL) + len(WORDS),
+        hidden_size=hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=inner,
+        max_position_embeddings=MAX_TOKENS,
+        num_labels=labels,
+        initializer_range=0.3,
+    )
+
+
+def tiny_model(config: BertConfig | None = None, seed: int = 0) -> BertForSequenceClassification:
+    """A model with random weights, in evaluation mode, with hard attention available."""
+    torch.manual_seed(seed)
+    model = BertForSequenceClassification(config or tiny_config()).eval()
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            torch.nn.init.normal_(
+                parameter, mean=float(parameter.detach().mean()), std=0.1
+            )  # biases and norms that matter
+    model.config._attn_implementation = ATTENTION_NAME
+    return model
+
+
+def tiny_tokenizer() -> BertTokenizer:
+    """A tokenizer that knows the words of the tiny data."""
+    vocabulary = {token: index for index, token in enumerate(SPECIAL + WORDS)}
+    return BertTokenizer(vocab=vocabulary, model_max_length=MAX_TOKENS)
+
+
+def save_tiny_checkpoint(directory: Path, config: BertConfig | None = None, seed: int = 0) -> Path:
+    """A checkpoint as ``save_pretrained`` writes it."""
+    model = tiny_model(config, seed)
+    model.save_pretrained(directory)
+    tiny_tokenizer().save_pretrained(directory)
+    return directory
+
+
+def tiny_rows(count: int, *, pairs: bool = False, labels: int = 2, seed: int = 0) -> list[dict[str, object]]:
+    """Records with texts of 1 to 12 words; one label makes it a regression."""
+    chance = random.Random(seed)
+    rows: list[dict[str, object]] = []
+    for index in range(count):
+        label: object = chance.uniform(0, 5) if labels == 1 else index % labels
+        row: dict[str, object] = {"text": _words(chance), "label": label}
+        rows.append({**row, "text_pair": _words(chance)} if pairs else row)
+    return rows
+
+
+def write_rows(path: Path, rows: list[dict[str, object]]) -> Path:
+    """Records as JSON Lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def _words(chance: random.Random) -> str:
+    return " ".join(chance.choices(WORDS, k=chance.randint(1, 12)))
