@@ -31,6 +31,7 @@ _PORTS_TRIED = 100
 """Ports from the default on that are tried before giving up."""
 _DRAIN_SECONDS = "5"
 """How long the API waits for open event streams when it ends; clients come back by themselves."""
+_PRIVATE_DIRECTORY = 0o700
 _GREETING = """
 AxFormer is running.
 
@@ -54,7 +55,8 @@ def serve(given: StackSettings) -> None:
     """
     var = (CHECKOUT / given.var_dir).resolve()
     logs, kept_in = var / "log", var / "serve.json"
-    logs.mkdir(parents=True, exist_ok=True)
+    var.mkdir(parents=True, exist_ok=True)
+    logs.mkdir(mode=_PRIVATE_DIRECTORY, exist_ok=True)
     with _only_one(var), Stack() as stack:
         database_url, broker_url = _start_servers(stack, given, var)
         settings = Settings(database_url=SecretStr(database_url), broker_url=SecretStr(broker_url), var_dir=var)

@@ -7,6 +7,7 @@ from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import Session, sessionmaker
 
 from store.settings import Settings
+from store.tables import schema as _schema  # noqa: F401 - whoever uses one table needs those that it refers to
 
 Sessions = sessionmaker[Session]
 """Makes sessions; one a process."""

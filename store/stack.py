@@ -50,7 +50,7 @@ class Stack:
 
     def __enter__(self) -> "Stack":
         for number in _SIGNALS:
-            signal.signal(number, self._on_signal)
+            self._exit.callback(signal.signal, number, signal.signal(number, self._on_signal))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,0 +1,102 @@
+"""The migrations make the tables that the code expects, can be taken back, and do not get in each other's way."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from alembic import command
+from pydantic import SecretStr
+
+from axformer.trial import Phase, Trial, Verdict
+from store.migrate import alembic_config, migrate, newest_revision
+from store.repositories import jobs, keys, leases, teams
+from store.session import make_engine, make_sessions, session_scope
+from store.settings import Settings
+
+
+@pytest.fixture
+def bare(bare_database_url: str) -> Settings:
+    """Settings for a database without tables."""
+    return Settings(database_url=SecretStr(bare_database_url))
+
+
+def tables(url: str) -> set[str]:
+    """The tables there are, without alembic's own."""
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    return {name for (name,) in rows} - {"alembic_version"}
+
+
+def fill(settings: Settings) -> None:
+    """Put a row in most tables."""
+    engine = make_engine(settings)
+    with session_scope(make_sessions(engine)) as session:
+        team = teams.create_team(session, "crew")
+        keys.create_key(session, team.id, "laptop")
+        new = jobs.NewJob(team.id, "job", {"uri": "x"}, {"uri": "y"}, "paper", {})
+        jobs.create_job(session, new)
+        job = leases.claim_next(session, "worker", 60)
+        assert job is not None
+        base = Trial(
+            seq=0,
+            phase=Phase.BASE,
+            element=None,
+            loss=1.0,
+            loss_is_bound=False,
+            helped=None,
+            samples=1,
+            total=1,
+            min_loss=1.0,
+            verdict=Verdict.BASE,
+            precision="float32",
+            parameters=0,
+            seconds=0.1,
+        )
+        leases.add_trials(session, job.id, job.fence, [base])
+    engine.dispose()
+
+
+def test_migrations_and_models_agree(bare: Settings) -> None:
+    migrate(bare)
+    command.check(alembic_config(bare))  # raises where they do not
+    assert len(tables(bare.database_url.get_secret_value().replace("+psycopg", ""))) == 8
+
+
+def test_up_down_and_up_again_with_data_in_it(bare: Settings, bare_database_url: str) -> None:
+    migrate(bare)
+    made = tables(bare_database_url)
+    fill(bare)
+    command.downgrade(alembic_config(bare), "base")
+    assert tables(bare_database_url) == set()
+    migrate(bare)
+    assert tables(bare_database_url) == made
+    fill(bare)
+
+
+def test_several_may_migrate_at_once(bare: Settings, bare_database_url: str) -> None:
+    with ThreadPoolExecutor(1) as other:
+        with psycopg.connect(bare_database_url) as first:
+            first.execute("SELECT pg_advisory_lock(4703120981)")
+            waiting = other.submit(run_alembic, bare_database_url)
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=3)
+            assert tables(bare_database_url) == set()
+        assert waiting.result(timeout=60) == 0
+    assert len(tables(bare_database_url)) == 8
+
+
+def run_alembic(url: str) -> int:
+    """``alembic upgrade head`` as a process of its own, as in a deployment."""
+    bare = {"PATH": os.environ["PATH"], "DATABASE_URL": url}
+    command = [sys.executable, "-m", "alembic", "upgrade", "head"]
+    return subprocess.run(command, env=bare, capture_output=True, check=False).returncode
+
+
+def test_the_newest_revision_is_the_one_in_the_database(bare: Settings, bare_database_url: str) -> None:
+    migrate(bare)
+    with psycopg.connect(bare_database_url) as connection:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    assert row == (newest_revision(),)
