@@ -6,8 +6,13 @@ import structlog
 
 from store import logs
 
-_QUIET = ("aiobotocore", "botocore", "filelock", "fsspec", "httpcore2", "httpx2", "s3fs", "urllib3")
-"""Libraries that log whole addresses, which may hold signatures; only their warnings are wanted."""
+_QUIET = (
+    # They log whole addresses, which may hold signatures.
+    *("aiobotocore", "botocore", "filelock", "fsspec", "httpcore2", "httpx2", "s3fs", "urllib3"),
+    # They log each message, most of which find nothing to do; the jobs are logged by us.
+    *("celery.app.trace", "celery.worker.request", "celery.worker.strategy"),
+)
+"""Loggers of which only the warnings are wanted."""
 
 
 def configure_logs() -> None:
