@@ -70,7 +70,7 @@ def _store() -> Iterator[Session]:
         with session_scope(make_sessions(engine)) as session:
             yield session
     except OperationalError as error:
-        raise _refused(f"the database does not answer: {str(error.orig).strip()}") from None
+        raise _refused(f"the database does not answer: {' '.join(str(error.orig).split())}") from None
     finally:
         engine.dispose()
 

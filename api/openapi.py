@@ -15,7 +15,6 @@ from api.schemas.problem import Problem
 Responses = dict[int | str, dict[str, Any]]
 
 _SCHEMAS = "#/components/schemas"
-_FRAMEWORKS_SCHEMAS = ("HTTPValidationError", "ValidationError")
 _DETAILS = {
     400: "the body ends before the form does; send it again",
     401: "the key is unknown or revoked; ask for a new one",
@@ -60,8 +59,7 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
                 tags=app.openapi_tags,
             )
             schemas = made.setdefault("components", {}).setdefault("schemas", {})
-            for name in _FRAMEWORKS_SCHEMAS:
-                schemas.pop(name, None)
+            _drop_frameworks_errors(made)
             own = Problem.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
             schemas.update(own.pop("$defs"))
             schemas["Problem"] = own
@@ -71,6 +69,17 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
         return app.openapi_schema
 
     return document
+
+
+def _drop_frameworks_errors(document: dict[str, Any]) -> None:
+    """Take out the framework's own form of errors, which it adds to every route with a parameter."""
+    for item in document["paths"].values():
+        for operation in item.values():
+            content = operation["responses"].get("422", {}).get("content", {})
+            if "application/json" in content:
+                del operation["responses"]["422"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        document["components"]["schemas"].pop(name, None)
 
 
 def _problem(status: int) -> dict[str, Any]:

@@ -1,12 +1,18 @@
 """A running app on a database of its own, with two teams, and makers of the jobs that tests look at."""
 
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+import uvicorn
 from fastapi import FastAPI
+from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 from starlette.testclient import TestClient
 
@@ -204,3 +210,34 @@ def make_trial() -> Callable[..., Trial]:
 def body() -> dict[str, Any]:
     """The least that a job needs."""
     return {"name": "job", "checkpoint": {"uri": "hf://acme/bert"}, "validation": {"uri": "s3://acme/dev.csv"}}
+
+
+@pytest.fixture
+def live(app: FastAPI) -> Iterator[str]:
+    """The address of the app behind a real server, for what a client in the same process cannot see."""
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, timeout_graceful_shutdown=5)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    app.state.resources.stop()
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture
+def outage(postgres_url: str, database_url: str) -> Callable[[], AbstractContextManager[None]]:
+    """Makes this test's database unreachable for a while."""
+    database = make_url(database_url).database
+
+    @contextmanager
+    def cut_off() -> Iterator[None]:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [database])
+            yield
+            connection.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+
+    return cut_off

@@ -1,0 +1,50 @@
+"""Teams and keys from the command line, as an operator types it."""
+
+import re
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from api.admin import app as commands
+
+
+@pytest.fixture
+def admin(settings):
+    """Runs a command with the settings of this test."""
+
+    def run(*words: str, database_url: str | None = None) -> Result:
+        url = settings.database_url.get_secret_value() if database_url is None else database_url
+        return CliRunner().invoke(commands, words, env={"DATABASE_URL": url})
+
+    return run
+
+
+def test_a_team_is_made_gets_keys_and_loses_one(admin, client):
+    made = admin("team", "create", "reviewers")
+    assert (made.exit_code, made.stderr) == (0, "")
+    first = re.search(r"axk_(\w+)_\w+", made.stdout)
+    second = admin("key", "create", "reviewers", "--name", "laptop").stdout.strip()
+
+    def status(key: str) -> int:
+        return client.get("/v1/jobs", headers={"Authorization": f"Bearer {key}"}).status_code
+
+    assert (status(first[0]), status(second)) == (200, 200)
+    assert admin("key", "revoke", first[1]).exit_code == 0
+    assert (status(first[0]), status(second)) == (401, 200)
+
+
+def test_what_cannot_be_done_is_one_line_and_status_2(admin, crew):
+    refusals = [
+        (("team", "create", "crew"), {}, "there is a team 'crew' already"),
+        (("key", "create", "nobody"), {}, "there is no team 'nobody'"),
+        (("key", "revoke", "0" * 16), {}, "there is no valid key"),
+        (("team", "create", "x"), {"database_url": "mysql://secret@host/db"}, "not a PostgreSQL address"),
+        (("team", "create", "x"), {"database_url": "postgresql://nobody@127.0.0.1:1/x"}, "does not answer"),
+    ]
+    for words, options, says in refusals:
+        refused = admin(*words, **options)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert says in refused.stderr
+        assert refused.stderr.count("\n") == 1
+        assert "secret" not in refused.stderr

@@ -1,0 +1,159 @@
+"""Events: in pages, and as a stream that starts anywhere, waits, survives, and ends with the job."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx2
+from sqlalchemy import text
+
+from store.session import session_scope
+
+TYPES = ["job.created", "job.fetching", "job.validating", "job.running", "job.packaging", "job.succeeded"]
+SSE = {"Accept": "text/event-stream"}
+
+
+@dataclass(frozen=True)
+class Message:
+    """A block of a stream: an event, or a comment."""
+
+    id: int | None
+    type: str
+    data: dict | None
+    comment: str
+
+
+def messages(response: httpx2.Response) -> Iterator[Message]:
+    """The blocks of a stream, as they come."""
+    fields: dict[str, str] = {}
+    for line in response.iter_lines():
+        if line:
+            name, _, value = line.partition(":")
+            fields[name] = value.removeprefix(" ")
+            continue
+        data = json.loads(fields["data"]) if "data" in fields else None
+        yield Message(int(fields["id"]) if "id" in fields else None, fields.get("event", ""), data, fields.get("", ""))
+        fields = {}
+
+
+def follow(live: str, job_id: str, headers: dict[str, str], **params: int):
+    return httpx2.stream("GET", f"{live}/v1/jobs/{job_id}/events", headers=SSE | headers, params=params, timeout=20)
+
+
+def events_of(response: httpx2.Response) -> list[Message]:
+    return [message for message in messages(response) if message.data is not None]
+
+
+def test_pages(api, stage):
+    done = stage.succeeded({})
+    first = api.get(f"/v1/jobs/{done}/events", params={"limit": 4}).json()
+    assert [event["type"] for event in first["data"]] == TYPES[:4]
+    assert (first["has_more"], first["next"]) == (True, 4)
+    rest = api.get(f"/v1/jobs/{done}/events", params={"after": 4}).json()
+    assert [event["seq"] for event in rest["data"]] == [5, 6]
+    assert (rest["has_more"], rest["next"]) == (False, 6)
+    assert api.get(f"/v1/jobs/{done}/events", params={"after": 6}).json() == {"data": [], "has_more": False, "next": 6}
+
+
+def test_the_stream_of_an_ended_job_is_its_events_and_ends(live, stage, crew, client):
+    done = stage.succeeded({})
+    with follow(live, done, crew.headers) as response:
+        assert response.headers["Content-Type"].startswith("text/event-stream")
+        assert response.headers["Cache-Control"] == "no-store"
+        found = events_of(response)
+    assert [message.type for message in found] == TYPES
+    assert [message.id for message in found] == [message.data["seq"] for message in found] == [1, 2, 3, 4, 5, 6]
+    pages = client.get(f"/v1/jobs/{done}/events", params={"limit": 50}, headers=crew.headers).json()["data"]
+    assert [message.data for message in found] == pages
+
+
+def test_a_stream_waits_for_what_happens_and_ends_after_the_last_event(live, stage, crew):
+    job_id = stage.running()
+    finish = threading.Timer(0.4, stage.succeed, (job_id, {}))
+    finish.start()
+    with follow(live, job_id, crew.headers) as response:
+        found = list(messages(response))
+    finish.join()
+    assert [message.type for message in found if message.data] == TYPES
+    assert [message.comment for message in found if message.comment]  # heartbeats while nothing happened
+
+
+def test_a_stream_goes_on_behind_the_last_event_seen(live, stage, crew, subtests):
+    done = stage.succeeded({})
+    for seen in range(7):
+        headers = crew.headers | {"Last-Event-ID": str(seen)}
+        with subtests.test(seen=seen), follow(live, done, headers, after=1) as response:
+            assert [message.id for message in events_of(response)] == list(range(seen + 1, 7))
+            # No content is the one answer that tells a browser not to connect again.
+            assert response.status_code == (200 if seen < 6 else 204)
+
+
+def test_a_retried_jobs_stream_goes_on_behind_the_first_end(live, api, stage, crew):
+    failed = stage.failed()
+    api.post(f"/v1/jobs/{failed}/retry")
+    api.post(f"/v1/jobs/{failed}/cancel")
+    with follow(live, failed, crew.headers) as response:
+        types = [message.type for message in events_of(response)]
+    assert types[-3:] == ["job.failed", "job.queued", "job.cancelled"]
+
+
+def test_the_stream_of_a_deleted_job_ends(live, api, stage, crew):
+    job_id = stage.queued()
+    with follow(live, job_id, crew.headers) as response:
+        stream = messages(response)
+        assert next(message for message in stream if message.data).type == "job.created"
+        api.post(f"/v1/jobs/{job_id}/cancel")
+        api.delete(f"/v1/jobs/{job_id}")
+        rest = [message.type for message in stream if message.data]
+    assert rest in ([], ["job.cancelled"])
+
+
+def test_watchers_hold_no_session_while_nothing_happens(live, stage, crew, sessions, app):
+    job_id = stage.running()
+    watching = [follow(live, job_id, crew.headers) for _ in range(5)]
+    streams = [stream.__enter__() for stream in watching]
+    for stream in streams:
+        assert next(message for message in messages(stream) if message.data).id == 1
+    busy = []
+    for _ in range(20):
+        busy.append(app.state.resources.engine.pool.checkedout())
+        with session_scope(sessions) as session:
+            query = text("SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'")
+            busy.append(session.execute(query).scalar_one())
+        time.sleep(0.01)
+    stage.succeed(job_id, {})
+    for stream in watching:
+        stream.__exit__(None, None, None)
+    assert min(busy) == 0
+    assert sorted(busy)[len(busy) // 2] == 0  # a look is short, so mostly none is under way
+
+
+def test_a_stream_outlives_an_outage_of_the_database(live, stage, crew, outage):
+    job_id = stage.running()
+    with follow(live, job_id, crew.headers) as response:
+        stream = messages(response)
+        assert next(message for message in stream if message.data).id == 1
+        with outage():
+            time.sleep(0.2)
+        stage.succeed(job_id, {})
+        assert [message.type for message in stream if message.data] == TYPES[1:]
+
+
+def test_streams_end_when_the_server_is_told_to_stop(live, app, stage, crew):
+    job_id = stage.running()
+    stopping = threading.Timer(0.2, app.state.resources.stop)
+    stopping.start()
+    with follow(live, job_id, crew.headers) as response:
+        found = events_of(response)
+    stopping.join()
+    assert [message.type for message in found] == TYPES[:4]
+
+
+def test_bad_questions(api, stage):
+    job_id = stage.queued()
+    path = f"/v1/jobs/{job_id}/events"
+    assert api.get(path, headers={"Accept": "text/csv"}).status_code == 406
+    assert api.get(path, params={"after": -1}).json()["errors"][0]["parameter"] == "after"
+    assert api.get(path, headers=SSE | {"Last-Event-ID": "x"}).json()["errors"][0]["parameter"] == "last-event-id"

@@ -1,0 +1,69 @@
+"""Health, readiness and metrics."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
+from sqlalchemy import text
+from starlette.testclient import TestClient
+
+from api.main import create_app
+from store.ports import free_port
+from store.session import session_scope
+
+
+def test_all_parts_there(client):
+    assert client.get("/healthz").json() == {"status": "ok"}
+    answer = client.get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json() == {"status": "ok", "database": "ok", "migrations": "ok", "broker": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("missing", "change"),
+    [
+        ("database", {"database_url": SecretStr("postgresql+psycopg://nobody@127.0.0.1:{port}/test")}),
+        ("broker", {"broker_url": SecretStr("redis://127.0.0.1:{port}/0")}),
+    ],
+)
+def test_a_missing_part_is_named(settings, missing, change):
+    dead = {name: SecretStr(url.get_secret_value().format(port=free_port())) for name, url in change.items()}
+    with TestClient(create_app(settings.model_copy(update=dead))) as client:
+        answer = client.get("/readyz")
+        assert client.get("/healthz").status_code == 200
+    parts = answer.json()
+    assert (answer.status_code, parts["status"]) == (503, "unavailable")
+    assert "does not answer" in parts[missing]
+    assert "127.0.0.1" not in answer.text
+
+
+def test_an_old_schema_is_not_ready(client, sessions):
+    with session_scope(sessions) as session:
+        session.execute(text("UPDATE alembic_version SET version_num = 'older'"))
+    assert "at older, this code needs" in client.get("/readyz").json()["migrations"]
+    with session_scope(sessions) as session:
+        session.execute(text("DROP TABLE alembic_version"))
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert "python -m store.migrate" in answer.json()["migrations"]
+
+
+def test_metrics_count_jobs_and_requests_by_route(api, stage):
+    stage.succeeded({})
+    stage.queued()
+    for _ in range(3):
+        api.get("/v1/jobs/job_1")
+    api.get("/v1/nowhere/1")
+    api.get("/healthz")
+    answer = api.get("/metrics")
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    samples = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    assert (samples["axformer_jobs", "succeeded"], samples["axformer_jobs", "queued"]) == (1, 1)
+    assert samples["axformer_jobs", "running"] == 0
+    assert samples["axformer_http_requests_total", "/v1/jobs/{job_id}", "404", "GET"] == 3
+    assert samples["axformer_http_requests_total", "404", "GET", "unknown"] == 1
+    assert samples["axformer_http_requests_total", "/healthz", "200", "GET"] == 1
+    assert samples["axformer_http_request_seconds_count", "/v1/jobs/{job_id}", "GET"] == 3
