@@ -113,10 +113,12 @@ class _Pass:
         trial = self._next_replayed(None)
         if trial is None:
             self._reference = self._evaluator.losses(self._plan)
-            loss = self._reference.mean().item()
-            if not math.isfinite(loss):
-                raise CheckpointError(f"the model's loss on the validation set is {loss}; check its weights and labels")
-            trial = self._record(Phase.BASE, None, loss, None, self._reference, loss, Verdict.BASE, 0)
+            self._min_loss = self._reference.mean().item()
+            if not math.isfinite(self._min_loss):
+                raise CheckpointError(
+                    f"the model's loss on the validation set is {self._min_loss}; check its weights and labels"
+                )
+            trial = self._record(Phase.BASE, None, self._reference, None, Verdict.BASE, 0)
         self._min_loss = trial.loss
         return trial
 
@@ -137,12 +139,10 @@ class _Pass:
     def _evaluate(self, element: Element, plan: Plan) -> tuple[Trial, Tensor]:
         reference = self._reference_losses()
         losses = self._evaluator.losses(plan)
-        loss = losses.mean().item()
         helped = int((losses <= reference).sum() if self._config.ties_help else (losses < reference).sum())
-        verdict = self._decide(element, loss, helped, len(losses))
+        verdict = self._decide(element, losses.mean().item(), helped, len(losses))
         removed = self._parameters_left(self._plan) - self._parameters_left(plan)
-        phase = _PHASES[element.kind]
-        return self._record(phase, element.id, loss, helped, losses, self._min_loss, verdict, removed), losses
+        return self._record(_PHASES[element.kind], element.id, losses, helped, verdict, removed), losses
 
     def _decide(self, element: Element, loss: float, helped: int, total: int) -> Verdict:
         coarse = element.kind in (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)
@@ -178,26 +178,18 @@ class _Pass:
         return trial
 
     def _record(
-        self,
-        phase: Phase,
-        element: str | None,
-        loss: float,
-        helped: int | None,
-        losses: Tensor,
-        min_loss: float,
-        verdict: Verdict,
-        parameters: int,
+        self, phase: Phase, element: str | None, losses: Tensor, helped: int | None, verdict: Verdict, parameters: int
     ) -> Trial:
         trial = Trial(
             seq=self._seq,
             phase=phase,
             element=element,
-            loss=loss,
+            loss=losses.mean().item(),
             loss_is_bound=False,
             helped=helped,
             samples=len(losses),
             total=len(losses),
-            min_loss=min_loss,
+            min_loss=self._min_loss,
             verdict=verdict,
             precision=str(losses.dtype).removeprefix("torch."),
             parameters=parameters,
