@@ -30,8 +30,9 @@ _NEUTRAL = 0.5
 _VALIDATION_BELOW = 0.05
 # Three times as many for the closing figures, so that they move less by chance.
 _TEST_BELOW = 0.2
-# Bytes of a hash that make a place; eight are more than a float can tell apart.
+# Eight bytes of a hash make a place; that is more than a float can tell apart.
 _PLACE_BYTES = 8
+_PLACES = 2**64
 
 # What the split files must be, byte for byte.
 FILES = {
@@ -96,7 +97,7 @@ def part_of(sentence: str) -> str:
 def place_of(sentence: str) -> float:
     """A number from 0 to 1 that depends on nothing but the sentence's words."""
     digest = hashlib.sha256(words_of(sentence).encode()).digest()
-    return int.from_bytes(digest[:_PLACE_BYTES], "big") / 2 ** (8 * _PLACE_BYTES)
+    return int.from_bytes(digest[:_PLACE_BYTES], "big") / _PLACES
 
 
 def words_of(sentence: str) -> str:

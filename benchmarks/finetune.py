@@ -68,7 +68,9 @@ def _train(model: Any, tokenizer: Any, rows: Sequence[Row], recipe: Recipe) -> N
         model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
     )
     steps = recipe.epochs * -(-len(rows) // recipe.batch_size)
-    schedule = get_linear_schedule_with_warmup(optimizer, int(recipe.warmup * steps), steps)
+    schedule = get_linear_schedule_with_warmup(  # type: ignore[no-untyped-call]
+        optimizer, int(recipe.warmup * steps), steps
+    )
     shuffle = random.Random(recipe.seed)  # noqa: S311 - an experiment's seed, not a secret
     model.train()
     for epoch in range(recipe.epochs):

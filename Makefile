@@ -1,0 +1,57 @@
+# Every command of the project. From a bare clone, Python 3.11+ and make are enough: each target sets up what it needs.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+# A newer Python is fine; the pinned versions are tested on 3.11.
+PYTHON ?= $(firstword $(foreach name,python3.11 python3 python3.12 python3.13,$(shell command -v $(name))))
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+CODE := axformer store api worker migrations benchmarks tests
+
+# The virtual environment is complete when this file is newer than what says what belongs into it.
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "Python 3.11 or newer is needed; name one: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
+	@touch $@
+
+.PHONY: help install demo serve test check lint types imports migrations containers clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## Make the virtual environment .venv with every pinned package
+
+demo: $(INSTALLED) ## Prune a real model through the whole service, and show what came of it
+	$(BIN)/python -m benchmarks.demo
+
+serve: $(INSTALLED) ## Run the whole service on this machine until Ctrl-C (PORT=8000)
+	$(BIN)/python -m store.serve $(if $(PORT),--port $(PORT))
+
+test: $(INSTALLED) ## Run every test, on a PostgreSQL and a Valkey of their own
+	$(BIN)/python -m pytest
+
+check: lint types imports migrations containers ## Check style, types, import rules, migrations and containers
+
+lint: $(INSTALLED) ## Check style and layout of the code
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+
+types: $(INSTALLED) ## Check types
+	$(BIN)/mypy
+
+imports: $(INSTALLED) ## Check which part may import which
+	$(BIN)/lint-imports
+
+migrations: $(INSTALLED) ## Check that migrations and tables agree, on a PostgreSQL of their own
+	$(BIN)/python -m store.embedded $(BIN)/alembic check
+
+containers: $(INSTALLED) ## Check the images' and the service's description
+	$(BIN)/python -m pytest --quiet tests/test_containers.py
+
+clean: ## Remove the virtual environment, caches, and all that the service and the demo keep in var/
+	rm -rf $(VENV) var build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

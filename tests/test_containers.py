@@ -1,0 +1,125 @@
+"""The images and the compose file, as far as they can be judged without a container engine.
+
+Run here: hadolint on both Dockerfiles, the Compose Specification's schema, and what neither of them looks at. Not run here:
+building the images, starting the services, and a GPU in a container; those need an engine and NVIDIA's container toolkit.
+"""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+DOCKERFILES = ("Dockerfile.api", "Dockerfile.worker")
+SECRETS = {"POSTGRES_PASSWORD", "VALKEY_PASSWORD"}
+OWN = ("migrate", "api", "worker")
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    return content
+
+
+def instructions(dockerfile: str) -> list[tuple[str, str]]:
+    """Keyword and arguments of each instruction, continued lines joined, comments left out."""
+    text = re.sub(r"(?m)^#.*\n", "", (ROOT / dockerfile).read_text()).replace("\\\n", " ")
+    return [(line.split(" ", 1)[0], line.split(" ", 1)[1]) for line in text.splitlines() if line.strip()]
+
+
+def packages_of(group: str) -> set[str]:
+    """Names of the packages in a dependency group and in the groups that it includes."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    names: set[str] = set()
+    for entry in groups[group]:
+        names |= packages_of(entry["include-group"]) if isinstance(entry, dict) else {re.split(r"[^\w.-]", entry)[0]}
+    return names
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES)
+def test_hadolint_finds_nothing(dockerfile):
+    hadolint = Path(sys.executable).with_name("hadolint")
+    ran = subprocess.run([hadolint, "--no-color", ROOT / dockerfile], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "")
+
+
+def test_the_compose_file_follows_the_specification():
+    command = [Path(sys.executable).with_name("check-jsonschema"), "--builtin-schema", "vendor.compose-spec"]
+    ran = subprocess.run([*command, ROOT / "docker-compose.yml"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES)
+def test_an_image_runs_as_an_ordinary_user_and_checks_its_health(dockerfile):
+    steps = dict(instructions(dockerfile))
+    assert steps["USER"] == "10001:10001"
+    assert "HEALTHCHECK" in steps
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES)
+def test_what_an_image_copies_is_there_and_not_ignored(dockerfile):
+    copies = [arguments.split()[:-1] for keyword, arguments in instructions(dockerfile) if keyword == "COPY"]
+    sources = {name for names in copies if not names[0].startswith("--from") for name in names}
+    ignore = (ROOT / ".dockerignore").read_text().splitlines()
+    assert sources
+    assert all((ROOT / name).exists() and f"!{name}" in ignore for name in sources)
+
+
+def test_the_api_image_gets_no_model_library():
+    assert packages_of("api").isdisjoint({"torch", "transformers", "safetensors"})
+    assert "--group api" in (ROOT / "Dockerfile.api").read_text()
+
+
+def test_every_name_in_the_compose_file_is_defined(compose):
+    for name, service in compose["services"].items():
+        assert set(service["networks"]) <= compose["networks"].keys(), name
+        named = {volume.partition(":")[0] for volume in service.get("volumes", [])}
+        assert named <= compose["volumes"].keys(), name
+        assert service.get("depends_on", {}).keys() <= compose["services"].keys(), name
+        if "build" in service:
+            assert (ROOT / service["build"]["dockerfile"]).is_file(), name
+
+
+def test_a_service_waits_until_what_it_needs_can_serve_it(compose):
+    services = compose["services"]
+    for name in OWN:
+        for needed, how in services[name]["depends_on"].items():
+            once = services[needed].get("restart") == "no"
+            assert how["condition"] == ("service_completed_successfully" if once else "service_healthy")
+            assert once or "healthcheck" in services[needed] or "build" in services[needed]
+    assert {"migrate", "postgres", "valkey"} == services["api"]["depends_on"].keys()
+    assert {"migrate", "postgres", "valkey"} == services["worker"]["depends_on"].keys()
+
+
+def test_the_worker_reserves_a_gpu(compose):
+    [device] = compose["services"]["worker"]["deploy"]["resources"]["reservations"]["devices"]
+    assert (device["driver"], device["capabilities"]) == ("nvidia", ["gpu"])
+
+
+def test_own_services_have_no_privileges(compose):
+    for name in OWN:
+        service = compose["services"][name]
+        assert service["read_only"]
+        assert service["cap_drop"] == ["ALL"]
+        assert "no-new-privileges:true" in service["security_opt"]
+
+
+def test_only_the_api_is_reached_from_outside(compose):
+    published = {name for name, service in compose["services"].items() if "ports" in service}
+    assert published == {"api"}
+    assert compose["networks"]["data"]["internal"]
+
+
+def test_no_secret_has_a_default():
+    text = (ROOT / "docker-compose.yml").read_text()
+    used = dict(re.findall(r"(?<!\$)\$\{(\w+)([^}]*)\}", text))
+    example = dict(line.split("=", 1) for line in (ROOT / ".env.example").read_text().splitlines() if "=" in line[:30])
+    assert used.keys() == example.keys()
+    for name, rule in used.items():
+        assert rule.startswith(":?" if name in SECRETS else ":-"), name
+    assert all(example[name] == "" for name in SECRETS)
