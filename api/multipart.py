@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.requests import ClientDisconnect
 
 from api.errors import BadRequestError, FieldError, InvalidInputError, UnsupportedMediaError
 
@@ -59,6 +60,8 @@ class FilePart:
                 self._parser.write(received)
             except FormParserError as error:
                 raise BadRequestError(f"the body is not well-formed multipart/form-data: {error}") from None
+            except ClientDisconnect:
+                raise BadRequestError("the connection ended before the body did; send it again") from None
         pieces = b"".join(self._pieces)
         self._pieces.clear()
         return pieces

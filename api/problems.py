@@ -119,6 +119,8 @@ def _field_error(item: Mapping[str, Any]) -> FieldError:
     message = item["msg"]
     if item["type"] == "json_invalid":
         return FieldError(f"is not JSON: {item['ctx']['error']} at character {path[0]}", pointer="#")
+    if isinstance(item.get("input"), bytes):
+        return FieldError("is not read as JSON; send it with 'Content-Type: application/json'", pointer="#")
     if item["type"] == "extra_forbidden":
         message = "Unknown field; leave it out"
     elif item["type"] != "missing":
@@ -129,8 +131,6 @@ def _field_error(item: Mapping[str, Any]) -> FieldError:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, bytes):
-        return "a body of another type; send Content-Type: application/json"
     text = json.dumps(value, default=str)
     return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}…"
 

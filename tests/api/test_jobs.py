@@ -3,9 +3,14 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-from axformer.config import make_config
+from hypothesis import HealthCheck, given
+from hypothesis import settings as law
+from hypothesis import strategies as st
+
+from axformer.config import PassConfig, make_config
 
 JOB = "/v1/jobs/{}"
+KNOBS = list(PassConfig.model_fields)
 JSON = {"Content-Type": "application/json"}
 
 
@@ -70,6 +75,36 @@ def test_a_bad_field_is_named_with_its_place_and_nothing_is_made(api, body, subt
     assert api.get("/v1/jobs").json()["data"] == []
 
 
+TEXT = st.text(max_size=8) | st.sampled_from(
+    ["hf://a/b", "s3://a/b", "file:///x", "upload:x", "https://[", "\0", "\ud800"]
+)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT | st.sampled_from(KNOBS), inner, max_size=3),
+    max_leaves=6,
+)
+REFERENCE = ANYTHING | st.fixed_dictionaries({"uri": TEXT}, optional={"columns": ANYTHING})
+BODIES = st.fixed_dictionaries(
+    {"name": st.just("job") | ANYTHING, "checkpoint": REFERENCE, "validation": REFERENCE},
+    optional={
+        "test": REFERENCE,
+        "preset": ANYTHING,
+        "config": ANYTHING | st.dictionaries(st.sampled_from(KNOBS), ANYTHING, max_size=3),
+        "priority": ANYTHING,
+        "labels": ANYTHING | st.dictionaries(TEXT, TEXT, max_size=3),
+    },
+)
+
+
+@law(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sent=BODIES)
+def test_whatever_is_posted_is_taken_or_refused_with_its_place(api, sent):
+    answer = api.post("/v1/jobs", content=json.dumps(sent), headers=JSON)
+    assert answer.status_code in (202, 422)
+    if answer.status_code == 422:
+        assert all(error["pointer"].startswith("#") for error in answer.json()["errors"])
+
+
 BAD_BODIES = [
     (b"", JSON, 422),
     (b"{", JSON, 422),
@@ -86,6 +121,7 @@ def test_a_body_that_is_no_object_is_refused(api, subtests):
         with subtests.test(content=content[:20]):
             answer = api.post("/v1/jobs", content=content, headers=headers)
             assert (answer.status_code, answer.json()["status"]) == (status, status)
+    assert "send it with 'Content-Type: application/json'" in api.post("/v1/jobs", data={"name": "x"}).json()["detail"]
 
 
 def test_the_same_key_makes_one_job_and_another_body_is_refused(api, body):

@@ -2,7 +2,10 @@
 
 import hashlib
 import random
+import socket
+import time
 
+import httpx2
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as law
@@ -78,6 +81,24 @@ def test_a_broken_form_leaves_nothing(api, settings, subtests):
             answer = api.post("/v1/uploads", content=content, headers={"Content-Type": content_type})
             assert (answer.status_code, answer.json()["status"]) == (status, status)
     assert stored_files(settings) == []
+
+
+def test_a_sender_that_goes_away_leaves_nothing(live, crew, settings, caplog):
+    address = httpx2.URL(live)
+    head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+    lines = ["POST /v1/uploads HTTP/1.1", "Host: x", f"Authorization: Bearer {crew.key}", "Content-Length: 500000"]
+    lines += ["Content-Type: multipart/form-data; boundary=b", "", ""]
+    with socket.create_connection((address.host, address.port)) as connection:
+        connection.sendall("\r\n".join(lines).encode() + head + b"x" * 100_000)
+        wait_until(lambda: stored_files(settings))
+    wait_until(lambda: not stored_files(settings))
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def wait_until(is_so) -> None:
+    """Wait until something is so; the test's time limit ends a wait in vain."""
+    while not is_so():
+        time.sleep(0.01)
 
 
 def test_nobody_sends_without_a_key(client):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from celery import Celery
@@ -54,7 +55,7 @@ def test_a_refused_job_wakes_nobody(api, body, queue):
 
 
 def test_the_workers_task_has_the_name_that_is_sent():
-    source = (__import__("pathlib").Path(__file__).parents[2] / "worker" / "tasks.py").read_text()
+    source = (Path(__file__).parents[2] / "worker" / "tasks.py").read_text()
     assert f'"{WAKE_TASK}"' in source
 
 
