@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from api.errors import FieldError, InvalidInputError
+from store.settings import Settings
 
 UPLOAD_SCHEME = "upload"
 _SCHEMES = ("https", "hf", "s3", "file", UPLOAD_SCHEME)
@@ -16,7 +17,7 @@ _HUB_DATASET = re.compile(r"hf://datasets/[\w.-]+/[\w.-]+(@[^@/]+)?/.+")
 _UPLOAD = re.compile(r"upload:(?P<id>upl_[0-9a-f]{32})")
 
 
-def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, file_roots: tuple[Path, ...]) -> str | None:
+def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, settings: Settings) -> str | None:
     """Refuse a reference that cannot work. ``pointer`` says where in the body it stands.
 
     Returns the upload's id where it names one, which must be the caller's own.
@@ -25,7 +26,7 @@ def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, file_roots: 
         InvalidInputError: unknown scheme, malformed, or a file outside of the opened roots.
     """
     scheme = uri.partition(":")[0].lower()
-    if scheme not in _SCHEMES:
+    if scheme not in _SCHEMES and not (scheme == "http" and settings.fetch_plain_http):
         raise refused(uri, pointer, "has no scheme that is fetched; use https://, hf://, s3://, file:/// or upload:ID")
     if scheme == UPLOAD_SCHEME:
         return _upload_id(uri, pointer)
@@ -40,7 +41,7 @@ def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, file_roots: 
     if "@" in parts.netloc:
         raise refused(uri, pointer, "holds a user name or password; leave them out")
     if scheme == "file":
-        _check_file(uri, pointer, parts.netloc, unquote(parts.path), file_roots)
+        _check_file(uri, pointer, parts.netloc, unquote(parts.path), settings.file_roots)
     elif not host:
         raise refused(uri, pointer, "names no bucket" if scheme == "s3" else "names no host")
     return None

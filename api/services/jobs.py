@@ -155,7 +155,7 @@ def _check_references(settings: Settings, body: JobCreate) -> list[tuple[str, st
     uploads = []
     for pointer, uri in references:
         is_checkpoint = pointer.startswith("#/checkpoint")
-        upload_id = check_reference(uri, pointer, is_checkpoint=is_checkpoint, file_roots=settings.file_roots)
+        upload_id = check_reference(uri, pointer, is_checkpoint=is_checkpoint, settings=settings)
         if upload_id is not None:
             uploads.append((pointer, upload_id))
     return uploads

@@ -4,12 +4,14 @@ import pytest
 
 from api.errors import InvalidInputError
 from api.references import check_reference, shown
+from store.settings import Settings
 
 UPLOAD = "upl_" + "0" * 32
 
 
-def check(uri, *, is_checkpoint=True, roots=()):
-    return check_reference(uri, "#/checkpoint/uri", is_checkpoint=is_checkpoint, file_roots=roots)
+def check(uri, *, is_checkpoint=True, roots=(), **more):
+    settings = Settings(database_url="postgresql://host/test", file_roots=roots, **more)
+    return check_reference(uri, "#/checkpoint/uri", is_checkpoint=is_checkpoint, settings=settings)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,10 @@ def check(uri, *, is_checkpoint=True, roots=()):
 )
 def test_places_elsewhere_are_taken(uri, is_checkpoint):
     assert check(uri, is_checkpoint=is_checkpoint) is None
+
+
+def test_plain_http_is_taken_where_the_operator_allows_it():
+    assert check("http://example.org/model", fetch_plain_http=True) is None
 
 
 def test_an_upload_gives_its_id():
