@@ -59,10 +59,12 @@ def spawn(
     environment: Mapping[str, str] | None = None,
     user: str = "",
     stop_signal: signal.Signals = signal.SIGTERM,
+    orphan_signal: signal.Signals | None = None,
 ) -> Child:
     """Start a program with its output appended to a log file; as another user if this one is root.
 
-    Where this process dies without having stopped it, the program gets ``stop_signal`` (on Linux).
+    Where this process dies without having stopped it, the program gets ``orphan_signal``, by default ``stop_signal`` (on
+    Linux).
 
     Raises:
         FileNotFoundError: there is no such program.
@@ -71,7 +73,15 @@ def spawn(
     path = shutil.which(program)
     if path is None:
         raise FileNotFoundError(f"there is no program '{program}'")
-    launcher = [sys.executable, "-I", "-S", str(Path(launch.__file__).resolve()), str(int(stop_signal)), user, path]
+    launcher = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(Path(launch.__file__).resolve()),
+        str(int(orphan_signal or stop_signal)),
+        user,
+        path,
+    ]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         process = subprocess.Popen(  # noqa: S603

@@ -12,6 +12,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 DRIVER = "postgresql+psycopg"
 MIB, GIB = 2**20, 2**30
+MAX_ATTEMPTS = 3
+"""A worker may be lost to a power cut and once more to bad luck; the third time it was the job."""
 
 _CONFIG = SettingsConfigDict(
     env_prefix="AXFORMER_",
@@ -50,7 +52,7 @@ class Settings(BaseSettings):
     """How often an idle worker looks whether jobs wait that no message speaks of, for example because the broker lost it."""
     device: str = "auto"
     """Where models run, in PyTorch's words (``cpu``, ``cuda``, ``cuda:1``); ``auto`` is the first GPU if there is one."""
-    max_attempts: int = Field(default=3, ge=1)
+    max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1)
     """Workers a job may lose before it counts as the cause of their death."""
     trial_batch: int = Field(default=50, ge=1)
     """Trials written in one transaction at most; one write costs as much as a handful of trials."""

@@ -67,7 +67,14 @@ class Stack:
         """Start one of the service's own programs in the checkout."""
         self.check()
         command = [sys.executable, "-m", *program.arguments]
-        child = spawn(program.name, command, log=program.log, directory=CHECKOUT, environment=program.environment)
+        child = spawn(
+            program.name,
+            command,
+            log=program.log,
+            directory=CHECKOUT,
+            environment=program.environment,
+            orphan_signal=signal.SIGKILL,  # without this process there are no servers either, so nothing ends in order
+        )
         self.impatient_for.append(child)
         self._add(child, program.grace_seconds)
 

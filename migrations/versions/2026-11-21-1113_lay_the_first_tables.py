@@ -103,7 +103,7 @@ def _create_jobs() -> None:
         sa.CheckConstraint("attempt >= 0 AND event_count >= 0 AND fence >= 0", name="counts"),
     )
     op.create_index("ix_jobs_team_page", "jobs", ["team_id", "created_at", "id"])
-    queue = [sa.text("priority DESC"), "created_at", "id"]
+    queue: list[str | sa.TextClause] = [sa.text("priority DESC"), "created_at", "id"]
     op.create_index("ix_jobs_queue", "jobs", queue, postgresql_where=sa.text("state = 'queued'"))
     op.create_index("ix_jobs_leases", "jobs", ["lease_until"], postgresql_where=sa.text(ACTIVE))
     labels = {"labels": "jsonb_path_ops"}

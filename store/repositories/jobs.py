@@ -13,6 +13,7 @@ from store.ids import JOB_PREFIX, new_id
 from store.page import Page, page_of
 from store.repositories.events import record_event
 from store.repositories.outbox import add_message
+from store.settings import MAX_ATTEMPTS
 from store.states import ACTIVE, TERMINAL, JobState, check_transition
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
@@ -32,7 +33,7 @@ class NewJob:
     test: dict[str, Any] | None = None
     priority: int = 0
     labels: dict[str, str] = field(default_factory=dict)
-    max_attempts: int = 3
+    max_attempts: int = MAX_ATTEMPTS
     idempotency_key: str | None = None
     body_sha256: bytes | None = None
 

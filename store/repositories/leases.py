@@ -184,8 +184,15 @@ def _begin(session: Session, job: Job, worker: str, lease_seconds: float) -> Non
 
 
 def _fail(session: Session, job: Job, error: Mapping[str, Any]) -> None:
-    job.error = dict(error)
-    move_job(session, job, JobState.FAILED, reason=error["message"], data={"error": dict(error)})
+    job.error = {name: _storable(value) for name, value in error.items()}
+    move_job(session, job, JobState.FAILED, reason=job.error["message"], data={"error": job.error})
+
+
+def _storable(value: Any) -> Any:
+    """Text without what PostgreSQL does not store: NUL, and halves of characters. A message may quote a hostile file."""
+    if not isinstance(value, str):
+        return value
+    return value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
 def _lock_held(session: Session, job_id: str, fence: int) -> Job:

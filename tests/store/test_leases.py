@@ -211,6 +211,15 @@ def test_a_finished_job_has_its_report_and_files(sessions: Sessions, held: Job) 
         assert find_artifact(session, held.id, "other.json") is None
 
 
+def test_an_error_may_quote_bytes_that_are_not_text(sessions: Sessions, held: Job) -> None:
+    hostile = "label 'a\0b\udcff' is unknown"
+    with session_scope(sessions) as session:
+        leases.finish_failed(session, held.id, held.fence, ERROR | {"message": hostile})
+    ended = reload(sessions, held)
+    assert ended.error == ERROR | {"message": "label 'a\ufffdb?' is unknown"}
+    assert ended.status_reason == "label 'a\ufffdb?' is unknown"
+
+
 def test_events_are_numbered_without_gaps_however_many_write_at_once(sessions: Sessions, held: Job) -> None:
     together = Barrier(8)
 

@@ -68,12 +68,20 @@ def children_of(process: subprocess.Popen[str]) -> dict[str, int]:
     return dict(zip(PARTS, map(int, children), strict=True))
 
 
-def wait_until_gone(processes: dict[str, int]) -> None:
-    """Wait until none of them runs."""
+def wait_until_gone(parts: dict[str, int]) -> None:
+    """Wait until neither they nor what they have started runs: each part has a session of its own."""
     deadline = time.monotonic() + STOP_SECONDS
-    while left := [name for name, process in processes.items() if Path(f"/proc/{process}").exists()]:
-        assert time.monotonic() < deadline, left
+    while left := [process for process in Path("/proc").glob("[0-9]*") if session_of(process) in parts.values()]:
+        assert time.monotonic() < deadline, [(process / "cmdline").read_text() for process in left]
         time.sleep(0.05)
+
+
+def session_of(process: Path) -> int | None:
+    """The id of the session of a process under ``/proc``; null where it has ended."""
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[3])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 def status(port: int, path: str, key: str) -> int:

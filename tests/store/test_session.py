@@ -12,6 +12,7 @@ from store.repositories import jobs, teams
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.tables.teams import Team
+from tests.conftest import require_test_database
 from tests.store.makers import Makers
 
 
@@ -76,3 +77,9 @@ def test_an_unreachable_database_is_an_error_not_a_wait(settings: Settings) -> N
     with pytest.raises(OperationalError, match="refused"):
         engine.connect()
     engine.dispose()
+
+
+def test_tests_leave_a_database_alone_whose_name_does_not_say_test() -> None:
+    with pytest.raises(RuntimeError, match="the database 'axformer' has no 'test' in its name"):
+        require_test_database("postgresql://me@host/axformer?application_name=test")
+    assert require_test_database("postgresql://me@host/axformer_test") == "postgresql://me@host/axformer_test"
