@@ -34,7 +34,7 @@ app.conf.update(
     worker_cancel_long_running_tasks_on_connection_loss=False,
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
-    broker_transport_options={"health_check_interval": 25, "socket_keepalive": True},  # seconds
+    broker_transport_options={"health_check_interval": 25, "socket_connect_timeout": 5, "socket_keepalive": True},
     worker_send_task_events=False,
     worker_hijack_root_logger=False,
 )

@@ -8,10 +8,10 @@ import threading
 from pathlib import Path
 
 import structlog
-import torch
 from sqlalchemy.exc import InterfaceError, OperationalError
 
 from axformer.config import make_config
+from axformer.devices import resolve_device
 from axformer.run import PruningRun
 from store.errors import CancelRequestedError, LeaseLostError
 from store.repositories.uploads import find_upload
@@ -95,9 +95,11 @@ def _carry_out(bench: Bench, job: Job, ledger: Ledger, lease: Lease, work: Path)
             inputs.validation,
             test=inputs.test,
             config=make_config(job.preset, job.config),
-            device=_device(bench.settings.device),
+            device=resolve_device(bench.settings.device),
         )
         lease.heed()
+        if run.notes:
+            ledger.note("job.noted", {"notes": run.notes})
         ledger.enter(JobState.RUNNING)
         _search(bench, run, inputs, ledger, lease)
         ledger.enter(JobState.PACKAGING)
@@ -140,9 +142,3 @@ def _fetcher(bench: Bench, job: Job, lease: Lease) -> Fetcher:
         Transfer(ContentCache(bench.settings.cache_dir), policy, lease.heed),
         lambda reference: open_source(reference, policy, find, bench.storage),
     )
-
-
-def _device(wanted: str) -> str:
-    if wanted != "auto":
-        return wanted
-    return "cuda" if torch.cuda.is_available() else "cpu"

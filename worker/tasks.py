@@ -2,8 +2,6 @@
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from worker.bench import claim_job, open_bench
 from worker.celery_app import app, settings
@@ -18,21 +16,17 @@ def wake() -> None:
 
     One job a message: the process ends with its task, and each job gets a fresh one.
     """
-    with _stop_on_sigterm() as stop, open_bench(settings) as bench:
+    stop = threading.Event()
+    # Asked to end, the process gives its job back at the next element instead of dying at once. The handler stays, since
+    # the process ends by itself after this task.
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    with open_bench(settings) as bench:
         job = claim_job(bench)
         if job is None:
             return
-        from worker.runner import run_job  # imports PyTorch, which a process that finds no job does not need
+        # These import PyTorch, which a process that finds no job does not need.
+        from axformer.cli.quiet import silence_libraries
+        from worker.runner import run_job
 
+        silence_libraries()
         run_job(bench, job, stop)
-
-
-@contextmanager
-def _stop_on_sigterm() -> Iterator[threading.Event]:
-    """An event that is set when the process is asked to end; the job is then given back at the next element."""
-    stop = threading.Event()
-    before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGTERM, before)

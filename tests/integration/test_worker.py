@@ -27,6 +27,9 @@ STOP_SECONDS = 15.0
 HOURS = 9999.0
 
 
+pytestmark = pytest.mark.timeout(300)
+
+
 @pytest.fixture
 def settings(database_url: str, broker_url: str, tmp_path: Path, opened: Open) -> Settings:
     return Settings(
@@ -62,7 +65,7 @@ def worker(settings: Settings, announce_seconds: float) -> Iterator[subprocess.P
         wait_until(lambda: " ready." in log.read_text(), START_SECONDS, log)
         yield process
         process.send_signal(signal.SIGTERM)
-        process.wait(STOP_SECONDS)
+        assert process.wait(STOP_SECONDS) == 0
     finally:
         process.kill()
         process.wait()
@@ -94,13 +97,14 @@ def test_a_message_wakes_a_worker_that_runs_the_job(settings: Settings, post: Po
     lines = [json.loads(line) for line in log_of(settings).read_text().splitlines() if line.startswith("{")]
     (claimed,) = [line for line in lines if line["event"] == "job_claimed"]
     assert (claimed["job_id"], claimed["fence"]) == (job_id, 1)
+    assert {line["level"] for line in lines} == {"info"}
     assert settings.broker_url.get_secret_value() not in log_of(settings).read_text()
 
 
 def test_without_any_message_jobs_are_found_given_back_at_the_end_and_found_again(
     settings: Settings, post: Post, watch: Watch, tmp_path: Path
 ) -> None:
-    data = write_rows(tmp_path / "rows.jsonl", tiny_rows(1000))
+    data = write_rows(tmp_path / "rows.jsonl", tiny_rows(300))
     job_id = post(knobs=LONG_PASS, validation={"uri": f"file://{data}"})
     with worker(settings, announce_seconds=0.2) as process:
         wait_until(lambda: len(watch.trials(job_id)) >= 5, JOB_SECONDS, log_of(settings))

@@ -16,6 +16,7 @@ from axformer.dataset import DataSource
 from axformer.run import PruningRun
 from axformer.trial import Trial
 from store.repositories.artifacts import list_artifacts
+from store.repositories.events import events_after
 from store.repositories.jobs import request_cancel
 from store.session import Sessions, session_scope
 from store.states import JobState
@@ -73,12 +74,12 @@ def left_behind(bench: Bench, job_id: str) -> list[Path]:
 def test_a_job_runs_from_references_to_artifacts(
     bench: Bench, post: Post, watch: Watch, claim: Claim, opened: Open
 ) -> None:
-    job_id = post(test={"uri": opened.uri("test.jsonl")})
+    job_id = post(test={"uri": opened.uri("test.jsonl")}, knobs={"max_length": 5})
     run_job(bench, claim(), NEVER)
 
     job = watch.job(job_id)
     assert (job.state, job.error) == (JobState.SUCCEEDED, None)
-    steps = ["created", "fetching", "fetched", "validating", "running", "packaging", "succeeded"]
+    steps = ["created", "fetching", "fetched", "validating", "noted", "running", "packaging", "succeeded"]
     assert watch.events(job_id) == [f"job.{step}" for step in steps]
     artifacts = artifacts_of(bench, job_id)
     contents = {name: content_of(bench, artifact) for name, artifact in artifacts.items()}
@@ -152,7 +153,7 @@ def test_a_checkpoint_that_cannot_be_used_fails_the_job(
         ({"validation": {"uri": "https://127.0.0.1/dev.csv"}}, "forbidden_reference", "validation"),
         ({"validation": {"uri": "upload:upl_0"}}, "reference_not_found", "validation"),
         ({"test": {"uri": "ftp://a.example/dev.csv"}}, "invalid_reference", "test"),
-        ({"knobs": {"max_length": 100}}, "invalid_config", "config"),
+        ({"knobs": {"max_length": 10_000}}, "invalid_config", "config"),
     ],
 )
 def test_each_failure_names_its_code_and_the_part_to_blame(
@@ -272,3 +273,13 @@ def test_a_job_does_not_go_on_with_other_data_than_it_began_with(
     assert error is not None
     assert (error["code"], error["retryable"]) == ("inputs_changed", True)
     assert "validation" in error["message"]
+
+
+def test_no_secret_of_a_reference_is_told_or_logged(bench: Bench, post: Post, watch: Watch, claim: Claim) -> None:
+    job_id = post(validation={"uri": "https://127.0.0.1/dev.csv?X-Signature=canary"})
+    with capture_logs() as logs:
+        run_job(bench, claim(), NEVER)
+    with session_scope(bench.sessions) as session:
+        events = [event.data for event in events_after(session, job_id, limit=100).items]
+    assert watch.job(job_id).state is JobState.FAILED
+    assert "canary" not in repr((logs, events, watch.job(job_id).error))

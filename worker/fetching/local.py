@@ -26,29 +26,26 @@ class LocalSource:
 
     def names(self) -> Sequence[str] | None:
         """See :class:`worker.fetching.source.Source`."""
-        directory = self._resolved(Path(self._reference.path))
-        if not directory.is_dir():
-            raise ReferenceInvalid(f"'{self._reference.shown}' is not a directory; name the checkpoint's directory")
-        return sorted(entry.name for entry in directory.iterdir() if entry.is_file())
+        with self._as_fetch_errors():
+            directory = self._resolved(Path(self._reference.path))
+            return sorted(entry.name for entry in directory.iterdir() if entry.is_file())
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[Content | None]:
         """See :class:`worker.fetching.source.Source`."""
         path = Path(self._reference.path)
-        path = self._resolved(path if name is None else path / name)
-        state = path.stat()
-        if not stat.S_ISREG(state.st_mode):
-            raise ReferenceInvalid(f"'{self._reference.shown}' is not a file; name one")
-        version = f"{state.st_ino}-{state.st_mtime_ns}-{state.st_size}"
-        if version == known:
-            yield None
-            return
-        try:
+        with self._as_fetch_errors():
+            path = self._resolved(path if name is None else path / name)
+            state = path.stat()
+            if not stat.S_ISREG(state.st_mode):
+                raise ReferenceInvalid(f"'{self._reference.shown}' is not a file; name one")
             file = path.open("rb")
-        except PermissionError:
-            raise ReferenceDenied(f"'{self._reference.shown}' may not be read by the worker; change its mode") from None
+        version = f"{state.st_ino}-{state.st_mtime_ns}-{state.st_size}"
         with file:
-            yield Content(iter(lambda: file.read(CHUNK_BYTES), b""), state.st_size, version)
+            if version == known:
+                yield None
+            else:
+                yield Content(iter(lambda: file.read(CHUNK_BYTES), b""), state.st_size, version)
 
     def _resolved(self, path: Path) -> Path:
         """The path without links, if it lies under a root. A path outside is refused alike whether it exists or not."""
@@ -58,6 +55,18 @@ class LocalSource:
                 f"'{self._reference.shown}' does not lie under a directory that this service reads; "
                 "upload the file, or have the operator open its directory"
             )
-        if not resolved.exists():
-            raise ReferenceMissing(f"'{self._reference.shown}' does not exist; check the path")
         return resolved
+
+    @contextmanager
+    def _as_fetch_errors(self) -> Iterator[None]:
+        shown = self._reference.shown
+        try:
+            yield
+        except FileNotFoundError:
+            raise ReferenceMissing(f"'{shown}' does not exist; check the path") from None
+        except NotADirectoryError:
+            raise ReferenceInvalid(f"'{shown}' is not a directory; name the checkpoint's directory") from None
+        except PermissionError:
+            raise ReferenceDenied(f"'{shown}' may not be read by the worker; change its mode") from None
+        except (OSError, RuntimeError) as error:  # a name that is too long, links in a circle
+            raise ReferenceInvalid(f"'{shown}' cannot be opened ({error}); check the path") from None

@@ -1,6 +1,6 @@
 """What the operator allows and how much: the limits of fetching, apart from where they are configured."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from store.settings import Settings
@@ -38,7 +38,7 @@ class FetchPolicy:
     """Pause before the second attempt; it doubles with each further one."""
     hub_endpoint: str = "https://huggingface.co"
     """The model hub, or a mirror of it."""
-    hub_token: str | None = None
+    hub_token: str | None = field(default=None, repr=False)
     """Sent to the hub's own host only."""
 
 

@@ -97,3 +97,12 @@ def test_missing_files_and_wrong_kinds_are_told(
         fetcher.checkpoint(f"file://{root}/dev.csv", tmp_path / "c")
     with pytest.raises(ReferenceMissing, match=r"config\.json"):
         fetcher.checkpoint(f"file://{root}", tmp_path / "d")
+
+
+@pytest.mark.parametrize("name", ["circle.csv", "x" * 300 + ".csv"])
+def test_paths_that_cannot_be_opened_are_told(
+    root: Path, policy: FetchPolicy, make_fetcher: MakeFetcher, tmp_path: Path, name: str
+) -> None:
+    (root / "circle.csv").symlink_to(root / "circle.csv")
+    with pytest.raises(ReferenceInvalid, match="cannot be opened"):
+        make_fetcher(policy).data(f"file://{root}/{name}", tmp_path / "validation")
