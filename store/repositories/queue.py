@@ -2,20 +2,11 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import and_, func, or_, select, tuple_
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from store.states import ACTIVE, JobState
 from store.tables.jobs import Job
-
-
-def jobs_ahead(session: Session, job: Job) -> int:
-    """Queued jobs that will be claimed before this one, of all teams."""
-    sooner = or_(
-        Job.priority > job.priority,
-        and_(Job.priority == job.priority, tuple_(Job.created_at, Job.id) < (job.created_at, job.id)),
-    )
-    return session.scalars(select(func.count()).where(Job.state == JobState.QUEUED, sooner)).one()
 
 
 def state_counts(session: Session, team_id: str | None = None) -> dict[JobState, int]:

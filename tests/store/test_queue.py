@@ -13,14 +13,14 @@ from tests.store.makers import Makers, claim
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(priorities=st.lists(st.integers(-1, 1), min_size=1, max_size=6))
-def test_as_many_are_ahead_as_are_claimed_before(sessions: Sessions, make: Makers, priorities: list[int]) -> None:
+def test_positions_are_the_order_of_claims(sessions: Sessions, make: Makers, priorities: list[int]) -> None:
     with session_scope(sessions) as session:
         session.execute(delete(Job))
         for priority in priorities:
             jobs.create_job(session, make.job(priority=priority))
     with session_scope(sessions) as session:
-        ahead = {job.id: queue.jobs_ahead(session, job) for job in jobs.list_jobs(session, make.team_id, limit=9).items}
-    assert ahead == {claim(sessions).id: place for place in range(len(priorities))}
+        places = [(place, job.id) for place, job in queue.queued_positions(session, make.team_id, limit=9)]
+    assert places == [(place, claim(sessions).id) for place in range(1, len(priorities) + 1)]
 
 
 def test_counts_and_times(sessions: Sessions, make: Makers) -> None:
