@@ -1,5 +1,10 @@
-"""What the worker's main process does beside Celery's own work: logs, announcing, and passing on the word to stop."""
+"""What the worker's processes do beside Celery's own work.
 
+The main process announces jobs and passes on the word to stop. Each child imports PyTorch before it has a job, which
+takes seconds that the job then need not wait for; the main process never does.
+"""
+
+import importlib
 import os
 import signal
 from contextlib import suppress
@@ -25,9 +30,14 @@ def _set_up_logs(**_: Any) -> None:
     configure_logs()
 
 
+def _prepare_child(**_: Any) -> None:
+    importlib.import_module("worker.runner")
+
+
 def _start_announcer(**_: Any) -> None:
+    # Reserved requests are those that this worker has taken and not finished, whether its child is ready or not.
     sessions = make_sessions(make_engine(settings))
-    announcer = Announcer(sessions, _send, lambda: bool(state.active_requests), settings.announce_seconds)
+    announcer = Announcer(sessions, _send, lambda: bool(state.reserved_requests), settings.announce_seconds)
     _announcers.append(announcer)
     announcer.start()
 
@@ -51,6 +61,7 @@ def _send() -> None:
 
 
 signals.setup_logging.connect(_set_up_logs)
+signals.worker_process_init.connect(_prepare_child)
 signals.worker_ready.connect(_start_announcer)
 signals.worker_shutting_down.connect(_stop)
 signals.worker_shutdown.connect(_end)

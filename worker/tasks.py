@@ -24,7 +24,7 @@ def wake() -> None:
         job = claim_job(bench)
         if job is None:
             return
-        # These import PyTorch, which a process that finds no job does not need.
+        # These import PyTorch, which the main process, where this module is imported too, does without.
         from axformer.cli.quiet import silence_libraries
         from worker.runner import run_job
 
