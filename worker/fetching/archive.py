@@ -5,8 +5,10 @@ checkpoint are written, under that base name, into one directory. Links, devices
 whole archive: nobody packs them by accident.
 """
 
+import errno
 import gzip
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -20,15 +22,12 @@ from worker.fetching.names import is_checkpoint_file
 
 _COPY_BYTES = 1 << 20
 _ENCRYPTED = 0x1
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    gzip.BadGzipFile,
-    EOFError,
-    NotImplementedError,
-    ValueError,
+    *(tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, struct.error),
+    *(EOFError, LookupError, OverflowError, RuntimeError, ValueError),
 )
+"""What the readers of archives raise for content that is not one."""
 
 
 class _Readable(Protocol):
@@ -70,7 +69,11 @@ def unpack(archive: Path, name: str, into: Path, *, max_bytes: int, max_members:
             left -= _copy(file, into / base, left, name, max_bytes)
             written.append(base)
     except _DAMAGED as error:
-        raise ArchiveInvalid(f"archive '{name}' is damaged ({error}); pack it again") from error
+        raise _damaged(name, error) from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # which is what seeking to an offset that cannot be gives
+            raise
+        raise _damaged(name, error) from error
     return written
 
 
@@ -86,6 +89,8 @@ def _zip_members(archive: Path, name: str) -> Iterator[_Member]:
                 raise _not_regular(info.filename, name)
             if info.flag_bits & _ENCRYPTED:
                 raise ArchiveInvalid(f"archive '{name}' is encrypted; pack it without a password")
+            if info.compress_type not in _METHODS:
+                raise ArchiveInvalid(f"archive '{name}' is packed by a rare method; pack it with deflate")
             if info.is_dir():
                 yield info.filename, None
             else:
@@ -156,6 +161,10 @@ def _safe_base(path: str, name: str) -> str:
     if pure.is_absolute() or ".." in pure.parts or "\\" in path or "\0" in path:
         raise ArchiveInvalid(f"archive '{name}' holds the path {path!r}, which leaves it; pack relative paths")
     return pure.name
+
+
+def _damaged(name: str, error: Exception) -> ArchiveInvalid:
+    return ArchiveInvalid(f"archive '{name}' is damaged ({error}); pack it again")
 
 
 def _not_regular(path: str, name: str) -> ArchiveInvalid:
