@@ -73,8 +73,11 @@ class Architecture(Protocol):
     def skip_ffn(self, layer: nn.Module, hidden: Tensor) -> Tensor:
         """What is left where the feed-forward block is removed."""
 
+    def read_by_head(self, hidden: Tensor) -> Tensor:
+        """The positions that the head reads, of shape (batch, positions, hidden); nobody needs the last FFN elsewhere."""
+
     def head(self, model: nn.Module, hidden: Tensor) -> Tensor:
-        """The model's output, shape (batch, labels), from the last block's output."""
+        """The model's output, shape (batch, labels), from the last block's output at those positions."""
 
     def remove_attention(self, layer: nn.Module, bias: nn.Parameter | None) -> None:
         """Take the attention block out of a layer for good; a ``bias`` is what it still adds."""

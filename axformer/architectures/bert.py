@@ -64,6 +64,9 @@ class BertArchitecture:
         normed: Tensor = layer.output.LayerNorm(hidden)
         return normed
 
+    def read_by_head(self, hidden: Tensor) -> Tensor:
+        return hidden[:, :1]
+
     def head(self, model: Any, hidden: Tensor) -> Tensor:
         logits: Tensor = model.classifier(model.dropout(model.bert.pooler(hidden)))
         return logits

@@ -80,9 +80,10 @@ class _Screen:
         removed = [trial for trial in accepted if trial.phase is not Phase.HARD_ATTENTION]
         hard = len(accepted) - len(removed)
         text = Text.assemble("Loss ", (f"{loss:.4f}", "bold"), f" (base {base:.4f}, {_change(loss, base)})")
-        text.append(f"  ·  removed {len(removed)} elements, {sum(trial.parameters for trial in removed):,} parameters")
+        text.append(f"  ·  removed {_count(len(removed), 'element')}, ")
+        text.append(f"{sum(trial.parameters for trial in removed):,} parameters")
         if hard:
-            text.append(f"  ·  hard attention in {hard} layers")
+            text.append(f"  ·  hard attention in {_count(hard, 'layer')}")
         if seconds_left is not None:
             text.append(f"  ·  about {_duration(seconds_left)} left", style="dim")
         return text
@@ -114,16 +115,20 @@ def closing_table(report: dict[str, Any]) -> Table:
     ):
         before, after = base[key] / scale, pruned[key] / scale
         table.add_row(name, format(before, form), format(after, form), _change(after, before))
-    count = len(report["removed"])
+    removed, hard = _count(len(report["removed"]), "element"), _count(len(report["hard_attention"]), "layer")
     table.caption = (
-        f"{count} elements removed, hard attention in {len(report['hard_attention'])} layers; "
-        f"{report['trials']} trials in {_duration(report['seconds'])}"
+        f"{removed} removed, hard attention in {hard}\n{report['trials']} trials in {_duration(report['seconds'])}"
     )
+    table.caption_justify = "left"
     return table
 
 
 def _change(after: float, before: float) -> str:
     return f"{after / before - 1:+.1%}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _duration(seconds: float) -> str:

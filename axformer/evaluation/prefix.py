@@ -3,6 +3,7 @@
 What comes before an element in the forward pass is not changed by it (ALGORITHM, "Exactness"). So the activations at each
 block's input are kept for the model as it is now, and a trial starts at the first block that it changes. What an accepted
 change makes stale lies above it and is computed again only if a later trial starts there; from top to bottom none does.
+The last FFN block runs only where the head reads its output.
 """
 
 from typing import Any
@@ -79,6 +80,8 @@ class PrefixEvaluator:
             if layer_plan.attention:
                 return self._architecture.run_attention(layer, hidden, mask)
             return self._architecture.skip_attention(layer, hidden)
+        if block == 2 * len(self._layers) - 1:
+            hidden = self._architecture.read_by_head(hidden)
         if layer_plan.ffn:
             return self._architecture.run_ffn(layer, hidden)
         return self._architecture.skip_ffn(layer, hidden)

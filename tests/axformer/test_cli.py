@@ -115,7 +115,7 @@ def test_a_terminal_shows_what_moves() -> None:
         display.show(trial(1, Phase.HARD_ATTENTION, "layer.0.hard_attention", 0.69, Verdict.ACCEPT))
         display.show(trial(2, Phase.BLOCK, "layer.1.ffn", 0.63, Verdict.ACCEPT))
     shown = console.export_text()
-    for part in ("3/7", "0.6300", "(base 0.7000, -10.0%)", "removed 1 elements, 1,200 parameters", "about 4 s left"):
+    for part in ("3/7", "0.6300", "(base 0.7000, -10.0%)", "removed 1 element, 1,200 parameters", "about 4 s left"):
         assert part in shown
 
 
