@@ -20,7 +20,7 @@ from store.states import JobState
 from store.storage import job_folder
 from store.tables.jobs import Job
 from store.tables.uploads import Upload
-from worker.bench import Bench
+from worker.context import WorkerContext
 from worker.failure import failure_of, in_owners_words
 from worker.fetching.cache import ContentCache
 from worker.fetching.fetcher import Fetcher
@@ -37,33 +37,33 @@ from worker.workspace import private_directory
 _LOG = structlog.get_logger(__name__)
 
 
-def run_job(bench: Bench, job: Job, stop: threading.Event) -> None:
+def run_job(context: WorkerContext, job: Job, stop: threading.Event) -> None:
     """Run a job to its end, or give it back when ``stop`` is set.
 
     Never raises for what is wrong with the job. Where the database is out of reach the job is left alone: its lease
     runs out, and whoever claims it then goes on where the trace ends.
     """
-    settings = bench.settings
-    ledger = Ledger(bench.sessions, job.id, job.fence)
+    settings = context.settings
+    ledger = Ledger(context.sessions, job.id, job.fence)
     lease = Lease(ledger, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds, stop=stop)
     with structlog.contextvars.bound_contextvars(job_id=job.id, fence=job.fence):
         _LOG.info("job_claimed", attempt=job.attempt)
         try:
             with lease, private_directory(settings.work_dir, job.id) as work:
-                _run_to_an_end(bench, job, ledger, lease, work)
+                _run_to_an_end(context, job, ledger, lease, work)
         except LeaseLostError as error:
             _LOG.warning("lease_lost", reason=str(error))
         except (OperationalError, InterfaceError) as error:
             _LOG.error("database_unavailable", error=type(error).__name__)
 
 
-def _run_to_an_end(bench: Bench, job: Job, ledger: Ledger, lease: Lease, work: Path) -> None:
+def _run_to_an_end(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, work: Path) -> None:
     try:
-        _carry_out(bench, job, ledger, lease, work)
+        _carry_out(context, job, ledger, lease, work)
         _LOG.info("job_succeeded")
     except CancelRequestedError:
         ledger.cancel()
-        _discard(bench, job)
+        _discard(context, job)
         _LOG.info("job_cancelled")
     except StopRequestedError as error:
         ledger.give_back(str(error))
@@ -73,20 +73,20 @@ def _run_to_an_end(bench: Bench, job: Job, ledger: Ledger, lease: Lease, work: P
     except Exception as error:  # noqa: BLE001 - whatever it is, the job must not stay in a working state
         failure = failure_of(error)
         ledger.fail(failure.as_dict())
-        _discard(bench, job)
+        _discard(context, job)
         _LOG.info("job_failed", code=failure.code, message=failure.message)
 
 
-def _discard(bench: Bench, job: Job) -> None:
+def _discard(context: WorkerContext, job: Job) -> None:
     """Remove what was stored of a job that has come to nothing. It has ended, so a failure here is the operator's."""
     try:
-        bench.storage.delete(job_folder(job.id))
+        context.storage.delete(job_folder(job.id))
     except OSError as error:
         _LOG.error("files_left_behind", folder=job_folder(job.id), error=str(error))
 
 
-def _carry_out(bench: Bench, job: Job, ledger: Ledger, lease: Lease, work: Path) -> None:
-    inputs = fetch_inputs(job, _fetcher(bench, job, lease), work)
+def _carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, work: Path) -> None:
+    inputs = fetch_inputs(job, _fetcher(context, job, lease), work)
     ledger.note("job.fetched", {"sha256": dict(inputs.digests)})
     ledger.enter(JobState.VALIDATING)
     with in_owners_words(job, inputs):
@@ -95,22 +95,22 @@ def _carry_out(bench: Bench, job: Job, ledger: Ledger, lease: Lease, work: Path)
             inputs.validation,
             test=inputs.test,
             config=make_config(job.preset, job.config),
-            device=resolve_device(bench.settings.device),
+            device=resolve_device(context.settings.device),
         )
         lease.heed()
         if run.notes:
             ledger.note("job.noted", {"notes": run.notes})
         ledger.enter(JobState.RUNNING)
-        _search(bench, run, inputs, ledger, lease)
+        _search(context, run, inputs, ledger, lease)
         ledger.enter(JobState.PACKAGING)
         report = run.publish(work / "artifact")
-    artifacts = store_files(work / "artifact", job.id, bench.storage, lease.check)
+    artifacts = store_files(work / "artifact", job.id, context.storage, lease.check)
     ledger.succeed(report, artifacts)
 
 
-def _search(bench: Bench, run: PruningRun, inputs: Inputs, ledger: Ledger, lease: Lease) -> None:
+def _search(context: WorkerContext, run: PruningRun, inputs: Inputs, ledger: Ledger, lease: Lease) -> None:
     """Run the pass on from where its stored trace ends, and store what is new."""
-    settings = bench.settings
+    settings = context.settings
     stored = ledger.stored_trials(settings.trace_chunk)
     recorder = Recorder(
         ledger,
@@ -131,14 +131,14 @@ def _search(bench: Bench, run: PruningRun, inputs: Inputs, ledger: Ledger, lease
     recorder.flush()
 
 
-def _fetcher(bench: Bench, job: Job, lease: Lease) -> Fetcher:
-    policy = policy_of(bench.settings)
+def _fetcher(context: WorkerContext, job: Job, lease: Lease) -> Fetcher:
+    policy = policy_of(context.settings)
 
     def find(upload_id: str) -> Upload | None:
-        with session_scope(bench.sessions) as session:
+        with session_scope(context.sessions) as session:
             return find_upload(session, upload_id, job.team_id)
 
     return Fetcher(
-        Transfer(ContentCache(bench.settings.cache_dir), policy, lease.heed),
-        lambda reference: open_source(reference, policy, find, bench.storage),
+        Transfer(ContentCache(context.settings.cache_dir), policy, lease.heed),
+        lambda reference: open_source(reference, policy, find, context.storage),
     )

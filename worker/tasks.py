@@ -3,8 +3,8 @@
 import signal
 import threading
 
-from worker.bench import claim_job, open_bench
 from worker.celery_app import app, settings
+from worker.context import claim_job, open_context
 
 WAKE_TASK = "worker.tasks.wake"
 """Name of the task, which is all that a sender needs to know."""
@@ -20,8 +20,8 @@ def wake() -> None:
     # Asked to end, the process gives its job back at the next element instead of dying at once. The handler stays, since
     # the process ends by itself after this task.
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with open_bench(settings) as bench:
-        job = claim_job(bench)
+    with open_context(settings) as context:
+        job = claim_job(context)
         if job is None:
             return
         # These import PyTorch, which the main process, where this module is imported too, does without.
@@ -29,4 +29,4 @@ def wake() -> None:
         from worker.runner import run_job
 
         silence_libraries()
-        run_job(bench, job, stop)
+        run_job(context, job, stop)

@@ -1,4 +1,4 @@
-"""A team with a tiny checkpoint and data under an opened directory, and a bench on which its jobs are run."""
+"""A team with a tiny checkpoint and data under an opened directory, and a context on which its jobs are run."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from store.settings import Settings
 from store.tables.jobs import Job
 from store.tables.teams import Team
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
-from worker.bench import Bench, claim_job, open_bench
+from worker.context import WorkerContext, claim_job, open_context
 
 LONG_PASS = {"neuron_group_size": 1, "refine_margin": 100.0}
 """Knobs that make many trials of a tiny model, so that there is a middle to interrupt."""
@@ -60,9 +60,9 @@ def settings(database_url: str, tmp_path: Path, opened: Open) -> Settings:
 
 
 @pytest.fixture
-def bench(settings: Settings) -> Iterator[Bench]:
-    with open_bench(settings) as bench:
-        yield bench
+def context(settings: Settings) -> Iterator[WorkerContext]:
+    with open_context(settings) as context:
+        yield context
 
 
 Post = Callable[..., str]
@@ -125,11 +125,11 @@ def watch(sessions: Sessions) -> Watch:
 
 
 @pytest.fixture
-def claim(bench: Bench) -> Callable[[], Job]:
+def claim(context: WorkerContext) -> Callable[[], Job]:
     """Claims the next job, which must exist."""
 
     def take() -> Job:
-        job = claim_job(bench)
+        job = claim_job(context)
         assert job is not None
         return job
 

@@ -25,7 +25,7 @@ from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
 from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch
-from worker.bench import Bench
+from worker.context import WorkerContext
 from worker.packing import ARCHIVE_NAME
 from worker.runner import run_job
 
@@ -43,13 +43,13 @@ FILES = {
 }
 
 
-def artifacts_of(bench: Bench, job_id: str) -> dict[str, Artifact]:
-    with session_scope(bench.sessions) as session:
+def artifacts_of(context: WorkerContext, job_id: str) -> dict[str, Artifact]:
+    with session_scope(context.sessions) as session:
         return {artifact.name: artifact for artifact in list_artifacts(session, job_id)}
 
 
-def content_of(bench: Bench, artifact: Artifact) -> bytes:
-    return b"".join(bench.storage.read(job_folder(artifact.job_id), artifact.sha256))
+def content_of(context: WorkerContext, artifact: Artifact) -> bytes:
+    return b"".join(context.storage.read(job_folder(artifact.job_id), artifact.sha256))
 
 
 def library_run(opened: Open, knobs: dict[str, Any]) -> PruningRun:
@@ -65,24 +65,24 @@ def without_seconds(trials: list[Trial] | tuple[Trial, ...]) -> list[dict[str, A
     return [trial.model_dump(exclude={"seconds"}) for trial in trials]
 
 
-def left_behind(bench: Bench, job_id: str) -> list[Path]:
+def left_behind(context: WorkerContext, job_id: str) -> list[Path]:
     """What is still on the disk of a job that came to nothing."""
-    places = [bench.settings.work_dir, bench.settings.storage_dir / job_folder(job_id)]
+    places = [context.settings.work_dir, context.settings.storage_dir / job_folder(job_id)]
     return [path for place in places if place.exists() for path in place.iterdir()]
 
 
 def test_a_job_runs_from_references_to_artifacts(
-    bench: Bench, post: Post, watch: Watch, claim: Claim, opened: Open
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
 ) -> None:
     job_id = post(test={"uri": opened.uri("test.jsonl")}, knobs={"max_length": 5})
-    run_job(bench, claim(), NEVER)
+    run_job(context, claim(), NEVER)
 
     job = watch.job(job_id)
     assert (job.state, job.error) == (JobState.SUCCEEDED, None)
     steps = ["created", "fetching", "fetched", "validating", "noted", "running", "packaging", "succeeded"]
     assert watch.events(job_id) == [f"job.{step}" for step in steps]
-    artifacts = artifacts_of(bench, job_id)
-    contents = {name: content_of(bench, artifact) for name, artifact in artifacts.items()}
+    artifacts = artifacts_of(context, job_id)
+    contents = {name: content_of(context, artifact) for name, artifact in artifacts.items()}
     assert FILES | {ARCHIVE_NAME} <= set(contents)
     for name, artifact in artifacts.items():
         assert (artifact.bytes, artifact.sha256) == (len(contents[name]), hashlib.sha256(contents[name]).hexdigest())
@@ -96,7 +96,7 @@ def test_a_job_runs_from_references_to_artifacts(
     assert packed == contents
     assert job.progress is not None
     assert job.progress["done"] == job.progress["known"] == len(lines)
-    assert list(bench.settings.work_dir.iterdir()) == []
+    assert list(context.settings.work_dir.iterdir()) == []
 
 
 BAD = "bad.jsonl"
@@ -114,36 +114,36 @@ BAD = "bad.jsonl"
     ],
 )
 def test_data_that_does_not_fit_fails_the_job_in_the_owners_words(
-    bench: Bench, post: Post, watch: Watch, claim: Claim, tmp_path: Path, content: bytes, words: str
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, tmp_path: Path, content: bytes, words: str
 ) -> None:
     (tmp_path / BAD).write_bytes(content)
     uri = f"file://{tmp_path / BAD}"
     job_id = post(validation={"uri": uri})
-    run_job(bench, claim(), NEVER)
+    run_job(context, claim(), NEVER)
 
     job = watch.job(job_id)
     assert job.state is JobState.FAILED
     assert job.error is not None
     assert (job.error["code"], job.error["param"], job.error["retryable"]) == ("invalid_data", "validation", False)
     assert words in job.error["message"]
-    assert str(bench.settings.work_dir) not in job.error["message"]
-    assert left_behind(bench, job_id) == []
+    assert str(context.settings.work_dir) not in job.error["message"]
+    assert left_behind(context, job_id) == []
 
 
 def test_a_checkpoint_that_cannot_be_used_fails_the_job(
-    bench: Bench, post: Post, watch: Watch, claim: Claim, tmp_path: Path
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, tmp_path: Path
 ) -> None:
     (tmp_path / "gpt").mkdir()
     (tmp_path / "gpt" / "config.json").write_text('{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}')
     uri = f"file://{tmp_path / 'gpt'}"
     job_id = post(checkpoint={"uri": uri})
-    run_job(bench, claim(), NEVER)
+    run_job(context, claim(), NEVER)
 
     error = watch.job(job_id).error
     assert error is not None
     assert (error["code"], error["param"]) == ("invalid_checkpoint", "checkpoint")
     assert "gpt2" in error["message"]
-    assert str(bench.settings.work_dir) not in error["message"]
+    assert str(context.settings.work_dir) not in error["message"]
 
 
 @pytest.mark.parametrize(
@@ -157,23 +157,23 @@ def test_a_checkpoint_that_cannot_be_used_fails_the_job(
     ],
 )
 def test_each_failure_names_its_code_and_the_part_to_blame(
-    bench: Bench, post: Post, watch: Watch, claim: Claim, changes: dict[str, Any], code: str, param: str
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, changes: dict[str, Any], code: str, param: str
 ) -> None:
     job_id = post(**changes)
-    run_job(bench, claim(), NEVER)
+    run_job(context, claim(), NEVER)
     job = watch.job(job_id)
     assert job.error is not None
     assert (job.state, job.error["code"], job.error["param"]) == (JobState.FAILED, code, param)
-    assert left_behind(bench, job_id) == []
+    assert left_behind(context, job_id) == []
 
 
 def test_an_error_of_our_own_is_told_by_its_id_alone(
-    bench: Bench, post: Post, watch: Watch, claim: Claim, tmp_path: Path
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, tmp_path: Path
 ) -> None:
-    bench.settings.var_dir.mkdir()
-    for place in (bench.settings.cache_dir, tmp_path / "storage"):
+    context.settings.var_dir.mkdir()
+    for place in (context.settings.cache_dir, tmp_path / "storage"):
         place.write_text("a file where a directory should be")
-    broken = Bench(bench.settings, bench.sessions, LocalStorage(tmp_path / "storage"))
+    broken = WorkerContext(context.settings, context.sessions, LocalStorage(tmp_path / "storage"))
     job_id = post()
     with capture_logs() as logs:
         run_job(broken, claim(), NEVER)
@@ -190,7 +190,7 @@ def test_an_error_of_our_own_is_told_by_its_id_alone(
 
 
 def test_a_job_is_cancelled_in_the_middle_of_its_pass(
-    bench: Bench, post: Post, watch: Watch, claim: Claim, sessions: Sessions, opened: Open
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, sessions: Sessions, opened: Open
 ) -> None:
     job_id = post(knobs=LONG_PASS)
 
@@ -199,22 +199,22 @@ def test_a_job_is_cancelled_in_the_middle_of_its_pass(
             request_cancel(session, job_id)
 
     watcher = watch.at_trial(job_id, 10, cancel)
-    run_job(bench, claim(), NEVER)
+    run_job(context, claim(), NEVER)
     watcher.join()
 
     assert watch.job(job_id).state is JobState.CANCELLED
     assert watch.events(job_id)[-2:] == ["job.cancelling", "job.cancelled"]
     assert 10 <= len(watch.trials(job_id)) < len(library_run(opened, LONG_PASS).trace)
-    assert left_behind(bench, job_id) == []
+    assert left_behind(context, job_id) == []
 
 
 def test_a_job_that_was_given_back_goes_on_and_ends_as_if_undisturbed(
-    bench: Bench, post: Post, watch: Watch, claim: Claim, opened: Open
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
 ) -> None:
     job_id = post(knobs=LONG_PASS)
     stop = threading.Event()
     watcher = watch.at_trial(job_id, 20, stop.set)
-    run_job(bench, claim(), stop)
+    run_job(context, claim(), stop)
     watcher.join()
     given_back = watch.job(job_id)
     assert (given_back.state, given_back.attempt, given_back.worker) == (JobState.QUEUED, 0, None)
@@ -222,18 +222,18 @@ def test_a_job_that_was_given_back_goes_on_and_ends_as_if_undisturbed(
     undisturbed = library_run(opened, LONG_PASS)
     assert 20 <= len(before) < len(undisturbed.trace)
 
-    run_job(bench, claim(), NEVER)
+    run_job(context, claim(), NEVER)
     assert watch.job(job_id).state is JobState.SUCCEEDED
     after = watch.trials(job_id)
     assert after[: len(before)] == before
     assert without_seconds(after) == without_seconds(undisturbed.trace)
     assert all(early.seconds <= late.seconds for early, late in pairwise(after))
-    plan = json.loads(content_of(bench, artifacts_of(bench, job_id)["plan.json"]))
+    plan = json.loads(content_of(context, artifacts_of(context, job_id)["plan.json"]))
     assert plan["layers"] == undisturbed.plan.model_dump(mode="json")["layers"]
 
 
 def test_a_worker_that_lost_its_job_writes_nothing_more(
-    bench: Bench, post: Post, watch: Watch, claim: Claim, sessions: Sessions
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, sessions: Sessions
 ) -> None:
     job_id = post(knobs=LONG_PASS)
     taken: list[tuple[int, int]] = []
@@ -247,27 +247,27 @@ def test_a_worker_that_lost_its_job_writes_nothing_more(
         taken.append((watch.job(job_id).fence, len(watch.trials(job_id))))
 
     watcher = watch.at_trial(job_id, 10, lose)
-    run_job(bench, claim(), NEVER)
+    run_job(context, claim(), NEVER)
     watcher.join()
 
     job = watch.job(job_id)
     assert (job.fence, len(watch.trials(job_id))) == taken[0]
     assert (job.state, job.worker) == (JobState.RUNNING, "another")
     assert watch.events(job_id)[-1] == "job.running"
-    assert list(bench.settings.work_dir.iterdir()) == []
+    assert list(context.settings.work_dir.iterdir()) == []
 
 
 def test_a_job_does_not_go_on_with_other_data_than_it_began_with(
-    bench: Bench, post: Post, watch: Watch, claim: Claim, tmp_path: Path
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, tmp_path: Path
 ) -> None:
     data = write_rows(tmp_path / "rows.jsonl", tiny_rows(40))
     job_id = post(knobs=LONG_PASS, validation={"uri": f"file://{data}"})
     stop = threading.Event()
     watcher = watch.at_trial(job_id, 10, stop.set)
-    run_job(bench, claim(), stop)
+    run_job(context, claim(), stop)
     watcher.join()
     write_rows(data, tiny_rows(40, seed=5))
-    run_job(bench, claim(), NEVER)
+    run_job(context, claim(), NEVER)
 
     error = watch.job(job_id).error
     assert error is not None
@@ -275,11 +275,13 @@ def test_a_job_does_not_go_on_with_other_data_than_it_began_with(
     assert "validation" in error["message"]
 
 
-def test_no_secret_of_a_reference_is_told_or_logged(bench: Bench, post: Post, watch: Watch, claim: Claim) -> None:
+def test_no_secret_of_a_reference_is_told_or_logged(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim
+) -> None:
     job_id = post(validation={"uri": "https://127.0.0.1/dev.csv?X-Signature=canary"})
     with capture_logs() as logs:
-        run_job(bench, claim(), NEVER)
-    with session_scope(bench.sessions) as session:
+        run_job(context, claim(), NEVER)
+    with session_scope(context.sessions) as session:
         events = [event.data for event in events_after(session, job_id, limit=100).items]
     assert watch.job(job_id).state is JobState.FAILED
     assert "canary" not in repr((logs, events, watch.job(job_id).error))

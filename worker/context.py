@@ -14,7 +14,7 @@ from store.tables.jobs import Job
 
 
 @dataclass(frozen=True)
-class Bench:
+class WorkerContext:
     """The tools of a worker process."""
 
     settings: Settings
@@ -23,17 +23,17 @@ class Bench:
 
 
 @contextmanager
-def open_bench(settings: Settings) -> Iterator[Bench]:
-    """A bench whose connections are closed at the end."""
+def open_context(settings: Settings) -> Iterator[WorkerContext]:
+    """A context whose connections are closed at the end."""
     engine = make_engine(settings)
     try:
-        yield Bench(settings, make_sessions(engine), LocalStorage(settings.storage_dir))
+        yield WorkerContext(settings, make_sessions(engine), LocalStorage(settings.storage_dir))
     finally:
         engine.dispose()
 
 
-def claim_job(bench: Bench) -> Job | None:
+def claim_job(context: WorkerContext) -> Job | None:
     """The next job, now this process's own, or None where there is nothing to do."""
     worker = f"{socket.gethostname()}:{os.getpid()}"
-    with session_scope(bench.sessions) as session:
-        return claim_next(session, worker, bench.settings.lease_seconds)
+    with session_scope(context.sessions) as session:
+        return claim_next(session, worker, context.settings.lease_seconds)
