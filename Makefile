@@ -7,6 +7,9 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3 python3.12 python3.13,$(
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# PyTorch's threads sleep while they wait for each other. Spinning, as they would, two programs on the same two cores
+# slowed each other down five times as much.
+export OMP_WAIT_POLICY ?= PASSIVE
 CODE := axformer store api worker migrations benchmarks tests
 
 # The virtual environment is complete when this file is newer than what says what belongs into it.
