@@ -50,10 +50,10 @@ def demo(console: Console) -> None:
     with running_stack() as address:
         console.print(f"The service answers at {address.url}")
         service = Service(address)
-        job = service.submit(_job(service, checkpoint, data))
-        console.rule(f"3  The pass: {job['id']}")
-        _watch(console, service, job, checkpoint)
-        result = _fetch(service, job["id"])
+        with service.posted(_job(service, checkpoint, data)) as job:
+            console.rule(f"3  The pass: {job['id']}")
+            _watch(console, service, job, checkpoint)
+            result = _fetch(service, job["id"])
         console.rule("4  The smaller model")
         console.print(f"Downloaded to {result}; the trace over HTTP equals trace.jsonl, record by record")
     _try_out(console, result, data["validation"], job["config"]["max_length"])

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,11 +49,6 @@ class Service:
             answer = self._http.post("/uploads", files={"file": (path.name, file)})
         return str(_checked(answer).json()["uri"])
 
-    def submit(self, job: dict[str, Any]) -> dict[str, Any]:
-        """Post a job and get it as the service has accepted it."""
-        accepted: dict[str, Any] = _checked(self._http.post("/jobs", json=job)).json()
-        return accepted
-
     def watch(self, job_id: str) -> Iterator[Update]:
         """The job again and again, each time with the new trials, until it has ended.
 
@@ -69,6 +65,20 @@ class Service:
             time.sleep(_POLL_SECONDS)
         if state != "succeeded":
             raise ServiceError(f"the job has {state}: {(job['error'] or {}).get('message', job['status_reason'])}")
+
+    @contextmanager
+    def posted(self, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Post a job and get it as the service has accepted it; it is cancelled if the block ends with an error.
+
+        Otherwise a demo that was interrupted would keep the worker from the next one.
+        """
+        accepted = _checked(self._http.post("/jobs", json=job)).json()
+        try:
+            yield accepted
+        except BaseException:
+            with suppress(httpx2.HTTPError):
+                self._http.post(f"/jobs/{accepted['id']}/cancel")
+            raise
 
     def trace_lines(self, job_id: str) -> str:
         """The whole trace as JSON Lines."""
