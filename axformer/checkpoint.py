@@ -17,7 +17,7 @@ from transformers import AutoTokenizer
 from axformer.architectures.base import Architecture
 from axformer.architectures.registry import architecture_of
 from axformer.elements import Dimensions
-from axformer.errors import CheckpointError
+from axformer.errors import CheckpointError, first_line
 from axformer.hard_attention import ATTENTION_NAME
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
@@ -141,7 +141,7 @@ def _local(reference: str) -> Path:
     try:
         return Path(snapshot_download(reference.removeprefix(HUB_PREFIX), allow_patterns=list(HUB_FILES)))
     except (HfHubHTTPError, HFValidationError, OSError) as error:
-        raise CheckpointError(f"checkpoint '{reference}' cannot be fetched from the hub: {error}") from None
+        raise CheckpointError(f"checkpoint '{reference}' cannot be fetched from the hub: {first_line(error)}") from None
 
 
 def _read_config(directory: Path) -> dict[str, Any]:
@@ -181,8 +181,9 @@ def _load_model(directory: Path, architecture: Architecture) -> Any:
             output_loading_info=True,
         )
     except (SafetensorError, StrictDataclassError, OSError, ValueError, RuntimeError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise CheckpointError(f"checkpoint '{directory}' cannot be loaded: {reason}; copy it again") from None
+        raise CheckpointError(
+            f"checkpoint '{directory}' cannot be loaded: {first_line(error)}; copy it again"
+        ) from None
     missing, foreign = sorted(info["missing_keys"]), sorted(str(key) for key in info["mismatched_keys"])
     if missing or foreign:
         raise CheckpointError(
@@ -196,5 +197,4 @@ def _load_tokenizer(directory: Path) -> Any:
     try:
         return AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise CheckpointError(f"checkpoint '{directory}' has no tokenizer that loads: {reason}") from None
+        raise CheckpointError(f"checkpoint '{directory}' has no tokenizer that loads: {first_line(error)}") from None

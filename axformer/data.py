@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from axformer.columns import Columns
-from axformer.errors import DataError
+from axformer.errors import DataError, first_line
 
 Label = str | int | float
 
@@ -51,7 +51,7 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
     except FileNotFoundError:
         raise DataError(f"data file '{path}' does not exist") from None
     except (OSError, ValueError, ImportError) as error:
-        raise DataError(f"data file '{path}' cannot be read: {_first_line(error)}") from None
+        raise DataError(f"data file '{path}' cannot be read: {first_line(error)}") from None
     return _rows(path, table, columns)
 
 
@@ -74,7 +74,7 @@ def _reader_of(path: str) -> Any:
 
 def _read_json_lines(content: bytes, path: str) -> dict[str, list[Any]]:
     rows = []
-    for number, line in enumerate(_text(content, path).splitlines(), start=1):
+    for number, line in enumerate(_text(content, path).split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -148,7 +148,3 @@ def _labels(path: str, name: str, values: list[Any]) -> list[Label]:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise DataError(f"data file '{path}', row {number}: column '{name}' holds {value!r}, not a label")
     return values
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

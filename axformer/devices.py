@@ -2,7 +2,7 @@
 
 import torch
 
-from axformer.errors import ConfigError
+from axformer.errors import ConfigError, first_line
 
 AUTO = "auto"
 
@@ -18,6 +18,5 @@ def resolve_device(name: str) -> str:
     try:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ConfigError(f"device '{name}' cannot be used here: {reason}; try auto or cpu") from None
+        raise ConfigError(f"device '{name}' cannot be used here: {first_line(error)}; try auto or cpu") from None
     return name

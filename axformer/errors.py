@@ -52,3 +52,9 @@ class ArtifactError(AxFormerError):
     """A finished model failed its own check and was not published."""
 
     code = "artifact_check_failed"
+
+
+def first_line(error: Exception) -> str:
+    """What another library says is wrong, cut to its first line, because a message here is one line."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -14,7 +14,7 @@ from axformer.errors import DataError
 
 ROWS = [{"text": 'a "quoted", text', "label": "good"}, {"text": "line\nbreak ü", "label": "bad"}]
 
-texts = st.text(st.characters(codec="utf-8"), max_size=20)
+texts = st.text(st.characters(codec="utf-8"), max_size=20) | st.just("a\u2028b\x85c")
 records = st.lists(st.fixed_dictionaries({"text": texts, "label": st.integers(0, 3)}), min_size=1, max_size=5)
 
 
@@ -24,7 +24,7 @@ def write(path: Path, content: str | bytes) -> str:
 
 
 def json_lines(rows: list[dict[str, object]]) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def test_every_format_gives_the_same_rows(tmp_path: Path) -> None:

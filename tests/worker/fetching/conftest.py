@@ -5,7 +5,7 @@ import pytest
 
 from store.storage import LocalStorage, upload_folder
 from store.tables.uploads import Upload
-from tests.worker.loopback import Loopback, Site
+from tests.loopback import Loopback, Site
 from worker.fetching.cache import ContentCache
 from worker.fetching.fetcher import Fetcher
 from worker.fetching.policy import FetchPolicy

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loopback import Loopback, Site
 from tests.worker.fetching.conftest import LOOPBACK
-from tests.worker.loopback import Loopback, Site
 from worker.fetching.addresses import PinnedTransport, is_public, resolve
 from worker.fetching.errors import ReferenceForbidden, SourceUnavailable
 from worker.fetching.policy import FetchPolicy

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.loopback import Loopback, Site
 from tests.worker.fetching.conftest import CHECKPOINT, LOOPBACK, STRANGERS, contents
-from tests.worker.loopback import Loopback, Site
 from worker.fetching.errors import (
     FetchError,
     ReferenceDenied,

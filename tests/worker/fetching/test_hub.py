@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.loopback import Answer, Loopback, Site
 from tests.worker.fetching.conftest import CHECKPOINT, LOOPBACK, STRANGERS, contents
-from tests.worker.loopback import Answer, Loopback, Site
 from worker.fetching.errors import ReferenceDenied, ReferenceMissing, SourceUnavailable
 from worker.fetching.fetcher import Fetcher
 from worker.fetching.policy import FetchPolicy

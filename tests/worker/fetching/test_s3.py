@@ -7,8 +7,8 @@ from xml.sax.saxutils import escape
 
 import pytest
 
+from tests.loopback import Answer, Loopback
 from tests.worker.fetching.conftest import CHECKPOINT, LOOPBACK, STRANGERS, contents
-from tests.worker.loopback import Answer, Loopback
 from worker.fetching.errors import ReferenceDenied, ReferenceMissing, ReferenceTooLarge
 from worker.fetching.fetcher import Fetcher
 from worker.fetching.policy import FetchPolicy

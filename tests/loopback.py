@@ -36,6 +36,7 @@ class Loopback:
 
             def _answer(self) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
+                self.rfile.read(int(headers.get("content-length", 0)))
                 outer.requests.append((self.command, self.path, headers))
                 answer = answers(self.command, self.path, headers)
                 self.send_response(answer.status)
@@ -47,7 +48,7 @@ class Loopback:
                     self.wfile.write(answer.body)
                 self.close_connection = True
 
-            do_GET = do_HEAD = _answer  # noqa: N815
+            do_GET = do_HEAD = do_POST = _answer  # noqa: N815
 
             def log_message(self, format: str, *args: object) -> None:
                 pass
