@@ -23,9 +23,9 @@ helped more than half of the validation samples were removed (Nagarajan et al., 
 
 {_table(report)}
 
-Latency is the median of {report.latency["repeats"]} forward passes of {report.latency["batch"]} input of \
-{report.latency["tokens"]} tokens on {report.environment["device"]} ({report.environment["threads"]} threads), both models \
-taking turns. The pass took {report.seconds:.1f} s for {report.trials} trials.
+Latency is the median of {report.latency["repeats"]} forward passes, both models taking turns
+(batch {report.latency["batch"]}, {report.latency["tokens"]} tokens, {report.environment["device"]}, threads: \
+{report.environment["threads"]}). The pass took {report.seconds:.1f} s for {report.trials} trials.
 
 ## What was removed
 
@@ -94,7 +94,7 @@ def _removed(report: Report) -> str:
     if not report.removed and not report.hard_attention:
         return "Nothing: no removal lowered the loss and helped a majority of the samples. The model is the one that came in."
     ids = sorted(report.removed, key=lambda id: parse(id).layer)
-    parts = [", ".join(f"`{id}`" for id in ids)] if ids else ["No element."]
+    parts = [", ".join(f"`{id}`" for id in ids) + "." if ids else "No element."]
     if report.hard_attention:
         layers = ", ".join(str(layer) for layer in report.hard_attention)
         parts.append(

@@ -3,6 +3,7 @@
 import os
 import platform
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,4 +26,14 @@ def describe(device: str) -> dict[str, Any]:
 def _device_name(device: str) -> str:
     if device.startswith("cuda"):
         return torch.cuda.get_device_name(device)
-    return platform.processor() or platform.machine()
+    return _processor_name() or platform.machine()
+
+
+def _processor_name() -> str:
+    """The processor's name where Linux tells it, else what Python knows, which may be nothing."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
