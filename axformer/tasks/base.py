@@ -1,6 +1,5 @@
 """What the library needs to know of a task: how labels are read, what a sample loses, and which metrics count."""
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -25,6 +24,3 @@ class Task(Protocol):
 
     def metrics(self, logits: Tensor, labels: Tensor) -> dict[str, float]:
         """The task's usual metrics over a whole data set."""
-
-    def metric_names(self) -> Sequence[str]:
-        """The keys of :meth:`metrics`, most usual first."""

@@ -1,6 +1,5 @@
 """Single-label classification of texts and text pairs."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -48,6 +47,3 @@ class Classification:
             "matthews_correlation": float(matthews_corrcoef(expected, predicted)),
             "f1_macro": float(f1_score(expected, predicted, average="macro", zero_division=0.0)),
         }
-
-    def metric_names(self) -> Sequence[str]:
-        return ("accuracy", "matthews_correlation", "f1_macro")

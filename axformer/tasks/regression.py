@@ -1,7 +1,6 @@
 """Regression with one output, such as sentence similarity."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -46,6 +45,3 @@ class Regression:
             "pearson": float(pearsonr(predicted, expected).statistic),
             "spearman": float(spearmanr(predicted, expected).statistic),
         }
-
-    def metric_names(self) -> Sequence[str]:
-        return ("pearson", "spearman")

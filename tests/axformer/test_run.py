@@ -11,6 +11,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 
 import axformer
 import axformer.auto
+from axformer.artifact import new_directory
 from axformer.checkpoint import load_checkpoint
 from axformer.config import PassConfig, make_config
 from axformer.dataset import DataSource
@@ -126,6 +127,17 @@ def test_a_result_is_never_written_over_another(published: tuple[Path, PruningRu
     with pytest.raises(InputError, match="exists and is not empty"):
         run.publish(directory)
     assert axformer.load(directory) is not None
+
+
+def test_a_result_that_fails_on_the_way_leaves_nothing(tmp_path: Path) -> None:
+    def break_off() -> None:
+        with new_directory(tmp_path / "deep" / "out") as draft:
+            (draft / "plan.json").write_text("half")
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        break_off()
+    assert list((tmp_path / "deep").iterdir()) == []
 
 
 def test_what_is_no_compact_model_is_not_loaded(tmp_path: Path, checkpoint: Path) -> None:
