@@ -89,7 +89,7 @@ class PassConfig(BaseModel):
     max_length: int | None = Field(default=None, ge=2)
     """Cut inputs to this many tokens; null cuts none and refuses inputs that are longer than the model takes."""
     batch_tokens: int = Field(default=8192, ge=1)
-    """Tokens evaluated together, padding included; changes speed and memory, not decisions."""
+    """Tokens evaluated together, padding included; changes speed and memory, and losses only by rounding."""
 
     @field_validator("explicit_order")
     @classmethod
