@@ -30,7 +30,7 @@ def masked(model: Any, architecture: Architecture, plan: Plan) -> Iterator[None]
             handles += _mask_attention(architecture, layer, layer_plan, dimensions.heads)
             handles += _mask_ffn(architecture, layer, layer_plan, dimensions.intermediate_size)
             if layer_plan.hard_attention is not None:
-                core = architecture.attention_parts(layer).core
+                core = architecture.layout.attention_parts(layer).core
                 setattr(core, TOP_K_ATTRIBUTE, layer_plan.hard_attention)
                 cores.append(core)
         yield
@@ -42,7 +42,7 @@ def masked(model: Any, architecture: Architecture, plan: Plan) -> Iterator[None]
 
 
 def _mask_attention(architecture: Architecture, layer: nn.Module, plan: LayerPlan, heads: int) -> list[RemovableHandle]:
-    output = architecture.attention_parts(layer).output
+    output = architecture.layout.attention_parts(layer).output
     if not plan.attention:
         return [output.register_forward_hook(_zeros)]
     if len(plan.heads) == heads:
@@ -53,7 +53,7 @@ def _mask_attention(architecture: Architecture, layer: nn.Module, plan: LayerPla
 
 
 def _mask_ffn(architecture: Architecture, layer: nn.Module, plan: LayerPlan, neurons: int) -> list[RemovableHandle]:
-    output = architecture.ffn_parts(layer).output
+    output = architecture.layout.ffn_parts(layer).output
     if not plan.ffn:
         return [output.register_forward_hook(_zeros)]
     if plan.neuron_count == neurons:

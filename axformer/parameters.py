@@ -26,7 +26,7 @@ class ParameterCount:
 
 class _LayerCounts:
     def __init__(self, architecture: Architecture, layer: nn.Module, dimensions: Dimensions) -> None:
-        attention, ffn = architecture.attention_parts(layer), architecture.ffn_parts(layer)
+        attention, ffn = architecture.layout.attention_parts(layer), architecture.layout.ffn_parts(layer)
         self._attention_bias = _bias(attention.output)
         self._head = _weights(attention.inputs, attention.output) // dimensions.heads
         self._ffn_bias = _bias(ffn.output)

@@ -25,12 +25,12 @@ def operate(model: Any, architecture: Architecture, plan: Plan) -> None:
 
 
 def _cut_attention(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dimensions: Dimensions) -> None:
-    parts = architecture.attention_parts(layer)
+    parts = architecture.layout.attention_parts(layer)
     if not plan.attention:
-        architecture.remove_attention(layer, None)
+        architecture.layout.remove_attention(layer, None)
         return
     if not plan.heads:
-        architecture.remove_attention(layer, parts.output.bias)
+        architecture.layout.remove_attention(layer, parts.output.bias)
         return
     if plan.hard_attention is not None:
         setattr(parts.core, TOP_K_ATTRIBUTE, plan.hard_attention)
@@ -38,15 +38,15 @@ def _cut_attention(architecture: Architecture, layer: nn.Module, plan: LayerPlan
         size = parts.output.in_features // dimensions.heads
         kept = torch.cat([torch.arange(head * size, (head + 1) * size) for head in plan.heads])
         _keep(parts.inputs, parts.output, kept)
-        architecture.set_head_count(layer, len(plan.heads))
+        architecture.layout.set_head_count(layer, len(plan.heads))
 
 
 def _cut_ffn(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dimensions: Dimensions) -> None:
-    parts = architecture.ffn_parts(layer)
+    parts = architecture.layout.ffn_parts(layer)
     if not plan.ffn:
-        architecture.remove_ffn(layer, None)
+        architecture.layout.remove_ffn(layer, None)
     elif not plan.neurons:
-        architecture.remove_ffn(layer, parts.output.bias)
+        architecture.layout.remove_ffn(layer, parts.output.bias)
     elif plan.neuron_count < dimensions.intermediate_size:
         _keep(parts.inputs, parts.output, torch.cat([torch.arange(start, stop) for start, stop in plan.neurons]))
 

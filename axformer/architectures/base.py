@@ -1,7 +1,7 @@
 """What the library needs to know of a model family: where its blocks live and how to run them one at a time.
 
-One small adapter a family implements :class:`Architecture`. Masking, surgery and the evaluators are written against it
-and name no family.
+One small adapter a family implements :class:`Architecture`, with a :class:`LayerLayout` that families may share. Masking,
+surgery and the evaluators are written against these and name no family.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,31 +35,14 @@ class FeedForwardParts:
     """The projection down: a column a neuron."""
 
 
-class Architecture(Protocol):
-    """One model family."""
-
-    model_type: str
-    """The family's name in ``config.json``."""
-    model_class: Any
-    """The transformers class of the family's sequence classifiers."""
-
-    def dimensions(self, config: Any) -> Dimensions:
-        """The counts that decide which elements a model with this configuration has."""
-
-    def max_tokens(self, config: Any) -> int:
-        """The longest input that the model takes, special tokens included."""
-
-    def layers(self, model: nn.Module) -> Sequence[nn.Module]:
-        """The transformer layers, bottom first."""
+class LayerLayout(Protocol):
+    """How a family's layers are built. Families whose layers are alike share one layout."""
 
     def attention_parts(self, layer: nn.Module) -> AttentionParts:
         """The modules of a layer's attention block."""
 
     def ffn_parts(self, layer: nn.Module) -> FeedForwardParts:
         """The modules of a layer's feed-forward block."""
-
-    def embed(self, model: nn.Module, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:
-        """The input of the first block, shape (batch, tokens, hidden), and the mask that attention blocks add."""
 
     def run_attention(self, layer: nn.Module, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """A whole attention block, residual and normalisation included; shapes (batch, tokens, hidden)."""
@@ -73,12 +56,6 @@ class Architecture(Protocol):
     def skip_ffn(self, layer: nn.Module, hidden: Tensor) -> Tensor:
         """What is left where the feed-forward block is removed."""
 
-    def read_by_head(self, hidden: Tensor) -> Tensor:
-        """The positions that the head reads, of shape (batch, positions, hidden); nobody needs the last FFN elsewhere."""
-
-    def head(self, model: nn.Module, hidden: Tensor) -> Tensor:
-        """The model's output, shape (batch, labels), from the last block's output at those positions."""
-
     def remove_attention(self, layer: nn.Module, bias: nn.Parameter | None) -> None:
         """Take the attention block out of a layer for good; a ``bias`` is what it still adds."""
 
@@ -87,3 +64,37 @@ class Architecture(Protocol):
 
     def set_head_count(self, layer: nn.Module, heads: int) -> None:
         """Tell a layer how many heads its projections hold now."""
+
+
+class Architecture(Protocol):
+    """One model family: where its layers are, and what comes before and after them."""
+
+    @property
+    def model_type(self) -> str:
+        """The family's name in ``config.json``."""
+
+    @property
+    def model_class(self) -> Any:
+        """The transformers class of the family's sequence classifiers."""
+
+    @property
+    def layout(self) -> LayerLayout:
+        """How its layers are built."""
+
+    def dimensions(self, config: Any) -> Dimensions:
+        """The counts that decide which elements a model with this configuration has."""
+
+    def max_tokens(self, config: Any) -> int:
+        """The longest input that the model takes, special tokens included."""
+
+    def layers(self, model: nn.Module) -> Sequence[nn.Module]:
+        """The transformer layers, bottom first."""
+
+    def embed(self, model: nn.Module, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:
+        """The input of the first block, shape (batch, tokens, hidden), and the mask that attention blocks add."""
+
+    def read_by_head(self, hidden: Tensor) -> Tensor:
+        """The positions that the head reads, of shape (batch, positions, hidden); nobody needs the last FFN elsewhere."""
+
+    def head(self, model: nn.Module, hidden: Tensor) -> Tensor:
+        """The model's output, shape (batch, labels), from the last block's output at those positions."""

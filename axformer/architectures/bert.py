@@ -1,22 +1,38 @@
-"""The BERT layout: post-LN, learned positions, a pooler that reads the first position."""
+"""Families whose encoder is that of BERT. They differ in how inputs are embedded and in the head.
 
-from collections.abc import Mapping, Sequence
+BERT puts a pooler before its classifier. RoBERTa (and XLM-R and CamemBERT, its retrainings) and ELECTRA have it inside; RoBERTa
+counts positions from behind the padding index; ELECTRA may embed narrower than it computes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
-from transformers import BertForSequenceClassification
+from transformers import (
+    BertForSequenceClassification,
+    CamembertForSequenceClassification,
+    ElectraForSequenceClassification,
+    RobertaForSequenceClassification,
+    XLMRobertaForSequenceClassification,
+)
 from transformers.masking_utils import create_bidirectional_mask
 
-from axformer.architectures.base import AttentionParts, FeedForwardParts
-from axformer.architectures.residual import ResidualNorm
+from axformer.architectures.bert_layout import BertLayout
 from axformer.elements import Dimensions
 
 
+@dataclass(frozen=True)
 class BertArchitecture:
-    """Adapter of the family; see :class:`axformer.architectures.base.Architecture`."""
+    """Adapter of one such family; see :class:`axformer.architectures.base.Architecture`."""
 
-    model_type = "bert"
-    model_class: Any = BertForSequenceClassification
+    model_type: str
+    model_class: Any
+    classify: Callable[[Any, Tensor], Tensor]
+    """Logits from the head's input."""
+    positions_start: Callable[[Any], int] = lambda _: 0
+    """The first position that an input can have, given the configuration."""
+    layout: BertLayout = BertLayout()  # noqa: RUF009 - it has no state
 
     def dimensions(self, config: Any) -> Dimensions:
         return Dimensions(
@@ -27,81 +43,46 @@ class BertArchitecture:
         )
 
     def max_tokens(self, config: Any) -> int:
-        return int(config.max_position_embeddings)
+        return int(config.max_position_embeddings) - self.positions_start(config)
 
     def layers(self, model: Any) -> Sequence[nn.Module]:
-        layers: nn.ModuleList = model.bert.encoder.layer
+        layers: nn.ModuleList = model.base_model.encoder.layer
         return list(layers)
 
-    def attention_parts(self, layer: Any) -> AttentionParts:
-        core = layer.attention.self
-        return AttentionParts(core, (core.query, core.key, core.value), layer.attention.output.dense)
-
-    def ffn_parts(self, layer: Any) -> FeedForwardParts:
-        return FeedForwardParts((layer.intermediate.dense,), layer.output.dense)
-
     def embed(self, model: Any, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:
-        hidden: Tensor = model.bert.embeddings(
-            input_ids=inputs["input_ids"], token_type_ids=inputs.get("token_type_ids")
-        )
+        base = model.base_model
+        hidden: Tensor = base.embeddings(input_ids=inputs["input_ids"], token_type_ids=inputs.get("token_type_ids"))
         mask = create_bidirectional_mask(model.config, hidden, inputs["attention_mask"])
         assert mask is None or isinstance(mask, Tensor)
+        if hasattr(base, "embeddings_project"):
+            hidden = base.embeddings_project(hidden)
         return hidden, mask
-
-    def run_attention(self, layer: Any, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        output: Tensor = layer.attention(hidden, mask)[0]
-        return output
-
-    def run_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
-        output: Tensor = layer.feed_forward_chunk(hidden)
-        return output
-
-    def skip_attention(self, layer: Any, hidden: Tensor) -> Tensor:
-        normed: Tensor = layer.attention.output.LayerNorm(hidden)
-        return normed
-
-    def skip_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
-        normed: Tensor = layer.output.LayerNorm(hidden)
-        return normed
 
     def read_by_head(self, hidden: Tensor) -> Tensor:
         return hidden[:, :1]
 
     def head(self, model: Any, hidden: Tensor) -> Tensor:
-        logits: Tensor = model.classifier(model.dropout(model.bert.pooler(hidden)))
-        return logits
-
-    def remove_attention(self, layer: Any, bias: nn.Parameter | None) -> None:
-        layer.attention = _NoAttention(ResidualNorm(layer.attention.output.LayerNorm, bias))
-
-    def remove_ffn(self, layer: Any, bias: nn.Parameter | None) -> None:
-        layer.intermediate = nn.Identity()
-        layer.output = _NoFeedForward(ResidualNorm(layer.output.LayerNorm, bias))
-
-    def set_head_count(self, layer: Any, heads: int) -> None:
-        core = layer.attention.self
-        core.num_attention_heads = heads
-        core.all_head_size = heads * core.attention_head_size
+        return self.classify(model, hidden)
 
 
-class _NoAttention(nn.Module):
-    """Takes the place and the call of ``BertAttention``."""
-
-    def __init__(self, output: ResidualNorm) -> None:
-        super().__init__()
-        self.output = output
-
-    def forward(self, hidden_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, None]:
-        return self.output(hidden_states), None
+def _pool_and_classify(model: Any, hidden: Tensor) -> Tensor:
+    logits: Tensor = model.classifier(model.dropout(model.base_model.pooler(hidden)))
+    return logits
 
 
-class _NoFeedForward(nn.Module):
-    """Takes the place and the call of ``BertOutput``; the activations before it do not exist any more."""
+def _classify(model: Any, hidden: Tensor) -> Tensor:
+    logits: Tensor = model.classifier(hidden)
+    return logits
 
-    def __init__(self, output: ResidualNorm) -> None:
-        super().__init__()
-        self.output = output
 
-    def forward(self, _: Tensor, input_tensor: Tensor) -> Tensor:
-        normed: Tensor = self.output(input_tensor)
-        return normed
+def _behind_padding(config: Any) -> int:
+    return int(config.pad_token_id) + 1
+
+
+BERT_FAMILIES = (
+    BertArchitecture("bert", BertForSequenceClassification, _pool_and_classify),
+    BertArchitecture("electra", ElectraForSequenceClassification, _classify),
+    BertArchitecture("roberta", RobertaForSequenceClassification, _classify, _behind_padding),
+    BertArchitecture("xlm-roberta", XLMRobertaForSequenceClassification, _classify, _behind_padding),
+    BertArchitecture("camembert", CamembertForSequenceClassification, _classify, _behind_padding),
+)

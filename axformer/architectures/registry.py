@@ -1,12 +1,10 @@
 """The model families that the library knows."""
 
 from axformer.architectures.base import Architecture
-from axformer.architectures.bert import BertArchitecture
+from axformer.architectures.bert import BERT_FAMILIES
 from axformer.errors import CheckpointError
 
-ARCHITECTURES: dict[str, Architecture] = {
-    architecture.model_type: architecture for architecture in (BertArchitecture(),)
-}
+ARCHITECTURES: dict[str, Architecture] = {architecture.model_type: architecture for architecture in BERT_FAMILIES}
 
 
 def architecture_of(model_type: str) -> Architecture:

@@ -78,13 +78,13 @@ class PrefixEvaluator:
         layer, layer_plan = self._layers[block // 2], plan.layers[block // 2]
         if block % 2 == 0:
             if layer_plan.attention:
-                return self._architecture.run_attention(layer, hidden, mask)
-            return self._architecture.skip_attention(layer, hidden)
+                return self._architecture.layout.run_attention(layer, hidden, mask)
+            return self._architecture.layout.skip_attention(layer, hidden)
         if block == 2 * len(self._layers) - 1:
             hidden = self._architecture.read_by_head(hidden)
         if layer_plan.ffn:
-            return self._architecture.run_ffn(layer, hidden)
-        return self._architecture.skip_ffn(layer, hidden)
+            return self._architecture.layout.run_ffn(layer, hidden)
+        return self._architecture.layout.skip_ffn(layer, hidden)
 
 
 class _Prefix:
