@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, StrictDataclassError
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from safetensors.torch import save
 from transformers import AutoTokenizer
@@ -140,7 +140,7 @@ def _local(reference: str) -> Path:
         return directory
     try:
         return Path(snapshot_download(reference.removeprefix(HUB_PREFIX), allow_patterns=list(HUB_FILES)))
-    except (HfHubHTTPError, HFValidationError, OSError) as error:
+    except Exception as error:  # noqa: BLE001 - of the hub, the network or the disk: all are about this reference
         raise CheckpointError(f"checkpoint '{reference}' cannot be fetched from the hub: {first_line(error)}") from None
 
 

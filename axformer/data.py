@@ -50,7 +50,7 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
         raise
     except FileNotFoundError:
         raise DataError(f"data file '{path}' does not exist") from None
-    except (OSError, ValueError, ImportError) as error:
+    except Exception as error:  # noqa: BLE001 - each kind of source has errors of its own, and all are about this file
         raise DataError(f"data file '{path}' cannot be read: {first_line(error)}") from None
     return _rows(path, table, columns)
 

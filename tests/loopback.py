@@ -40,7 +40,7 @@ class Loopback:
                 outer.requests.append((self.command, self.path, headers))
                 answer = answers(self.command, self.path, headers)
                 self.send_response(answer.status)
-                said = {"Content-Length": str(len(answer.body))} | answer.headers
+                said = {"Content-Length": str(len(answer.body)), "Connection": "close"} | answer.headers
                 for name, value in said.items():
                     self.send_header(name, value)
                 self.end_headers()

@@ -72,3 +72,12 @@ def test_what_a_hub_does_not_have_is_one_line(tmp_path: Path, checkpoint: Path) 
         assert process.stderr.startswith("error: ")
     assert "checkpoint 'hf://org/none' cannot be fetched from the hub: " in model.stderr
     assert "data file 'hf://datasets/org/none/data.jsonl' does not exist" in data.stderr
+
+
+def test_a_hub_that_is_down_is_one_line(tmp_path: Path, checkpoint: Path, data: Path) -> None:
+    nowhere = "http://127.0.0.1:1"
+    model = prune(nowhere, tmp_path, "hf://org/tiny", str(data))
+    rows = prune(nowhere, tmp_path, str(checkpoint), "hf://datasets/org/rows/data.jsonl")
+    for process in (model, rows):
+        assert (process.returncode, process.stderr.count("\n")) == (2, 1), process.stderr
+        assert process.stderr.startswith("error: ")
