@@ -1,0 +1,51 @@
+"""The heads that transformers puts on a family's encoder: which model classes there are, and which kind of task each does."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForMultipleChoice,
+    AutoModelForQuestionAnswering,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+)
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+AUTO_CLASSES = (
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    AutoModelForQuestionAnswering,
+    AutoModelForMultipleChoice,
+    AutoModelForMaskedLM,
+    AutoModelForCausalLM,
+)
+
+
+@dataclass(frozen=True)
+class Head:
+    """One kind of head of one family."""
+
+    auto_class: Any
+    """The transformers Auto class that loads models with this kind of head."""
+    model_class: Any
+    """The family's own class."""
+
+    @property
+    def name(self) -> str:
+        """The name of the class, as ``architectures`` in ``config.json`` has it."""
+        return str(self.model_class.__name__)
+
+
+def heads_of(model_type: str, *, causal: bool) -> tuple[Head, ...]:
+    """All heads that a family has in transformers.
+
+    Args:
+        model_type: the family's name in ``config.json``.
+        causal: whether its attention looks back only; it then has a causal language model, else maybe a masked one.
+    """
+    config_class = CONFIG_MAPPING[model_type]
+    unfit = AutoModelForMaskedLM if causal else AutoModelForCausalLM
+    mappings = {auto: auto._model_mapping for auto in AUTO_CLASSES if auto is not unfit}
+    return tuple(Head(auto, mapping[config_class]) for auto, mapping in mappings.items() if config_class in mapping)
