@@ -17,10 +17,12 @@ IGNORED_BY_MODELS = ("special_tokens_mask", "length", "overflow_to_sample_mappin
 class Batch:
     """Samples that go through the model together."""
 
-    samples: Tensor
+    rows: Tensor
     """Their places in the data set, shape (batch,)."""
     inputs: dict[str, Tensor]
     """What the model takes, each of shape (batch, tokens), padded to the longest."""
+
+    labels: Tensor
 
     @property
     def tokens(self) -> int:
@@ -42,6 +44,9 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def per_sample(self, losses):
+        return losses
 
 
 def encode(
@@ -67,7 +72,7 @@ def encode(
     encoded = tokenizer(rows.text, rows.text_pair, truncation=False, verbose=False)
     lengths = torch.tensor([len(ids) for ids in encoded["input_ids"]])
     longest = int(lengths.argmax())
-    if max_length is None and lengths[longest] > max_tokens:
+    if max_length is None and max_tokens is not None and lengths[longest] > max_tokens:
         raise DataError(
             f"data file '{rows.source}', row {longest + 1} has {lengths[longest]} tokens, the model takes {max_tokens}; "
             f"shorten it, or set max_length={max_tokens} to cut longer rows"
@@ -79,7 +84,7 @@ def encode(
         lengths = torch.tensor([len(ids) for ids in encoded["input_ids"]])
     features = {name: values for name, values in encoded.items() if name not in IGNORED_BY_MODELS}
     batches = tuple(
-        Batch(torch.tensor(places).to(device), _pad(features, places, tokenizer, device))
+        Batch(torch.tensor(places).to(device), _pad(features, places, tokenizer, device), labels[places].to(device))
         for places in _groups(lengths, batch_tokens)
     )
     return Samples(batches=batches, labels=labels.to(device), lengths=lengths.to(device), cut=cut)

@@ -18,7 +18,6 @@ from axformer.architectures.base import Architecture
 from axformer.architectures.registry import architecture_of
 from axformer.elements import Dimensions
 from axformer.errors import CheckpointError, first_line
-from axformer.hard_attention import ATTENTION_NAME
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 
@@ -72,6 +71,7 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
     weights = weight_files(directory)
     model = _load_model(directory, architecture)
     tokenizer = _load_tokenizer(directory)
+    architecture.adopt(model)
     return Checkpoint(
         model=model.to(device).eval(),
         tokenizer=tokenizer,
@@ -89,13 +89,13 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
         CheckpointError: it is of an unsupported family, or has no classification head.
     """
     architecture = architecture_of(model.config.model_type)
-    if not isinstance(model, architecture.model_class):
+    if not isinstance(model, architecture.heads[0].model_class):
         raise CheckpointError(
-            f"a {type(model).__name__} has no classification head; fine-tune a {architecture.model_class.__name__} first"
+            f"a {type(model).__name__} has no classification head; fine-tune a {architecture.heads[0].name} first"
         )
     copy = deepcopy(model).float().eval()
-    copy.config._attn_implementation = ATTENTION_NAME
     weights = save(copy.state_dict())
+    architecture.adopt(copy)
     return Checkpoint(
         model=copy,
         tokenizer=tokenizer,
@@ -160,7 +160,7 @@ def _read_config(directory: Path) -> dict[str, Any]:
 
 
 def _check_head(directory: Path, config: dict[str, Any], architecture: Architecture) -> None:
-    expected = architecture.model_class.__name__
+    expected = architecture.heads[0].name
     names = config.get("architectures") or []
     if expected not in names:
         found = ", ".join(names) or "none named"
@@ -172,9 +172,8 @@ def _check_head(directory: Path, config: dict[str, Any], architecture: Architect
 
 def _load_model(directory: Path, architecture: Architecture) -> Any:
     try:
-        model, info = architecture.model_class.from_pretrained(
+        model, info = architecture.heads[0].model_class.from_pretrained(
             directory,
-            attn_implementation=ATTENTION_NAME,
             dtype=torch.float32,
             local_files_only=True,
             use_safetensors=True,
@@ -187,7 +186,7 @@ def _load_model(directory: Path, architecture: Architecture) -> Any:
     missing, foreign = sorted(info["missing_keys"]), sorted(str(key) for key in info["mismatched_keys"])
     if missing or foreign:
         raise CheckpointError(
-            f"checkpoint '{directory}' does not hold all weights of {architecture.model_class.__name__}: "
+            f"checkpoint '{directory}' does not hold all weights of {architecture.heads[0].name}: "
             f"missing or of another shape: {', '.join((missing + foreign)[:3])}"
         )
     return model

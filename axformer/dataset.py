@@ -43,7 +43,7 @@ def prepare(rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> DataSet:
         ConfigError: ``max_length`` is more than the model takes.
     """
     max_tokens = checkpoint.architecture.max_tokens(checkpoint.model.config)
-    if config.max_length is not None and config.max_length > max_tokens:
+    if config.max_length is not None and max_tokens is not None and config.max_length > max_tokens:
         raise ConfigError(f"knob max_length={config.max_length}: the model takes at most {max_tokens} tokens")
     samples = encode(
         rows,

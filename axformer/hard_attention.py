@@ -14,6 +14,7 @@ from transformers.masking_utils import eager_mask
 
 ATTENTION_NAME = "axformer"
 TOP_K_ATTRIBUTE = "hard_attention_top_k"
+ATTENTION_DIMENSIONS = 4
 
 
 def keep_top_k(probabilities: Tensor, k: int) -> Tensor:
@@ -42,12 +43,16 @@ def attention_forward(
     """Soft attention, or hard attention where the module says so.
 
     Args:
-        query, key, value: shape (batch, heads, tokens, head size).
+        query: shape (batch, heads, tokens, head size).
+        key, value: the same, with as many heads or a part of them.
         attention_mask: added to the scores; broadcasts to (batch, heads, tokens, tokens).
 
     Returns:
         The context, shape (batch, tokens, heads, head size), and the probabilities that made it.
     """
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:  # grouped queries: several heads share a key and a value
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     if attention_mask is not None:
         scores = scores + attention_mask
@@ -57,6 +62,25 @@ def attention_forward(
         probabilities = keep_top_k(probabilities, top_k)
     probabilities = nn.functional.dropout(probabilities, p=dropout, training=module.training)
     return (probabilities @ value).transpose(1, 2).contiguous(), probabilities
+
+
+class HardAttentionDropout(nn.Dropout):
+    """Dropout of attention probabilities, with hard attention before it where ``hard_attention_top_k`` stands on it.
+
+    For families that compute attention inside their own modules and dispatch to no function: the dropout is the one
+    place that sees the probabilities.
+    """
+
+    @classmethod
+    def in_place_of(cls, dropout: nn.Dropout) -> "HardAttentionDropout":
+        """One that does the same as long as hard attention is off."""
+        return cls(dropout.p).train(dropout.training)
+
+    def forward(self, probabilities: Tensor) -> Tensor:
+        """Probabilities of shape (batch, heads, queries, keys); what else comes through (XLNet's output) is left alone."""
+        top_k = getattr(self, TOP_K_ATTRIBUTE, None)
+        is_attention = probabilities.dim() == ATTENTION_DIMENSIONS
+        return super().forward(keep_top_k(probabilities, top_k) if is_attention and top_k else probabilities)
 
 
 AttentionInterface.register(ATTENTION_NAME, attention_forward)

@@ -1,77 +1,79 @@
-"""Carry out a plan on a whole model reversibly: nothing is cut, what is removed is multiplied away by hooks.
+"""Carry out a plan on a whole model reversibly: nothing is cut, what is removed is multiplied by 0 on its way out.
 
-This is the form a search needs, because every change must be undone in no time. :mod:`axformer.surgery` carries out the same
-plan for good. Both must give the same logits; that law has its own property test.
+A head, a neuron or a whole block adds to the residual stream through its projection out, so it is gone where that projection
+is 0. This is the form a search needs, because every change must be undone in no time. :mod:`axformer.surgery` carries out
+the same plan for good. Both must give the same outputs; that law has its own property test.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
-from axformer.architectures.base import Architecture
-from axformer.hard_attention import ATTENTION_NAME, TOP_K_ATTRIBUTE
+from axformer.architectures.base import Architecture, Block
+from axformer.hard_attention import TOP_K_ATTRIBUTE
 from axformer.plan import LayerPlan, Plan
 
 
 @contextmanager
 def masked(model: Any, architecture: Architecture, plan: Plan) -> Iterator[None]:
-    """Let the model compute as the plan says inside the ``with`` block, and as before after it."""
+    """Let a prepared model compute as the plan says inside the ``with`` block, and as before after it."""
     dimensions = architecture.dimensions(model.config)
     plan.check_fits(dimensions)
-    assert model.config._attn_implementation == ATTENTION_NAME, "load the model with hard attention available"
-    handles: list[RemovableHandle] = []
-    cores: list[nn.Module] = []
+    undo = _Undo()
     try:
         for layer, layer_plan in zip(architecture.layers(model), plan.layers, strict=True):
-            handles += _mask_attention(architecture, layer, layer_plan, dimensions.heads)
-            handles += _mask_ffn(architecture, layer, layer_plan, dimensions.intermediate_size)
+            attention = architecture.layout.attention(layer)
             if layer_plan.hard_attention is not None:
-                core = architecture.layout.attention_parts(layer).core
-                setattr(core, TOP_K_ATTRIBUTE, layer_plan.hard_attention)
-                cores.append(core)
+                assert attention.core is not None, "attention blocks name their core"
+                undo.set_top_k(attention.core, layer_plan.hard_attention)
+            _mask(attention, layer_plan.attention, layer_plan.heads, dimensions.heads, undo)
+            neurons = kept_neurons(layer_plan)
+            _mask(architecture.layout.ffn(layer), layer_plan.ffn, neurons, dimensions.intermediate_size, undo)
         yield
     finally:
-        for handle in handles:
-            handle.remove()
-        for core in cores:
+        undo.all()
+
+
+def kept_neurons(plan: LayerPlan) -> Sequence[int]:
+    """The neurons that a layer keeps, one by one."""
+    return [neuron for start, stop in plan.neurons for neuron in range(start, stop)]
+
+
+class _Undo:
+    """What was changed, and how it was before."""
+
+    def __init__(self) -> None:
+        self._parameters: list[tuple[nn.Module, str, nn.Parameter]] = []
+        self._cores: list[nn.Module] = []
+
+    def set_parameter(self, module: nn.Module, name: str, value: Tensor) -> None:
+        """Put another parameter in the place of one."""
+        self._parameters.append((module, name, getattr(module, name)))
+        setattr(module, name, nn.Parameter(value, requires_grad=False))
+
+    def set_top_k(self, core: nn.Module, top_k: int) -> None:
+        """Switch hard attention on."""
+        setattr(core, TOP_K_ATTRIBUTE, top_k)
+        self._cores.append(core)
+
+    def all(self) -> None:
+        """Make everything as it was."""
+        for module, name, value in reversed(self._parameters):
+            setattr(module, name, value)
+        for core in self._cores:
             delattr(core, TOP_K_ATTRIBUTE)
 
 
-def _mask_attention(architecture: Architecture, layer: nn.Module, plan: LayerPlan, heads: int) -> list[RemovableHandle]:
-    output = architecture.layout.attention_parts(layer).output
-    if not plan.attention:
-        return [output.register_forward_hook(_zeros)]
-    if len(plan.heads) == heads:
-        return []
-    kept = torch.zeros(heads)
-    kept[list(plan.heads)] = 1
-    return [_keep_inputs(output, kept.repeat_interleave(output.in_features // heads))]
-
-
-def _mask_ffn(architecture: Architecture, layer: nn.Module, plan: LayerPlan, neurons: int) -> list[RemovableHandle]:
-    output = architecture.layout.ffn_parts(layer).output
-    if not plan.ffn:
-        return [output.register_forward_hook(_zeros)]
-    if plan.neuron_count == neurons:
-        return []
-    kept = torch.zeros(neurons)
-    for start, stop in plan.neurons:
-        kept[start:stop] = 1
-    return [_keep_inputs(output, kept)]
-
-
-def _zeros(_: nn.Module, __: tuple[Tensor, ...], output: Tensor) -> Tensor:
-    return torch.zeros_like(output)
-
-
-def _keep_inputs(projection: nn.Linear, kept: Tensor) -> RemovableHandle:
-    mask = kept.to(projection.weight)
-
-    def hook(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return (inputs[0] * mask,)
-
-    return projection.register_forward_pre_hook(hook)
+def _mask(block: Block, is_kept: bool, units: Sequence[int], total: int, undo: _Undo) -> None:
+    if not is_kept and block.bias is not None:
+        undo.set_parameter(block.output.module, "bias", torch.zeros_like(block.bias))
+    if len(units) == total:
+        return
+    output = block.output
+    kept = torch.zeros(output.parameter.shape[output.axis], device=output.parameter.device)
+    kept[output.entries(units, total).to(kept.device)] = 1
+    shape = [-1 if axis == output.axis else 1 for axis in range(output.parameter.dim())]
+    undo.set_parameter(output.module, output.name, output.parameter.detach() * kept.view(shape))

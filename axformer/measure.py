@@ -7,7 +7,7 @@ from typing import Any
 
 from axformer.batches import Samples
 from axformer.checkpoint import Checkpoint
-from axformer.compact import DEFAULT_ATTENTION
+from axformer.compact import stock_attention
 from axformer.config import PassConfig
 from axformer.dataset import DataSet
 from axformer.environment import describe
@@ -76,7 +76,7 @@ def loss_and_metrics(model: Any, task: Task, samples: Samples) -> dict[str, floa
 @contextmanager
 def _stock_attention(model: Any) -> Iterator[None]:
     """Let a whole model compute attention as its users' models do, while its speed is measured."""
-    model.config._attn_implementation = DEFAULT_ATTENTION
+    model.config._attn_implementation = stock_attention(model)
     try:
         yield
     finally:

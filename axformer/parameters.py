@@ -1,46 +1,74 @@
-"""How many parameters a plan leaves, counted from the shapes of a whole model without building the small one."""
+"""How many parameters a plan leaves, counted from the shapes of a whole model without building the small one.
 
-from collections.abc import Iterable
+Layers may share their weights (ALBERT). A weight is left as long as one of the layers that use it still needs it.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
-from axformer.architectures.base import Architecture
-from axformer.elements import Dimensions
-from axformer.plan import LayerPlan, Plan
+from axformer.architectures.base import Architecture, Block
+from axformer.architectures.slices import Slice
+from axformer.masking import kept_neurons
+from axformer.plan import Plan
 
 
 class ParameterCount:
-    """Counts the parameters that are left of one model under any plan."""
+    """Counts the parameters that are left of one prepared model under any plan."""
 
     def __init__(self, model: Any, architecture: Architecture) -> None:
-        self._dimensions = architecture.dimensions(model.config)
+        dimensions = architecture.dimensions(model.config)
+        self._units = dimensions.heads, dimensions.intermediate_size
         self._total: int = sum(parameter.numel() for parameter in model.parameters())
-        self._layers = [_LayerCounts(architecture, layer, self._dimensions) for layer in architecture.layers(model)]
+        layers = architecture.layers(model)
+        self._blocks = [(architecture.layout.attention(layer), architecture.layout.ffn(layer)) for layer in layers]
 
     def left(self, plan: Plan) -> int:
         """Parameters of the model that surgery would leave."""
-        layers = zip(self._layers, plan.layers, strict=True)
-        return self._total - sum(counts.removed(plan, self._dimensions) for counts, plan in layers)
+        uses = _Uses()
+        for blocks, layer in zip(self._blocks, plan.layers, strict=True):
+            kept = ((layer.attention, layer.heads), (layer.ffn, kept_neurons(layer)))
+            for block, (is_kept, units), total in zip(blocks, kept, self._units, strict=True):
+                uses.add(block, is_kept, units, total)
+        return self._total - uses.removed()
 
 
-class _LayerCounts:
-    def __init__(self, architecture: Architecture, layer: nn.Module, dimensions: Dimensions) -> None:
-        attention, ffn = architecture.layout.attention_parts(layer), architecture.layout.ffn_parts(layer)
-        self._attention_bias = _bias(attention.output)
-        self._head = _weights(attention.inputs, attention.output) // dimensions.heads
-        self._ffn_bias = _bias(ffn.output)
-        self._neuron = _weights(ffn.inputs, ffn.output) // dimensions.intermediate_size
+class _Uses:
+    """Which units of every parameter some layer still uses."""
 
-    def removed(self, plan: LayerPlan, dimensions: Dimensions) -> int:
-        heads, neurons = dimensions.heads - len(plan.heads), dimensions.intermediate_size - plan.neuron_count
-        biases = (not plan.attention) * self._attention_bias + (not plan.ffn) * self._ffn_bias
-        return heads * self._head + neurons * self._neuron + biases
+    def __init__(self) -> None:
+        self._slices: dict[int, tuple[Slice, int]] = {}
+        self._units: dict[int, set[int]] = defaultdict(set)
+        self._whole: dict[int, Tensor] = {}
+        self._used: set[int] = set()
+
+    def add(self, block: Block, is_kept: bool, units: Sequence[int], total: int) -> None:
+        """Take note of one layer's block."""
+        for part in (*block.inputs, block.output):
+            key = id(part.parameter)
+            self._slices[key] = part, total
+            self._units[key].update(units)
+        if block.bias is not None:
+            self._note(block.bias, is_kept)
+        for module in block.company:
+            for parameter in module.parameters():
+                self._note(parameter, bool(units))
+
+    def _note(self, parameter: nn.Parameter, is_used: bool) -> None:
+        self._whole[id(parameter)] = parameter
+        if is_used:
+            self._used.add(id(parameter))
+
+    def removed(self) -> int:
+        """Parameters that no layer uses any more."""
+        sliced = sum(_unused(part, self._units[key], total) for key, (part, total) in self._slices.items())
+        return sliced + sum(parameter.numel() for key, parameter in self._whole.items() if key not in self._used)
 
 
-def _weights(inputs: Iterable[nn.Linear], output: nn.Linear) -> int:
-    return sum(projection.weight.numel() + _bias(projection) for projection in inputs) + output.weight.numel()
-
-
-def _bias(projection: nn.Linear) -> int:
-    return 0 if projection.bias is None else projection.bias.numel()
+def _unused(part: Slice, units: set[int], total: int) -> int:
+    if len(units) == total:
+        return 0
+    size = part.parameter.shape[part.axis]
+    return (size - len(part.entries(sorted(units), total))) * part.parameter.numel() // size

@@ -1,100 +1,142 @@
-"""What the library needs to know of a model family: where its blocks live and how to run them one at a time.
+"""What the library needs to know of a model family: where its blocks live, who owns their weights, how to run one.
 
-One small adapter a family implements :class:`Architecture`, with a :class:`LayerLayout` that families may share. Masking,
-surgery and the evaluators are written against these and name no family.
+A family is an :class:`Architecture`, plain data, with a :class:`LayerLayout` that families may share. Masking, surgery,
+counting and the evaluators are written against these two and name no family. What stands before, between and after the
+layers (embeddings, masks, positions, pooling, any head) is nobody's business here: it always runs as transformers wrote it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from torch import Tensor, nn
+from transformers import AutoModel
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+from axformer.architectures.slices import Slice
 from axformer.elements import Dimensions
+from axformer.hard_attention import ATTENTION_NAME
+from axformer.heads import Head, heads_of
+from axformer.plan import Plan
 
 
 @dataclass(frozen=True)
-class AttentionParts:
-    """The modules of one attention block."""
+class Block:
+    """The weights of one attention or feed-forward block."""
 
-    core: nn.Module
-    """The module that calls the attention function."""
-    inputs: tuple[nn.Linear, ...]
-    """Query, key and value projections: head ``h`` owns rows ``h * head_size`` to ``(h + 1) * head_size``."""
-    output: nn.Linear
-    """The output projection: head ``h`` owns the same columns."""
-
-
-@dataclass(frozen=True)
-class FeedForwardParts:
-    """The modules of one feed-forward block."""
-
-    inputs: tuple[nn.Linear, ...]
-    """Projections up (and gate, where there is one): a row a neuron."""
-    output: nn.Linear
-    """The projection down: a column a neuron."""
+    inputs: tuple[Slice, ...]
+    """What heads or neurons own of the projections in (and of biases and norms that belong to them)."""
+    output: Slice
+    """What they own of the projection out. Where it is 0, they add nothing."""
+    bias: nn.Parameter | None = None
+    """The bias of the projection out, which stays while the block does."""
+    company: tuple[nn.Module, ...] = ()
+    """Modules that nobody needs without heads or neurons: the norm before a pre-LN block."""
+    core: nn.Module | None = None
+    """Of attention: the module that hard attention is switched on."""
 
 
 class LayerLayout(Protocol):
-    """How a family's layers are built. Families whose layers are alike share one layout."""
+    """How a family's layers are built. ``arguments`` are what a layer is called with, beside its input, by name."""
 
-    def attention_parts(self, layer: nn.Module) -> AttentionParts:
-        """The modules of a layer's attention block."""
+    def attention(self, layer: Any) -> Block:
+        """The weights of a layer's attention block."""
 
-    def ffn_parts(self, layer: nn.Module) -> FeedForwardParts:
-        """The modules of a layer's feed-forward block."""
+    def ffn(self, layer: Any) -> Block:
+        """The weights of a layer's feed-forward block."""
 
-    def run_attention(self, layer: nn.Module, hidden: Tensor, mask: Tensor | None) -> Tensor:
+    def run_attention(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         """A whole attention block, residual and normalisation included; shapes (batch, tokens, hidden)."""
 
-    def run_ffn(self, layer: nn.Module, hidden: Tensor) -> Tensor:
+    def run_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
         """A whole feed-forward block, residual and normalisation included; shapes (batch, tokens, hidden)."""
 
-    def skip_attention(self, layer: nn.Module, hidden: Tensor) -> Tensor:
+    def skip_attention(self, layer: Any, hidden: Tensor) -> Tensor:
         """What is left where the attention block is removed."""
 
-    def skip_ffn(self, layer: nn.Module, hidden: Tensor) -> Tensor:
+    def skip_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
         """What is left where the feed-forward block is removed."""
 
-    def remove_attention(self, layer: nn.Module, bias: nn.Parameter | None) -> None:
+    def returned(self, hidden: Tensor) -> Any:
+        """What the layer's own ``forward`` gives back around its output."""
+
+    def remove_attention(self, layer: Any, bias: nn.Parameter | None) -> None:
         """Take the attention block out of a layer for good; a ``bias`` is what it still adds."""
 
-    def remove_ffn(self, layer: nn.Module, bias: nn.Parameter | None) -> None:
+    def remove_ffn(self, layer: Any, bias: nn.Parameter | None) -> None:
         """Take the feed-forward block out of a layer for good; a ``bias`` is what it still adds."""
 
-    def set_head_count(self, layer: nn.Module, heads: int) -> None:
-        """Tell a layer how many heads its projections hold now."""
+    def keep_heads(self, layer: Any, heads: Sequence[int], total: int) -> None:
+        """Tell a layer which of its ``total`` heads its projections still hold."""
 
 
-class Architecture(Protocol):
-    """One model family: where its layers are, and what comes before and after them."""
+def read_first(_: Any, ids: Tensor) -> Tensor | None:
+    """Heads read the first token, ``[CLS]``."""
+    return ids.new_zeros(len(ids))
+
+
+def read_last(config: Any, ids: Tensor) -> Tensor | None:
+    """Heads read the last token that is no padding."""
+    places = (ids != config.pad_token_id).int() * ids.new_ones(ids.shape).cumsum(dim=-1)
+    return places.argmax(dim=-1)
+
+
+def _unchanged(*_: Any) -> None:
+    """Nothing to do."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One model family."""
+
+    model_type: str
+    """The family's name in ``config.json``."""
+    layout: LayerLayout
+    """How its layers are built."""
+    layers_of: Callable[[Any], Sequence[nn.Module]]
+    """The transformer layers of a base model (one without head), bottom first."""
+    intermediate_size: Callable[[Any], int] = lambda config: int(config.intermediate_size)
+    """Neurons of a feed-forward block, from a configuration."""
+    max_tokens: Callable[[Any], int | None] = lambda config: int(config.max_position_embeddings)
+    """The longest input that models take, special tokens included, from a configuration; null where there is no limit."""
+    read_position: Callable[[Any, Tensor], Tensor | None] = read_first
+    """Which position heads that pool read, from a configuration and token ids (batch, tokens); null where they read more."""
+    causal: bool = False
+    """Whether attention looks back only."""
+    token_axis: int = 1
+    """Where tokens are in the shape of what layers take."""
+    int8: bool = True
+    """Whether its projections are linear modules, which int8 quantization can reach."""
+    prepare: Callable[[Any], None] = _unchanged
+    """Change a whole model so that hard attention can be switched on in it and every layer is a module of its own."""
+    finish: Callable[[Any, Plan], None] = _unchanged
+    """What is left to do after the layers of a prepared model were cut."""
 
     @property
-    def model_type(self) -> str:
-        """The family's name in ``config.json``."""
+    def base_class(self) -> Any:
+        """The class of the family's models without a head."""
+        return AutoModel._model_mapping[CONFIG_MAPPING[self.model_type]]
 
     @property
-    def model_class(self) -> Any:
-        """The transformers class of the family's sequence classifiers."""
-
-    @property
-    def layout(self) -> LayerLayout:
-        """How its layers are built."""
+    def heads(self) -> tuple[Head, ...]:
+        """The kinds of heads that the family has."""
+        return heads_of(self.model_type, causal=self.causal)
 
     def dimensions(self, config: Any) -> Dimensions:
         """The counts that decide which elements a model with this configuration has."""
+        return Dimensions(
+            layers=config.num_hidden_layers,
+            heads=config.num_attention_heads,
+            hidden_size=config.hidden_size,
+            intermediate_size=self.intermediate_size(config),
+        )
 
-    def max_tokens(self, config: Any) -> int:
-        """The longest input that the model takes, special tokens included."""
+    def adopt(self, model: Any) -> None:
+        """Make a whole model ready for a pass: hard attention can be switched on, and every layer is a module of its own."""
+        if model._supports_attention_backend:
+            model.config._attn_implementation = ATTENTION_NAME
+        self.prepare(model)
 
-    def layers(self, model: nn.Module) -> Sequence[nn.Module]:
-        """The transformer layers, bottom first."""
-
-    def embed(self, model: nn.Module, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:
-        """The input of the first block, shape (batch, tokens, hidden), and the mask that attention blocks add."""
-
-    def read_by_head(self, hidden: Tensor) -> Tensor:
-        """The positions that the head reads, of shape (batch, positions, hidden); nobody needs the last FFN elsewhere."""
-
-    def head(self, model: nn.Module, hidden: Tensor) -> Tensor:
-        """The model's output, shape (batch, labels), from the last block's output at those positions."""
+    def layers(self, model: Any) -> Sequence[nn.Module]:
+        """The transformer layers of a model with or without head, bottom first."""
+        return self.layers_of(model.base_model)

@@ -1,29 +1,32 @@
 """The layers of BERT and its many relatives: post-LN, with query, key and value in linear modules of their own."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
 
-from axformer.architectures.base import AttentionParts, FeedForwardParts
-from axformer.architectures.residual import ResidualNorm
+from axformer.architectures.base import Block
+from axformer.architectures.removed import Constant, ConstantAttention
+from axformer.architectures.slices import into, out_of
 
 
 class BertLayout:
     """Layers as in ``BertLayer``; see :class:`axformer.architectures.base.LayerLayout`."""
 
-    def attention_parts(self, layer: Any) -> AttentionParts:
-        core = layer.attention.self
-        return AttentionParts(core, (core.query, core.key, core.value), layer.attention.output.dense)
+    def attention(self, layer: Any) -> Block:
+        core, output = layer.attention.self, layer.attention.output.dense
+        inputs = (*into(core.query), *into(core.key), *into(core.value))
+        return Block(inputs, out_of(output), output.bias, core=core)
 
-    def ffn_parts(self, layer: Any) -> FeedForwardParts:
-        return FeedForwardParts((layer.intermediate.dense,), layer.output.dense)
+    def ffn(self, layer: Any) -> Block:
+        return Block(into(layer.intermediate.dense), out_of(layer.output.dense), layer.output.dense.bias)
 
-    def run_attention(self, layer: Any, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        output: Tensor = layer.attention(hidden, mask)[0]
+    def run_attention(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+        output: Tensor = layer.attention(hidden, arguments["attention_mask"])[0]
         return output
 
     def run_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
-        output: Tensor = layer.feed_forward_chunk(hidden)
+        output: Tensor = layer.output(layer.intermediate(hidden), hidden)
         return output
 
     def skip_attention(self, layer: Any, hidden: Tensor) -> Tensor:
@@ -34,37 +37,18 @@ class BertLayout:
         normed: Tensor = layer.output.LayerNorm(hidden)
         return normed
 
+    def returned(self, hidden: Tensor) -> Any:
+        return hidden
+
     def remove_attention(self, layer: Any, bias: nn.Parameter | None) -> None:
-        layer.attention = _NoAttention(ResidualNorm(layer.attention.output.LayerNorm, bias))
+        layer.attention.self = ConstantAttention(None)
+        layer.attention.output.dense = Constant(bias)
 
     def remove_ffn(self, layer: Any, bias: nn.Parameter | None) -> None:
         layer.intermediate = nn.Identity()
-        layer.output = _NoFeedForward(ResidualNorm(layer.output.LayerNorm, bias))
+        layer.output.dense = Constant(bias)
 
-    def set_head_count(self, layer: Any, heads: int) -> None:
+    def keep_heads(self, layer: Any, heads: Sequence[int], total: int) -> None:  # noqa: ARG002 - all heads are alike
         core = layer.attention.self
-        core.num_attention_heads = heads
-        core.all_head_size = heads * core.attention_head_size
-
-
-class _NoAttention(nn.Module):
-    """Takes the place and the call of ``BertAttention``."""
-
-    def __init__(self, output: ResidualNorm) -> None:
-        super().__init__()
-        self.output = output
-
-    def forward(self, hidden_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, None]:
-        return self.output(hidden_states), None
-
-
-class _NoFeedForward(nn.Module):
-    """Takes the place and the call of ``BertOutput``; the activations before it do not exist any more."""
-
-    def __init__(self, output: ResidualNorm) -> None:
-        super().__init__()
-        self.output = output
-
-    def forward(self, _: Tensor, input_tensor: Tensor) -> Tensor:
-        normed: Tensor = self.output(input_tensor)
-        return normed
+        core.num_attention_heads = len(heads)
+        core.all_head_size = len(heads) * core.attention_head_size

@@ -23,8 +23,11 @@ class PlainEvaluator:
 
     def losses(self, plan: Plan) -> Tensor:
         with masked(self._model, self._architecture, plan):
-            logits = predict(self._model, self._samples)
-        return self._task.losses(logits, self._samples.labels).cpu()
+            losses = torch.empty(len(self._samples))
+            with torch.inference_mode():
+                for batch in self._samples.batches:
+                    losses[batch.rows] = self._task.losses(self._model(**batch.inputs), batch)
+        return losses
 
     def accept(self, plan: Plan) -> None:
         """Nothing is remembered."""
@@ -38,6 +41,6 @@ def predict(model: Any, samples: Samples) -> Tensor:
         logits = model(**batch.inputs).logits
         if outputs is None:
             outputs = logits.new_empty((len(samples), *logits.shape[1:]))
-        outputs[batch.samples] = logits
+        outputs[batch.rows] = logits
     assert outputs is not None, "samples hold at least one batch"
     return outputs

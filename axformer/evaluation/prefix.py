@@ -4,12 +4,19 @@ What comes before an element in the forward pass is not changed by it (ALGORITHM
 block's input are kept for the model as it is now, and a trial starts at the first block that it changes. What an accepted
 change makes stale lies above it and is computed again only if a later trial starts there; from top to bottom none does.
 The last FFN block runs only where the head reads its output.
+
+The model's own ``forward`` runs for every trial; only its layers are called differently. So what stands around the layers,
+any embedding and any head, needs no word here.
 """
 
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture
 from axformer.batches import Batch, Samples
@@ -21,13 +28,12 @@ from axformer.tasks.base import Task
 class PrefixEvaluator:
     """Keeps every block's input; see :class:`axformer.evaluation.base.Evaluator`.
 
-    Memory: two float32 tensors of shape (tokens, hidden) a layer and sample, on the device of the samples.
+    Memory: two float32 tensors of shape (tokens, hidden) a layer and model row, on the device of the samples.
     """
 
     def __init__(self, model: Any, architecture: Architecture, task: Task, samples: Samples, plan: Plan) -> None:
         self._model = model
         self._architecture = architecture
-        self._layers = architecture.layers(model)
         self._task = task
         self._samples = samples
         self._prefixes = [_Prefix(batch) for batch in samples.batches]
@@ -38,10 +44,10 @@ class PrefixEvaluator:
     @torch.inference_mode()
     def losses(self, plan: Plan) -> Tensor:
         if self._losses is None:
-            self._losses = self._run(self._plan, torch.empty(len(self._samples)))
+            self._losses = self._run(self._plan, torch.empty(len(self._samples.lengths)))
         losses = self._run(plan, self._losses.clone()) if plan != self._plan else self._losses
         self._last = (plan, losses)
-        return losses
+        return self._samples.per_sample(losses)
 
     def accept(self, plan: Plan) -> None:
         first = first_changed_block(self._plan, plan)
@@ -51,49 +57,90 @@ class PrefixEvaluator:
         self._losses = self._last[1] if self._last is not None and self._last[0] == plan else None
 
     def _run(self, plan: Plan, losses: Tensor) -> Tensor:
-        """Fill in the losses of all samples that ``plan`` can change against the plan as it is now."""
+        """Fill in the losses of all model rows that ``plan`` can change against the plan as it is now."""
         first = first_changed_block(self._plan, plan)
         reach = longest_untouched(self._plan, plan)
         with masked(self._model, self._architecture, plan):
             for prefix in self._prefixes:
                 if prefix.batch.tokens > reach:
-                    samples = prefix.batch.samples
-                    logits = self._logits(prefix, first, plan)
-                    losses[samples.cpu()] = self._task.losses(logits, self._samples.labels[samples]).cpu()
+                    with self._from(prefix, first, plan):
+                        output = self._model(**prefix.batch.inputs)
+                    losses[prefix.batch.rows.cpu()] = self._task.losses(output, prefix.batch).cpu()
         return losses
 
-    def _logits(self, prefix: "_Prefix", first: int, plan: Plan) -> Tensor:
-        """The output for one batch; the inputs of blocks up to ``first`` are remembered, for they stay as they are."""
-        if not prefix.inputs:
-            hidden, prefix.mask = self._architecture.embed(self._model, prefix.batch.inputs)
-            prefix.inputs.append(hidden)
-        while len(prefix.inputs) <= first:
-            prefix.inputs.append(self._run_block(len(prefix.inputs) - 1, prefix.inputs[-1], prefix.mask, plan))
-        hidden = prefix.inputs[first]
-        for block in range(first, 2 * len(self._layers)):
-            hidden = self._run_block(block, hidden, prefix.mask, plan)
-        return self._architecture.head(self._model, hidden)
+    @contextmanager
+    def _from(self, prefix: "_Prefix", first: int, plan: Plan) -> Iterator[None]:
+        """Let the layers start at the highest block up to ``first`` whose input is known."""
+        layers = self._architecture.layers(self._model)
+        walk = _Walk(self._architecture, plan, prefix, first, self._read_position(prefix.batch))
+        try:
+            for index, layer in enumerate(layers):
+                names = list(inspect.signature(layer.forward).parameters)
+                layer.forward = partial(walk, index, layer, names)
+            yield
+        finally:
+            for layer in layers:
+                layer.__dict__.pop("forward", None)
 
-    def _run_block(self, block: int, hidden: Tensor, mask: Tensor | None, plan: Plan) -> Tensor:
-        layer, layer_plan = self._layers[block // 2], plan.layers[block // 2]
-        if block % 2 == 0:
-            if layer_plan.attention:
-                return self._architecture.layout.run_attention(layer, hidden, mask)
-            return self._architecture.layout.skip_attention(layer, hidden)
-        if block == 2 * len(self._layers) - 1:
-            hidden = self._architecture.read_by_head(hidden)
-        if layer_plan.ffn:
-            return self._architecture.layout.run_ffn(layer, hidden)
-        return self._architecture.layout.skip_ffn(layer, hidden)
+    def _read_position(self, batch: Batch) -> Tensor | None:
+        if not self._task.pooled:
+            return None
+        ids = batch.inputs["input_ids"]
+        return self._architecture.read_position(self._model.config, ids.flatten(end_dim=-2))
 
 
 class _Prefix:
-    """What is remembered of one batch: its mask and the inputs of its first blocks, bottom first."""
+    """What is remembered of one batch: the inputs of its first blocks, bottom first."""
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
-        self.mask: Tensor | None = None
         self.inputs: list[Tensor] = []
+
+
+class _Walk:
+    """One forward pass through the layers. Inputs of blocks up to ``first`` are remembered, for they stay as they are."""
+
+    def __init__(
+        self, architecture: Architecture, plan: Plan, prefix: _Prefix, first: int, read_position: Tensor | None
+    ) -> None:
+        self._architecture = architecture
+        self._layout = architecture.layout
+        self._plan = plan
+        self._prefix = prefix
+        self._first = first
+        self._start = min(first, len(prefix.inputs) - 1)
+        self._read_position = read_position
+
+    def __call__(self, index: int, layer: nn.Module, names: list[str], hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
+        """Stands in for the ``forward`` of layer number ``index``."""
+        arguments = dict(zip(names[1:], args, strict=False)) | kwargs
+        for block in (2 * index, 2 * index + 1):
+            if block == self._start:
+                hidden = self._prefix.inputs[block]
+            elif len(self._prefix.inputs) == block <= self._first:
+                self._prefix.inputs.append(hidden)
+            if block >= self._start:
+                hidden = self._run_block(block, layer, hidden, arguments)
+        return self._layout.returned(hidden)
+
+    def _run_block(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+        plan = self._plan.layers[block // 2]
+        if block % 2 == 0:
+            if plan.attention:
+                return self._layout.run_attention(layer, hidden, arguments)
+            return self._layout.skip_attention(layer, hidden)
+        run = self._layout.run_ffn if plan.ffn else self._layout.skip_ffn
+        if block < 2 * len(self._plan.layers) - 1 or self._read_position is None:
+            return run(layer, hidden)
+        return self._run_where_read(partial(run, layer), hidden, self._read_position)
+
+    def _run_where_read(self, run: Any, hidden: Tensor, position: Tensor) -> Tensor:
+        """The output where the head reads it, and 0 where nobody does."""
+        hidden = hidden.movedim(self._architecture.token_axis, 1)
+        rows = torch.arange(len(hidden), device=hidden.device)
+        output = torch.zeros_like(hidden)
+        output[rows, position] = run(hidden[rows, position][:, None])[:, 0]
+        return output.movedim(1, self._architecture.token_axis)
 
 
 def first_changed_block(now: Plan, then: Plan) -> int:

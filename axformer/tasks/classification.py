@@ -14,6 +14,7 @@ from axformer.errors import DataError
 class Classification:
     """One class a sample; the loss is the cross-entropy."""
 
+    pooled = True
     name = "classification"
 
     def labels(self, rows: Rows, config: Any) -> Tensor:
@@ -37,7 +38,8 @@ class Classification:
             )
         return number
 
-    def losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def losses(self, output, batch) -> Tensor:
+        logits, labels = output.logits, batch.labels
         return functional.cross_entropy(logits, labels, reduction="none")
 
     def metrics(self, logits: Tensor, labels: Tensor) -> dict[str, float]:

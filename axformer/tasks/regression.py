@@ -14,6 +14,7 @@ from axformer.errors import DataError
 class Regression:
     """One number a sample; the loss is the squared error."""
 
+    pooled = True
     name = "regression"
 
     def labels(self, rows: Rows, config: Any) -> Tensor:  # noqa: ARG002 - the protocol's signature
@@ -34,7 +35,8 @@ class Regression:
             )
         return number
 
-    def losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def losses(self, output, batch) -> Tensor:
+        logits, labels = output.logits, batch.labels
         return (logits.squeeze(-1) - labels) ** 2
 
     def metrics(self, logits: Tensor, labels: Tensor) -> dict[str, float]:

@@ -1,0 +1,158 @@
+"""ALBERT: one layer's weights, used by many layers. Every use is an element of its own.
+
+For a pass the uses become layers that share their weights. What is left of the weights afterwards is what some use still
+needs; each use takes its rows and columns out of that.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from torch import Tensor, nn
+from transformers.modeling_outputs import BaseModelOutput
+
+from axformer.architectures.base import Architecture, Block
+from axformer.architectures.removed import Constant
+from axformer.architectures.shared import Shared, SharedBias, SharedSlice, UsedNorm
+from axformer.architectures.slices import Slice, into, out_of
+from axformer.errors import CheckpointError
+from axformer.masking import kept_neurons
+from axformer.plan import LayerPlan, Plan
+from axformer.surgery import cut
+
+
+class AlbertLayout:
+    """Layers as in ``AlbertLayer``; see :class:`axformer.architectures.base.LayerLayout`."""
+
+    def attention(self, layer: Any) -> Block:
+        core = layer.attention
+        inputs = (*into(core.query), *into(core.key), *into(core.value))
+        return Block(inputs, out_of(core.dense), core.dense.bias, core=core)
+
+    def ffn(self, layer: Any) -> Block:
+        return Block(into(layer.ffn), out_of(layer.ffn_output), layer.ffn_output.bias)
+
+    def run_attention(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+        output: Tensor = layer.attention(hidden, arguments["attention_mask"])[0]
+        return output
+
+    def run_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
+        return self.skip_ffn(layer, layer.ff_chunk(hidden) + hidden)
+
+    def skip_attention(self, layer: Any, hidden: Tensor) -> Tensor:
+        normed: Tensor = layer.attention.LayerNorm(hidden)
+        return normed
+
+    def skip_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
+        normed: Tensor = layer.full_layer_layer_norm(hidden)
+        return normed
+
+    def returned(self, hidden: Tensor) -> Any:
+        return hidden
+
+    def remove_attention(self, layer: Any, bias: nn.Parameter | None) -> None:
+        layer.attention = UsedNorm(layer.attention.LayerNorm, None if bias is None else layer.attention.dense)
+
+    def remove_ffn(self, layer: Any, bias: nn.Parameter | None) -> None:
+        layer.ffn = nn.Identity()
+        layer.ffn_output = Constant(None) if bias is None else SharedBias(layer.ffn_output)
+
+    def keep_heads(self, layer: Any, heads: Sequence[int], total: int) -> None:  # noqa: ARG002 - all heads are alike
+        layer.attention.num_attention_heads = len(heads)
+        layer.attention.all_head_size = len(heads) * layer.attention.attention_head_size
+
+
+class _Unrolled(nn.Module):
+    """An ``AlbertTransformer`` whose layers are modules of their own around the weights that they share."""
+
+    def __init__(self, encoder: Any) -> None:
+        super().__init__()
+        config = encoder.config
+        self.embedding_hidden_mapping_in = encoder.embedding_hidden_mapping_in
+        self.albert_layer_groups = encoder.albert_layer_groups
+        uses = range(config.num_hidden_layers)
+        self.owners = [use * config.num_hidden_groups // config.num_hidden_layers for use in uses]
+        self.uses = nn.ModuleList(_with_the_same_weights(self.owner(use)) for use in uses)
+
+    def owner(self, use: int) -> Any:
+        """The layer that a use takes its weights from."""
+        group: Any = self.albert_layer_groups[self.owners[use]]
+        return group.albert_layers[0]
+
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None, **arguments: Any) -> BaseModelOutput:
+        hidden = self.embedding_hidden_mapping_in(hidden_states)
+        for use in self.uses:
+            hidden = use(hidden, attention_mask, **arguments)
+        return BaseModelOutput(last_hidden_state=hidden)
+
+
+def _with_the_same_weights(layer: nn.Module) -> nn.Module:
+    return deepcopy(layer, {id(parameter): parameter for parameter in layer.parameters()})
+
+
+def _prepare(model: Any) -> None:
+    base = model.base_model
+    if base.config.inner_group_num != 1:
+        raise CheckpointError(f"ALBERT with inner_group_num={base.config.inner_group_num} is not supported, 1 is")
+    base.encoder = _Unrolled(base.encoder)
+
+
+def _finish(model: Any, plan: Plan) -> None:
+    """Cut the weights to what some use needs, and let the uses take theirs out of them."""
+    encoder: _Unrolled = model.base_model.encoder
+    uses = defaultdict(list)
+    for use, layer_plan in enumerate(plan.layers):
+        uses[encoder.owners[use]].append((encoder.uses[use], layer_plan))
+    dimensions = ALBERT.dimensions(model.config)
+    for group, members in uses.items():
+        owner: Any = encoder.albert_layer_groups[group].albert_layers[0]  # type: ignore[union-attr, index]
+        _share_attention(owner, members, dimensions.heads)
+        _share_ffn(owner, members, dimensions.intermediate_size)
+
+
+def _share_attention(owner: Any, uses: Sequence[tuple[Any, LayerPlan]], total: int) -> None:
+    union = sorted({head for _, plan in uses for head in plan.heads})
+    block = ALBERT.layout.attention(owner)
+    _cut_or_empty(block, union, total, any(plan.attention for _, plan in uses))
+    for use, plan in uses:
+        if not plan.heads:
+            use.attention = UsedNorm(Shared(owner.attention.LayerNorm), owner.attention.dense if plan.attention else None)
+            continue
+        places = [union.index(head) for head in plan.heads]
+        for name in ("query", "key", "value"):
+            part = Slice(getattr(owner.attention, name), "weight", 0)
+            setattr(use.attention, name, SharedSlice.of(part, places, len(union)))
+        use.attention.dense = SharedSlice.of(block.output, places, len(union))
+        use.attention.LayerNorm = Shared(owner.attention.LayerNorm)
+
+
+def _share_ffn(owner: Any, uses: Sequence[tuple[Any, LayerPlan]], total: int) -> None:
+    union = sorted({neuron for _, plan in uses for neuron in kept_neurons(plan)})
+    block = ALBERT.layout.ffn(owner)
+    _cut_or_empty(block, union, total, any(plan.ffn for _, plan in uses))
+    rank = {neuron: place for place, neuron in enumerate(union)}
+    for use, plan in uses:
+        places = [rank[neuron] for neuron in kept_neurons(plan)]
+        if places:
+            use.ffn = SharedSlice.of(block.inputs[0], places, len(union))
+            use.ffn_output = SharedSlice.of(block.output, places, len(union))
+        elif plan.ffn:
+            use.ffn_output = SharedBias(owner.ffn_output)
+        use.full_layer_layer_norm = Shared(owner.full_layer_layer_norm)
+
+
+def _cut_or_empty(block: Block, units: Sequence[int], total: int, is_bias_kept: bool) -> None:
+    """Keep these units of the weights. Without any, nothing is left of them but the bias, if somebody adds it."""
+    if units:
+        cut(block, units, total)
+        return
+    for part in (*block.inputs, block.output):
+        setattr(part.module, part.name, None)
+    if not is_bias_kept:
+        block.output.module.bias = None  # type: ignore[assignment]
+
+
+ALBERT = Architecture(
+    "albert", AlbertLayout(), layers_of=lambda base: base.encoder.uses, prepare=_prepare, finish=_finish
+)

@@ -1,0 +1,73 @@
+"""Slices: which entries of a parameter a head or a neuron owns. Masking, surgery and counting all go by them.
+
+Projections may stand alone, be fused into one (GPT-2's ``c_attn``, ModernBERT's ``Wqkv`` and ``Wi``), be shared between
+heads (grouped queries), be transposed (``Conv1D``), or be bare parameters (XLNet). A slice says all of it as plain data.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A parameter of which each unit, a head or a neuron, owns some entries along one axis."""
+
+    module: nn.Module
+    name: str
+    """The parameter's name in its module."""
+    axis: int
+    copies: int = 1
+    """Matrices that are fused along the axis, one after the other."""
+    share: int = 1
+    """Units that own the same entries together: query heads for each key/value head."""
+
+    @property
+    def parameter(self) -> Tensor:
+        """The parameter as it is now."""
+        parameter: Tensor = getattr(self.module, self.name)
+        return parameter
+
+    def entries(self, units: Sequence[int], total: int) -> Tensor:
+        """Places along the axis that these units own, ascending within each copy, on the CPU.
+
+        Args:
+            units: some of the units.
+            total: how many units the parameter has now.
+        """
+        owners = sorted({unit // self.share for unit in units})
+        size = self.parameter.shape[self.axis] * self.share // (self.copies * total)
+        length = self.parameter.shape[self.axis] // self.copies
+        owned = [owner * size + entry for owner in owners for entry in range(size)]
+        places = [copy * length + entry for copy in range(self.copies) for entry in owned]
+        return torch.tensor(places, dtype=torch.long, device="cpu")
+
+    def part(self, units: Sequence[int], total: int) -> Tensor:
+        """The entries themselves."""
+        parameter = self.parameter.detach()
+        return parameter.index_select(self.axis, self.entries(units, total).to(parameter.device))
+
+    def replace(self, value: Tensor) -> None:
+        """Put another parameter in its place, and let the module know its new size."""
+        setattr(self.module, self.name, nn.Parameter(value, requires_grad=self.parameter.requires_grad))
+        if self.name != "weight":
+            return
+        if isinstance(self.module, nn.Linear):
+            self.module.out_features, self.module.in_features = value.shape
+        elif isinstance(self.module, Conv1D):
+            self.module.nx, self.module.nf = value.shape
+
+
+def into(projection: nn.Module, *, copies: int = 1, share: int = 1) -> tuple[Slice, ...]:
+    """The slices of a projection whose outputs belong to units."""
+    axis = 1 if isinstance(projection, Conv1D) else 0
+    weight = Slice(projection, "weight", axis, copies, share)
+    return (weight,) if projection.bias is None else (weight, Slice(projection, "bias", 0, copies, share))
+
+
+def out_of(projection: nn.Module) -> Slice:
+    """The slice of a projection whose inputs belong to units."""
+    return Slice(projection, "weight", 0 if isinstance(projection, Conv1D) else 1)
