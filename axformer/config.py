@@ -86,6 +86,8 @@ class PassConfig(BaseModel):
     coarse_margin: float = Field(default=1.0, gt=0.0, le=1.0)
     """A layer or block must bring the loss below this many times its minimum; heads and neurons always 1. Below 1 this
     is the adaptive threshold of Table V, tight where it is coarse."""
+    evaluate_in: Literal["float32", "int8"] = "float32"
+    """Arithmetic of the trials; ``int8`` decides for the model as it is after dynamic quantization (Q8BERT in the paper)."""
     max_length: int | None = Field(default=None, ge=2)
     """Cut inputs to this many tokens; null cuts none and refuses inputs that are longer than the model takes."""
     batch_tokens: int = Field(default=8192, ge=1)

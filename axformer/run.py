@@ -12,7 +12,10 @@ from axformer.compact import compact
 from axformer.config import PassConfig
 from axformer.data import Rows, read_rows, rows_of
 from axformer.dataset import DataSet, DataSource, prepare
+from axformer.errors import ConfigError
+from axformer.evaluation.base import Evaluator
 from axformer.evaluation.prefix import PrefixEvaluator
+from axformer.int8 import Int8Evaluator
 from axformer.measure import Outcome, make_report
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
@@ -37,6 +40,7 @@ class PruningRun:
 
     def __init__(self, checkpoint: Checkpoint, validation: DataSet, test: DataSet | None, config: PassConfig) -> None:
         inspection_order(checkpoint.dimensions, config)  # an order that does not fit is refused before any work
+        _check_fits(config, checkpoint)
         self.config = config
         self.dimensions = checkpoint.dimensions
         self._checkpoint = checkpoint
@@ -87,7 +91,11 @@ class PruningRun:
             PlanError: the replayed trials are not of this pass.
         """
         model, architecture, task = self._checkpoint.model, self._checkpoint.architecture, self._checkpoint.task
-        evaluator = PrefixEvaluator(model, architecture, task, self._validation.samples, Plan.full(self.dimensions))
+        evaluator: Evaluator = PrefixEvaluator(
+            model, architecture, task, self._validation.samples, Plan.full(self.dimensions)
+        )
+        if self.config.evaluate_in == "int8":
+            evaluator = Int8Evaluator(evaluator, model, architecture)
         count = ParameterCount(model, architecture)
         self._trace = []
         for trial in search(evaluator, self.dimensions, self.config, parameters_left=count.left, replay=replay):
@@ -145,6 +153,20 @@ class PruningRun:
     def _plan_file(self) -> PlanFile:
         source = PlanSource(model_type=self._checkpoint.architecture.model_type, sha256=self._checkpoint.sha256)
         return PlanFile(source=source, config=self.config.model_dump(mode="json"), layers=self.plan.layers)
+
+
+def _check_fits(config: PassConfig, checkpoint: Checkpoint) -> None:
+    """Refuse what the family cannot do.
+
+    Raises:
+        ConfigError: a knob asks for it.
+    """
+    architecture = checkpoint.architecture
+    if config.evaluate_in == "int8" and not architecture.int8:
+        raise ConfigError(
+            f"knob evaluate_in='int8': models of type '{architecture.model_type}' keep projections outside of linear "
+            "modules, where int8 does not reach them; use evaluate_in=float32"
+        )
 
 
 def prune(

@@ -191,7 +191,7 @@ class _Pass:
             total=len(losses),
             min_loss=self._min_loss,
             verdict=verdict,
-            precision=str(losses.dtype).removeprefix("torch."),
+            precision=self._evaluator.precision,
             parameters=parameters,
             seconds=self._clock() - self._started,
         )

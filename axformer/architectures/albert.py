@@ -117,7 +117,9 @@ def _share_attention(owner: Any, uses: Sequence[tuple[Any, LayerPlan]], total: i
     _cut_or_empty(block, union, total, any(plan.attention for _, plan in uses))
     for use, plan in uses:
         if not plan.heads:
-            use.attention = UsedNorm(Shared(owner.attention.LayerNorm), owner.attention.dense if plan.attention else None)
+            use.attention = UsedNorm(
+                Shared(owner.attention.LayerNorm), owner.attention.dense if plan.attention else None
+            )
             continue
         places = [union.index(head) for head in plan.heads]
         for name in ("query", "key", "value"):

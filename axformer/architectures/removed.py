@@ -56,9 +56,7 @@ class ConstantDecoderAttention(nn.Module):
         self.bias = bias
         self.layer_idx = layer_idx
 
-    def forward(
-        self, hidden_states: Tensor, *_: Any, past_key_values: Any = None, **__: Any
-    ) -> tuple[Tensor, None]:
+    def forward(self, hidden_states: Tensor, *_: Any, past_key_values: Any = None, **__: Any) -> tuple[Tensor, None]:
         """The constant and no probabilities; tokens are counted in the cache by keys and values of one 0 each."""
         if past_key_values is not None:
             nothing = hidden_states.new_zeros((len(hidden_states), 1, hidden_states.shape[1], 1))

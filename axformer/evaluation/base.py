@@ -10,6 +10,10 @@ from axformer.plan import Plan
 class Evaluator(Protocol):
     """Measures what a plan does to each validation sample."""
 
+    @property
+    def precision(self) -> str:
+        """The arithmetic of its forward passes, for example ``float32``."""
+
     def losses(self, plan: Plan) -> Tensor:
         """The loss of each sample under a plan, in the order of the data, shape (samples,), float32, on the CPU."""
 

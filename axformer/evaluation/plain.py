@@ -15,6 +15,8 @@ from axformer.tasks.base import Task
 class PlainEvaluator:
     """Runs everything for every plan; see :class:`axformer.evaluation.base.Evaluator`."""
 
+    precision = "float32"
+
     def __init__(self, model: Any, architecture: Architecture, task: Task, samples: Samples) -> None:
         self._model = model
         self._architecture = architecture

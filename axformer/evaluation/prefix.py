@@ -31,6 +31,8 @@ class PrefixEvaluator:
     Memory: two float32 tensors of shape (tokens, hidden) a layer and model row, on the device of the samples.
     """
 
+    precision = "float32"
+
     def __init__(self, model: Any, architecture: Architecture, task: Task, samples: Samples, plan: Plan) -> None:
         self._model = model
         self._architecture = architecture
@@ -111,7 +113,9 @@ class _Walk:
         self._start = min(first, len(prefix.inputs) - 1)
         self._read_position = read_position
 
-    def __call__(self, index: int, layer: nn.Module, names: list[str], hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, index: int, layer: nn.Module, names: list[str], hidden: Tensor, *args: Any, **kwargs: Any
+    ) -> Any:
         """Stands in for the ``forward`` of layer number ``index``."""
         arguments = dict(zip(names[1:], args, strict=False)) | kwargs
         for block in (2 * index, 2 * index + 1):
