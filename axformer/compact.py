@@ -77,7 +77,7 @@ def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
     config._attn_implementation = stock_attention(model)
     twin = deepcopy(model)
     operate(twin, architecture, plan)
-    small: Any = compact_model_class(architecture.model_type, type(model))(config).to(model.device).eval()
+    small: Any = compact_model_class(architecture.model_type, model.__class__)(config).to(model.device).eval()
     small.load_state_dict(twin.state_dict())
     return small
 

@@ -13,14 +13,15 @@ from transformers import (
 )
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-AUTO_CLASSES = (
-    AutoModelForSequenceClassification,
-    AutoModelForTokenClassification,
-    AutoModelForQuestionAnswering,
-    AutoModelForMultipleChoice,
-    AutoModelForMaskedLM,
-    AutoModelForCausalLM,
-)
+HEAD_KINDS = {
+    AutoModelForSequenceClassification: "sequence classification",
+    AutoModelForTokenClassification: "token classification",
+    AutoModelForQuestionAnswering: "question answering",
+    AutoModelForMultipleChoice: "multiple choice",
+    AutoModelForMaskedLM: "masked LM",
+    AutoModelForCausalLM: "causal LM",
+}
+"""What models with a head do, by the transformers Auto class that loads them."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Head:
     """The transformers Auto class that loads models with this kind of head."""
     model_class: Any
     """The family's own class."""
+
+    @property
+    def kind(self) -> str:
+        """What models with this head do."""
+        return HEAD_KINDS[self.auto_class]
 
     @property
     def name(self) -> str:
@@ -47,5 +53,5 @@ def heads_of(model_type: str, *, causal: bool) -> tuple[Head, ...]:
     """
     config_class = CONFIG_MAPPING[model_type]
     unfit = AutoModelForMaskedLM if causal else AutoModelForCausalLM
-    mappings = {auto: auto._model_mapping for auto in AUTO_CLASSES if auto is not unfit}
+    mappings: dict[Any, Any] = {auto: auto._model_mapping for auto in HEAD_KINDS if auto is not unfit}
     return tuple(Head(auto, mapping[config_class]) for auto, mapping in mappings.items() if config_class in mapping)

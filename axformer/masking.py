@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from axformer.architectures.base import Architecture, Block
+from axformer.architectures.base import Architecture, BlockWeights
 from axformer.hard_attention import TOP_K_ATTRIBUTE
 from axformer.plan import LayerPlan, Plan
 
@@ -25,13 +25,13 @@ def masked(model: Any, architecture: Architecture, plan: Plan) -> Iterator[None]
     undo = _Undo()
     try:
         for layer, layer_plan in zip(architecture.layers(model), plan.layers, strict=True):
-            attention = architecture.layout.attention(layer)
+            attention = architecture.attention.weights(layer)
             if layer_plan.hard_attention is not None:
                 assert attention.core is not None, "attention blocks name their core"
                 undo.set_top_k(attention.core, layer_plan.hard_attention)
             _mask(attention, layer_plan.attention, layer_plan.heads, dimensions.heads, undo)
             neurons = kept_neurons(layer_plan)
-            _mask(architecture.layout.ffn(layer), layer_plan.ffn, neurons, dimensions.intermediate_size, undo)
+            _mask(architecture.ffn.weights(layer), layer_plan.ffn, neurons, dimensions.intermediate_size, undo)
         yield
     finally:
         undo.all()
@@ -67,7 +67,7 @@ class _Undo:
             delattr(core, TOP_K_ATTRIBUTE)
 
 
-def _mask(block: Block, is_kept: bool, units: Sequence[int], total: int, undo: _Undo) -> None:
+def _mask(block: BlockWeights, is_kept: bool, units: Sequence[int], total: int, undo: _Undo) -> None:
     if not is_kept and block.bias is not None:
         undo.set_parameter(block.output.module, "bias", torch.zeros_like(block.bias))
     if len(units) == total:

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from axformer.architectures.base import Architecture, Block
+from axformer.architectures.base import Architecture, BlockWeights
 from axformer.architectures.slices import Slice
 from axformer.masking import kept_neurons
 from axformer.plan import Plan
@@ -23,7 +23,7 @@ class ParameterCount:
         self._units = dimensions.heads, dimensions.intermediate_size
         self._total: int = sum(parameter.numel() for parameter in model.parameters())
         layers = architecture.layers(model)
-        self._blocks = [(architecture.layout.attention(layer), architecture.layout.ffn(layer)) for layer in layers]
+        self._blocks = [(architecture.attention.weights(layer), architecture.ffn.weights(layer)) for layer in layers]
 
     def left(self, plan: Plan) -> int:
         """Parameters of the model that surgery would leave."""
@@ -44,7 +44,7 @@ class _Uses:
         self._whole: dict[int, Tensor] = {}
         self._used: set[int] = set()
 
-    def add(self, block: Block, is_kept: bool, units: Sequence[int], total: int) -> None:
+    def add(self, block: BlockWeights, is_kept: bool, units: Sequence[int], total: int) -> None:
         """Take note of one layer's block."""
         for part in (*block.inputs, block.output):
             key = id(part.parameter)

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from axformer.architectures.base import Architecture, Block
+from axformer.architectures.base import Architecture, BlockWeights
 from axformer.elements import Dimensions
 from axformer.hard_attention import TOP_K_ATTRIBUTE
 from axformer.masking import kept_neurons
@@ -26,28 +26,28 @@ def operate(model: Any, architecture: Architecture, plan: Plan) -> None:
     architecture.finish(model, plan)
 
 
-def cut(block: Block, units: Sequence[int], total: int) -> None:
+def cut(block: BlockWeights, units: Sequence[int], total: int) -> None:
     """Keep some of the heads or neurons of a block, and drop the others."""
     for part in (*block.inputs, block.output):
         part.replace(part.part(units, total))
 
 
 def _cut_attention(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dimensions: Dimensions) -> None:
-    block = architecture.layout.attention(layer)
+    block = architecture.attention.weights(layer)
     if not plan.heads:
-        architecture.layout.remove_attention(layer, block.bias if plan.attention else None)
+        architecture.attention.remove(layer, block.bias if plan.attention else None)
         return
     if plan.hard_attention is not None:
         assert block.core is not None, "attention blocks name their core"
         setattr(block.core, TOP_K_ATTRIBUTE, plan.hard_attention)
     if len(plan.heads) < dimensions.heads:
         cut(block, plan.heads, dimensions.heads)
-        architecture.layout.keep_heads(layer, plan.heads, dimensions.heads)
+        architecture.attention.keep_heads(layer, plan.heads, dimensions.heads)
 
 
 def _cut_ffn(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dimensions: Dimensions) -> None:
-    block = architecture.layout.ffn(layer)
+    block = architecture.ffn.weights(layer)
     if not plan.neurons:
-        architecture.layout.remove_ffn(layer, block.bias if plan.ffn else None)
+        architecture.ffn.remove(layer, block.bias if plan.ffn else None)
     elif plan.neuron_count < dimensions.intermediate_size:
         cut(block, kept_neurons(plan), dimensions.intermediate_size)

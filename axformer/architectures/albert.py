@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput
 
-from axformer.architectures.base import Architecture, Block
+from axformer.architectures.base import Architecture, BlockWeights
 from axformer.architectures.removed import Constant
 from axformer.architectures.shared import Shared, SharedBias, SharedSlice, UsedNorm
 from axformer.architectures.slices import Slice, into, out_of
@@ -22,45 +22,46 @@ from axformer.plan import LayerPlan, Plan
 from axformer.surgery import cut
 
 
-class AlbertLayout:
-    """Layers as in ``AlbertLayer``; see :class:`axformer.architectures.base.LayerLayout`."""
+class AlbertAttention:
+    """See :class:`axformer.architectures.base.AttentionLayout`."""
 
-    def attention(self, layer: Any) -> Block:
+    def weights(self, layer: Any) -> BlockWeights:
         core = layer.attention
         inputs = (*into(core.query), *into(core.key), *into(core.value))
-        return Block(inputs, out_of(core.dense), core.dense.bias, core=core)
+        return BlockWeights(inputs, out_of(core.dense), core.dense.bias, core=core)
 
-    def ffn(self, layer: Any) -> Block:
-        return Block(into(layer.ffn), out_of(layer.ffn_output), layer.ffn_output.bias)
-
-    def run_attention(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+    def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         output: Tensor = layer.attention(hidden, arguments["attention_mask"])[0]
         return output
 
-    def run_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
-        return self.skip_ffn(layer, layer.ff_chunk(hidden) + hidden)
-
-    def skip_attention(self, layer: Any, hidden: Tensor) -> Tensor:
+    def skip(self, layer: Any, hidden: Tensor) -> Tensor:
         normed: Tensor = layer.attention.LayerNorm(hidden)
         return normed
 
-    def skip_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
-        normed: Tensor = layer.full_layer_layer_norm(hidden)
-        return normed
-
-    def returned(self, hidden: Tensor) -> Any:
-        return hidden
-
-    def remove_attention(self, layer: Any, bias: nn.Parameter | None) -> None:
+    def remove(self, layer: Any, bias: nn.Parameter | None) -> None:
         layer.attention = UsedNorm(layer.attention.LayerNorm, None if bias is None else layer.attention.dense)
-
-    def remove_ffn(self, layer: Any, bias: nn.Parameter | None) -> None:
-        layer.ffn = nn.Identity()
-        layer.ffn_output = Constant(None) if bias is None else SharedBias(layer.ffn_output)
 
     def keep_heads(self, layer: Any, heads: Sequence[int], total: int) -> None:  # noqa: ARG002 - all heads are alike
         layer.attention.num_attention_heads = len(heads)
         layer.attention.all_head_size = len(heads) * layer.attention.attention_head_size
+
+
+class AlbertFeedForward:
+    """See :class:`axformer.architectures.base.BlockLayout`."""
+
+    def weights(self, layer: Any) -> BlockWeights:
+        return BlockWeights(into(layer.ffn), out_of(layer.ffn_output), layer.ffn_output.bias)
+
+    def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:  # noqa: ARG002 - it takes none
+        return self.skip(layer, layer.ff_chunk(hidden) + hidden)
+
+    def skip(self, layer: Any, hidden: Tensor) -> Tensor:
+        normed: Tensor = layer.full_layer_layer_norm(hidden)
+        return normed
+
+    def remove(self, layer: Any, bias: nn.Parameter | None) -> None:
+        layer.ffn = nn.Identity()
+        layer.ffn_output = Constant(None) if bias is None else SharedBias(layer.ffn_output)
 
 
 class _Unrolled(nn.Module):
@@ -106,14 +107,14 @@ def _finish(model: Any, plan: Plan) -> None:
         uses[encoder.owners[use]].append((encoder.uses[use], layer_plan))
     dimensions = ALBERT.dimensions(model.config)
     for group, members in uses.items():
-        owner: Any = encoder.albert_layer_groups[group].albert_layers[0]  # type: ignore[union-attr, index]
+        owner: Any = encoder.albert_layer_groups[group].albert_layers[0]
         _share_attention(owner, members, dimensions.heads)
         _share_ffn(owner, members, dimensions.intermediate_size)
 
 
 def _share_attention(owner: Any, uses: Sequence[tuple[Any, LayerPlan]], total: int) -> None:
     union = sorted({head for _, plan in uses for head in plan.heads})
-    block = ALBERT.layout.attention(owner)
+    block = ALBERT.attention.weights(owner)
     _cut_or_empty(block, union, total, any(plan.attention for _, plan in uses))
     for use, plan in uses:
         if not plan.heads:
@@ -131,7 +132,7 @@ def _share_attention(owner: Any, uses: Sequence[tuple[Any, LayerPlan]], total: i
 
 def _share_ffn(owner: Any, uses: Sequence[tuple[Any, LayerPlan]], total: int) -> None:
     union = sorted({neuron for _, plan in uses for neuron in kept_neurons(plan)})
-    block = ALBERT.layout.ffn(owner)
+    block = ALBERT.ffn.weights(owner)
     _cut_or_empty(block, union, total, any(plan.ffn for _, plan in uses))
     rank = {neuron: place for place, neuron in enumerate(union)}
     for use, plan in uses:
@@ -144,7 +145,7 @@ def _share_ffn(owner: Any, uses: Sequence[tuple[Any, LayerPlan]], total: int) ->
         use.full_layer_layer_norm = Shared(owner.full_layer_layer_norm)
 
 
-def _cut_or_empty(block: Block, units: Sequence[int], total: int, is_bias_kept: bool) -> None:
+def _cut_or_empty(block: BlockWeights, units: Sequence[int], total: int, is_bias_kept: bool) -> None:
     """Keep these units of the weights. Without any, nothing is left of them but the bias, if somebody adds it."""
     if units:
         cut(block, units, total)
@@ -156,5 +157,10 @@ def _cut_or_empty(block: Block, units: Sequence[int], total: int, is_bias_kept: 
 
 
 ALBERT = Architecture(
-    "albert", AlbertLayout(), layers_of=lambda base: base.encoder.uses, prepare=_prepare, finish=_finish
+    "albert",
+    AlbertAttention(),
+    AlbertFeedForward(),
+    layers_of=lambda base: base.encoder.uses,
+    prepare=_prepare,
+    finish=_finish,
 )

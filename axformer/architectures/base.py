@@ -1,8 +1,9 @@
 """What the library needs to know of a model family: where its blocks live, who owns their weights, how to run one.
 
-A family is an :class:`Architecture`, plain data, with a :class:`LayerLayout` that families may share. Masking, surgery,
-counting and the evaluators are written against these two and name no family. What stands before, between and after the
-layers (embeddings, masks, positions, pooling, any head) is nobody's business here: it always runs as transformers wrote it.
+A family is an :class:`Architecture`, plain data, with a :class:`BlockLayout` for attention and one for the FFN, which
+families may share. Masking, surgery, counting and the evaluators are written against these and name no family. What stands
+before, between and after the layers (embeddings, masks, positions, pooling, any head) is nobody's business here: it always
+runs as transformers wrote it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from axformer.plan import Plan
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockWeights:
     """The weights of one attention or feed-forward block."""
 
     inputs: tuple[Slice, ...]
@@ -36,38 +37,36 @@ class Block:
     """Of attention: the module that hard attention is switched on."""
 
 
-class LayerLayout(Protocol):
-    """How a family's layers are built. ``arguments`` are what a layer is called with, beside its input, by name."""
+class BlockLayout(Protocol):
+    """How one of the two blocks of a family's layers is built. Families whose blocks are alike share one layout."""
 
-    def attention(self, layer: Any) -> Block:
-        """The weights of a layer's attention block."""
+    def weights(self, layer: Any) -> BlockWeights:
+        """The weights of a layer's block."""
 
-    def ffn(self, layer: Any) -> Block:
-        """The weights of a layer's feed-forward block."""
+    def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+        """The whole block, residual and normalisation included; shapes (batch, tokens, hidden).
 
-    def run_attention(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
-        """A whole attention block, residual and normalisation included; shapes (batch, tokens, hidden)."""
+        Args:
+            arguments: what the layer is called with, beside its input, by name.
+        """
 
-    def run_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
-        """A whole feed-forward block, residual and normalisation included; shapes (batch, tokens, hidden)."""
+    def skip(self, layer: Any, hidden: Tensor) -> Tensor:
+        """What is left where the block is removed."""
 
-    def skip_attention(self, layer: Any, hidden: Tensor) -> Tensor:
-        """What is left where the attention block is removed."""
+    def remove(self, layer: Any, bias: nn.Parameter | None) -> None:
+        """Take the block out of a layer for good; a ``bias`` is what it still adds."""
 
-    def skip_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
-        """What is left where the feed-forward block is removed."""
 
-    def returned(self, hidden: Tensor) -> Any:
-        """What the layer's own ``forward`` gives back around its output."""
-
-    def remove_attention(self, layer: Any, bias: nn.Parameter | None) -> None:
-        """Take the attention block out of a layer for good; a ``bias`` is what it still adds."""
-
-    def remove_ffn(self, layer: Any, bias: nn.Parameter | None) -> None:
-        """Take the feed-forward block out of a layer for good; a ``bias`` is what it still adds."""
+class AttentionLayout(BlockLayout, Protocol):
+    """How the attention block is built."""
 
     def keep_heads(self, layer: Any, heads: Sequence[int], total: int) -> None:
         """Tell a layer which of its ``total`` heads its projections still hold."""
+
+
+def max_positions(config: Any) -> int | None:
+    """The longest input is the number of positions."""
+    return int(config.max_position_embeddings)
 
 
 def read_first(_: Any, ids: Tensor) -> Tensor | None:
@@ -78,7 +77,8 @@ def read_first(_: Any, ids: Tensor) -> Tensor | None:
 def read_last(config: Any, ids: Tensor) -> Tensor | None:
     """Heads read the last token that is no padding."""
     places = (ids != config.pad_token_id).int() * ids.new_ones(ids.shape).cumsum(dim=-1)
-    return places.argmax(dim=-1)
+    last: Tensor = places.argmax(dim=-1)
+    return last
 
 
 def _unchanged(*_: Any) -> None:
@@ -91,18 +91,20 @@ class Architecture:
 
     model_type: str
     """The family's name in ``config.json``."""
-    layout: LayerLayout
-    """How its layers are built."""
+    attention: AttentionLayout
+    ffn: BlockLayout
     layers_of: Callable[[Any], Sequence[nn.Module]]
     """The transformer layers of a base model (one without head), bottom first."""
     intermediate_size: Callable[[Any], int] = lambda config: int(config.intermediate_size)
     """Neurons of a feed-forward block, from a configuration."""
-    max_tokens: Callable[[Any], int | None] = lambda config: int(config.max_position_embeddings)
+    max_tokens: Callable[[Any], int | None] = max_positions
     """The longest input that models take, special tokens included, from a configuration; null where there is no limit."""
     read_position: Callable[[Any, Tensor], Tensor | None] = read_first
     """Which position heads that pool read, from a configuration and token ids (batch, tokens); null where they read more."""
     causal: bool = False
     """Whether attention looks back only."""
+    returned: Callable[[Tensor], Any] = lambda hidden: hidden
+    """What a layer's own ``forward`` gives back around its output."""
     token_axis: int = 1
     """Where tokens are in the shape of what layers take."""
     int8: bool = True

@@ -4,13 +4,13 @@ RoBERTa (and XLM-R and CamemBERT, its retrainings) counts positions from behind 
 than it computes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import nn
 
-from axformer.architectures.base import Architecture
-from axformer.architectures.bert_layout import BertLayout
+from axformer.architectures.base import Architecture, max_positions
+from axformer.architectures.bert_blocks import BertAttention, BertFeedForward
 
 
 def encoder_layers(base: Any) -> Sequence[nn.Module]:
@@ -19,15 +19,18 @@ def encoder_layers(base: Any) -> Sequence[nn.Module]:
     return layers
 
 
-def positions_behind_padding(config: Any) -> int:
-    """The longest input where positions are counted from behind the padding index."""
+def _behind_padding(config: Any) -> int:
     return int(config.max_position_embeddings) - int(config.pad_token_id) - 1
 
 
+def _family(model_type: str, max_tokens: Callable[[Any], int | None] = max_positions) -> Architecture:
+    return Architecture(model_type, BertAttention(), BertFeedForward(), encoder_layers, max_tokens=max_tokens)
+
+
 BERT_FAMILIES = (
-    Architecture("bert", BertLayout(), encoder_layers),
-    Architecture("electra", BertLayout(), encoder_layers),
-    Architecture("roberta", BertLayout(), encoder_layers, max_tokens=positions_behind_padding),
-    Architecture("xlm-roberta", BertLayout(), encoder_layers, max_tokens=positions_behind_padding),
-    Architecture("camembert", BertLayout(), encoder_layers, max_tokens=positions_behind_padding),
+    _family("bert"),
+    _family("electra"),
+    _family("roberta", _behind_padding),
+    _family("xlm-roberta", _behind_padding),
+    _family("camembert", _behind_padding),
 )

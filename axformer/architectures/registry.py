@@ -25,6 +25,7 @@ def architecture_of(model_type: str) -> Architecture:
     """
     if model_type not in ARCHITECTURES:
         raise CheckpointError(
-            f"models of type '{model_type}' are not supported; supported are: {', '.join(sorted(ARCHITECTURES))}"
+            f"models of type '{model_type}' are not supported; supported are: {', '.join(sorted(ARCHITECTURES))}; "
+            "docs/add-a-family.md says how to add one"
         )
     return ARCHITECTURES[model_type]

@@ -55,7 +55,8 @@ class SharedBias(nn.Module):
 
     def forward(self, *_: Any, **__: Any) -> Tensor:
         """The bias, whatever comes in."""
-        bias: Tensor = self._owner[0].bias
+        owner: Any = self._owner[0]
+        bias: Tensor = owner.bias
         return bias
 
 
@@ -69,5 +70,5 @@ class UsedNorm(nn.Module):
 
     def forward(self, hidden: Tensor, *_: Any, **__: Any) -> tuple[Tensor, None]:
         """The output and no probabilities; shapes (batch, tokens, hidden)."""
-        biased = self._biased[0]
+        biased: Any = self._biased[0]
         return self.LayerNorm(hidden if biased is None else hidden + biased.bias), None

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from axformer.architectures.base import Architecture, Block, read_first
+from axformer.architectures.base import Architecture, BlockWeights, read_first
 from axformer.architectures.removed import ResidualNorm
 from axformer.architectures.slices import Slice, into, out_of
 from axformer.hard_attention import HardAttentionDropout
@@ -18,44 +18,45 @@ HEAD_AXES = {"q": 1, "k": 1, "v": 1, "r": 1, "r_r_bias": 0, "r_s_bias": 0, "r_w_
 ARGUMENTS = ("attn_mask_h", "attn_mask_g", "r", "seg_mat", "mems")
 
 
-class XLNetLayout:
-    """Layers as in ``XLNetLayer``; see :class:`axformer.architectures.base.LayerLayout`."""
+class XLNetAttention:
+    """See :class:`axformer.architectures.base.AttentionLayout`."""
 
-    def attention(self, layer: Any) -> Block:
+    def weights(self, layer: Any) -> BlockWeights:
         module = layer.rel_attn
         inputs = tuple(Slice(module, name, axis) for name, axis in HEAD_AXES.items())
-        return Block(inputs, Slice(module, "o", 1), core=module.dropout)
+        return BlockWeights(inputs, Slice(module, "o", 1), core=module.dropout)
 
-    def ffn(self, layer: Any) -> Block:
-        return Block(into(layer.ff.layer_1), out_of(layer.ff.layer_2), layer.ff.layer_2.bias)
-
-    def run_attention(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+    def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         output: Tensor = layer.rel_attn(hidden, None, **{name: arguments[name] for name in ARGUMENTS})[0]
         return output
 
-    def run_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
-        output: Tensor = layer.ff(hidden)
-        return output
-
-    def skip_attention(self, layer: Any, hidden: Tensor) -> Tensor:
+    def skip(self, layer: Any, hidden: Tensor) -> Tensor:
         normed: Tensor = layer.rel_attn.layer_norm(hidden)
         return normed
 
-    def skip_ffn(self, layer: Any, hidden: Tensor) -> Tensor:
-        normed: Tensor = layer.ff.layer_norm(hidden)
-        return normed
-
-    def returned(self, hidden: Tensor) -> Any:
-        return hidden, None
-
-    def remove_attention(self, layer: Any, bias: nn.Parameter | None) -> None:  # noqa: ARG002 - it never has one
+    def remove(self, layer: Any, bias: nn.Parameter | None) -> None:  # noqa: ARG002 - it never has one
         layer.rel_attn = _NoAttention(layer.rel_attn.layer_norm)
-
-    def remove_ffn(self, layer: Any, bias: nn.Parameter | None) -> None:
-        layer.ff = ResidualNorm(layer.ff.layer_norm, bias)
 
     def keep_heads(self, layer: Any, heads: Sequence[int], total: int) -> None:  # noqa: ARG002 - all heads are alike
         layer.rel_attn.n_head = len(heads)
+
+
+class XLNetFeedForward:
+    """See :class:`axformer.architectures.base.BlockLayout`."""
+
+    def weights(self, layer: Any) -> BlockWeights:
+        return BlockWeights(into(layer.ff.layer_1), out_of(layer.ff.layer_2), layer.ff.layer_2.bias)
+
+    def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:  # noqa: ARG002 - it takes none
+        output: Tensor = layer.ff(hidden)
+        return output
+
+    def skip(self, layer: Any, hidden: Tensor) -> Tensor:
+        normed: Tensor = layer.ff.layer_norm(hidden)
+        return normed
+
+    def remove(self, layer: Any, bias: nn.Parameter | None) -> None:
+        layer.ff = ResidualNorm(layer.ff.layer_norm, bias)
 
 
 class _NoAttention(nn.Module):
@@ -71,7 +72,7 @@ class _NoAttention(nn.Module):
 
 def _prepare(model: Any) -> None:
     for layer in model.base_model.layer:
-        module: Any = layer.rel_attn
+        module = layer.rel_attn
         module.dropout = HardAttentionDropout.in_place_of(module.dropout)
 
 
@@ -83,11 +84,13 @@ def _read_position(config: Any, ids: Tensor) -> Tensor | None:
 
 XLNET = Architecture(
     "xlnet",
-    XLNetLayout(),
+    XLNetAttention(),
+    XLNetFeedForward(),
     layers_of=lambda base: base.layer,
     intermediate_size=lambda config: int(config.d_inner),
     max_tokens=lambda _: None,
     read_position=_read_position,
+    returned=lambda hidden: (hidden, None),
     token_axis=0,
     int8=False,
     prepare=_prepare,

@@ -1,7 +1,8 @@
-"""The command line: ``axformer prune``. Each command is a file of this package; this one puts them together."""
+"""The command line. Each command is a file of this package; this one puts them together."""
 
 import typer
 
+from axformer.cli.families import families
 from axformer.cli.prune import prune
 
 app = typer.Typer(
@@ -12,8 +13,4 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(prune)
-
-
-@app.callback()
-def _commands() -> None:
-    """Keep ``prune`` a subcommand though it is the only one yet."""
+app.command()(families)

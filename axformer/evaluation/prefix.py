@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from axformer.architectures.base import Architecture
+from axformer.architectures.base import Architecture, BlockLayout
 from axformer.batches import Batch, Samples
 from axformer.masking import masked
 from axformer.plan import LayerPlan, Plan
@@ -106,7 +106,6 @@ class _Walk:
         self, architecture: Architecture, plan: Plan, prefix: _Prefix, first: int, read_position: Tensor | None
     ) -> None:
         self._architecture = architecture
-        self._layout = architecture.layout
         self._plan = plan
         self._prefix = prefix
         self._first = first
@@ -125,26 +124,24 @@ class _Walk:
                 self._prefix.inputs.append(hidden)
             if block >= self._start:
                 hidden = self._run_block(block, layer, hidden, arguments)
-        return self._layout.returned(hidden)
+        return self._architecture.returned(hidden)
 
     def _run_block(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         plan = self._plan.layers[block // 2]
         if block % 2 == 0:
-            if plan.attention:
-                return self._layout.run_attention(layer, hidden, arguments)
-            return self._layout.skip_attention(layer, hidden)
-        run = self._layout.run_ffn if plan.ffn else self._layout.skip_ffn
+            return _run(self._architecture.attention, plan.attention, layer, hidden, arguments)
         if block < 2 * len(self._plan.layers) - 1 or self._read_position is None:
-            return run(layer, hidden)
-        return self._run_where_read(partial(run, layer), hidden, self._read_position)
-
-    def _run_where_read(self, run: Any, hidden: Tensor, position: Tensor) -> Tensor:
-        """The output where the head reads it, and 0 where nobody does."""
-        hidden = hidden.movedim(self._architecture.token_axis, 1)
-        rows = torch.arange(len(hidden), device=hidden.device)
-        output = torch.zeros_like(hidden)
-        output[rows, position] = run(hidden[rows, position][:, None])[:, 0]
+            return _run(self._architecture.ffn, plan.ffn, layer, hidden, arguments)
+        rows = torch.arange(len(self._read_position), device=hidden.device)
+        by_row = hidden.movedim(self._architecture.token_axis, 1)
+        read = by_row[rows, self._read_position][:, None]
+        output = torch.zeros_like(by_row)  # nobody reads the rest
+        output[rows, self._read_position] = _run(self._architecture.ffn, plan.ffn, layer, read, arguments)[:, 0]
         return output.movedim(1, self._architecture.token_axis)
+
+
+def _run(layout: BlockLayout, is_kept: bool, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+    return layout.run(layer, hidden, arguments) if is_kept else layout.skip(layer, hidden)
 
 
 def first_changed_block(now: Plan, then: Plan) -> int:

@@ -1,0 +1,67 @@
+"""The blocks of BERT's layers, post-LN, which many of its relatives share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from axformer.architectures.base import BlockWeights
+from axformer.architectures.removed import Constant, ConstantAttention
+from axformer.architectures.slices import into, out_of
+
+
+@dataclass(frozen=True)
+class BertAttention:
+    """Attention as in ``BertAttention``; see :class:`axformer.architectures.base.AttentionLayout`."""
+
+    projections: tuple[str, ...] = ("query", "key", "value")
+    """Names of the projections in; those that a model does not have are passed over."""
+    takes: tuple[str, ...] = ("attention_mask",)
+    """Names of the layer's arguments that attention takes too."""
+    core: str | None = None
+    """The submodule that hard attention is switched on, where it is not the self-attention module."""
+
+    def weights(self, layer: Any) -> BlockWeights:
+        module, output = layer.attention.self, layer.attention.output.dense
+        projections = [getattr(module, name) for name in self.projections if hasattr(module, name)]
+        inputs = tuple(part for projection in projections for part in into(projection))
+        core = module if self.core is None else getattr(module, self.core)
+        return BlockWeights(inputs, out_of(output), output.bias, core=core)
+
+    def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+        output: Tensor = layer.attention(hidden, **{name: arguments[name] for name in self.takes})[0]
+        return output
+
+    def skip(self, layer: Any, hidden: Tensor) -> Tensor:
+        normed: Tensor = layer.attention.output.LayerNorm(hidden)
+        return normed
+
+    def remove(self, layer: Any, bias: nn.Parameter | None) -> None:
+        layer.attention.self = ConstantAttention(None)
+        layer.attention.output.dense = Constant(bias)
+
+    def keep_heads(self, layer: Any, heads: Sequence[int], total: int) -> None:  # noqa: ARG002 - all heads are alike
+        module = layer.attention.self
+        module.num_attention_heads = len(heads)
+        module.all_head_size = len(heads) * module.attention_head_size
+
+
+class BertFeedForward:
+    """An FFN as in ``BertIntermediate`` and ``BertOutput``; see :class:`axformer.architectures.base.BlockLayout`."""
+
+    def weights(self, layer: Any) -> BlockWeights:
+        output = layer.output.dense
+        return BlockWeights(into(layer.intermediate.dense), out_of(output), output.bias)
+
+    def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:  # noqa: ARG002 - it takes none
+        output: Tensor = layer.output(layer.intermediate(hidden), hidden)
+        return output
+
+    def skip(self, layer: Any, hidden: Tensor) -> Tensor:
+        normed: Tensor = layer.output.LayerNorm(hidden)
+        return normed
+
+    def remove(self, layer: Any, bias: nn.Parameter | None) -> None:
+        layer.intermediate = nn.Identity()
+        layer.output.dense = Constant(bias)

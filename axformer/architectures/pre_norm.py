@@ -1,0 +1,99 @@
+"""Pre-LN blocks: a norm, then attention or an FFN, added to what came in. A removed one leaves nothing behind.
+
+Families differ in names, in how projections are fused, and in what attention is told of positions.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from axformer.architectures.base import BlockWeights
+from axformer.architectures.removed import Constant, ConstantAttention, ConstantDecoderAttention
+from axformer.architectures.slices import Slice, into, out_of
+
+
+def _all_heads_are_alike(*_: Any) -> None:
+    """Heads are counted from the projections' shapes."""
+
+
+@dataclass(frozen=True)
+class PreNormAttention:
+    """See :class:`axformer.architectures.base.AttentionLayout`."""
+
+    norm: str
+    """The norm's name in the layer."""
+    body: str
+    """The attention module's name in the layer."""
+    inputs: Callable[[Any], tuple[Slice, ...]]
+    """What heads own of the attention module's projections in."""
+    output: str
+    """The projection out's name in the attention module."""
+    takes: tuple[str, ...]
+    """Names of the layer's arguments that attention takes too."""
+    keep: Callable[[Any, Sequence[int], int], None] = _all_heads_are_alike
+    """Tell an attention module which of so many heads its projections still hold."""
+    head_norms: tuple[str, ...] = ()
+    """Norms inside the attention module, the same for all heads."""
+    causal: bool = False
+    """Whether it keeps keys and values in a cache."""
+
+    def weights(self, layer: Any) -> BlockWeights:
+        core = getattr(layer, self.body)
+        output = getattr(core, self.output)
+        company = (getattr(layer, self.norm), *(getattr(core, name) for name in self.head_norms))
+        return BlockWeights(self.inputs(core), out_of(output), output.bias, company, core)
+
+    def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+        taken = {name: arguments[name] for name in self.takes}
+        added: Tensor = getattr(layer, self.body)(getattr(layer, self.norm)(hidden), **taken)[0]
+        return hidden + added
+
+    def skip(self, layer: Any, hidden: Tensor) -> Tensor:  # noqa: ARG002 - nothing of the layer is left
+        return hidden
+
+    def remove(self, layer: Any, bias: nn.Parameter | None) -> None:
+        core = getattr(layer, self.body)
+        setattr(layer, self.norm, nn.Identity())
+        setattr(
+            layer,
+            self.body,
+            ConstantDecoderAttention(bias, core.layer_idx) if self.causal else ConstantAttention(bias),
+        )
+
+    def keep_heads(self, layer: Any, heads: Sequence[int], total: int) -> None:
+        self.keep(getattr(layer, self.body), heads, total)
+
+
+@dataclass(frozen=True)
+class PreNormFeedForward:
+    """See :class:`axformer.architectures.base.BlockLayout`."""
+
+    norm: str
+    """The norm's name in the layer."""
+    inputs: tuple[str, ...]
+    """Names of the projections up, and of the gate where there is one, in the FFN module."""
+    output: str
+    """The projection down's name in the FFN module."""
+    copies: int = 1
+    """Projections up and gates that are fused into one."""
+    body: str = "mlp"
+    """The FFN module's name in the layer."""
+
+    def weights(self, layer: Any) -> BlockWeights:
+        body = getattr(layer, self.body)
+        inputs = tuple(part for name in self.inputs for part in into(getattr(body, name), copies=self.copies))
+        output = getattr(body, self.output)
+        return BlockWeights(inputs, out_of(output), output.bias, company=(getattr(layer, self.norm),))
+
+    def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:  # noqa: ARG002 - it takes none
+        added: Tensor = getattr(layer, self.body)(getattr(layer, self.norm)(hidden))
+        return hidden + added
+
+    def skip(self, layer: Any, hidden: Tensor) -> Tensor:  # noqa: ARG002 - nothing of the layer is left
+        return hidden
+
+    def remove(self, layer: Any, bias: nn.Parameter | None) -> None:
+        setattr(layer, self.norm, nn.Identity())
+        setattr(layer, self.body, Constant(bias))

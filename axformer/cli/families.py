@@ -1,0 +1,61 @@
+"""``axformer families``: which model families and heads a pass can work on."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+
+_HEADINGS = {
+    "sequence classification": "sequence",
+    "token classification": "token",
+    "question answering": "question",
+    "multiple choice": "choice",
+}
+"""Kinds of heads in one word, so that the table fits a terminal."""
+
+
+def families(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the matrix as JSON.")] = False,
+) -> None:
+    """List the model families, and what their models may be fine-tuned for."""
+    matrix = family_matrix()
+    if as_json:
+        print(json.dumps(matrix, indent=1))  # noqa: T201 - this is what was asked for
+        return
+    Console().print(_table(matrix))
+
+
+def family_matrix() -> dict[str, dict[str, Any]]:
+    """For each family the classes of its heads by kind (null where there is none), and whether it can decide in int8."""
+    from axformer.architectures.registry import ARCHITECTURES
+    from axformer.heads import HEAD_KINDS
+
+    return {
+        name: {
+            "heads": dict.fromkeys(HEAD_KINDS.values()) | {head.kind: head.name for head in architecture.heads},
+            "int8": architecture.int8,
+        }
+        for name, architecture in sorted(ARCHITECTURES.items())
+    }
+
+
+def _table(matrix: dict[str, dict[str, Any]]) -> Table:
+    table = Table(
+        title="What a pass can work on",
+        caption="Families by model_type in config.json, and the heads their models may have: sequence\n"
+        "or token classification, question answering, multiple choice, language models.\n"
+        "int8: whether a pass can decide in it (evaluate_in=int8).",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
+    table.add_column("family", no_wrap=True)
+    kinds = list(next(iter(matrix.values()))["heads"])
+    for kind in (*kinds, "int8"):
+        table.add_column(_HEADINGS.get(kind, kind), justify="center", no_wrap=True)
+    for name, row in matrix.items():
+        table.add_row(name, *("✓" if row["heads"][kind] else "·" for kind in kinds), "✓" if row["int8"] else "·")
+    return table
