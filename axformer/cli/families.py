@@ -8,7 +8,6 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-
 _HEADINGS = {
     "sequence classification": "sequence",
     "token classification": "token",
@@ -16,6 +15,11 @@ _HEADINGS = {
     "multiple choice": "choice",
 }
 """Kinds of heads in one word, so that the table fits a terminal."""
+
+
+_LEGEND = """Families by model_type in config.json, and the heads their models may have: sequence and token
+classification, question answering, multiple choice, language models. int8: whether a pass can
+decide for the quantized model (evaluate_in=int8). To add a family: docs/add-a-family.md."""
 
 
 def families(
@@ -26,7 +30,9 @@ def families(
     if as_json:
         print(json.dumps(matrix, indent=1))  # noqa: T201 - this is what was asked for
         return
-    Console().print(_table(matrix))
+    console = Console()
+    console.print(_table(matrix))
+    console.print(_LEGEND, soft_wrap=True, highlight=False)
 
 
 def family_matrix() -> dict[str, dict[str, Any]]:
@@ -46,11 +52,8 @@ def family_matrix() -> dict[str, dict[str, Any]]:
 def _table(matrix: dict[str, dict[str, Any]]) -> Table:
     table = Table(
         title="What a pass can work on",
-        caption="Families by model_type in config.json, and the heads their models may have: sequence\n"
-        "or token classification, question answering, multiple choice, language models.\n"
-        "int8: whether a pass can decide in it (evaluate_in=int8).",
-        caption_justify="left",
         box=box.SIMPLE_HEAD,
+        padding=0,
     )
     table.add_column("family", no_wrap=True)
     kinds = list(next(iter(matrix.values()))["heads"])
