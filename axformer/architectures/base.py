@@ -78,14 +78,18 @@ class Architecture(Protocol):
         """The transformers class of the family's sequence classifiers."""
 
     @property
+    def causal(self) -> bool:
+        """Whether its attention looks back only."""
+
+    @property
     def layout(self) -> LayerLayout:
         """How its layers are built."""
 
     def dimensions(self, config: Any) -> Dimensions:
         """The counts that decide which elements a model with this configuration has."""
 
-    def max_tokens(self, config: Any) -> int:
-        """The longest input that the model takes, special tokens included."""
+    def max_tokens(self, config: Any) -> int | None:
+        """The longest input that the model takes, special tokens included; null where it takes any."""
 
     def layers(self, model: nn.Module) -> Sequence[nn.Module]:
         """The transformer layers, bottom first."""

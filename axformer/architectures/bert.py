@@ -32,6 +32,7 @@ class BertArchitecture:
     """Logits from the head's input."""
     positions_start: Callable[[Any], int] = lambda _: 0
     """The first position that an input can have, given the configuration."""
+    causal: bool = False
     layout: BertLayout = BertLayout()  # noqa: RUF009 - it has no state
 
     def dimensions(self, config: Any) -> Dimensions:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from transformers.modeling_outputs import SequenceClassifierOutput
 
 from axformer.architectures.base import Architecture
 from axformer.batches import Batch, Samples
@@ -38,10 +39,10 @@ class PrefixEvaluator:
     @torch.inference_mode()
     def losses(self, plan: Plan) -> Tensor:
         if self._losses is None:
-            self._losses = self._run(self._plan, torch.empty(len(self._samples)))
+            self._losses = self._run(self._plan, torch.empty(len(self._samples.sample_of_row)))
         losses = self._run(plan, self._losses.clone()) if plan != self._plan else self._losses
         self._last = (plan, losses)
-        return losses
+        return self._samples.per_sample(losses)
 
     def accept(self, plan: Plan) -> None:
         first = first_changed_block(self._plan, plan)
@@ -51,15 +52,14 @@ class PrefixEvaluator:
         self._losses = self._last[1] if self._last is not None and self._last[0] == plan else None
 
     def _run(self, plan: Plan, losses: Tensor) -> Tensor:
-        """Fill in the losses of all samples that ``plan`` can change against the plan as it is now."""
+        """Fill in the losses of all model rows that ``plan`` can change against the plan as it is now."""
         first = first_changed_block(self._plan, plan)
         reach = longest_untouched(self._plan, plan)
         with masked(self._model, self._architecture, plan):
             for prefix in self._prefixes:
                 if prefix.batch.tokens > reach:
-                    samples = prefix.batch.samples
-                    logits = self._logits(prefix, first, plan)
-                    losses[samples.cpu()] = self._task.losses(logits, self._samples.labels[samples]).cpu()
+                    output = SequenceClassifierOutput(logits=self._logits(prefix, first, plan))
+                    losses[prefix.batch.rows.cpu()] = self._task.losses(output, prefix.batch).cpu()
         return losses
 
     def _logits(self, prefix: "_Prefix", first: int, plan: Plan) -> Tensor:
