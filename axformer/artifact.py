@@ -1,5 +1,6 @@
 """Write a finished model with everything that explains it, and load it again."""
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -7,10 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoModelForSequenceClassification
-
 import axformer.auto  # noqa: F401 - registers the compact models
-from axformer.compact import MODEL_TYPE_PREFIX
+from axformer.architectures.registry import architecture_of
+from axformer.compact import MODEL_TYPE_PREFIX, compact_model_class
 from axformer.errors import ArtifactError, InputError
 from axformer.plan import PlanFile
 from axformer.report import Report
@@ -33,15 +33,30 @@ def load(path: str | Path) -> Any:
         directory = directory / MODEL_DIRECTORY
     if not (directory / "config.json").is_file():
         raise ArtifactError(f"'{path}' holds no compact model: there is no config.json")
+    model_class = _class_of(directory)
     try:
-        model = AutoModelForSequenceClassification.from_pretrained(
-            directory, local_files_only=True, use_safetensors=True
-        )
+        model = model_class.from_pretrained(directory, local_files_only=True, use_safetensors=True)
     except Exception as error:
         raise ArtifactError(f"'{path}' holds no compact model that loads: {error}") from error
-    if not model.config.model_type.startswith(MODEL_TYPE_PREFIX):
-        raise ArtifactError(f"'{path}' is a model of type '{model.config.model_type}', not one that a pass made")
     return model.eval()
+
+
+def _class_of(directory: Path) -> Any:
+    try:
+        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        model_type, names = str(config["model_type"]), config["architectures"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"'{directory}' holds no compact model that loads: config.json: {error}") from None
+    if not model_type.startswith(MODEL_TYPE_PREFIX):
+        raise ArtifactError(f"'{directory}' is a model of type '{model_type}', not one that a pass made")
+    architecture = architecture_of(model_type.removeprefix(MODEL_TYPE_PREFIX))
+    classes = [compact_model_class(architecture.model_type, head.model_class) for head in architecture.heads]
+    found = next((model_class for model_class in classes if model_class.__name__ in names), None)
+    if found is None:
+        raise ArtifactError(
+            f"'{directory}' holds a {', '.join(names)}, which this version does not know; update axformer"
+        )
+    return found
 
 
 @contextmanager

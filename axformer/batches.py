@@ -1,4 +1,4 @@
-"""Tokenised samples, sorted by length and batched by tokens: padding is not work."""
+"""Model rows, sorted by length and batched by tokens: padding is not work."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,27 +7,28 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from axformer.data import Rows
-from axformer.errors import DataError
-
-IGNORED_BY_MODELS = ("special_tokens_mask", "length", "overflow_to_sample_mapping")
+from axformer.encoding import UNLABELLED, Encoded
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Samples that go through the model together."""
+    """Model rows that go through the model together."""
 
     rows: Tensor
-    """Their places in the data set, shape (batch,)."""
+    """Their places in the data set, shape (rows,)."""
     inputs: dict[str, Tensor]
-    """What the model takes, each of shape (batch, tokens), padded to the longest."""
-
+    """What the model takes, each of shape (rows, tokens) or (rows, choices, tokens), padded to the longest."""
     labels: Tensor
+    """Shape (rows,), (rows, numbers), or (rows, tokens) where labels are one a token."""
 
     @property
     def tokens(self) -> int:
-        """Length of the longest sample, and so of all."""
-        return int(self.inputs["input_ids"].shape[1])
+        """Length of the longest row, and so of all."""
+        return int(self.inputs["input_ids"].shape[-1])
+
+    def starts(self) -> Tensor:
+        """Where each row's own tokens begin: 0, or behind its padding where the tokenizer pads on the left; shape (rows,)."""
+        return self.inputs["attention_mask"].int().argmax(dim=-1)
 
 
 @dataclass(frozen=True)
@@ -35,63 +36,60 @@ class Samples:
     """A tokenised data set on its device."""
 
     batches: tuple[Batch, ...]
-    labels: Tensor
-    """In the order of the file, shape (samples, ...)."""
+    encoded: Encoded
+    sample_of_row: Tensor
+    """The place of each model row's sample, shape (model rows,), on the CPU."""
     lengths: Tensor
-    """Tokens of each sample without padding, in the order of the file, shape (samples,)."""
-    cut: int
-    """Samples that were longer than ``max_length`` and lost their end."""
+    """Tokens of each model row without padding, in the order of the file, shape (model rows,)."""
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return self.encoded.samples
 
-    def per_sample(self, losses):
-        return losses
+    @property
+    def cut(self) -> int:
+        """Samples that were longer than ``max_length`` and lost their end."""
+        return self.encoded.cut
+
+    def per_sample(self, row_losses: Tensor) -> Tensor:
+        """The loss of each sample: the mean over its model rows; shapes (model rows,) and (samples,), on the CPU."""
+        if len(row_losses) == len(self):
+            return row_losses
+        sums = torch.zeros(len(self), dtype=torch.float64).index_add_(0, self.sample_of_row, row_losses.double())
+        return (sums / torch.bincount(self.sample_of_row)).to(row_losses.dtype)
 
 
-def encode(
-    rows: Rows,
-    labels: Tensor,
-    tokenizer: Any,
-    *,
-    max_length: int | None,
-    max_tokens: int,
-    batch_tokens: int,
-    device: str,
-) -> Samples:
-    """Tokenise and batch a data set.
+def batched(encoded: Encoded, tokenizer: Any, *, batch_tokens: int, device: str) -> Samples:
+    """A data set in batches.
 
     Args:
-        max_length: longer samples are cut to this many tokens; null cuts none.
-        max_tokens: the longest sample that the model takes.
-        batch_tokens: tokens of a batch, padding included; a longer sample is a batch of its own.
-
-    Raises:
-        DataError: a sample is longer than the model takes, and ``max_length`` does not say to cut it.
+        batch_tokens: tokens of a batch, padding included; a longer model row is a batch of its own.
     """
-    encoded = tokenizer(rows.text, rows.text_pair, truncation=False, verbose=False)
-    lengths = torch.tensor([len(ids) for ids in encoded["input_ids"]])
-    longest = int(lengths.argmax())
-    if max_length is None and max_tokens is not None and lengths[longest] > max_tokens:
-        raise DataError(
-            f"data file '{rows.source}', row {longest + 1} has {lengths[longest]} tokens, the model takes {max_tokens}; "
-            f"shorten it, or set max_length={max_tokens} to cut longer rows"
-        )
-    cut = 0
-    if max_length is not None:
-        cut = int((lengths > max_length).sum())
-        encoded = tokenizer(rows.text, rows.text_pair, truncation=True, max_length=max_length)
-        lengths = torch.tensor([len(ids) for ids in encoded["input_ids"]])
-    features = {name: values for name, values in encoded.items() if name not in IGNORED_BY_MODELS}
-    batches = tuple(
-        Batch(torch.tensor(places).to(device), _pad(features, places, tokenizer, device), labels[places].to(device))
-        for places in _groups(lengths, batch_tokens)
+    lengths = torch.tensor(encoded.lengths)
+    groups = _groups(lengths, batch_tokens // encoded.choices)
+    return Samples(
+        batches=tuple(assemble(encoded, places, tokenizer, device) for places in groups),
+        encoded=encoded,
+        sample_of_row=torch.tensor(encoded.sample_of_row),
+        lengths=lengths.to(device),
     )
-    return Samples(batches=batches, labels=labels.to(device), lengths=lengths.to(device), cut=cut)
+
+
+def assemble(encoded: Encoded, places: Sequence[int], tokenizer: Any, device: str) -> Batch:
+    """One batch of the model rows at some places, padded on the side that the tokenizer says."""
+    chosen = {name: [values[place] for place in places] for name, values in encoded.features.items()}
+    inputs = _pad(chosen, encoded.choices, tokenizer)
+    labels = [encoded.labels[place] for place in places]
+    if encoded.per_token:
+        labels = _pad_labels(labels, inputs["input_ids"].shape[-1], tokenizer.padding_side)
+    return Batch(
+        rows=torch.tensor(places).to(device),
+        inputs={name: values.to(device) for name, values in inputs.items()},
+        labels=torch.tensor(labels).to(device),
+    )
 
 
 def _groups(lengths: Tensor, batch_tokens: int) -> Iterator[list[int]]:
-    """Places of samples, shortest first, in groups of at most ``batch_tokens`` tokens."""
+    """Places of model rows, shortest first, in groups of at most ``batch_tokens`` tokens."""
     group: list[int] = []
     for place in torch.argsort(lengths, stable=True).tolist():
         if group and (len(group) + 1) * int(lengths[place]) > batch_tokens:
@@ -102,7 +100,13 @@ def _groups(lengths: Tensor, batch_tokens: int) -> Iterator[list[int]]:
         yield group
 
 
-def _pad(features: dict[str, list[Any]], places: Sequence[int], tokenizer: Any, device: str) -> dict[str, Tensor]:
-    chosen = {name: [values[place] for place in places] for name, values in features.items()}
-    padded = tokenizer.pad(chosen, padding="longest", return_tensors="pt", verbose=False)
-    return {name: values.to(device) for name, values in padded.items()}
+def _pad(features: dict[str, list[Any]], choices: int, tokenizer: Any) -> dict[str, Tensor]:
+    if choices > 1:
+        features = {name: [ids for row in rows for ids in row] for name, rows in features.items()}
+    padded = tokenizer.pad(features, padding="longest", return_tensors="pt", verbose=False)
+    return {name: ids.unflatten(0, (-1, choices)) if choices > 1 else ids for name, ids in padded.items()}
+
+
+def _pad_labels(labels: list[list[int]], tokens: int, side: str) -> list[list[int]]:
+    padding = [[UNLABELLED] * (tokens - len(row)) for row in labels]
+    return [pad + row if side == "left" else row + pad for row, pad in zip(labels, padding, strict=True)]

@@ -1,17 +1,41 @@
 """The model card: ``README.md`` beside a finished model, written for whoever finds the directory."""
 
+from dataclasses import dataclass
+
+from axformer.confidence import CONFIDENCE
 from axformer.elements import Dimensions, parse
+from axformer.heads import Head
 from axformer.plan import LayerPlan, Plan
-from axformer.report import Measures, Report
+from axformer.report import Comparison, Interval, Measures, Report
+from axformer.tasks.base import Task
 
 _FULL, _PART, _GONE = "█", "▒", "·"
 
 
-def write_card(report: Report, plan: Plan, dimensions: Dimensions) -> str:
+@dataclass(frozen=True)
+class Loading:
+    """How a model is loaded with transformers' own classes."""
+
+    tag: str
+    """The task as model hubs call it."""
+    code: str
+
+
+def loading_of(task: Task, head: Head) -> Loading:
+    """By the pipeline of its task where transformers has one, else by the Auto class of its head."""
+    if task.pipeline is not None:
+        code = f'from transformers import pipeline\npredict = pipeline("{task.pipeline}", model="model")'
+        return Loading(task.pipeline, code)
+    name = head.auto_class.__name__
+    code = f'from transformers import {name}\nmodel = {name}.from_pretrained("model")'
+    return Loading(task.name.replace("_", "-"), code)
+
+
+def write_card(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) -> str:
     """The model card as Markdown."""
     return f"""---
 library_name: axformer
-pipeline_tag: text-classification
+pipeline_tag: {loading.tag}
 ---
 # A transformer after an AxFormer pass
 
@@ -23,6 +47,7 @@ helped more than half of the validation samples were removed (Nagarajan et al., 
 
 {_table(report)}
 
+In brackets are {CONFIDENCE:.0%} bootstrap intervals over the samples, for the change those of the paired bootstrap.
 Latency is the median of {report.latency["repeats"]} forward passes, both models taking turns
 (batch {report.latency["batch"]}, {report.latency["tokens"]} tokens, {report.environment["device"]}, threads: \
 {report.environment["threads"]}). The pass took {report.seconds:.1f} s for {report.trials} trials.
@@ -49,8 +74,7 @@ or, where transformers' own classes are used:
 
 ```python
 import axformer.auto
-from transformers import pipeline
-classify = pipeline("text-classification", model="model")
+{loading.code}
 ```
 
 `plan.json` says what was removed, `trace.jsonl` why: one trial a line. `report.json` holds these figures.
@@ -64,30 +88,82 @@ def _verdict(report: Report) -> str:
             "Measure the model on data that the pass has not seen."
         )
     before, after = report.base.test["loss"], report.pruned.test["loss"]
+    comparison = report.comparison["test"]
+    assert comparison is not None, "both models were measured on held-out data"
     if after < before:
-        return f"On held-out data the loss fell from {before:.4f} to {after:.4f}."
-    return f"**On held-out data the loss did not fall: it was {before:.4f} and is {after:.4f}.** Compare before you use it."
+        change = f"On held-out data the loss fell from {before:.4f} to {after:.4f}{_certainty(comparison)}."
+    else:
+        change = (
+            f"**On held-out data the loss did not fall: it was {before:.4f} and is {after:.4f}**{_certainty(comparison)}. "
+            "Compare before you use it."
+        )
+    return f"{change}{_answers(comparison)}"
+
+
+def _certainty(comparison: Comparison) -> str:
+    low, high = comparison.differences["loss"].interval
+    if low <= 0 <= high:
+        return ", a difference that these samples cannot tell from none"
+    return f", and with {CONFIDENCE:.0%} confidence the change is between {low:+.4f} and {high:+.4f}"
+
+
+def _answers(comparison: Comparison) -> str:
+    """The verdict of McNemar's test in words."""
+    test = comparison.mcnemar
+    if test is None:
+        return ""
+    changed = f"\nOf the held-out answers {test.gained} became right and {test.lost} became wrong"
+    if test.gained + test.lost == 0:
+        return "\nNo held-out answer changed between right and wrong."
+    p_value = f"p = {test.p_value:.2g} in McNemar's exact test"
+    if test.p_value > 1 - CONFIDENCE:
+        return f"{changed}: no more than chance explains ({p_value})."
+    return (
+        f"{changed}: the model is {'better' if test.gained > test.lost else 'worse'} by more than chance ({p_value})."
+    )
 
 
 def _table(report: Report) -> str:
-    lines = ["| measure | before | after |", "|---|---|---|"]
-    lines += _rows("validation", report.base.validation, report.pruned.validation)
-    if report.base.test is not None and report.pruned.test is not None:
-        lines += _rows("held-out", report.base.test, report.pruned.test)
-    lines += _sizes(report.base, report.pruned)
+    base, pruned = report.base, report.pruned
+    lines = ["| measure | before | after | change |", "|---|---|---|---|"]
+    lines += _rows("validation", _figures(base, "validation"), _figures(pruned, "validation"), report)
+    if base.test is not None and pruned.test is not None:
+        lines += _rows("test", _figures(base, "test"), _figures(pruned, "test"), report)
+    lines += _sizes(base, pruned)
     return "\n".join(lines)
 
 
-def _rows(name: str, before: dict[str, float], after: dict[str, float]) -> list[str]:
-    return [f"| {name} {key.replace('_', ' ')} | {before[key]:.4f} | {after[key]:.4f} |" for key in before]
+def _figures(measures: Measures, data: str) -> dict[str, str]:
+    values: dict[str, float] = getattr(measures, data)
+    intervals: dict[str, Interval] = getattr(measures, f"{data}_intervals")
+    return {key: f"{value:.4f} {_bracketed(intervals[key])}" for key, value in values.items()}
+
+
+def _bracketed(interval: Interval, form: str = ".4f") -> str:
+    return f"[{interval[0]:{form}}, {interval[1]:{form}}]"
+
+
+def _rows(data: str, before: dict[str, str], after: dict[str, str], report: Report) -> list[str]:
+    comparison = report.comparison[data]
+    assert comparison is not None, "both models were measured on this data"
+    name = "held-out" if data == "test" else data
+    return [
+        f"| {name} {key.replace('_', ' ')} | {before[key]} | {after[key]} "
+        f"| {change.value:+.4f} {_bracketed(change.interval, '+.4f')} |"
+        for key, change in comparison.differences.items()
+    ]
 
 
 def _sizes(base: Measures, pruned: Measures) -> list[str]:
     return [
-        f"| parameters | {base.parameters:,} | {pruned.parameters:,} |",
-        f"| weight files, MB | {base.bytes / 1e6:.1f} | {pruned.bytes / 1e6:.1f} |",
-        f"| latency, ms | {base.latency_ms:.2f} | {pruned.latency_ms:.2f} |",
+        f"| parameters | {base.parameters:,} | {pruned.parameters:,} | {_share(base.parameters, pruned.parameters)} |",
+        f"| weight files, MB | {base.bytes / 1e6:.1f} | {pruned.bytes / 1e6:.1f} | {_share(base.bytes, pruned.bytes)} |",
+        f"| latency, ms | {base.latency_ms:.2f} | {pruned.latency_ms:.2f} | {_share(base.latency_ms, pruned.latency_ms)} |",
     ]
+
+
+def _share(before: float, after: float) -> str:
+    return f"{after / before - 1:+.1%}"
 
 
 def _removed(report: Report) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from axformer.architectures.base import Architecture
 from axformer.architectures.registry import architecture_of
 from axformer.elements import Dimensions
 from axformer.errors import CheckpointError, first_line
+from axformer.heads import Head
+from axformer.padding import settle_padding
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 
@@ -42,6 +45,7 @@ class Checkpoint:
     """The model, in evaluation mode, with hard attention available."""
     tokenizer: Any
     architecture: Architecture
+    head: Head
     task: Task
     sha256: str
     """Digest of the weights."""
@@ -55,28 +59,30 @@ class Checkpoint:
 
 
 def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
-    """Load a sequence classifier and its tokenizer in float32.
+    """Load a fine-tuned model and its tokenizer in float32.
 
     Args:
         reference: a local directory, or ``hf://organisation/name`` for a model on the hub.
         device: where PyTorch puts the model.
 
     Raises:
-        CheckpointError: it is missing, damaged, of an unsupported family, or has no classification head.
+        CheckpointError: it is missing, damaged, of an unsupported family, or of a head or a task that is not supported.
     """
     directory = _local(str(reference))
     config = _read_config(directory)
     architecture = architecture_of(str(config.get("model_type")))
-    _check_head(directory, config, architecture)
+    head = _head_of(directory, config, architecture)
     weights = weight_files(directory)
-    model = _load_model(directory, architecture)
+    model = _load_model(directory, head)
     tokenizer = _load_tokenizer(directory)
+    settle_padding(model.config, tokenizer, causal=architecture.causal)
     architecture.adopt(model)
     return Checkpoint(
         model=model.to(device).eval(),
         tokenizer=tokenizer,
         architecture=architecture,
-        task=task_of(model.config),
+        head=head,
+        task=task_of(head.auto_class, model.config),
         sha256=digest(weights),
         bytes=sum(path.stat().st_size for path in weights),
     )
@@ -86,21 +92,23 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
     """A checkpoint around a copy of a model that is in memory already.
 
     Raises:
-        CheckpointError: it is of an unsupported family, or has no classification head.
+        CheckpointError: it is of an unsupported family, or of a head or a task that is not supported.
     """
     architecture = architecture_of(model.config.model_type)
-    if not isinstance(model, architecture.heads[0].model_class):
-        raise CheckpointError(
-            f"a {type(model).__name__} has no classification head; fine-tune a {architecture.heads[0].name} first"
-        )
+    heads = architecture.heads
+    head = next((head for head in heads if isinstance(model, head.model_class)), None)
+    if head is None:
+        raise CheckpointError(f"a {type(model).__name__} has no supported head; fine-tune it as one of {_names(heads)}")
     copy = deepcopy(model).float().eval()
-    weights = save(copy.state_dict())
+    settle_padding(copy.config, tokenizer, causal=architecture.causal)
+    weights = save(_weights_once(copy))
     architecture.adopt(copy)
     return Checkpoint(
         model=copy,
         tokenizer=tokenizer,
         architecture=architecture,
-        task=task_of(copy.config),
+        head=head,
+        task=task_of(head.auto_class, copy.config),
         sha256=hashlib.sha256(weights).hexdigest(),
         bytes=len(weights),
     )
@@ -159,20 +167,37 @@ def _read_config(directory: Path) -> dict[str, Any]:
     return config
 
 
-def _check_head(directory: Path, config: dict[str, Any], architecture: Architecture) -> None:
-    expected = architecture.heads[0].name
+def _head_of(directory: Path, config: dict[str, Any], architecture: Architecture) -> Head:
+    heads = architecture.heads
     names = config.get("architectures") or []
-    if expected not in names:
-        found = ", ".join(names) or "none named"
-        raise CheckpointError(
-            f"checkpoint '{directory}' has no classification head (architectures: {found}); "
-            f"fine-tune it as {expected} first"
-        )
+    for head in heads:
+        if head.name in names:
+            return head
+    raise CheckpointError(
+        f"checkpoint '{directory}' has no supported head (architectures: {', '.join(names) or 'none named'}); "
+        f"fine-tune it as one of {_names(heads)}"
+    )
 
 
-def _load_model(directory: Path, architecture: Architecture) -> Any:
+def _names(heads: Sequence[Head]) -> str:
+    return ", ".join(head.name for head in heads)
+
+
+def _weights_once(model: Any) -> dict[str, torch.Tensor]:
+    """A model's weights, those that several names share under the first name only, as safetensors wants them."""
+    kept = {}
+    seen: set[int] = set()
+    for name, weight in model.state_dict().items():
+        if weight.numel() and weight.data_ptr() in seen:
+            continue
+        seen.add(weight.data_ptr())
+        kept[name] = weight.contiguous()
+    return kept
+
+
+def _load_model(directory: Path, head: Head) -> Any:
     try:
-        model, info = architecture.heads[0].model_class.from_pretrained(
+        model, info = head.model_class.from_pretrained(
             directory,
             dtype=torch.float32,
             local_files_only=True,
@@ -186,7 +211,7 @@ def _load_model(directory: Path, architecture: Architecture) -> Any:
     missing, foreign = sorted(info["missing_keys"]), sorted(str(key) for key in info["mismatched_keys"])
     if missing or foreign:
         raise CheckpointError(
-            f"checkpoint '{directory}' does not hold all weights of {architecture.heads[0].name}: "
+            f"checkpoint '{directory}' does not hold all weights of {head.name}: "
             f"missing or of another shape: {', '.join((missing + foreign)[:3])}"
         )
     return model

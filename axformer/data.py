@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,33 +12,19 @@ import pyarrow.parquet
 
 from axformer.columns import Columns
 from axformer.errors import DataError, first_line
-
-Label = str | int | float
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The columns that a pass reads, row by row in the order of the file."""
-
-    source: str
-    text: list[str]
-    text_pair: list[str] | None
-    label: list[Label]
-
-    def __len__(self) -> int:
-        return len(self.text)
+from axformer.rows import Rows
 
 
 def read_rows(path: str, columns: Columns | None = None) -> Rows:
-    """Read texts and labels.
+    """Read a table; what its values must be is checked when a task asks for them.
 
     Args:
         path: a local path or a URL that fsspec opens (``https://``, ``s3://``, ``hf://datasets/...``). The ending tells the
             format: ``.jsonl``, ``.json`` (one object a line), ``.csv``, ``.parquet``; ``.gz`` may follow.
-        columns: names of the columns to read.
+        columns: how the columns are called.
 
     Raises:
-        DataError: the file is missing or damaged, or its columns or values cannot be used; the message names the row.
+        DataError: the file is missing, damaged or empty.
     """
     columns = columns or Columns()
     read = _reader_of(path)
@@ -56,10 +41,10 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
 
 
 def rows_of(records: Iterable[Mapping[str, Any]], columns: Columns | None = None) -> Rows:
-    """Texts and labels from records in memory.
+    """A table of records in memory.
 
     Raises:
-        DataError: there are none, or their values cannot be used.
+        DataError: there are none.
     """
     return _rows("in memory", _columns_of(list(records)), columns or Columns())
 
@@ -121,30 +106,4 @@ def _text(content: bytes, path: str) -> str:
 def _rows(path: str, table: dict[str, list[Any]], columns: Columns) -> Rows:
     if not table or not next(iter(table.values())):
         raise DataError(f"data file '{path}' has no rows")
-    for name in (columns.text, columns.label):
-        if name not in table:
-            raise DataError(
-                f"data file '{path}' has no column '{name}', it has {', '.join(sorted(table))}; "
-                "name the columns, for example --columns text=sentence,label=class"
-            )
-    pairs = table.get(columns.text_pair)
-    return Rows(
-        source=path,
-        text=_texts(path, columns.text, table[columns.text]),
-        text_pair=None if pairs is None else _texts(path, columns.text_pair, pairs),
-        label=_labels(path, columns.label, table[columns.label]),
-    )
-
-
-def _texts(path: str, name: str, values: list[Any]) -> list[str]:
-    for number, value in enumerate(values, start=1):
-        if not isinstance(value, str):
-            raise DataError(f"data file '{path}', row {number}: column '{name}' holds {value!r}, not text")
-    return values
-
-
-def _labels(path: str, name: str, values: list[Any]) -> list[Label]:
-    for number, value in enumerate(values, start=1):
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise DataError(f"data file '{path}', row {number}: column '{name}' holds {value!r}, not a label")
-    return values
+    return Rows(source=path, table=table, columns=columns)

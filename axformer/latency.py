@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict
 
 WARM_UPS = 5
 REPEATS = 40
-BATCH = 1
 
 
 class LatencySetting(BaseModel):
@@ -23,20 +22,15 @@ class LatencySetting(BaseModel):
     repeats: int
 
 
-def measure_latency(models: Sequence[Any], tokens: int) -> tuple[list[float], LatencySetting]:
+def measure_latency(models: Sequence[Any], inputs: Mapping[str, torch.Tensor]) -> tuple[list[float], LatencySetting]:
     """The median latency of each model in milliseconds.
 
     The models take turns, so that whatever else the machine does falls on all of them alike.
 
     Args:
         models: on one device.
-        tokens: length of the input.
+        inputs: what they take, on that device, of shape (batch, tokens) or (batch, choices, tokens).
     """
-    device = models[0].device
-    vocabulary = models[0].config.vocab_size
-    generator = torch.Generator().manual_seed(0)
-    ids = torch.randint(vocabulary, (BATCH, tokens), generator=generator).to(device)
-    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     times: list[list[float]] = [[] for _ in models]
     with torch.inference_mode():
         for repeat in range(WARM_UPS + REPEATS):
@@ -45,10 +39,11 @@ def measure_latency(models: Sequence[Any], tokens: int) -> tuple[list[float], La
                 if repeat >= WARM_UPS:
                     taken.append(seconds)
     medians = [1000 * statistics.median(taken) for taken in times]
-    return medians, LatencySetting(batch=BATCH, tokens=tokens, repeats=REPEATS)
+    batch, *_, tokens = inputs["input_ids"].shape
+    return medians, LatencySetting(batch=batch, tokens=tokens, repeats=REPEATS)
 
 
-def _seconds(model: Any, inputs: dict[str, torch.Tensor]) -> float:
+def _seconds(model: Any, inputs: Mapping[str, torch.Tensor]) -> float:
     _wait(model)
     start = time.perf_counter()
     model(**inputs)

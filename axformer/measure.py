@@ -1,21 +1,22 @@
 """Measure a model before and after a pass: what ``report.json`` says of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from axformer.batches import Samples
+from torch import Tensor
+
+from axformer.batches import Samples, assemble
 from axformer.checkpoint import Checkpoint
 from axformer.compact import stock_attention
 from axformer.config import PassConfig
 from axformer.dataset import DataSet
 from axformer.environment import describe
-from axformer.evaluation.plain import predict
-from axformer.hard_attention import ATTENTION_NAME
 from axformer.latency import measure_latency
 from axformer.plan import Plan, removed_elements
-from axformer.report import Measures, Report
+from axformer.report import Comparison, Measures, Report
+from axformer.scoring import Score, compare, score
 from axformer.tasks.base import Task
 from axformer.trial import Phase, Trial, Verdict
 
@@ -36,48 +37,62 @@ def make_report(
     """Measure both models on all data and for speed, and put everything into one report."""
     base, small = checkpoint.model, outcome.model
     with _stock_attention(base):
-        (before, after), setting = measure_latency([base, small], int(validation.samples.lengths.median()))
+        (before, after), setting = measure_latency([base, small], _typical_input(validation.samples, checkpoint))
+    sets = {"validation": validation, "test": test}
+    base_scores, small_scores = (_scores(model, checkpoint.task, sets) for model in (base, small))
     accepted = [trial for trial in outcome.trace if trial.verdict is Verdict.ACCEPT]
     removed = [str(trial.element) for trial in accepted if trial.phase is not Phase.HARD_ATTENTION]
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
     return Report(
         task=checkpoint.task.name,
-        base=_measures(base, checkpoint.bytes, before, checkpoint.task, validation, test),
-        pruned=_measures(small, outcome.bytes, after, checkpoint.task, validation, test),
+        base=_measures(base, base_scores, checkpoint.bytes, before),
+        pruned=_measures(small, small_scores, outcome.bytes, after),
+        comparison={name: _comparison(base_scores[name], small_scores[name]) for name in sets},
         removed=removed_elements(removed),
         hard_attention=hard,
         trials=len(outcome.trace),
         seconds=outcome.trace[-1].seconds,
         config=config.model_dump(mode="json"),
-        data={"validation": validation.summary(), "test": None if test is None else test.summary()},
+        data={name: None if data is None else data.summary() for name, data in sets.items()},
         latency=setting.model_dump(),
         environment=describe(str(base.device)),
     )
 
 
-def _measures(
-    model: Any, size: int, latency_ms: float, task: Task, validation: DataSet, test: DataSet | None
-) -> Measures:
+def _scores(model: Any, task: Task, sets: Mapping[str, DataSet | None]) -> dict[str, Score | None]:
+    return {name: None if data is None else score(model, task, data.samples) for name, data in sets.items()}
+
+
+def _comparison(before: Score | None, after: Score | None) -> Comparison | None:
+    return None if before is None or after is None else compare(before, after)
+
+
+def _measures(model: Any, scores: Mapping[str, Score | None], size: int, latency_ms: float) -> Measures:
+    validation, test = scores["validation"], scores["test"]
+    assert validation is not None, "there is always data that decided"
     return Measures(
-        validation=loss_and_metrics(model, task, validation.samples),
-        test=None if test is None else loss_and_metrics(model, task, test.samples),
+        validation=validation.figures,
+        test=None if test is None else test.figures,
+        validation_intervals=validation.intervals,
+        test_intervals=None if test is None else test.intervals,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         bytes=size,
         latency_ms=latency_ms,
     )
 
 
-def loss_and_metrics(model: Any, task: Task, samples: Samples) -> dict[str, float]:
-    """The mean loss of a model and its task's metrics."""
-    logits, labels = predict(model, samples).cpu(), samples.labels.cpu()
-    return {"loss": task.losses(logits, labels).mean().item(), **task.metrics(logits, labels)}
+def _typical_input(samples: Samples, checkpoint: Checkpoint) -> dict[str, Tensor]:
+    """A model row of the median length."""
+    place = int(samples.lengths.median(dim=0).indices)
+    return assemble(samples.encoded, [place], checkpoint.tokenizer, str(checkpoint.model.device)).inputs
 
 
 @contextmanager
 def _stock_attention(model: Any) -> Iterator[None]:
     """Let a whole model compute attention as its users' models do, while its speed is measured."""
+    own = model.config._attn_implementation
     model.config._attn_implementation = stock_attention(model)
     try:
         yield
     finally:
-        model.config._attn_implementation = ATTENTION_NAME
+        model.config._attn_implementation = own

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Interval = tuple[float, float]
 REPORT_FORMAT: Literal["axformer-report/1"] = "axformer-report/1"
 
 
@@ -14,9 +15,41 @@ class Measures(BaseModel):
 
     validation: dict[str, float] = Field(description="Mean loss and the task's metrics on the data that decided.")
     test: dict[str, float] | None = Field(description="The same on held-out data; null where none was given.")
+    validation_intervals: dict[str, Interval] = Field(
+        description="The 95 % bootstrap interval of each figure over the samples, lower end first."
+    )
+    test_intervals: dict[str, Interval] | None
     parameters: int
     bytes: int = Field(description="Size of the weight files.")
     latency_ms: float = Field(description="Median milliseconds of a forward pass; `latency` says of what.")
+
+
+class Difference(BaseModel):
+    """A figure after the pass less the same before."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    value: float
+    interval: Interval = Field(description="The 95 % interval of the paired bootstrap.")
+
+
+class McNemarTest(BaseModel):
+    """The samples whose answer changed between wrong and right, and McNemar's exact test of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    gained: int = Field(description="Wrong before, right after.")
+    lost: int = Field(description="Right before, wrong after.")
+    p_value: float
+
+
+class Comparison(BaseModel):
+    """Both models on one data set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    differences: dict[str, Difference]
+    mcnemar: McNemarTest | None = Field(description="Null where the task knows no right and wrong, as a regression.")
 
 
 class DataSummary(BaseModel):
@@ -26,7 +59,7 @@ class DataSummary(BaseModel):
 
     rows: int
     cut: int = Field(description="Rows longer than max_length, which lost their end.")
-    sha256: str = Field(description="Digest of the texts and labels as they were read.")
+    sha256: str = Field(description="Digest of the columns that a task may read.")
 
 
 class Report(BaseModel):
@@ -38,6 +71,7 @@ class Report(BaseModel):
     task: str
     base: Measures
     pruned: Measures
+    comparison: dict[str, Comparison | None] = Field(description="`validation` and `test`; null where none was given.")
     removed: list[str] = Field(description="Ids of removed elements, largest only, in the order of their removal.")
     hard_attention: list[int] = Field(description="Layers that have hard attention now.")
     trials: int

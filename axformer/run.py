@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from axformer.artifact import MODEL_DIRECTORY, new_directory, save_model, write_texts
-from axformer.card import write_card
+from axformer.card import loading_of, write_card
 from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
-from axformer.data import Rows, read_rows, rows_of
+from axformer.data import read_rows, rows_of
 from axformer.dataset import DataSet, DataSource, prepare
 from axformer.errors import ConfigError
 from axformer.evaluation.base import Evaluator
@@ -20,6 +20,7 @@ from axformer.measure import Outcome, make_report
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan, PlanFile, PlanSource
+from axformer.rows import Rows
 from axformer.search import plan_of, search
 from axformer.selfcheck import self_check
 from axformer.trial import Trial
@@ -145,9 +146,9 @@ class PruningRun:
             home = draft / MODEL_DIRECTORY
             outcome = Outcome(self._trace, self.plan, model, save_model(model, checkpoint.tokenizer, home))
             report = make_report(checkpoint, outcome, self._validation, self._test, self.config)
-            card = write_card(report, outcome.plan, self.dimensions)
+            card = write_card(report, outcome.plan, self.dimensions, loading_of(checkpoint.task, checkpoint.head))
             write_texts(draft, self._plan_file(), self._trace, report, card)
-            self_check(model, checkpoint.tokenizer, self._validation.rows, self.config.max_length, home)
+            self_check(model, checkpoint.tokenizer, self._validation.samples.encoded, home)
         return report.model_dump(mode="json")
 
     def _plan_file(self) -> PlanFile:
@@ -175,9 +176,10 @@ def prune(
     """Run a pass over a model in memory, which is left as it is.
 
     Args:
-        model: a fine-tuned transformers sequence classifier.
+        model: a fine-tuned transformers model of a supported family, with one of the heads that transformers has for it.
         tokenizer: its tokenizer.
-        data: the validation set: a file, rows that were read, or records with ``text``, ``label`` and maybe ``text_pair``.
+        data: the validation set: a file, rows that were read, or records with the columns
+            that the model's task reads (see :class:`axformer.columns.Columns`).
         config: the knobs; the preset ``paper`` where none are given.
 
     Raises:

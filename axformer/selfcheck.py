@@ -1,80 +1,90 @@
 """Load a finished model in a fresh process and compare it with the model in memory before anybody sees it."""
 
-import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from axformer.data import Rows
+from axformer.batches import assemble
+from axformer.encoding import Encoded
 from axformer.errors import ArtifactError
 
-SAMPLES = 32
+ROWS = 32
+"""Model rows that both models compute; what is damaged shows on any of them."""
+TOKENS = 1024
+"""Tokens of all of them together, padding included, for a language model's output holds its whole vocabulary at each."""
 TOLERANCE = 1e-5
 TIMEOUT_SECONDS = 600
+TEXTS = "texts of the tokenizer"
 
 
-def self_check(model: Any, tokenizer: Any, rows: Rows, max_length: int | None, directory: Path) -> None:
-    """Make sure that a saved model gives the logits of the model in memory.
+def self_check(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) -> None:
+    """Make sure that a saved model computes what the model in memory does.
 
     Args:
         model: the model in memory.
         tokenizer: of the model in memory.
-        rows: real inputs; some of them, spread over the file, go through both.
-        max_length: cut longer inputs to this many tokens.
+        encoded: real inputs; some model rows, spread over them, go through both.
         directory: what was saved.
 
     Raises:
-        ArtifactError: the saved model does not load in a fresh process, or computes something else.
+        ArtifactError: the saved model or its tokenizer does not load in a fresh process, or computes something else.
     """
-    chosen = range(0, len(rows), -(-len(rows) // SAMPLES))
-    texts = [rows.text[place] for place in chosen]
-    pairs = None if rows.text_pair is None else [rows.text_pair[place] for place in chosen]
-    question = {
-        "model": str(directory),
-        "device": str(model.device),
-        "texts": texts,
-        "pairs": pairs,
-        "max_length": max_length,
-    }
-    expected = logits_of(model, tokenizer, texts, pairs, max_length)
+    inputs = assemble(encoded, _chosen(encoded), tokenizer, str(model.device)).inputs
+    expected = outputs_of(model, inputs)
     with tempfile.TemporaryDirectory(prefix="axformer-check-") as scratch:
-        path = Path(scratch, "question.json")
-        path.write_text(json.dumps(question), encoding="utf-8")
-        answer = _ask(path)
-    difference = float((torch.tensor(answer) - expected).abs().max())
+        asked, answered = Path(scratch, "inputs"), Path(scratch, "outputs")
+        save_file({name: values.contiguous().cpu() for name, values in inputs.items()}, asked)
+        _ask(directory, str(model.device), asked, answered)
+        found = load_file(answered)
+    if not torch.equal(found.pop(TEXTS), texts_of(tokenizer, inputs)):
+        raise ArtifactError(
+            "the saved tokenizer reads token ids as other texts than the one in memory; it was not published"
+        )
+    for name, values in expected.items():
+        _compare(name, values, found.get(name))
+
+
+@torch.inference_mode()
+def outputs_of(model: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """All tensors that a model gives back, on the CPU."""
+    outputs = model(**inputs)
+    return {name: values.contiguous().cpu() for name, values in outputs.items() if isinstance(values, Tensor)}
+
+
+def texts_of(tokenizer: Any, inputs: dict[str, Tensor]) -> Tensor:
+    """What a tokenizer makes of token ids again, as the bytes of one text."""
+    texts = tokenizer.batch_decode(inputs["input_ids"].flatten(0, -2))
+    return torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)
+
+
+def _chosen(encoded: Encoded) -> list[int]:
+    """Places of at most ``ROWS`` model rows that fit into ``TOKENS``, and of one in any case."""
+    lengths = encoded.lengths
+    fitting = max(1, TOKENS // (max(lengths) * encoded.choices))
+    return list(range(0, len(lengths), -(-len(lengths) // min(ROWS, fitting))))
+
+
+def _compare(name: str, expected: Tensor, found: Tensor | None) -> None:
+    if found is None or found.shape != expected.shape:
+        shape = "missing" if found is None else f"of shape {tuple(found.shape)}"
+        raise ArtifactError(f"the saved model's {name} are {shape}, not {tuple(expected.shape)}; it was not published")
+    difference = float((found - expected).abs().max())
     if not difference <= TOLERANCE:
         raise ArtifactError(
-            f"the saved model's logits differ by {difference:.2e} from the model in memory (allowed: {TOLERANCE:.0e}); "
+            f"the saved model's {name} differ by {difference:.2e} from the model in memory (allowed: {TOLERANCE:.0e}); "
             "it was not published"
         )
 
 
-@torch.inference_mode()
-def logits_of(
-    model: Any, tokenizer: Any, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int | None
-) -> Tensor:
-    """A model's logits for texts in one batch, shape (texts, labels), on the CPU."""
-    inputs = tokenizer(
-        list(texts),
-        None if pairs is None else list(pairs),
-        padding=True,
-        truncation=max_length is not None,
-        max_length=max_length,
-        return_tensors="pt",
-    ).to(model.device)
-    logits: Tensor = model(**inputs).logits
-    return logits.cpu()
-
-
-def _ask(question: Path) -> list[list[float]]:
+def _ask(directory: Path, device: str, inputs: Path, outputs: Path) -> None:
     process = subprocess.run(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-m", "axformer.selfcheck", str(question)],
+        [sys.executable, "-m", "axformer.selfcheck", str(directory), device, str(inputs), str(outputs)],
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,
@@ -83,24 +93,19 @@ def _ask(question: Path) -> list[list[float]]:
     if process.returncode != 0:
         reason = process.stderr.strip().splitlines()[-1] if process.stderr.strip() else "no reason given"
         raise ArtifactError(f"the saved model does not load in a fresh process: {reason}; it was not published")
-    answer: list[list[float]] = json.loads(process.stdout.strip().splitlines()[-1])
-    return answer
 
 
-def _answer(question: Path) -> list[list[float]]:
+def _answer(directory: str, device: str, inputs: str, outputs: str) -> None:
     """What the fresh process does: load as a user would, and compute."""
     from transformers import AutoTokenizer
 
     from axformer.artifact import load
 
-    asked = json.loads(question.read_text(encoding="utf-8"))
-    model = load(asked["model"]).to(asked["device"])
-    tokenizer = AutoTokenizer.from_pretrained(asked["model"], local_files_only=True)
-    answer: list[list[float]] = logits_of(
-        model, tokenizer, asked["texts"], asked["pairs"], asked["max_length"]
-    ).tolist()
-    return answer
+    tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
+    model = load(directory).to(device)
+    asked = {name: values.to(device) for name, values in load_file(inputs).items()}
+    save_file(outputs_of(model, asked) | {TEXTS: texts_of(tokenizer, asked)}, outputs)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(_answer(Path(sys.argv[1]))) + "\n")
+    _answer(*sys.argv[1:])

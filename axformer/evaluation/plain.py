@@ -1,5 +1,6 @@
 """The evaluator that is obviously right: a whole forward pass of the whole model over every sample."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,24 +26,39 @@ class PlainEvaluator:
 
     def losses(self, plan: Plan) -> Tensor:
         with masked(self._model, self._architecture, plan):
-            losses = torch.empty(len(self._samples))
-            with torch.inference_mode():
-                for batch in self._samples.batches:
-                    losses[batch.rows] = self._task.losses(self._model(**batch.inputs), batch)
-        return losses
+            return self._samples.per_sample(row_losses(self._model, self._task, self._samples))
 
     def accept(self, plan: Plan) -> None:
         """Nothing is remembered."""
 
 
+@dataclass(frozen=True)
+class Predictions:
+    """What a model makes of a data set, model row by model row in the order of the data."""
+
+    losses: Tensor
+    """Shape (model rows,), on the CPU."""
+    answers: list[Any]
+    """What its task keeps of each output."""
+
+
 @torch.inference_mode()
-def predict(model: Any, samples: Samples) -> Tensor:
-    """A model's output for every sample, in the order of the data, shape (samples, labels)."""
-    outputs: Tensor | None = None
+def predict(model: Any, task: Task, samples: Samples) -> Predictions:
+    """Run a model over a whole data set, keeping of each output no more than the task asks for."""
+    losses = torch.empty(len(samples.sample_of_row))
+    answers: list[Any] = [None] * len(losses)
     for batch in samples.batches:
-        logits = model(**batch.inputs).logits
-        if outputs is None:
-            outputs = logits.new_empty((len(samples), *logits.shape[1:]))
-        outputs[batch.rows] = logits
-    assert outputs is not None, "samples hold at least one batch"
-    return outputs
+        output = model(**batch.inputs)
+        losses[batch.rows.cpu()] = task.losses(output, batch).cpu()
+        for place, answer in zip(batch.rows.tolist(), task.answers(output, batch), strict=True):
+            answers[place] = answer
+    return Predictions(losses, answers)
+
+
+@torch.inference_mode()
+def row_losses(model: Any, task: Task, samples: Samples) -> Tensor:
+    """The loss of each model row, shape (model rows,), on the CPU."""
+    losses = torch.empty(len(samples.sample_of_row))
+    for batch in samples.batches:
+        losses[batch.rows.cpu()] = task.losses(model(**batch.inputs), batch).cpu()
+    return losses

@@ -46,7 +46,7 @@ class PrefixEvaluator:
     @torch.inference_mode()
     def losses(self, plan: Plan) -> Tensor:
         if self._losses is None:
-            self._losses = self._run(self._plan, torch.empty(len(self._samples.lengths)))
+            self._losses = self._run(self._plan, torch.empty(len(self._samples.sample_of_row)))
         losses = self._run(plan, self._losses.clone()) if plan != self._plan else self._losses
         self._last = (plan, losses)
         return self._samples.per_sample(losses)

@@ -1,26 +1,62 @@
-"""What the library needs to know of a task: how labels are read, what a sample loses, and which metrics count."""
+"""What the library needs to know of a task: how its data is read, what a sample loses, and which metrics count.
 
+Outputs are those of transformers' models. Nothing as large as a model's output outlives its batch: ``answers`` keeps of it
+what the metrics need, ``statistics`` puts the answers of a sample's model rows together, and metrics are functions of the
+statistics alone, so that a bootstrap can draw samples again.
+"""
+
+from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
 from torch import Tensor
 
-from axformer.data import Rows
+from axformer.batches import Batch
+from axformer.encoding import Encoded
+from axformer.rows import Rows
 
 
 class Task(Protocol):
     """One kind of prediction."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The task's name in reports."""
 
-    def labels(self, rows: Rows, config: Any) -> Tensor:
-        """The labels as the loss takes them, one a row.
+    @property
+    def pooled(self) -> bool:
+        """The head reads one position of a sequence, ``[CLS]`` or the last token; else all of them."""
+
+    @property
+    def pipeline(self) -> str | None:
+        """The transformers pipeline for it, where there is one."""
+
+    def encode(
+        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
+    ) -> Encoded:
+        """The data as token ids and labels.
+
+        Args:
+            config: the model's configuration.
+            max_length: cut longer inputs to this many tokens; null cuts none.
+            max_tokens: the longest input that the model takes; null where it takes any.
 
         Raises:
-            DataError: a label does not fit the model.
+            DataError: a column is missing, or a value or a length does not fit the model.
+            CheckpointError: the tokenizer cannot do what the task needs.
         """
 
-    def losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The loss of each sample, shape (samples,)."""
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        """The loss of each model row of a batch, shape (rows,)."""
 
-    def metrics(self, logits: Tensor, labels: Tensor) -> dict[str, float]:
-        """The task's usual metrics over a whole data set."""
+    def answers(self, output: Any, batch: Batch) -> list[Any]:
+        """What the model answers, one small value a model row, on the CPU."""
+
+    def statistics(self, answers: Sequence[Any], encoded: Encoded) -> np.ndarray:
+        """What the metrics are computed from, shape (samples, columns), given the answers of all model rows in order."""
+
+    def metrics(self, statistics: np.ndarray) -> dict[str, float]:
+        """The task's usual metrics over some samples."""
+
+    def correct(self, statistics: np.ndarray) -> np.ndarray | None:
+        """Which samples are answered rightly, shape (samples,), bool; null where there is no right or wrong."""

@@ -1,51 +1,65 @@
 """Single-label classification of texts and text pairs."""
 
+from collections.abc import Sequence
 from typing import Any
 
-import torch
-from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+import numpy as np
 from torch import Tensor
 from torch.nn import functional
 
-from axformer.data import Label, Rows
+from axformer.batches import Batch
+from axformer.encoding import Encoded, one_row_a_sample
 from axformer.errors import DataError
+from axformer.rows import Rows
+from axformer.tasks.class_names import ClassNames
+from axformer.tasks.class_scores import class_scores
+from axformer.tasks.texts import tokenize_texts
 
 
 class Classification:
     """One class a sample; the loss is the cross-entropy."""
 
-    pooled = True
     name = "classification"
+    pooled = True
+    pipeline = "text-classification"
 
-    def labels(self, rows: Rows, config: Any) -> Tensor:
-        names = {str(name): int(index) for name, index in (config.label2id or {}).items()}
-        classes = [self._class(value, names, config.num_labels, rows, row) for row, value in enumerate(rows.label, 1)]
+    def encode(
+        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
+    ) -> Encoded:
+        labels = self.labels(rows, config)
+        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
+        return one_row_a_sample(features, labels, cut)
+
+    def labels(self, rows: Rows, config: Any) -> list[int]:
+        """The class of each row.
+
+        Raises:
+            DataError: a label is unknown to the model, or there is only one class.
+        """
+        names, values = ClassNames.of(config), rows.labels("label")
+        classes = [names.index(value, rows, row) for row, value in enumerate(values, 1)]
         if len(set(classes)) == 1:
             raise DataError(
-                f"data file '{rows.source}' has only one class, '{rows.label[0]}', in its {len(rows)} rows; "
+                f"data file '{rows.source}' has only one class, '{values[0]}', in its {len(rows)} rows; "
                 "a pass needs samples of at least two"
             )
-        return torch.tensor(classes)
+        return classes
 
-    def _class(self, value: Label, names: dict[str, int], count: int, rows: Rows, row: int) -> int:
-        if str(value) in names:
-            return names[str(value)]
-        number = int(value) if isinstance(value, int) or (str(value).isascii() and str(value).isdigit()) else -1
-        if not 0 <= number < count:
-            raise DataError(
-                f"data file '{rows.source}', row {row}: label {value!r} is unknown to the model; "
-                f"it knows {', '.join(f'{index} ({name})' for name, index in names.items())}"
-            )
-        return number
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        return functional.cross_entropy(output.logits, batch.labels, reduction="none")
 
-    def losses(self, output, batch) -> Tensor:
-        logits, labels = output.logits, batch.labels
-        return functional.cross_entropy(logits, labels, reduction="none")
+    def answers(self, output: Any, batch: Batch) -> list[int]:  # noqa: ARG002 - the protocol's signature
+        predicted: list[int] = output.logits.argmax(dim=-1).tolist()
+        return predicted
 
-    def metrics(self, logits: Tensor, labels: Tensor) -> dict[str, float]:
-        predicted, expected = logits.argmax(dim=-1).numpy(), labels.numpy()
-        return {
-            "accuracy": float(accuracy_score(expected, predicted)),
-            "matthews_correlation": float(matthews_corrcoef(expected, predicted)),
-            "f1_macro": float(f1_score(expected, predicted, average="macro", zero_division=0.0)),
-        }
+    def statistics(self, answers: Sequence[int], encoded: Encoded) -> np.ndarray:
+        """The expected and the predicted class."""
+        return np.column_stack([encoded.labels, answers])
+
+    def metrics(self, statistics: np.ndarray) -> dict[str, float]:
+        expected, predicted = statistics.astype(int).T
+        return class_scores(expected, predicted)
+
+    def correct(self, statistics: np.ndarray) -> np.ndarray:
+        right: np.ndarray = statistics[:, 0] == statistics[:, 1]
+        return right

@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 from axformer.columns import Columns
 from axformer.data import read_rows, rows_of
 from axformer.errors import DataError
+from axformer.rows import Label
 
 ROWS = [{"text": 'a "quoted", text', "label": "good"}, {"text": "line\nbreak ü", "label": "bad"}]
+
+
+def read_texts_and_labels(source: str) -> tuple[list[str], list[Label]]:
+    rows = read_rows(source)
+    return rows.texts("text"), rows.labels("label")
+
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20) | st.just("a\u2028b\x85c")
 records = st.lists(st.fixed_dictionaries({"text": texts, "label": st.integers(0, 3)}), min_size=1, max_size=5)
@@ -41,9 +48,9 @@ def test_every_format_gives_the_same_rows(tmp_path: Path) -> None:
     ]
     for source in sources:
         rows = read_rows(source)
-        assert rows.text == [row["text"] for row in ROWS]
-        assert rows.label == [row["label"] for row in ROWS]
-        assert rows.text_pair is None
+        assert rows.texts("text") == [row["text"] for row in ROWS]
+        assert rows.labels("label") == [row["label"] for row in ROWS]
+        assert not rows.has("text_pair")
 
 
 @given(records)
@@ -52,14 +59,14 @@ def test_json_lines_read_as_they_were_written(
 ) -> None:
     path = tmp_path_factory.mktemp("rows") / "data.jsonl"
     rows = read_rows(write(path, json_lines(records)))
-    assert rows.text == [record["text"] for record in records]
-    assert rows.label == [record["label"] for record in records]
+    assert rows.texts("text") == [record["text"] for record in records]
+    assert rows.labels("label") == [record["label"] for record in records]
 
 
 def test_columns_may_have_other_names(tmp_path: Path) -> None:
     source = write(tmp_path / "data.jsonl", json_lines([{"q": "why?", "a": "because", "y": 1, "text": "no"}]))
     rows = read_rows(source, Columns(text="q", text_pair="a", label="y"))
-    assert (rows.text, rows.text_pair, rows.label) == (["why?"], ["because"], [1])
+    assert (rows.texts("text"), rows.texts("text_pair"), rows.labels("label")) == (["why?"], ["because"], [1])
 
 
 @pytest.mark.parametrize(
@@ -89,8 +96,9 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_file_is_refused_with_the_place(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    source = write(tmp_path / name, content)
     with pytest.raises(DataError, match=message):
-        read_rows(write(tmp_path / name, content))
+        read_texts_and_labels(source)
 
 
 def test_a_missing_file_is_named() -> None:
@@ -99,4 +107,4 @@ def test_a_missing_file_is_named() -> None:
 
 
 def test_records_in_memory_are_rows() -> None:
-    assert rows_of([{"text": "a", "label": 0}, {"text": "b", "label": 1}]).text == ["a", "b"]
+    assert rows_of([{"text": "a", "label": 0}, {"text": "b", "label": 1}]).texts("text") == ["a", "b"]

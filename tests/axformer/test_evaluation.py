@@ -87,6 +87,6 @@ def test_only_hard_attention_leaves_samples_untouched() -> None:
 
 def test_batching_by_tokens_covers_every_sample_once_and_keeps_its_limit() -> None:
     samples = data_set(60).samples
-    places = torch.cat([batch.samples for batch in samples.batches])
+    places = torch.cat([batch.rows for batch in samples.batches])
     assert places.sort().values.tolist() == list(range(30))
-    assert all(len(batch.samples) == 1 or len(batch.samples) * batch.tokens <= 60 for batch in samples.batches)
+    assert all(len(batch.rows) == 1 or len(batch.rows) * batch.tokens <= 60 for batch in samples.batches)

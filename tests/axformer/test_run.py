@@ -114,12 +114,12 @@ def test_a_changed_file_is_found_before_it_is_published(published: tuple[Path, P
     other.classifier.bias.data += 1
     other.save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
-    rows = run._validation.rows
+    encoded = run._validation.samples.encoded
     with pytest.raises(ArtifactError, match=r"logits differ by 1\.00e\+00"):
-        self_check(run.compact_model(), tiny_tokenizer(), rows, None, tmp_path)
+        self_check(run.compact_model(), tiny_tokenizer(), encoded, tmp_path)
     (tmp_path / "config.json").unlink()
     with pytest.raises(ArtifactError, match="does not load in a fresh process"):
-        self_check(run.compact_model(), tiny_tokenizer(), rows, None, tmp_path)
+        self_check(run.compact_model(), tiny_tokenizer(), encoded, tmp_path)
 
 
 def test_a_result_is_never_written_over_another(published: tuple[Path, PruningRun]) -> None:

@@ -1,14 +1,19 @@
-import math
+import warnings
 
+import numpy as np
 import pytest
-import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 from transformers import BertConfig
 
 from axformer.checkpoint import from_memory
 from axformer.config import PassConfig
-from axformer.data import Rows, rows_of
+from axformer.data import rows_of
 from axformer.dataset import prepare
 from axformer.errors import ConfigError, DataError
+from axformer.rows import Rows
+from axformer.tasks.class_scores import class_scores
 from axformer.tasks.classification import Classification
 from axformer.tasks.regression import Regression
 from tests.tiny_models import MAX_TOKENS, tiny_config, tiny_model, tiny_tokenizer
@@ -22,7 +27,7 @@ NAMED = BertConfig(label2id={"good": 0, "bad": 1}, id2label={0: "good", 1: "bad"
 
 
 def test_a_label_is_a_name_an_index_or_an_index_as_text() -> None:
-    assert Classification().labels(rows("good", "bad", 0, 1, "1"), NAMED).tolist() == [0, 1, 0, 1, 1]
+    assert Classification().labels(rows("good", "bad", 0, 1, "1"), NAMED) == [0, 1, 0, 1, 1]
 
 
 @pytest.mark.parametrize("label", ["ugly", 2, -1, 0.5, "-1", "", "²"])
@@ -43,7 +48,7 @@ def test_a_regression_wants_numbers(label: object) -> None:
 
 
 def test_a_regression_reads_numbers_written_as_text() -> None:
-    assert Regression().labels(rows(1, "2.5"), tiny_config(labels=1)).tolist() == [1.0, 2.5]
+    assert Regression().labels(rows(1, "2.5"), tiny_config(labels=1)) == [1.0, 2.5]
 
 
 def test_a_regression_wants_more_than_one_value() -> None:
@@ -51,21 +56,28 @@ def test_a_regression_wants_more_than_one_value() -> None:
         Regression().labels(rows(3, 3.0), tiny_config(labels=1))
 
 
-def test_losses_are_per_sample() -> None:
-    logits = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
-    assert Classification().losses(logits, torch.tensor([0, 1])).tolist() == pytest.approx(
-        [math.log(2), math.log(1 + math.exp(2))]
-    )
-    assert Regression().losses(torch.tensor([[1.0], [2.0]]), torch.tensor([3.0, 2.0])).tolist() == [4.0, 0.0]
+def statistics(*columns: list[float]) -> np.ndarray:
+    return np.column_stack(columns).astype(float)
 
 
 def test_metrics_have_known_values() -> None:
-    logits = torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1]])
-    found = Classification().metrics(logits, torch.tensor([0, 0, 1, 0]))
+    found = Classification().metrics(statistics([0, 0, 1, 0], [0, 0, 1, 1]))
     assert found == pytest.approx({"accuracy": 0.75, "matthews_correlation": 0.577350, "f1_macro": 0.733333}, abs=1e-5)
-    straight = Regression().metrics(torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([2.0, 4.0, 6.0]))
+    straight = Regression().metrics(statistics([2, 4, 6], [1, 2, 3]))
     assert straight == pytest.approx({"pearson": 1.0, "spearman": 1.0})
-    assert Regression().metrics(torch.ones(2, 1), torch.tensor([1.0, 2.0])) == {"pearson": 0.0, "spearman": 0.0}
+    assert Regression().metrics(statistics([1, 2], [1, 1])) == {"pearson": 0.0, "spearman": 0.0}
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
+def test_class_scores_are_those_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    expected, predicted = np.array(pairs).T
+    with warnings.catch_warnings(action="ignore"):  # it warns of classes that are on one side only
+        reference = {
+            "accuracy": accuracy_score(expected, predicted),
+            "matthews_correlation": matthews_corrcoef(expected, predicted),
+            "f1_macro": f1_score(expected, predicted, average="macro", zero_division=0.0),
+        }
+    assert class_scores(expected, predicted) == pytest.approx(reference)
 
 
 LONG = rows_of([{"text": "word1", "label": 0}, {"text": "word2 " * 150, "label": 1}])

@@ -1,0 +1,54 @@
+"""Figures of a model on a data set, how sure they are, and how two models compare."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from axformer.batches import Samples
+from axformer.confidence import Figures, Interval, bootstrap, interval, mcnemar
+from axformer.evaluation.plain import predict
+from axformer.report import Comparison, Difference, McNemarTest
+from axformer.tasks.base import Task
+
+
+@dataclass(frozen=True)
+class Score:
+    """One model on one data set."""
+
+    figures: Figures
+    """The mean loss and the task's metrics."""
+    drawn: dict[str, np.ndarray]
+    """The same on each resample of the samples."""
+    correct: np.ndarray | None
+    """Which samples it has right, where the task knows right and wrong."""
+
+    @property
+    def intervals(self) -> dict[str, Interval]:
+        """The interval of each figure."""
+        return {name: interval(values) for name, values in self.drawn.items()}
+
+
+def score(model: Any, task: Task, samples: Samples) -> Score:
+    """Run a model over a data set and measure it."""
+    predictions = predict(model, task, samples)
+    losses = samples.per_sample(predictions.losses).double().numpy()
+    statistics = task.statistics(predictions.answers, samples.encoded)
+
+    def measure(table: np.ndarray) -> Figures:
+        return {"loss": float(table[:, 0].mean()), **task.metrics(table[:, 1:])}
+
+    table = np.column_stack([losses, statistics])
+    return Score(measure(table), bootstrap(table, measure), task.correct(statistics))
+
+
+def compare(before: Score, after: Score) -> Comparison:
+    """How the second model differs from the first on the same samples."""
+    differences = {
+        name: Difference(value=after.figures[name] - value, interval=interval(after.drawn[name] - before.drawn[name]))
+        for name, value in before.figures.items()
+    }
+    if before.correct is None or after.correct is None:
+        return Comparison(differences=differences, mcnemar=None)
+    test = mcnemar(before.correct, after.correct)
+    return Comparison(differences=differences, mcnemar=McNemarTest(**test._asdict()))

@@ -1,0 +1,56 @@
+"""Causal language modelling: which token comes next."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from axformer.batches import Batch
+from axformer.encoding import UNLABELLED, Encoded, one_row_a_sample
+from axformer.rows import Rows
+from axformer.tasks.texts import tokenize_texts
+from axformer.tasks.token_losses import TokenCounts, as_statistics, language_metrics, mean_losses, token_counts
+
+
+class CausalLanguageModelling:
+    """The loss is the mean cross-entropy over a text's tokens but the first, which nothing predicts."""
+
+    name = "causal_lm"
+    pooled = False
+    pipeline = "text-generation"
+
+    def encode(
+        self,
+        rows: Rows,
+        tokenizer: Any,
+        config: Any,  # noqa: ARG002 - the protocol's signature
+        max_length: int | None,
+        max_tokens: int | None,
+    ) -> Encoded:
+        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
+        for row, ids in enumerate(features["input_ids"], start=1):
+            if len(ids) < 2:
+                raise rows.error(row, "it has one token, so there is none to predict; leave the row out")
+        labels = [[UNLABELLED, *ids[1:]] for ids in features["input_ids"]]
+        return one_row_a_sample(features, labels, cut, per_token=True)
+
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        return mean_losses(*_aligned(output, batch))
+
+    def answers(self, output: Any, batch: Batch) -> list[TokenCounts]:
+        return token_counts(*_aligned(output, batch))
+
+    def statistics(self, answers: Sequence[TokenCounts], encoded: Encoded) -> np.ndarray:  # noqa: ARG002
+        return as_statistics(answers)
+
+    def metrics(self, statistics: np.ndarray) -> dict[str, float]:
+        return language_metrics(statistics)
+
+    def correct(self, statistics: np.ndarray) -> None:
+        """A text is guessed better or worse, not rightly or wrongly."""
+
+
+def _aligned(output: Any, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Each prediction beside the token that comes next."""
+    return output.logits[:, :-1], batch.labels[:, 1:]

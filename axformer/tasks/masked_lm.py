@@ -1,0 +1,86 @@
+"""Masked language modelling: which tokens were hidden."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from axformer.batches import Batch
+from axformer.encoding import UNLABELLED, Encoded, one_row_a_sample
+from axformer.errors import CheckpointError
+from axformer.rows import Rows
+from axformer.tasks.texts import tokenize_texts
+from axformer.tasks.token_losses import TokenCounts, as_statistics, language_metrics, mean_losses, token_counts
+
+MASKED_SHARE = 0.15
+"""The share of tokens that BERT and its successors are trained to guess."""
+MASK_SEED = 0
+"""With a row's own tokens it draws the row's mask: the same in every trial, wherever the row stands in the file."""
+
+
+class MaskedLanguageModelling:
+    """The loss is the mean cross-entropy over a fixed set of hidden tokens.
+
+    All of them become the mask token. In training a tenth is exchanged and a tenth stays, so that the model learns about
+    tokens that it sees; to measure what it guesses that would only add noise.
+    """
+
+    name = "masked_lm"
+    pooled = False
+    pipeline = "fill-mask"
+
+    def encode(
+        self,
+        rows: Rows,
+        tokenizer: Any,
+        config: Any,  # noqa: ARG002 - the protocol's signature
+        max_length: int | None,
+        max_tokens: int | None,
+    ) -> Encoded:
+        mask = tokenizer.mask_token_id
+        if mask is None:
+            raise CheckpointError(
+                "the tokenizer has no mask token; save the checkpoint with the tokenizer it was trained with"
+            )
+        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens, return_special_tokens_mask=True)
+        labels = []
+        special = features.pop("special_tokens_mask")
+        for row, (ids, fixed) in enumerate(zip(features["input_ids"], special, strict=True), start=1):
+            hidden = hidden_places(ids, fixed)
+            if not hidden:
+                raise rows.error(row, "it has no token that could be masked; leave the row out")
+            labels.append([token if place in hidden else UNLABELLED for place, token in enumerate(ids)])
+            for place in hidden:
+                ids[place] = mask
+        return one_row_a_sample(features, labels, cut, per_token=True)
+
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        return mean_losses(output.logits, batch.labels)
+
+    def answers(self, output: Any, batch: Batch) -> list[TokenCounts]:
+        return token_counts(output.logits, batch.labels)
+
+    def statistics(self, answers: Sequence[TokenCounts], encoded: Encoded) -> np.ndarray:  # noqa: ARG002
+        return as_statistics(answers)
+
+    def metrics(self, statistics: np.ndarray) -> dict[str, float]:
+        return language_metrics(statistics)
+
+    def correct(self, statistics: np.ndarray) -> None:
+        """A text is guessed better or worse, not rightly or wrongly."""
+
+
+def hidden_places(ids: Sequence[int], special: Sequence[int]) -> set[int]:
+    """The places of a row whose tokens are hidden: each with the same chance, and at least one where one can be.
+
+    Args:
+        ids: the row's tokens.
+        special: 1 at tokens that are never hidden, such as ``[CLS]``.
+    """
+    places = [place for place, fixed in enumerate(special) if not fixed]
+    if not places:
+        return set()
+    chance = np.random.default_rng([MASK_SEED, *ids])
+    drawn = {place for place, number in zip(places, chance.random(len(places)), strict=True) if number < MASKED_SHARE}
+    return drawn or {places[int(chance.integers(len(places)))]}

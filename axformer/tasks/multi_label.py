@@ -1,0 +1,73 @@
+"""Multi-label classification of texts and text pairs: each class applies or not."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+from torch.nn import functional
+
+from axformer.batches import Batch
+from axformer.encoding import Encoded, one_row_a_sample
+from axformer.errors import DataError
+from axformer.rows import Label, Rows
+from axformer.tasks.class_names import ClassNames
+from axformer.tasks.class_scores import f1, f1_macro
+from axformer.tasks.texts import tokenize_texts
+
+DECISION_LOGIT = 0.0
+"""A class is predicted above this logit: a probability of one half, at which the cross-entropy itself is indifferent."""
+
+
+class MultiLabelClassification:
+    """Any number of classes a sample; the loss is the mean over the classes of the binary cross-entropy."""
+
+    name = "multi_label_classification"
+    pooled = True
+    pipeline = "text-classification"
+
+    def encode(
+        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
+    ) -> Encoded:
+        names, values = ClassNames.of(config), rows.label_lists("labels")
+        labels = [self._flags(applying, names, rows, row) for row, applying in enumerate(values, 1)]
+        if all(flags == labels[0] for flags in labels):
+            raise DataError(
+                f"data file '{rows.source}' has the same labels, {values[0]}, in all its {len(rows)} rows; "
+                "a pass needs samples that differ"
+            )
+        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
+        return one_row_a_sample(features, labels, cut)
+
+    def _flags(self, applying: list[Label], names: ClassNames, rows: Rows, row: int) -> list[float]:
+        flags = [0.0] * names.count
+        for value in applying:
+            flags[names.index(value, rows, row)] = 1.0
+        return flags
+
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        losses = functional.binary_cross_entropy_with_logits(output.logits, batch.labels, reduction="none")
+        return losses.mean(dim=-1)
+
+    def answers(self, output: Any, batch: Batch) -> list[list[bool]]:  # noqa: ARG002 - the protocol's signature
+        predicted: list[list[bool]] = (output.logits > DECISION_LOGIT).tolist()
+        return predicted
+
+    def statistics(self, answers: Sequence[list[bool]], encoded: Encoded) -> np.ndarray:
+        """The classes that apply, then those that were predicted."""
+        return np.hstack([np.array(encoded.labels), np.array(answers, dtype=float)])
+
+    def metrics(self, statistics: np.ndarray) -> dict[str, float]:
+        expected, predicted = np.hsplit(statistics, 2)
+        right, claimed, truly = (expected * predicted).sum(0), predicted.sum(0), expected.sum(0)
+        return {
+            "accuracy": float(self.correct(statistics).mean()),
+            "f1_micro": f1(float(right.sum()), float(claimed.sum()), float(truly.sum())),
+            "f1_macro": f1_macro(right, claimed, truly),
+        }
+
+    def correct(self, statistics: np.ndarray) -> np.ndarray:
+        """A sample is right where all its classes are."""
+        expected, predicted = np.hsplit(statistics, 2)
+        right: np.ndarray = (expected == predicted).all(axis=1)
+        return right

@@ -1,0 +1,81 @@
+"""Multiple choice: which of several endings fits a text."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+from torch.nn import functional
+
+from axformer.batches import Batch
+from axformer.encoding import Encoded, one_row_a_sample, tokenize
+from axformer.rows import Rows
+
+
+class MultipleChoice:
+    """Each choice goes through the model with the text; the loss is the cross-entropy over the choices."""
+
+    name = "multiple_choice"
+    pooled = True
+    pipeline = None
+
+    def encode(
+        self,
+        rows: Rows,
+        tokenizer: Any,
+        config: Any,  # noqa: ARG002 - the protocol's signature
+        max_length: int | None,
+        max_tokens: int | None,
+    ) -> Encoded:
+        choices = rows.text_lists("choices")
+        count = self._count(choices, rows)
+        labels = self._labels(count, rows)
+        texts = [text for text in rows.texts("text") for _ in range(count)]
+        endings = [ending for row in choices for ending in row]
+        encoding, cut = tokenize(
+            rows, tokenizer, texts, endings, max_length=max_length, max_tokens=max_tokens, inputs_a_row=count
+        )
+        features = {name: _nested(values, count) for name, values in encoding.items()}
+        return one_row_a_sample(features, labels, cut)
+
+    def _count(self, choices: list[list[str]], rows: Rows) -> int:
+        count = len(choices[0])
+        if count < 2:
+            raise rows.error(1, f"it has {count} choices; give at least two")
+        for row, endings in enumerate(choices, start=1):
+            if len(endings) != count:
+                raise rows.error(
+                    row, f"it has {len(endings)} choices, row 1 has {count}; give all rows the same number"
+                )
+        return count
+
+    def _labels(self, count: int, rows: Rows) -> list[int]:
+        labels = []
+        for row, value in enumerate(rows.labels("label"), start=1):
+            is_index = isinstance(value, int) or (str(value).isascii() and str(value).isdigit())
+            if not is_index or not 0 <= int(value) < count:
+                raise rows.error(row, f"label {value!r} is not the index of a choice; use 0 to {count - 1}")
+            labels.append(int(value))
+        return labels
+
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        return functional.cross_entropy(output.logits, batch.labels, reduction="none")
+
+    def answers(self, output: Any, batch: Batch) -> list[int]:  # noqa: ARG002 - the protocol's signature
+        predicted: list[int] = output.logits.argmax(dim=-1).tolist()
+        return predicted
+
+    def statistics(self, answers: Sequence[int], encoded: Encoded) -> np.ndarray:
+        """The right and the predicted choice."""
+        return np.column_stack([encoded.labels, answers])
+
+    def metrics(self, statistics: np.ndarray) -> dict[str, float]:
+        return {"accuracy": float(self.correct(statistics).mean())}
+
+    def correct(self, statistics: np.ndarray) -> np.ndarray:
+        right: np.ndarray = statistics[:, 0] == statistics[:, 1]
+        return right
+
+
+def _nested(values: list[Any], count: int) -> list[list[Any]]:
+    return [values[start : start + count] for start in range(0, len(values), count)]

@@ -1,0 +1,24 @@
+"""Texts and pairs of texts in token ids, as most tasks take them."""
+
+from typing import Any
+
+from axformer.encoding import tokenize
+from axformer.rows import Rows
+
+
+def tokenize_texts(
+    rows: Rows, tokenizer: Any, max_length: int | None, max_tokens: int | None, **options: Any
+) -> tuple[dict[str, list[Any]], int]:
+    """The features of each row's ``text``, with its ``text_pair`` where the file has one, and how many rows were cut.
+
+    Args:
+        options: more arguments of the tokenizer.
+
+    Raises:
+        DataError: a column is missing or holds no texts, or a row does not fit the model.
+    """
+    pairs = rows.texts("text_pair") if rows.has("text_pair") else None
+    encoding, cut = tokenize(
+        rows, tokenizer, rows.texts("text"), pairs, max_length=max_length, max_tokens=max_tokens, **options
+    )
+    return dict(encoding), cut

@@ -1,0 +1,102 @@
+"""Token classification: a tag for each word, such as its part of speech or the chunk that it is in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+from torch.nn import functional
+
+from axformer.batches import Batch
+from axformer.encoding import UNLABELLED, Encoded, one_row_a_sample, require_fast, tokenize
+from axformer.rows import Rows
+from axformer.tasks.chunks import count_chunks, is_chunk_scheme
+from axformer.tasks.class_names import ClassNames
+from axformer.tasks.class_scores import f1
+
+
+@dataclass(frozen=True)
+class TokenClassification:
+    """A tag a word, read at the word's first token; the loss is the mean cross-entropy over a sample's words."""
+
+    names: tuple[str, ...]
+    """The model's tags in the order of their indices."""
+    name: str = "token_classification"
+    pooled: bool = False
+    pipeline: str | None = "token-classification"
+
+    @classmethod
+    def of(cls, config: Any) -> "TokenClassification":
+        """For a model's configuration."""
+        names = {int(index): str(name) for index, name in (config.id2label or {}).items()}
+        return cls(tuple(names.get(index, str(index)) for index in range(config.num_labels)))
+
+    def encode(
+        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
+    ) -> Encoded:
+        require_fast(tokenizer, "which word a token is of")
+        words, tags = rows.text_lists("tokens"), self._tags(rows, config)
+        encoding, cut = tokenize(
+            rows, tokenizer, words, None, max_length=max_length, max_tokens=max_tokens, is_split_into_words=True
+        )
+        labels = [_first_tokens(encoding.word_ids(place), tags[place]) for place in range(len(rows))]
+        for row, label in enumerate(labels, start=1):
+            if all(tag == UNLABELLED for tag in label):
+                raise rows.error(row, "no word of it is left for the model; leave the row out, or raise max_length")
+        return one_row_a_sample(dict(encoding), labels, cut, per_token=True)
+
+    def _tags(self, rows: Rows, config: Any) -> list[list[int]]:
+        names, tags = ClassNames.of(config), []
+        for row, (words, values) in enumerate(
+            zip(rows.text_lists("tokens"), rows.label_lists("tags"), strict=True), start=1
+        ):
+            if len(words) != len(values):
+                raise rows.error(row, f"it has {len(words)} tokens and {len(values)} tags; give each token one tag")
+            tags.append([names.index(value, rows, row, "tag") for value in values])
+        return tags
+
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        losses = functional.cross_entropy(output.logits.transpose(1, 2), batch.labels, reduction="none")
+        return losses.sum(dim=-1) / (batch.labels != UNLABELLED).sum(dim=-1)
+
+    def answers(self, output: Any, batch: Batch) -> list[list[int]]:
+        predicted, words = output.logits.argmax(dim=-1), batch.labels != UNLABELLED
+        return [row[mask].tolist() for row, mask in zip(predicted, words, strict=True)]
+
+    def statistics(self, answers: Sequence[list[int]], encoded: Encoded) -> np.ndarray:
+        """Words that are right, words; and where tags mark chunks: chunks that are right, predicted chunks, chunks."""
+        expected = [[tag for tag in label if tag != UNLABELLED] for label in encoded.labels]
+        return np.array([self._counts(*pair) for pair in zip(expected, answers, strict=True)], dtype=float)
+
+    def _counts(self, expected: list[int], predicted: list[int]) -> tuple[int, ...]:
+        right = sum(one == other for one, other in zip(expected, predicted, strict=True))
+        if not is_chunk_scheme(self.names):
+            return right, len(expected)
+        tags = [[self.names[tag] for tag in row] for row in (expected, predicted)]
+        return (right, len(expected), *count_chunks(*tags))
+
+    def metrics(self, statistics: np.ndarray) -> dict[str, float]:
+        right, words, *chunks = statistics.sum(axis=0).tolist()
+        if not chunks:
+            return {"accuracy": right / words}
+        hits, claimed, truly = chunks
+        return {
+            "accuracy": right / words,
+            "precision": hits / claimed if claimed else 0.0,
+            "recall": hits / truly if truly else 0.0,
+            "f1": f1(hits, claimed, truly),
+        }
+
+    def correct(self, statistics: np.ndarray) -> np.ndarray:
+        """A sample is right where all its words are."""
+        right: np.ndarray = statistics[:, 0] == statistics[:, 1]
+        return right
+
+
+def _first_tokens(word_ids: list[int | None], tags: list[int]) -> list[int]:
+    """The tag of each word at its first token, nothing at the others."""
+    before = [None, *word_ids[:-1]]
+    return [
+        UNLABELLED if word is None or word == last else tags[word] for word, last in zip(word_ids, before, strict=True)
+    ]
