@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import BertModel, DistilBertConfig, DistilBertForSequenceClassification
+from transformers import BertModel, LongformerConfig, LongformerForSequenceClassification
 
 from axformer.checkpoint import digest, load_checkpoint, weight_files
 from axformer.errors import CheckpointError
@@ -36,7 +36,7 @@ def with_lost_head(directory: Path) -> None:
 
 
 def of_another_family(directory: Path) -> None:
-    DistilBertForSequenceClassification(DistilBertConfig(dim=32, n_heads=2, n_layers=1, hidden_dim=32)).save_pretrained(
+    LongformerForSequenceClassification(LongformerConfig(dim=32, n_heads=2, n_layers=1, hidden_dim=32)).save_pretrained(
         directory
     )
 
@@ -49,7 +49,7 @@ BREAKS: list[tuple[Callable[[Path], object], str]] = [
     (lambda directory: (directory / "model.safetensors").unlink(), "has no .safetensors file"),
     (as_pickle, "pickled weights are not read, save the model again with save_pretrained"),
     (truncate, "cannot be loaded: .*; copy it again"),
-    (of_another_family, "models of type 'distilbert' are not supported; supported are: bert"),
+    (of_another_family, "models of type 'longformer' are not supported; supported are: bert"),
     (without_head, r"has no supported head \(architectures: BertModel\); fine-tune it as one of BertForSequence"),
     (with_lost_head, "does not hold all weights of BertForSequenceClassification: .*classifier.bias"),
     (lambda directory: change_config(directory, hidden_size=64), "does not hold all weights|cannot be loaded"),
