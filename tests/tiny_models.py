@@ -3,9 +3,10 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizer, PreTrainedConfig
 
 from axformer.hard_attention import ATTENTION_NAME
 
@@ -74,3 +75,48 @@ def write_rows(path: Path, rows: list[dict[str, object]]) -> Path:
 
 def _words(chance: random.Random) -> str:
     return " ".join(chance.choices(WORDS, k=chance.randint(1, 12)))
+
+
+def tiny_head(auto_class: Any, config: PreTrainedConfig, seed: int = 0) -> Any:
+    """A model with random weights and the head that an Auto class puts on, in evaluation mode."""
+    torch.manual_seed(seed)
+    return auto_class.from_config(config).eval()
+
+
+def tagged_rows(count: int, tags: list[str], seed: int = 0) -> list[dict[str, object]]:
+    """Records for token classification, of 1 to 12 words."""
+    chance = random.Random(seed)
+    words = [_words(chance).split() for _ in range(count)]
+    return [{"tokens": row, "tags": chance.choices(tags, k=len(row))} for row in words]
+
+
+def question_rows(count: int, *, words: int = 30, seed: int = 0) -> list[dict[str, object]]:
+    """Records for question answering whose answer is one to three words of a context of some length."""
+    chance = random.Random(seed)
+    rows: list[dict[str, object]] = []
+    for _ in range(count):
+        context = chance.choices(WORDS, k=words)
+        first = chance.randrange(words - 3)
+        answer = " ".join(context[first : first + chance.randint(1, 3)])
+        start = len(" ".join([*context[:first], ""]))
+        record = {"text": [answer], "answer_start": [start]}
+        rows.append({"question": " ".join(chance.choices(WORDS, k=4)), "context": " ".join(context), "answers": record})
+    return rows
+
+
+def choice_rows(count: int, *, choices: int = 3, seed: int = 0) -> list[dict[str, object]]:
+    """Records for multiple choice."""
+    chance = random.Random(seed)
+    return [
+        {"text": _words(chance), "choices": [_words(chance) for _ in range(choices)], "label": index % choices}
+        for index in range(count)
+    ]
+
+
+def multi_label_rows(count: int, *, labels: int = 3, seed: int = 0) -> list[dict[str, object]]:
+    """Records with any number of labels each."""
+    chance = random.Random(seed)
+    return [
+        {"text": _words(chance), "labels": [label for label in range(labels) if chance.random() < 0.5]}
+        for _ in range(count)
+    ]

@@ -79,7 +79,7 @@ class QuestionAnswering:
         columns: list[np.ndarray] = []
         for logits in _logits(output, batch):
             scores, places = torch.topk(logits, best)
-            columns += [(places - batch.starts()[:, None]).cpu().numpy(), scores.cpu().numpy()]
+            columns += [(places - batch.starts()[:, None]).cpu().numpy(), scores.double().cpu().numpy()]
         return [SpanScores(*row) for row in zip(*columns, strict=True)]
 
     def statistics(self, answers: Sequence[SpanScores], encoded: Encoded) -> np.ndarray:

@@ -1,0 +1,168 @@
+"""The laws of every task: its losses are transformers' own, whatever the order, the batches and the windows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForMultipleChoice,
+    AutoModelForQuestionAnswering,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    GPT2Config,
+    LlamaConfig,
+)
+
+from axformer.batches import Batch, Samples, batched
+from axformer.data import rows_of
+from axformer.evaluation.plain import predict
+from axformer.tasks.base import Task
+from axformer.tasks.registry import task_of
+from tests.tiny_models import (
+    MAX_TOKENS,
+    SPECIAL,
+    WORDS,
+    choice_rows,
+    multi_label_rows,
+    question_rows,
+    tagged_rows,
+    tiny_config,
+    tiny_head,
+    tiny_rows,
+    tiny_tokenizer,
+)
+
+TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+CAUSAL = {"vocab_size": len(SPECIAL) + len(WORDS), "hidden_size": 32, "pad_token_id": 0, "initializer_range": 0.3}
+CAUSAL |= {"num_hidden_layers": 2, "num_attention_heads": 4, "bos_token_id": 2, "eos_token_id": 3}
+Records = list[dict[str, object]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One task with a tiny model and data for it."""
+
+    auto_class: Any
+    config: Callable[[], Any]
+    records: Callable[[], Records]
+    max_length: int | None = None
+    padding_side: str = "right"
+
+
+def tagged_config() -> Any:
+    config = tiny_config(labels=len(TAGS))
+    config.id2label, config.label2id = dict(enumerate(TAGS)), {tag: index for index, tag in enumerate(TAGS)}
+    return config
+
+
+def multi_label_config() -> Any:
+    config = tiny_config(labels=3)
+    config.problem_type = "multi_label_classification"
+    return config
+
+
+def gpt2() -> Any:
+    return GPT2Config(**CAUSAL, n_positions=MAX_TOKENS)
+
+
+def llama() -> Any:
+    return LlamaConfig(**CAUSAL, intermediate_size=48, num_key_value_heads=2)
+
+
+CASES = {
+    "classification": Case(AutoModelForSequenceClassification, tiny_config, lambda: tiny_rows(12)),
+    "pairs": Case(AutoModelForSequenceClassification, tiny_config, lambda: tiny_rows(12, pairs=True)),
+    "causal classification": Case(AutoModelForSequenceClassification, gpt2, lambda: tiny_rows(12)),
+    "multi-label": Case(AutoModelForSequenceClassification, multi_label_config, lambda: multi_label_rows(12)),
+    "regression": Case(
+        AutoModelForSequenceClassification, lambda: tiny_config(labels=1), lambda: tiny_rows(12, labels=1)
+    ),
+    "tags": Case(AutoModelForTokenClassification, tagged_config, lambda: tagged_rows(12, TAGS)),
+    "questions": Case(AutoModelForQuestionAnswering, tiny_config, lambda: question_rows(12)),
+    "questions, padded left": Case(AutoModelForQuestionAnswering, llama, lambda: question_rows(12), 24, "left"),
+    "questions in windows": Case(AutoModelForQuestionAnswering, tiny_config, lambda: question_rows(12), 20),
+    "choices": Case(AutoModelForMultipleChoice, tiny_config, lambda: choice_rows(12)),
+    "masked": Case(AutoModelForMaskedLM, tiny_config, lambda: tiny_rows(12)),
+    "causal": Case(AutoModelForCausalLM, gpt2, lambda: tiny_rows(12)),
+    "causal, padded left": Case(AutoModelForCausalLM, llama, lambda: tiny_rows(12), None, "left"),
+}
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+@cache
+def model_of(name: str) -> Any:
+    return tiny_head(CASES[name].auto_class, CASES[name].config())
+
+
+def samples_of(name: str, records: Records | None = None, batch_tokens: int = 10_000) -> tuple[Task, Samples]:
+    case, model = CASES[name], model_of(name)
+    tokenizer = tiny_tokenizer()
+    tokenizer.padding_side = case.padding_side
+    task = task_of(case.auto_class, model.config)
+    rows = rows_of(case.records() if records is None else records)
+    encoded = task.encode(rows, tokenizer, model.config, case.max_length, MAX_TOKENS)
+    if model.config.model_type == "gpt2":
+        encoded = encoded.only(("input_ids", "attention_mask"))  # its token types would be words
+    return task, batched(encoded, tokenizer, batch_tokens=batch_tokens, device="cpu")
+
+
+def labels_of(name: str, batch: Batch) -> dict[str, torch.Tensor]:
+    if name.startswith("questions"):
+        return {"start_positions": batch.labels[:, 0], "end_positions": batch.labels[:, 1]}
+    return {"labels": batch.labels}
+
+
+@every_case
+@torch.inference_mode()
+def test_the_loss_of_one_row_is_that_of_transformers(name: str) -> None:
+    task, samples = samples_of(name, batch_tokens=1)
+    assert all(len(batch.rows) == 1 for batch in samples.batches)
+    for batch in samples.batches:
+        output = model_of(name)(**batch.inputs, **labels_of(name, batch))
+        torch.testing.assert_close(task.losses(output, batch)[0], output.loss, rtol=1e-5, atol=1e-6)
+
+
+@every_case
+def test_order_and_batches_do_not_change_the_losses(name: str) -> None:
+    model, records = model_of(name), CASES[name].records()
+    results = []
+    for batch_tokens, step in [(10_000, 1), (1, 1), (60, -1)]:
+        task, samples = samples_of(name, records[::step], batch_tokens)
+        predictions = predict(model, task, samples)
+        losses = samples.per_sample(predictions.losses)
+        assert losses.shape == (12,)
+        statistics = task.statistics(predictions.answers, samples.encoded)
+        results.append((losses.numpy()[::step], task.metrics(statistics)))
+        right = task.correct(statistics)
+        assert statistics.shape[0] == 12
+        assert right is None or (right.shape, right.dtype) == ((12,), np.bool_)
+    for losses, metrics in results[1:]:
+        np.testing.assert_allclose(losses, results[0][0], rtol=1e-5, atol=1e-6)
+        assert metrics == pytest.approx(results[0][1], rel=1e-5)
+
+
+@every_case
+def test_one_row_a_sample_is_the_identity_and_windows_average(name: str) -> None:
+    task, samples = samples_of(name)
+    losses = predict(model_of(name), task, samples).losses
+    mean = samples.per_sample(losses)
+    if len(losses) == len(samples):
+        assert mean is losses
+        return
+    assert CASES[name].max_length is not None
+    for sample in range(len(samples)):
+        assert mean[sample].item() == pytest.approx(losses[samples.sample_of_row == sample].mean().item(), rel=1e-6)
+
+
+def test_each_head_has_its_task() -> None:
+    names = {task_of(case.auto_class, case.config()).name for case in CASES.values()}
+    assert names == {
+        *("classification", "multi_label_classification", "regression", "token_classification"),
+        *("question_answering", "multiple_choice", "masked_lm", "causal_lm"),
+    }
