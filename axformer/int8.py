@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from axformer.architectures.base import Architecture
+from axformer.architectures.shared import SharedLinear
 from axformer.evaluation.base import Evaluator
 from axformer.plan import Plan
 
@@ -29,7 +30,7 @@ def in_int8(model: Any, architecture: Architecture) -> Iterator[None]:
         module
         for layer in architecture.layers(model)
         for module in layer.modules()
-        if isinstance(module, nn.Linear | Conv1D)
+        if isinstance(module, nn.Linear | Conv1D | SharedLinear)
     ]
     try:
         for projection in projections:

@@ -14,7 +14,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.architectures.removed import Constant
-from axformer.architectures.shared import Shared, SharedBias, SharedSlice, UsedNorm
+from axformer.architectures.shared import Shared, SharedBias, SharedLinear, UsedNorm
 from axformer.architectures.slices import Slice, into, out_of
 from axformer.errors import CheckpointError
 from axformer.masking import kept_neurons
@@ -125,8 +125,8 @@ def _share_attention(owner: Any, uses: Sequence[tuple[Any, LayerPlan]], total: i
         places = [union.index(head) for head in plan.heads]
         for name in ("query", "key", "value"):
             part = Slice(getattr(owner.attention, name), "weight", 0)
-            setattr(use.attention, name, SharedSlice.of(part, places, len(union)))
-        use.attention.dense = SharedSlice.of(block.output, places, len(union))
+            setattr(use.attention, name, SharedLinear(part, places, len(union)))
+        use.attention.dense = SharedLinear(block.output, places, len(union))
         use.attention.LayerNorm = Shared(owner.attention.LayerNorm)
 
 
@@ -138,8 +138,8 @@ def _share_ffn(owner: Any, uses: Sequence[tuple[Any, LayerPlan]], total: int) ->
     for use, plan in uses:
         places = [rank[neuron] for neuron in kept_neurons(plan)]
         if places:
-            use.ffn = SharedSlice.of(block.inputs[0], places, len(union))
-            use.ffn_output = SharedSlice.of(block.output, places, len(union))
+            use.ffn = SharedLinear(block.inputs[0], places, len(union))
+            use.ffn_output = SharedLinear(block.output, places, len(union))
         elif plan.ffn:
             use.ffn_output = SharedBias(owner.ffn_output)
         use.full_layer_layer_norm = Shared(owner.full_layer_layer_norm)

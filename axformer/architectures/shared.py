@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -22,28 +23,37 @@ class Shared(nn.Module):
         return output
 
 
-class SharedSlice(nn.Module):
-    """A linear module made of some rows or some columns of another."""
+class SharedLinear(nn.Module):
+    """A linear module made of another's weight, or of some of its rows or columns."""
 
-    def __init__(self, owner: nn.Module, axis: int, entries: Sequence[int]) -> None:
+    def __init__(self, part: Slice, units: Sequence[int], total: int) -> None:
+        """Take what some of the ``total`` units of a linear module's weight own."""
         super().__init__()
-        self._owner = (owner,)
-        self.axis = axis
-        self.entries = list(entries)
+        self._owner = (part.module,)
+        self._axis = part.axis
+        self._entries = None if len(units) == total else part.entries(units, total).tolist()
 
-    @classmethod
-    def of(cls, part: Slice, units: Sequence[int], total: int) -> nn.Module:
-        """What some of the ``total`` units of a linear module's weight own."""
-        if len(units) == total:
-            return Shared(part.module)
-        return cls(part.module, part.axis, part.entries(units, total).tolist())
+    @property
+    def weight(self) -> Tensor:
+        """Shape (outputs, inputs)."""
+        owner: Any = self._owner[0]
+        return owner.weight if self._entries is None else owner.weight.index_select(self._axis, self._places)
+
+    @property
+    def bias(self) -> Tensor | None:
+        """Shape (outputs,)."""
+        owner: Any = self._owner[0]
+        is_whole = owner.bias is None or self._entries is None or self._axis == 1
+        return owner.bias if is_whole else owner.bias[self._places]
+
+    @property
+    def _places(self) -> Tensor:
+        owner: Any = self._owner[0]
+        return torch.tensor(self._entries, device=owner.weight.device)
 
     def forward(self, hidden: Tensor) -> Tensor:
         """The linear map; shapes (..., inputs) to (..., outputs)."""
-        owner: Any = self._owner[0]
-        entries = hidden.new_tensor(self.entries).long()
-        bias = owner.bias if owner.bias is None or self.axis == 1 else owner.bias[entries]
-        return functional.linear(hidden, owner.weight.index_select(self.axis, entries), bias)
+        return functional.linear(hidden, self.weight, self.bias)
 
 
 class SharedBias(nn.Module):

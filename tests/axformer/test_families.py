@@ -1,4 +1,7 @@
-"""The laws of the two forms and of the evaluators, for every family: nothing but the adapter knows which one it is."""
+"""The laws of the two forms and of the evaluators, for every family and every task: only the adapters know which they are.
+
+``make families`` runs these and writes ``docs/families.md`` from their outcomes.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -6,84 +9,129 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from tokenizers.pre_tokenizers import ByteLevel
-from transformers import (
-    AutoModelForSequenceClassification,
-    RobertaConfig,
-    RobertaForSequenceClassification,
-    RobertaTokenizer,
-    pipeline,
-)
+from transformers import RobertaConfig, RobertaForSequenceClassification, RobertaTokenizer, pipeline
 
-import axformer.auto  # noqa: F401 - registers the compact models
+import axformer
+import axformer.auto
 from axformer.architectures.registry import ARCHITECTURES, architecture_of
-from axformer.checkpoint import from_memory
+from axformer.checkpoint import Checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
-from axformer.data import rows_of
-from axformer.dataset import DataSource, prepare
+from axformer.dataset import DataSource
+from axformer.elements import parse
 from axformer.evaluation.plain import PlainEvaluator, predict
 from axformer.evaluation.prefix import PrefixEvaluator
+from axformer.hard_attention import ATTENTION_NAME
+from axformer.int8 import Int8Evaluator, in_int8
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan
 from axformer.run import PruningRun
+from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan, stock_model
 from tests.plans import plans
-from tests.tiny_families import DIMENSIONS, tiny_family_model, tiny_family_tokenizer
+from tests.tiny_families import DIMENSIONS, tiny_family_model
 from tests.tiny_models import tiny_rows, write_rows
 
+FULL = Plan.full(DIMENSIONS)
+PLANS = [some_plan(seed) for seed in range(3)]
 RELATIVE = {"deberta-v2", "llama", "modernbert", "qwen3", "xlnet"}
 """Families that count positions relative to each other: nothing breaks when an input is longer than they are meant for."""
 families = pytest.mark.parametrize("family", sorted(ARCHITECTURES))
+cases = pytest.mark.parametrize("case", all_cases(), ids=str)
+
+
+def plain(case: Case) -> PlainEvaluator:
+    checkpoint = checkpoint_of(case)
+    return PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, data_of(case).samples)
+
+
+def losses(model: Any, case: Case) -> torch.Tensor:
+    samples = data_of(case).samples
+    return samples.per_sample(predict(model, checkpoint_of(case).task, samples).losses)
+
+
+def small_model(checkpoint: Checkpoint, plan: Plan) -> Any:
+    return compact(checkpoint.model, checkpoint.architecture, plan)
+
+
+@cases
+def test_masked_equals_removed(case: Case) -> None:
+    for plan in PLANS:
+        removed = losses(small_model(checkpoint_of(case), plan), case)
+        torch.testing.assert_close(removed, plain(case).losses(plan), rtol=1e-5, atol=1e-5)
+
+
+@cases
+def test_fast_equals_plain(case: Case) -> None:
+    checkpoint = checkpoint_of(case)
+    fast = PrefixEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, data_of(case).samples, FULL)
+    plan = FULL
+    for id in (
+        "layer.1.hard_attention",
+        "layer.3.ffn",
+        "layer.2.attention.head.1",
+        "layer.1.ffn.neurons.3:20",
+        "layer.0",
+    ):
+        trial = plan.apply(parse(id), top_k=3)
+        torch.testing.assert_close(fast.losses(trial), plain(case).losses(trial), rtol=1e-5, atol=2e-6)
+        if id != "layer.2.attention.head.1":  # one that is not accepted leaves no trace
+            fast.accept(trial)
+            plan = trial
+    torch.testing.assert_close(fast.losses(PLANS[0]), plain(case).losses(PLANS[0]), rtol=1e-5, atol=2e-6)
+
+
+@cases
+def test_saved_equals_loaded(case: Case, tmp_path: Path) -> None:
+    small = small_model(checkpoint_of(case), PLANS[1])
+    small.save_pretrained(tmp_path)
+    by_auto_class = checkpoint_of(case).head.auto_class.from_pretrained(tmp_path).eval()
+    assert by_auto_class.config.model_type == f"axformer-{case.family}"
+    for loaded in (by_auto_class, axformer.load(tmp_path)):  # weights lie elsewhere in memory, which may change a last bit
+        torch.testing.assert_close(losses(loaded, case), losses(small, case), rtol=1e-6, atol=1e-6)
+
+
+@cases
+def test_parameters_are_counted(case: Case) -> None:
+    checkpoint = checkpoint_of(case)
+    count = ParameterCount(checkpoint.model, checkpoint.architecture)
+    for plan in (FULL, *PLANS):
+        small = small_model(checkpoint, plan)
+        assert count.left(plan) == sum(parameter.numel() for parameter in small.parameters())
+
+
+@cases
+def test_keeping_everything_changes_nothing(case: Case) -> None:
+    expected = losses(stock_model(case), case)
+    torch.testing.assert_close(plain(case).losses(FULL), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(losses(small_model(checkpoint_of(case), FULL), case), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", [case for case in all_cases() if architecture_of(case.family).int8], ids=str)
+def test_masked_equals_removed_in_int8(case: Case) -> None:
+    """Rounding makes much of a last bit, so both must compute attention alike."""
+    checkpoint = checkpoint_of(case)
+    small = small_model(checkpoint, PLANS[2])
+    if small._supports_attention_backend:
+        small.config._attn_implementation = ATTENTION_NAME
+    with in_int8(small, checkpoint.architecture):
+        removed = losses(small, case)
+    evaluator = Int8Evaluator(plain(case), checkpoint.model, checkpoint.architecture)
+    torch.testing.assert_close(removed, evaluator.losses(PLANS[2]), rtol=1e-4, atol=1e-4)
+    assert (evaluator.losses(FULL) != plain(case).losses(FULL)).any(), "int8 is not float32"
 
 
 @families
-@given(data=st.data())
+@given(plan=plans(DIMENSIONS))
 @settings(deadline=None, max_examples=15)
-def test_masked_is_removed_and_fast_is_plain(family: str, data: st.DataObject) -> None:
-    plan = data.draw(plans(DIMENSIONS))
-    checkpoint = from_memory(tiny_family_model(family), tiny_family_tokenizer(family))
-    samples = prepare(rows_of(tiny_rows(12, pairs=False)), checkpoint, PassConfig(batch_tokens=40)).samples
-    parts = checkpoint.model, checkpoint.architecture, checkpoint.task, samples
-    plain = PlainEvaluator(*parts).losses(plan)
-    fast = PrefixEvaluator(*parts, Plan.full(DIMENSIONS)).losses(plan)
-    small = compact(checkpoint.model, checkpoint.architecture, plan)
-    removed = predict(small, checkpoint.task, samples).losses
-    torch.testing.assert_close(fast, plain, rtol=1e-5, atol=2e-6)
-    torch.testing.assert_close(removed, plain, rtol=1e-5, atol=1e-5)
+def test_any_plan_can_be_carried_out(family: str, plan: Plan) -> None:
+    case = Case(family, "classification")
+    checkpoint = checkpoint_of(case)
+    fast = PrefixEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, data_of(case).samples, FULL)
+    small = small_model(checkpoint, plan)
+    torch.testing.assert_close(losses(small, case), fast.losses(plan), rtol=1e-5, atol=1e-5)
     left = ParameterCount(checkpoint.model, checkpoint.architecture).left(plan)
-    assert left == sum(part.numel() for part in small.parameters())
-
-
-@families
-def test_a_whole_plan_changes_nothing(family: str) -> None:
-    checkpoint = from_memory(tiny_family_model(family), tiny_family_tokenizer(family))
-    samples = prepare(rows_of(tiny_rows(12)), checkpoint, PassConfig()).samples
-    stock = predict(tiny_family_model(family), checkpoint.task, samples).losses
-    evaluator = PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples)
-    torch.testing.assert_close(evaluator.losses(Plan.full(DIMENSIONS)), stock, rtol=1e-5, atol=1e-5)
-
-
-@families
-def test_saved_is_loaded(family: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    checkpoint = from_memory(tiny_family_model(family), tiny_family_tokenizer(family))
-    whole = Plan.full(DIMENSIONS).layers
-    changes: list[dict[str, Any]] = [
-        {"heads": (1, 3), "neurons": ((4, 9),), "hard_attention": 3},
-        {"heads": (0,), "ffn": False, "neurons": ()},
-        {"heads": (), "neurons": ((0, 2), (8, 9))},
-        {"attention": False, "heads": (), "neurons": ()},
-    ]
-    plan = Plan(layers=tuple(layer.model_copy(update=change) for layer, change in zip(whole, changes, strict=True)))
-    small = compact(checkpoint.model, checkpoint.architecture, plan)
-    directory = tmp_path_factory.mktemp(family)
-    small.save_pretrained(directory)
-    loaded = AutoModelForSequenceClassification.from_pretrained(directory).eval()
-    samples = prepare(rows_of(tiny_rows(12)), checkpoint, PassConfig()).samples
-    assert loaded.config.model_type == f"axformer-{family}"
-    assert torch.equal(
-        predict(loaded, checkpoint.task, samples).losses, predict(small, checkpoint.task, samples).losses
-    )
+    assert left == sum(parameter.numel() for parameter in small.parameters())
 
 
 @pytest.mark.parametrize("family", sorted(set(ARCHITECTURES) - RELATIVE))

@@ -1,0 +1,107 @@
+"""Every family with every task that transformers has a head for: a tiny real model, and data for it."""
+
+import random
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForMultipleChoice,
+    AutoModelForQuestionAnswering,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+)
+
+from axformer.architectures.registry import ARCHITECTURES
+from axformer.checkpoint import Checkpoint, from_memory
+from axformer.config import PassConfig
+from axformer.data import rows_of
+from axformer.dataset import DataSet, prepare
+from axformer.elements import Dimensions
+from axformer.plan import LayerPlan, Plan
+from tests.tiny_families import DIMENSIONS, tiny_family_model, tiny_family_tokenizer
+from tests.tiny_models import choice_rows, multi_label_rows, question_rows, tagged_rows, tiny_rows
+
+LABELS = 3
+ROWS = 10
+SETTINGS = {
+    "classification": (AutoModelForSequenceClassification, {"num_labels": LABELS}, tiny_rows(ROWS, labels=LABELS)),
+    "multi_label_classification": (
+        AutoModelForSequenceClassification,
+        {"num_labels": LABELS, "problem_type": "multi_label_classification"},
+        multi_label_rows(ROWS, labels=LABELS),
+    ),
+    "regression": (AutoModelForSequenceClassification, {"num_labels": 1}, tiny_rows(ROWS, labels=1, pairs=True)),
+    "token_classification": (
+        AutoModelForTokenClassification,
+        {"num_labels": LABELS},
+        tagged_rows(ROWS, ["LABEL_0", "LABEL_1", "LABEL_2"]),
+    ),
+    "question_answering": (AutoModelForQuestionAnswering, {}, question_rows(ROWS)),
+    "multiple_choice": (AutoModelForMultipleChoice, {}, choice_rows(ROWS)),
+    "masked_lm": (AutoModelForMaskedLM, {}, tiny_rows(ROWS)),
+    "causal_lm": (AutoModelForCausalLM, {}, [row | {"text": f"word0 word1 {row['text']}"} for row in tiny_rows(ROWS)]),
+}
+"""For each task: the Auto class of its head, what the configuration says, and the data."""
+CONFIG = PassConfig(batch_tokens=60, max_length=24)
+"""Several batches, and questions in several windows."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One family with one task."""
+
+    family: str
+    task: str
+
+    def __str__(self) -> str:
+        return f"{self.family}-{self.task}"
+
+
+def all_cases() -> list[Case]:
+    """Every family with every task that it has a head for."""
+    return [
+        Case(family, task)
+        for family, architecture in sorted(ARCHITECTURES.items())
+        for task, (auto_class, _, _) in SETTINGS.items()
+        if auto_class in {head.auto_class for head in architecture.heads}
+    ]
+
+
+def stock_model(case: Case) -> Any:
+    """The model as its user has it."""
+    auto_class, changes, _ = SETTINGS[case.task]
+    return tiny_family_model(case.family, auto_class, **changes)
+
+
+@cache
+def checkpoint_of(case: Case) -> Checkpoint:
+    """The model as a pass has it."""
+    return from_memory(stock_model(case), tiny_family_tokenizer(case.family))
+
+
+@cache
+def data_of(case: Case) -> DataSet:
+    """Data for it."""
+    return prepare(rows_of(SETTINGS[case.task][2]), checkpoint_of(case), CONFIG)
+
+
+def some_plan(seed: int, dimensions: Dimensions = DIMENSIONS) -> Plan:
+    """A plan in which removed and emptied blocks, cut ones and hard attention all occur."""
+    chance = random.Random(seed)
+    return Plan(layers=tuple(_some_layer(chance, dimensions) for _ in range(dimensions.layers)))
+
+
+def _some_layer(chance: random.Random, dimensions: Dimensions) -> LayerPlan:
+    attention, ffn = chance.random() < 0.8, chance.random() < 0.8
+    heads = sorted(chance.sample(range(dimensions.heads), chance.randint(0, dimensions.heads)))
+    cuts = sorted(chance.sample(range(dimensions.intermediate_size + 1), chance.choice([0, 2, 4])))
+    return LayerPlan(
+        attention=attention,
+        heads=tuple(heads) if attention else (),
+        ffn=ffn,
+        neurons=tuple(zip(cuts[::2], cuts[1::2], strict=True)) if ffn else (),
+        hard_attention=chance.choice([None, 3, 8]) if attention else None,
+    )
