@@ -26,7 +26,7 @@ from benchmarks.demo_result import check_loading, check_loss, held_out_verdict, 
 from benchmarks.demo_service import Service, ServiceError
 from benchmarks.demo_stack import StackStartError, running_stack
 from benchmarks.packages import PackageError
-from benchmarks.rows import read_rows
+from benchmarks.rows import Row, read_rows
 
 _SENTENCE = "A quiet, clever film that stays with you long after the lights come up."
 _INTERRUPTED = 130  # what shells give for Ctrl-C
@@ -42,7 +42,7 @@ def demo(console: Console) -> None:
     silence_libraries()
     console.rule("1  A checkpoint and its data")
     data = movie_reviews()
-    console.print(", ".join(f"{name}: {len(read_rows(path)):,} sentences" for name, path in data.items()))
+    console.print(", ".join(f"{name}: {len(read_rows(path, Row)):,} sentences" for name, path in data.items()))
     console.print("MiniLM, fine-tuned on them (the first time takes a minute or two):")
     checkpoint = demo_checkpoint(data["train"])
     console.print(f"{checkpoint}")
@@ -100,7 +100,7 @@ def _fetch(service: Service, job_id: str) -> Path:
 def _try_out(console: Console, result: Path, validation: Path, max_length: int) -> None:
     answer = check_loading(result, _SENTENCE)
     console.print(f"Loads by axformer.load and by transformers.pipeline: '{_SENTENCE}' is {answer['label']}")
-    loss = check_loss(result, read_rows(validation), max_length)
+    loss = check_loss(result, read_rows(validation, Row), max_length)
     console.print(f"Measured again here, outside of the service: validation loss {loss:.4f}, as reported")
 
 

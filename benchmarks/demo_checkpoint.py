@@ -6,9 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.demo_data import CACHE
-from benchmarks.finetune import Recipe, finetune
+from benchmarks.finetune import finetune
 from benchmarks.packages import minilm, sha256_of
-from benchmarks.rows import read_rows
+from benchmarks.rows import Row, read_rows
+from benchmarks.tasks.registry import task_named
+from benchmarks.training import Recipe
 
 # One epoch of 5,000 sentences takes little more than a minute on two cores and comes within a point or two of all 8,221.
 RECIPE = Recipe(epochs=1)
@@ -24,7 +26,7 @@ def demo_checkpoint(train: Path, cache: Path = CACHE, recipe: Recipe = RECIPE) -
     partial = cache / "checkpoint.partial"
     shutil.rmtree(partial, ignore_errors=True)
     shutil.rmtree(target, ignore_errors=True)
-    finetune(minilm(), read_rows(train)[:_ROWS], partial, recipe)
+    finetune(minilm(), task_named("classification"), read_rows(train, Row)[:_ROWS], partial, recipe)
     partial.rename(target)
     note.write_text(made_from)
     return target

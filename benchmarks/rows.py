@@ -1,32 +1,79 @@
-"""Labelled sentences as JSON Lines: ``{"text", "text_pair"?, "label"}``; a label is a class name or a float."""
+"""Data sets as JSON Lines, one dataclass for each form of a line; ``Row`` is the labelled text or pair of texts."""
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, TypeVar
+
+RowT = TypeVar("RowT")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One labelled sample."""
+    """A text or a pair of texts with one label: a class name or a float."""
 
     text: str
     label: str | float
     text_pair: str | None = None
 
-    def as_json(self) -> str:
-        """The row as one line of JSON, without the line break."""
-        pair = {} if self.text_pair is None else {"text_pair": self.text_pair}
-        return json.dumps({"text": self.text, **pair, "label": self.label}, ensure_ascii=False)
+
+@dataclass(frozen=True)
+class LabelsRow:
+    """A text with any number of class names."""
+
+    text: str
+    labels: list[str]
 
 
-def read_rows(path: Path) -> list[Row]:
-    """All rows of a JSON Lines file."""
+@dataclass(frozen=True)
+class TagsRow:
+    """A sentence in words, each with a tag."""
+
+    tokens: list[str]
+    tags: list[str]
+
+
+@dataclass(frozen=True)
+class QuestionRow:
+    """A question whose answer stands in the context."""
+
+    question: str
+    context: str
+    answers: dict[str, Any]
+    """``text``: the accepted answers; ``answer_start``: where each begins in the context, in characters."""
+
+
+@dataclass(frozen=True)
+class ChoiceRow:
+    """A text with several ways to go on, one of them right."""
+
+    text: str
+    choices: list[str]
+    label: int
+    """Index of the right choice."""
+
+
+@dataclass(frozen=True)
+class TextRow:
+    """A text to learn the language from."""
+
+    text: str
+
+
+def read_rows(path: Path, form: type[RowT]) -> list[RowT]:
+    """All rows of a JSON Lines file whose lines have one form."""
     with path.open(encoding="utf-8") as lines:
-        return [Row(**json.loads(line)) for line in lines]
+        return [form(**json.loads(line)) for line in lines]
 
 
-def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows as JSON Lines."""
+def write_rows(path: Path, rows: Iterable[Any]) -> None:
+    """Write rows as JSON Lines; a field that is None is left out."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{row.as_json()}\n" for row in rows), encoding="utf-8")
+    path.write_text("".join(f"{_line(row)}\n" for row in rows), encoding="utf-8")
+
+
+def _line(row: Any) -> str:
+    fields = {name: value for name, value in asdict(row).items() if value is not None}
+    order = [name for name in ("text", "text_pair") if name in fields]  # read by people, so the texts come first
+    return json.dumps({name: fields[name] for name in [*order, *fields]}, ensure_ascii=False)

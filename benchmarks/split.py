@@ -7,9 +7,9 @@ writes ``DIR/train.jsonl`` and ``DIR/validation.jsonl``.
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -17,12 +17,22 @@ from benchmarks.rows import Row, read_rows, write_rows
 
 SHARE = 0.15
 
+RowT = TypeVar("RowT")
 
-def split(rows: Sequence[Row], share: float, seed: int) -> tuple[list[Row], list[Row]]:
-    """The rows to train on and those to validate with, each in their old order; every class gives the same share."""
+
+def label_of(row: Any) -> Hashable:
+    """The class of a row."""
+    label: Hashable = row.label
+    return label
+
+
+def split(
+    rows: Sequence[RowT], share: float, seed: int, kind: Callable[[RowT], Hashable] = label_of
+) -> tuple[list[RowT], list[RowT]]:
+    """The rows to train on and those to validate with, each in their old order; every kind gives the same share."""
     places = defaultdict(list)
     for place, row in enumerate(rows):
-        places[row.label].append(place)
+        places[kind(row)].append(place)
     chance = random.Random(seed)  # noqa: S311 - an experiment's seed, not a secret
     held = {place for group in places.values() for place in chance.sample(group, round(share * len(group)))}
     train = [row for place, row in enumerate(rows) if place not in held]
@@ -36,7 +46,7 @@ def main(
     seed: int = 0,
 ) -> None:
     """Split a training set."""
-    train, validation = split(read_rows(source), share, seed)
+    train, validation = split(read_rows(source, Row), share, seed)
     write_rows(output / "train.jsonl", train)
     write_rows(output / "validation.jsonl", validation)
     print(f"{len(train)} rows to train on, {len(validation)} to validate with")

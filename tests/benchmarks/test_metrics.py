@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.measure import class_metrics
+from benchmarks.metrics import answer_scores, class_metrics, f1
 
 PAIRS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=60)
 
@@ -27,3 +27,25 @@ def test_perfect_predictions_are_perfect(truth):
     found = class_metrics(np.array(truth), np.array(truth))
     assert found["accuracy"] == 1
     assert found["matthews"] == pytest.approx(1 if len(set(truth)) > 1 else 0)
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
+def test_f1_is_the_harmonic_mean_of_precision_and_recall(right, wrong, missed):
+    found, true = right + wrong, right + missed
+    precision, recall = right / max(found, 1), right / max(true, 1)
+    expected = 2 * precision * recall / (precision + recall) if right else 0.0
+    assert f1(right, found, true) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("answer", "exact", "overlap"),
+    [
+        ("The Denver Broncos!", 1.0, 1.0),  # article, case and punctuation do not count
+        ("Broncos", 0.0, 2 / 3),
+        ("Carolina Panthers", 0.0, 0.0),
+        ("the broncos of Denver", 0.0, 0.8),
+        ("", 0.0, 0.0),
+    ],
+)
+def test_an_answer_is_scored_as_squad_does(answer, exact, overlap):
+    assert answer_scores(answer, ["Denver Broncos", "the Santa Clara team"]) == (exact, pytest.approx(overlap))

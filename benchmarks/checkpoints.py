@@ -1,0 +1,88 @@
+"""The checkpoints whose results are reported: which family learned which task from which set.
+
+The order is that of their worth, so that whatever time there is gives the most.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.finetune import BASE
+from benchmarks.from_scratch import RECIPE
+
+_TOPIC_EPOCHS = RECIPE.epochs
+_TOPIC_LENGTH = RECIPE.max_length
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One checkpoint, and how it is made."""
+
+    name: str
+    family: str
+    """A family of ``benchmarks/families.py``, trained from random weights; or the packaged MiniLM, fine-tuned."""
+    task: str
+    """A task of ``benchmarks/tasks``."""
+    data: str
+    """A set of ``benchmarks/sets``."""
+    metrics: tuple[str, ...]
+    """The task's usual metric, by any of the names that reports give it."""
+    epochs: int = 3
+    max_length: int = 128
+    """Tokens; for training, measuring and the pass."""
+
+    @property
+    def is_packaged(self) -> bool:
+        """Whether it begins with the packaged MiniLM's weights."""
+        return self.family == BASE
+
+    def rows(self, sets: Path, part: str) -> Path:
+        """The file of one part of its set."""
+        return sets / self.data / f"{part}.jsonl"
+
+
+def _topics(family: str) -> Checkpoint:
+    return Checkpoint(family, family, "classification", "ag-news", _ACCURACY, _TOPIC_EPOCHS, _TOPIC_LENGTH)
+
+
+_ACCURACY = ("accuracy",)
+_MATTHEWS = ("matthews_correlation", "matthews")
+_F1 = ("f1", "f1_micro")
+_PERPLEXITY = ("perplexity",)
+
+CHECKPOINTS = (
+    *map(_topics, ("distilbert", "modernbert", "deberta-v2", "llama", "gpt2", "mpnet", "albert", "xlnet")),
+    Checkpoint("cola", BASE, "classification", "cola", _MATTHEWS),
+    Checkpoint("sst2", BASE, "classification", "sst2", _ACCURACY),
+    Checkpoint("conll2000", BASE, "tagging", "conll2000", _F1),
+    Checkpoint("squad", BASE, "question-answering", "squad", _F1, max_length=256),
+    Checkpoint("stsb", BASE, "regression", "stsb", ("pearson",), epochs=4),
+    Checkpoint("squad-sentences", BASE, "multiple-choice", "squad-sentences", _ACCURACY, epochs=2),
+    Checkpoint("ud-kinds", BASE, "multi-label", "ud-kinds", _F1, epochs=2),
+    Checkpoint("minilm-masked", BASE, "masked-lm", "ag-news-texts", _PERPLEXITY, epochs=2),
+    Checkpoint("gpt2-causal", "gpt2", "causal-lm", "ag-news-texts", _PERPLEXITY, 10, _TOPIC_LENGTH),
+    Checkpoint("rte", BASE, "classification", "rte", _ACCURACY, epochs=5),
+    Checkpoint("qnli", BASE, "classification", "qnli", _ACCURACY),
+    *map(_topics, ("qwen3", "roberta", "electra")),
+    Checkpoint("ud-upos", BASE, "tagging", "ud-upos", _ACCURACY, epochs=2),
+)
+
+
+def checkpoint_named(name: str) -> Checkpoint:
+    """The checkpoint with this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for checkpoint in CHECKPOINTS:
+        if checkpoint.name == name:
+            return checkpoint
+    raise ValueError(f"checkpoint '{name}' is unknown; there are {', '.join(one.name for one in CHECKPOINTS)}")
+
+
+def chosen(names: list[str] | None) -> list[Checkpoint]:
+    """The checkpoints with these names, or all.
+
+    Raises:
+        ValueError: one is unknown.
+    """
+    return [checkpoint_named(name) for name in names] if names else list(CHECKPOINTS)

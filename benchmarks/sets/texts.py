@@ -1,0 +1,61 @@
+"""Sets of labelled texts and pairs of texts, and of texts alone."""
+
+from pathlib import Path
+
+from benchmarks.rows import Row, TextRow
+from benchmarks.sets.parts import Parts, alike, by_group, held_out, sample
+from benchmarks.sets.sources import read_labelled
+from benchmarks.split import label_of
+
+# A pass evaluates the validation set hundreds of times: as large as two slow cores bear. The small models bear more.
+_LARGE, _MIDDLE, _SMALL = 1000, 500, 300
+_TOPIC_TEST = 2000
+_PAIR_SHARES = (0.15, 0.15)
+
+
+def topics(source: Path) -> Parts:
+    """AG-News: the topic of a news item, four classes."""
+    train, validation = held_out(read_labelled(source / "AG-News/train.jsonl"), _LARGE)
+    return Parts(train, validation, sample(read_labelled(source / "AG-News/test.jsonl"), _TOPIC_TEST, label_of))
+
+
+def news(source: Path) -> Parts:
+    """AG-News without the labels: texts for language models."""
+    texts = [TextRow(row.text) for row in read_labelled(source / "AG-News/train.jsonl")]
+    train, validation = held_out(texts, _SMALL, alike)
+    test = [TextRow(row.text) for row in read_labelled(source / "AG-News/test.jsonl")]
+    return Parts(train, validation, sample(test, _MIDDLE))
+
+
+def sentiment(source: Path) -> Parts:
+    """SST-2, whole sentences."""
+    train, validation = held_out(read_labelled(source / "SST-2-sentences/train.jsonl"), _LARGE)
+    return Parts(train, validation, sample(read_labelled(source / "SST-2-sentences/test.jsonl"), _LARGE, label_of))
+
+
+def acceptability(source: Path) -> Parts:
+    """CoLA, with the validation set that the paper's authors cut; GLUE's dev is held out."""
+    train, validation, test = (read_labelled(source / f"CoLA/{part}.jsonl") for part in ("train", "val", "dev"))
+    return Parts(train, sample(validation, _LARGE, label_of), sample(test, _LARGE, label_of))
+
+
+def similarity(source: Path) -> Parts:
+    """STS-B: how alike two sentences are, 0 to 5."""
+    train, validation = held_out(read_labelled(source / "STS-B/train.jsonl"), _MIDDLE, alike)
+    return Parts(train, validation, sample(read_labelled(source / "STS-B/test.jsonl"), _LARGE))
+
+
+def entailment(source: Path) -> Parts:
+    """RTE, with the validation set that the paper's authors cut; GLUE's dev, 277 rows, is held out."""
+    return Parts(*(read_labelled(source / f"RTE/{part}.jsonl") for part in ("train", "val", "dev")))
+
+
+def answerability(source: Path) -> Parts:
+    """QNLI: whether a sentence answers a question. Only GLUE's dev is at hand, cut so that no sentence is in two parts."""
+    rows = read_labelled(source / "QNLI/dev.jsonl")
+    validation, test, train = by_group(rows, _pair, _PAIR_SHARES)
+    return Parts(train, sample(validation, _MIDDLE, label_of), sample(test, _LARGE, label_of))
+
+
+def _pair(row: Row) -> str | None:
+    return row.text_pair

@@ -1,0 +1,35 @@
+"""The tasks by name."""
+
+from typing import Any
+
+from benchmarks.tasks.answering import Answering
+from benchmarks.tasks.base import Task
+from benchmarks.tasks.choosing import Choosing
+from benchmarks.tasks.classification import Classification
+from benchmarks.tasks.language import CausalLanguage, MaskedLanguage
+from benchmarks.tasks.multi_label import MultiLabel
+from benchmarks.tasks.regression import Regression
+from benchmarks.tasks.tagging import Tagging
+
+_ALL: tuple[Task[Any], ...] = (
+    Classification(),
+    Regression(),
+    MultiLabel(),
+    Tagging(),
+    Answering(),
+    Choosing(),
+    MaskedLanguage(),
+    CausalLanguage(),
+)
+TASKS = {task.name: task for task in _ALL}
+
+
+def task_named(name: str) -> Task[Any]:
+    """The task with this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in TASKS:
+        raise ValueError(f"task '{name}' is unknown; there are {', '.join(TASKS)}")
+    return TASKS[name]

@@ -1,0 +1,127 @@
+"""Preparing sets: what is drawn, what must not leak, and what is derived from what."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.rows import LabelsRow, QuestionRow, Row, read_rows
+from benchmarks.sets.catalog import SETS, main
+from benchmarks.sets.parts import by_group, held_out, sample
+from benchmarks.sets.reading import choice, questions, sentence_spans, sentences
+from benchmarks.sets.tags import kinds_of_words
+from benchmarks.sets.texts import answerability
+
+CONTEXT = "Ada wrote the first program. She was born in 1815 in London. Her father left. He was a poet. Bees hum."
+
+
+def write(path: Path, rows: list[dict[str, object]], *, packed: bool = False) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+
+
+def asked(index: int, context: str = CONTEXT) -> dict[str, object]:
+    answers = {"text": ["London"], "answer_start": [context.index("London")]}
+    return {
+        "id": str(index),
+        "question": f"Where {index}?",
+        "context": context,
+        "answers": answers,
+        "title": f"t{index % 12}",
+    }
+
+
+@given(st.lists(st.integers(0, 9), max_size=60), st.floats(0, 0.5), st.floats(0, 0.5))
+def test_a_group_falls_whole_into_one_part(rows, first, second):
+    parts = by_group(rows, lambda row: row, (first, second))
+    assert sorted(row for part in parts for row in part) == sorted(rows)
+    groups = [set(part) for part in parts]
+    assert not groups[0] & groups[1]
+    assert not groups[0] & groups[2]
+    assert not groups[1] & groups[2]
+
+
+@given(st.lists(st.integers(), max_size=40), st.integers(1, 50))
+def test_a_sample_is_of_the_size_asked_for_and_keeps_the_order(rows, size):
+    drawn = sample(rows, size)
+    assert len(drawn) == min(size, len(rows))
+    left = iter(rows)
+    assert all(row in left for row in drawn)
+
+
+def test_what_is_held_out_is_not_trained_on():
+    rows = [Row(str(index), "ab"[index % 2]) for index in range(200)]
+    train, validation = held_out(rows, 10)
+    assert (len(train), len(validation)) == (170, 10)
+    assert sum(row.label == "a" for row in validation) == 5
+    assert not set(train) & set(validation)
+
+
+@given(st.text(alphabet="Ab. 1!?\n", max_size=40))
+def test_sentences_hold_all_but_the_space_between_them(text):
+    spans = list(sentence_spans(text))
+    assert "".join(text[low:high] for low, high in spans).split() == text.split() or len(spans) > 1
+    assert "".join("".join(text[low:high].split()) for low, high in spans) == "".join(text.split())
+
+
+def test_only_the_right_choice_holds_the_answer():
+    for seed in range(20):
+        (row,) = choice(asked(0), random.Random(seed))
+        assert len(row.choices) == 4
+        assert [place for place, text in enumerate(row.choices) if "London" in text] == [row.label]
+        assert all(text in CONTEXT for text in row.choices)
+
+
+def test_a_context_with_too_few_sentences_gives_no_choice():
+    assert list(choice(asked(0, "London is large. It rains."), random.Random(0))) == []
+
+
+def test_articles_of_questions_are_in_one_part_and_long_contexts_in_none(tmp_path):
+    rows = [asked(index) for index in range(48)] + [asked(index, f"London{' is large' * 100}") for index in range(12)]
+    write(tmp_path / "SQuAD-v1.1/dev.jsonl.gz", rows, packed=True)
+    write(tmp_path / "TyDiQA-GoldP-en/train.jsonl", [{**asked(99), "title": ""}])
+    parts = questions(tmp_path)
+    assert [len(parts.train), len(parts.validation), len(parts.test)] == [33, 8, 8]
+    titles = [
+        {int(row.question[6:-1]) % 12 for row in part} for part in (parts.train[:-1], parts.validation, parts.test)
+    ]
+    assert sum(map(len, titles)) == len(set().union(*titles)) == 12
+    chosen = sentences(tmp_path)
+    assert [len(chosen.train), len(chosen.validation), len(chosen.test)] == [32, 8, 8]
+
+
+def test_labels_of_a_sentence_are_the_chosen_tags_that_occur(tmp_path):
+    tagged = [{"tokens": ["It", "is", "cold"], "tags": ["PRON", "AUX", "ADJ"]}, {"tokens": ["Hi"], "tags": ["INTJ"]}]
+    write(tmp_path / "UD-EWT-upos/train.jsonl.gz", tagged, packed=True)
+    write(tmp_path / "UD-EWT-upos/test.jsonl", tagged)
+    parts = kinds_of_words(tmp_path)
+    assert parts.test == [LabelsRow("It is cold", ["ADJ", "AUX"]), LabelsRow("Hi", [])]
+
+
+def test_no_sentence_with_several_questions_is_in_two_parts(tmp_path):
+    labels = ("entailment", "not_entailment")
+    rows = [{"text": f"q{row}?", "text_pair": f"s{row // 3}", "label": labels[row % 2]} for row in range(120)]
+    write(tmp_path / "QNLI/dev.jsonl", rows)
+    parts = answerability(tmp_path)
+    pairs = [{row.text_pair for row in part} for part in (parts.train, parts.validation, parts.test)]
+    assert [len(one) for one in pairs] == [28, 6, 6]
+    assert len(set().union(*pairs)) == 40
+
+
+def test_the_program_writes_the_three_parts(tmp_path, capsys):
+    write(tmp_path / "SQuAD-v1.1/dev.jsonl", [asked(index) for index in range(24)])
+    write(tmp_path / "TyDiQA-GoldP-en/train.jsonl", [])
+    main(tmp_path, tmp_path / "sets", ["squad"])
+    assert capsys.readouterr().out == "squad: 16 to train on, 4 to validate with, 4 held out\n"
+    rows = read_rows(tmp_path / "sets" / "squad" / "test.jsonl", QuestionRow)
+    assert all(row.answers == asked(0)["answers"] for row in rows)
+
+
+def test_an_unknown_set_lists_those_there_are(tmp_path):
+    with pytest.raises(Exception, match=f"set 'x' is unknown; there are {', '.join(SETS)}"):
+        main(tmp_path, tmp_path, ["x"])
