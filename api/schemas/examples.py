@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from axformer.columns import Columns
+
 JOB_ID = "job_0199d1c2a4b37c5f8e21d3b4a5968778"
 UPLOAD_ID = "upl_0199d1c2a4b37c5f8e21d3b4a5968778"
 _SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -15,7 +17,7 @@ JOB: dict[str, Any] = {
     "checkpoint": {"uri": "hf://acme/bert-reviews@main"},
     "validation": {
         "uri": "s3://acme-data/reviews/dev.jsonl",
-        "columns": {"text": "sentence", "text_pair": "text_pair", "label": "label"},
+        "columns": {**Columns().model_dump(), "text": "sentence"},
     },
     "test": {"uri": f"upload:{UPLOAD_ID}"},
     "preset": "paper",

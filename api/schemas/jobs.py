@@ -28,7 +28,7 @@ class DataRef(Schema):
     """A JSON Lines, CSV or Parquet file: ``https://``, ``hf://datasets/ORG/NAME[@REVISION]/PATH``, ``s3://``, ``file://``
     or ``upload:ID``."""
     columns: Annotated[Columns | None, AfterValidator(without_zero_bytes)] = None
-    """Names of the columns, where they are not ``text``, ``text_pair`` and ``label``."""
+    """Names of the columns that the model's task reads, where they are not ``text``, ``text_pair``, ``label`` and so on."""
 
 
 class JobCreate(Schema):

@@ -29,6 +29,7 @@ class MultiLabelClassification:
     def encode(
         self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
     ) -> Encoded:
+        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
         names, values = ClassNames.of(config), rows.label_lists("labels")
         labels = [self._flags(applying, names, rows, row) for row, applying in enumerate(values, 1)]
         if all(flags == labels[0] for flags in labels):
@@ -36,7 +37,6 @@ class MultiLabelClassification:
                 f"data file '{rows.source}' has the same labels, {values[0]}, in all its {len(rows)} rows; "
                 "a pass needs samples that differ"
             )
-        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
         return one_row_a_sample(features, labels, cut)
 
     def _flags(self, applying: list[Label], names: ClassNames, rows: Rows, row: int) -> list[float]:

@@ -25,9 +25,8 @@ class Regression:
     def encode(
         self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
     ) -> Encoded:
-        labels = self.labels(rows, config)
         features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
-        return one_row_a_sample(features, labels, cut)
+        return one_row_a_sample(features, self.labels(rows, config), cut)
 
     def labels(self, rows: Rows, config: Any) -> list[float]:  # noqa: ARG002 - as the other tasks have it
         """The number of each row.

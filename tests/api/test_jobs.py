@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as law
 from hypothesis import strategies as st
 
+from axformer.columns import Columns
 from axformer.config import PassConfig, make_config
 
 JOB = "/v1/jobs/{}"
@@ -31,7 +32,7 @@ def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
     assert answer.headers["Location"] == f"/v1/jobs/{job['id']}"
     assert (job["state"], job["attempt"], job["preset"], job["priority"]) == ("queued", 0, "published", 3)
     assert job["config"] == make_config("published", {"refine_margin": 1.5}).model_dump(mode="json")
-    assert job["validation"]["columns"] == {"text": "sentence", "text_pair": "text_pair", "label": "label"}
+    assert job["validation"]["columns"] == {**Columns().model_dump(), "text": "sentence"}
     assert (job["test"], job["labels"]) == (sent["test"], sent["labels"])
     assert job["checkpoint"] == {"uri": "https://example.org/bert.tar.gz?…"}
     assert job["created_at"].endswith("Z")
