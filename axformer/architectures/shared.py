@@ -37,14 +37,15 @@ class SharedLinear(nn.Module):
     def weight(self) -> Tensor:
         """Shape (outputs, inputs)."""
         owner: Any = self._owner[0]
-        return owner.weight if self._entries is None else owner.weight.index_select(self._axis, self._places)
+        weight: Tensor = owner.weight
+        return weight if self._entries is None else weight.index_select(self._axis, self._places)
 
     @property
     def bias(self) -> Tensor | None:
         """Shape (outputs,)."""
         owner: Any = self._owner[0]
-        is_whole = owner.bias is None or self._entries is None or self._axis == 1
-        return owner.bias if is_whole else owner.bias[self._places]
+        bias: Tensor | None = owner.bias
+        return bias if bias is None or self._entries is None or self._axis == 1 else bias[self._places]
 
     @property
     def _places(self) -> Tensor:
