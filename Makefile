@@ -21,7 +21,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo serve test check lint types imports migrations containers clean
+.PHONY: help install demo serve test families check lint types imports migrations containers clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ serve: $(INSTALLED) ## Run the whole service on this machine until Ctrl-C (PORT=
 
 test: $(INSTALLED) ## Run every test, on a PostgreSQL and a Valkey of their own
 	$(BIN)/python -m pytest
+
+families: $(INSTALLED) ## Run every law over every family and task, and write docs/families.md
+	$(BIN)/python -m pytest --quiet -p tests.families_table --families-table docs/families.md tests/axformer/test_families.py
 
 check: lint types imports migrations containers ## Check style, types, import rules, migrations and containers
 

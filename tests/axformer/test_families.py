@@ -87,7 +87,10 @@ def test_saved_equals_loaded(case: Case, tmp_path: Path) -> None:
     small.save_pretrained(tmp_path)
     by_auto_class = checkpoint_of(case).head.auto_class.from_pretrained(tmp_path).eval()
     assert by_auto_class.config.model_type == f"axformer-{case.family}"
-    for loaded in (by_auto_class, axformer.load(tmp_path)):  # weights lie elsewhere in memory, which may change a last bit
+    for loaded in (
+        by_auto_class,
+        axformer.load(tmp_path),
+    ):  # weights lie elsewhere in memory, which may change a last bit
         torch.testing.assert_close(losses(loaded, case), losses(small, case), rtol=1e-6, atol=1e-6)
 
 
