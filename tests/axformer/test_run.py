@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertTokenizer, pipeline
 
 import axformer
 import axformer.auto
@@ -21,7 +21,16 @@ from axformer.run import PruningRun
 from axformer.selfcheck import self_check
 from axformer.surgery import operate
 from axformer.trial import Trial, Verdict
-from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows
+from tests.tiny_models import (
+    SPECIAL,
+    WORDS,
+    save_tiny_checkpoint,
+    tiny_config,
+    tiny_model,
+    tiny_rows,
+    tiny_tokenizer,
+    write_rows,
+)
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +75,8 @@ def test_the_report_holds_before_and_after(published: tuple[Path, PruningRun]) -
     accepted = [trial for trial in run.trace if trial.verdict is Verdict.ACCEPT]
     assert report["pruned"]["validation"]["loss"] == pytest.approx(accepted[-1].loss, rel=1e-5)
     for model in (report["base"], report["pruned"]):
+        low, high = model["test_intervals"]["loss"]
+        assert low < model["test"]["loss"] < high
         assert (
             set(model["validation"]) == set(model["test"]) == {"loss", "accuracy", "matthews_correlation", "f1_macro"}
         )
@@ -74,6 +85,13 @@ def test_the_report_holds_before_and_after(published: tuple[Path, PruningRun]) -
     assert report["pruned"]["bytes"] == (directory / "model" / "model.safetensors").stat().st_size
     assert report["hard_attention"], "this pass is meant to accept hard attention"
     assert report["data"]["test"]["rows"] == 20
+    for data in ("validation", "test"):
+        comparison = report["comparison"][data]
+        change = report["pruned"][data]["loss"] - report["base"][data]["loss"]
+        assert comparison["differences"]["loss"]["value"] == pytest.approx(change)
+        test, rows = comparison["mcnemar"], report["data"][data]["rows"]
+        gain = report["pruned"][data]["accuracy"] - report["base"][data]["accuracy"]
+        assert (test["gained"] - test["lost"]) / rows == pytest.approx(gain)
 
 
 def test_it_loads_by_every_door(published: tuple[Path, PruningRun]) -> None:
@@ -116,6 +134,11 @@ def test_a_changed_file_is_found_before_it_is_published(published: tuple[Path, P
     tiny_tokenizer().save_pretrained(tmp_path)
     encoded = run._validation.samples.encoded
     with pytest.raises(ArtifactError, match=r"logits differ by 1\.00e\+00"):
+        self_check(run.compact_model(), tiny_tokenizer(), encoded, tmp_path)
+    run.compact_model().save_pretrained(tmp_path)
+    self_check(run.compact_model(), tiny_tokenizer(), encoded, tmp_path)
+    BertTokenizer(vocab={word: index for index, word in enumerate(SPECIAL + WORDS[::-1])}).save_pretrained(tmp_path)
+    with pytest.raises(ArtifactError, match="the saved tokenizer reads token ids as other texts"):
         self_check(run.compact_model(), tiny_tokenizer(), encoded, tmp_path)
     (tmp_path / "config.json").unlink()
     with pytest.raises(ArtifactError, match="does not load in a fresh process"):

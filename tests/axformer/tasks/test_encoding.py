@@ -77,7 +77,7 @@ CHOICES = {"text": "word1", "choices": ["word2", "word3"], "label": 0}
         ),
         (MultiLabelClassification(), {"text": "a", "labels": [9]}, "row 1: label 9 is unknown to the model"),
         (MultiLabelClassification(), {"text": "a", "labels": []}, "has the same labels, .*, in all its 1 rows"),
-        (Classification(), {"tokens": ["a"], "tags": [0]}, "has no column 'label', it has tags, tokens"),
+        (Classification(), {"tokens": ["a"], "tags": [0]}, "has no column 'text', it has tags, tokens"),
         (MaskedLanguageModelling(), {"text": ""}, "row 1: it has no token that could be masked"),
         (MaskedLanguageModelling(), {"label": 1}, "has no column 'text', it has label"),
     ],
