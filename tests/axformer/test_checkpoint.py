@@ -49,7 +49,7 @@ BREAKS: list[tuple[Callable[[Path], object], str]] = [
     (lambda directory: (directory / "model.safetensors").unlink(), "has no .safetensors file"),
     (as_pickle, "pickled weights are not read, save the model again with save_pretrained"),
     (truncate, "cannot be loaded: .*; copy it again"),
-    (of_another_family, "models of type 'longformer' are not supported; supported are: bert"),
+    (of_another_family, "models of type 'longformer' are not supported; supported are: albert, bert"),
     (without_head, r"has no supported head \(architectures: BertModel\); fine-tune it as one of BertForSequence"),
     (with_lost_head, "does not hold all weights of BertForSequenceClassification: .*classifier.bias"),
     (lambda directory: change_config(directory, hidden_size=64), "does not hold all weights|cannot be loaded"),

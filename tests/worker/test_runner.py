@@ -133,8 +133,8 @@ def test_data_that_does_not_fit_fails_the_job_in_the_owners_words(
 def test_a_checkpoint_that_cannot_be_used_fails_the_job(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, tmp_path: Path
 ) -> None:
-    (tmp_path / "gpt").mkdir()
-    (tmp_path / "gpt" / "config.json").write_text('{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}')
+    (tmp_path / "bloom").mkdir()
+    (tmp_path / "bloom" / "config.json").write_text('{"model_type": "bloom", "architectures": ["BloomForCausalLM"]}')
     uri = f"file://{tmp_path / 'gpt'}"
     job_id = post(checkpoint={"uri": uri})
     run_job(context, claim(), NEVER)
@@ -142,7 +142,7 @@ def test_a_checkpoint_that_cannot_be_used_fails_the_job(
     error = watch.job(job_id).error
     assert error is not None
     assert (error["code"], error["param"]) == ("invalid_checkpoint", "checkpoint")
-    assert "gpt2" in error["message"]
+    assert "bloom" in error["message"]
     assert str(context.settings.work_dir) not in error["message"]
 
 
