@@ -6,7 +6,7 @@ from axformer.confidence import CONFIDENCE
 from axformer.elements import Dimensions, parse
 from axformer.heads import Head
 from axformer.plan import LayerPlan, Plan
-from axformer.report import Comparison, Interval, Measures, Report
+from axformer.report import Comparison, InInt8, Interval, Measures, Report, Scores
 from axformer.tasks.base import Task
 
 _FULL, _PART, _GONE = "█", "▒", "·"
@@ -52,7 +52,7 @@ Latency is the median of {report.latency["repeats"]} forward passes, both models
 (batch {report.latency["batch"]}, {report.latency["tokens"]} tokens, {report.environment["device"]}, threads: \
 {report.environment["threads"]}). The pass took {report.seconds:.1f} s for {report.trials} trials.
 
-## What was removed
+{_int8(report)}## What was removed
 
 {_removed(report)}
 
@@ -123,17 +123,34 @@ def _answers(comparison: Comparison) -> str:
     )
 
 
+def _int8(report: Report) -> str:
+    """What the pass decided by, where that was not float32."""
+    if report.int8 is None:
+        return ""
+    return f"""## In int8
+
+The pass decided in int8: every trial computed the layers with weights and activations of 8 bits, so what was removed is right
+for the quantized model. Both models in that arithmetic:
+
+{_lines(_scores(report.int8))}
+
+"""
+
+
 def _table(report: Report) -> str:
-    base, pruned = report.base, report.pruned
-    lines = ["| measure | before | after | change |", "|---|---|---|---|"]
-    lines += _rows("validation", _figures(base, "validation"), _figures(pruned, "validation"), report)
-    if base.test is not None and pruned.test is not None:
-        lines += _rows("test", _figures(base, "test"), _figures(pruned, "test"), report)
-    lines += _sizes(base, pruned)
-    return "\n".join(lines)
+    return _lines(_scores(report) + _sizes(report.base, report.pruned))
 
 
-def _figures(measures: Measures, data: str) -> dict[str, str]:
+def _lines(rows: list[str]) -> str:
+    return "\n".join(["| measure | before | after | change |", "|---|---|---|---|", *rows])
+
+
+def _scores(both: Report | InInt8) -> list[str]:
+    sets = ("validation",) if both.base.test is None else ("validation", "test")
+    return [row for data in sets for row in _rows(data, _figures(both.base, data), _figures(both.pruned, data), both)]
+
+
+def _figures(measures: Scores, data: str) -> dict[str, str]:
     values: dict[str, float] = getattr(measures, data)
     intervals: dict[str, Interval] = getattr(measures, f"{data}_intervals")
     return {key: f"{value:.4f} {_bracketed(intervals[key])}" for key, value in values.items()}
@@ -143,8 +160,8 @@ def _bracketed(interval: Interval, form: str = ".4f") -> str:
     return f"[{interval[0]:{form}}, {interval[1]:{form}}]"
 
 
-def _rows(data: str, before: dict[str, str], after: dict[str, str], report: Report) -> list[str]:
-    comparison = report.comparison[data]
+def _rows(data: str, before: dict[str, str], after: dict[str, str], both: Report | InInt8) -> list[str]:
+    comparison = both.comparison[data]
     assert comparison is not None, "both models were measured on this data"
     name = "held-out" if data == "test" else data
     return [

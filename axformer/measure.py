@@ -13,9 +13,10 @@ from axformer.compact import stock_attention
 from axformer.config import PassConfig
 from axformer.dataset import DataSet
 from axformer.environment import describe
+from axformer.int8 import in_int8
 from axformer.latency import measure_latency
 from axformer.plan import Plan, removed_elements
-from axformer.report import Comparison, Measures, Report
+from axformer.report import Comparison, InInt8, Measures, Report, Scores
 from axformer.scoring import Score, compare, score
 from axformer.tasks.base import Task
 from axformer.trial import Phase, Trial, Verdict
@@ -47,7 +48,8 @@ def make_report(
         task=checkpoint.task.name,
         base=_measures(base, base_scores, checkpoint.bytes, before),
         pruned=_measures(small, small_scores, outcome.bytes, after),
-        comparison={name: _comparison(base_scores[name], small_scores[name]) for name in sets},
+        comparison=_comparisons(base_scores, small_scores),
+        int8=_in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None,
         removed=removed_elements(removed),
         hard_attention=hard,
         trials=len(outcome.trace),
@@ -63,22 +65,35 @@ def _scores(model: Any, task: Task, sets: Mapping[str, DataSet | None]) -> dict[
     return {name: None if data is None else score(model, task, data.samples) for name, data in sets.items()}
 
 
+def _in_int8(checkpoint: Checkpoint, small: Any, sets: Mapping[str, DataSet | None]) -> InInt8:
+    """Both models as they are once they are quantized."""
+    with in_int8(checkpoint.model, checkpoint.architecture):
+        base_scores = _scores(checkpoint.model, checkpoint.task, sets)
+    with in_int8(small, checkpoint.architecture):
+        small_scores = _scores(small, checkpoint.task, sets)
+    return InInt8(
+        base=Scores(**_as_report(base_scores)),
+        pruned=Scores(**_as_report(small_scores)),
+        comparison=_comparisons(base_scores, small_scores),
+    )
+
+
+def _comparisons(before: Mapping[str, Score | None], after: Mapping[str, Score | None]) -> dict[str, Comparison | None]:
+    return {name: _comparison(score, after[name]) for name, score in before.items()}
+
+
 def _comparison(before: Score | None, after: Score | None) -> Comparison | None:
     return None if before is None or after is None else compare(before, after)
 
 
 def _measures(model: Any, scores: Mapping[str, Score | None], size: int, latency_ms: float) -> Measures:
-    validation, test = scores["validation"], scores["test"]
-    assert validation is not None, "there is always data that decided"
-    return Measures(
-        validation=validation.figures,
-        test=None if test is None else test.figures,
-        validation_intervals=validation.intervals,
-        test_intervals=None if test is None else test.intervals,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
-        bytes=size,
-        latency_ms=latency_ms,
-    )
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    return Measures(**_as_report(scores), parameters=parameters, bytes=size, latency_ms=latency_ms)
+
+
+def _as_report(scores: Mapping[str, Score | None]) -> dict[str, Any]:
+    figures = {name: None if score is None else score.figures for name, score in scores.items()}
+    return figures | {f"{name}_intervals": None if score is None else score.intervals for name, score in scores.items()}
 
 
 def _typical_input(samples: Samples, checkpoint: Checkpoint) -> dict[str, Tensor]:

@@ -8,8 +8,8 @@ Interval = tuple[float, float]
 REPORT_FORMAT: Literal["axformer-report/1"] = "axformer-report/1"
 
 
-class Measures(BaseModel):
-    """One model measured."""
+class Scores(BaseModel):
+    """How good one model is."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -19,6 +19,11 @@ class Measures(BaseModel):
         description="The 95 % bootstrap interval of each figure over the samples, lower end first."
     )
     test_intervals: dict[str, Interval] | None
+
+
+class Measures(Scores):
+    """One model measured."""
+
     parameters: int
     bytes: int = Field(description="Size of the weight files.")
     latency_ms: float = Field(description="Median milliseconds of a forward pass; `latency` says of what.")
@@ -52,6 +57,16 @@ class Comparison(BaseModel):
     mcnemar: McNemarTest | None = Field(description="Null where the task knows no right and wrong, as a regression.")
 
 
+class InInt8(BaseModel):
+    """Both models computed in int8."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base: Scores
+    pruned: Scores
+    comparison: dict[str, Comparison | None]
+
+
 class DataSummary(BaseModel):
     """One data set that was used."""
 
@@ -72,6 +87,7 @@ class Report(BaseModel):
     base: Measures
     pruned: Measures
     comparison: dict[str, Comparison | None] = Field(description="`validation` and `test`; null where none was given.")
+    int8: InInt8 | None = Field(description="The same in int8 where the pass decided in it, else null.")
     removed: list[str] = Field(description="Ids of removed elements, largest only, in the order of their removal.")
     hard_attention: list[int] = Field(description="Layers that have hard attention now.")
     trials: int

@@ -15,12 +15,13 @@ from axformer.artifact import new_directory
 from axformer.checkpoint import load_checkpoint
 from axformer.config import PassConfig, make_config
 from axformer.dataset import DataSource
-from axformer.errors import ArtifactError, InputError
+from axformer.errors import ArtifactError, ConfigError, InputError
 from axformer.plan import parse_plan_file
 from axformer.run import PruningRun
 from axformer.selfcheck import self_check
 from axformer.surgery import operate
 from axformer.trial import Trial, Verdict
+from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_models import (
     SPECIAL,
     WORDS,
@@ -200,3 +201,26 @@ def test_prune_in_memory_leaves_the_model_alone() -> None:
     assert result.model.num_parameters() < model.num_parameters()
     assert len(result.trace) >= 10
     assert not result.model.training
+
+
+def test_a_pass_in_int8_decides_and_reports_in_int8(checkpoint: Path, data: Path, tmp_path: Path) -> None:
+    knobs = PassConfig(evaluate_in="int8", majority_fraction=0.1)
+    run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(data)), config=knobs)
+    trace = list(run.trials())
+    report = run.publish(tmp_path / "pruned")
+    assert {trial.precision for trial in trace} == {"int8"}
+    assert report["int8"]["base"]["validation"]["loss"] == pytest.approx(trace[0].loss, abs=1e-4)
+    assert report["int8"]["base"]["validation"]["loss"] != report["base"]["validation"]["loss"]
+    assert report["int8"]["comparison"]["test"]["differences"]["loss"]["value"] < 0
+    assert "## In int8" in (tmp_path / "pruned" / "README.md").read_text(encoding="utf-8")
+    float_run = PruningRun.open(checkpoint, DataSource(str(data)), config=PassConfig(majority_fraction=0.1))
+    list(float_run.trials())
+    assert float_run.plan != run.plan, "the rounding of int8 decides otherwise somewhere"
+
+
+def test_int8_is_refused_before_any_work_where_it_does_not_reach() -> None:
+    case = Case("xlnet", "classification")
+    with pytest.raises(
+        ConfigError, match=r"evaluate_in='int8': models of type 'xlnet' keep projections outside of linear"
+    ):
+        PruningRun(checkpoint_of(case), data_of(case), None, PassConfig(evaluate_in="int8"))

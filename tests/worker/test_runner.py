@@ -135,7 +135,7 @@ def test_a_checkpoint_that_cannot_be_used_fails_the_job(
 ) -> None:
     (tmp_path / "bloom").mkdir()
     (tmp_path / "bloom" / "config.json").write_text('{"model_type": "bloom", "architectures": ["BloomForCausalLM"]}')
-    uri = f"file://{tmp_path / 'gpt'}"
+    uri = f"file://{tmp_path / 'bloom'}"
     job_id = post(checkpoint={"uri": uri})
     run_job(context, claim(), NEVER)
 
