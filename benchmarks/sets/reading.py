@@ -13,7 +13,7 @@ from benchmarks.rows import ChoiceRow, QuestionRow
 from benchmarks.sets.parts import SEED, Parts, by_group, sample
 from benchmarks.sets.sources import read_objects
 
-_VALIDATION, _TEST, _CHOICE_TRAIN = 300, 500, 3000
+_VALIDATION, _TEST, _CHOICE_TRAIN = 150, 500, 3000
 _SHARES = (1 / 6, 1 / 6)
 """Of 48 articles 8 to validate with and 8 held out."""
 _LONGEST = 120

@@ -8,7 +8,7 @@ from benchmarks.sets.sources import read_labelled
 from benchmarks.split import label_of
 
 # A pass evaluates the validation set hundreds of times: as large as two slow cores bear. The small models bear more.
-_LARGE, _MIDDLE, _SMALL = 1000, 500, 300
+_LARGE, _MIDDLE, _SMALL = 1000, 500, 150
 _TOPIC_TEST = 2000
 _PAIR_SHARES = (0.15, 0.15)
 
@@ -29,7 +29,7 @@ def news(source: Path) -> Parts:
 
 def sentiment(source: Path) -> Parts:
     """SST-2, whole sentences."""
-    train, validation = held_out(read_labelled(source / "SST-2-sentences/train.jsonl"), _LARGE)
+    train, validation = held_out(read_labelled(source / "SST-2-sentences/train.jsonl"), _MIDDLE)
     return Parts(train, validation, sample(read_labelled(source / "SST-2-sentences/test.jsonl"), _LARGE, label_of))
 
 
