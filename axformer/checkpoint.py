@@ -220,5 +220,8 @@ def _load_model(directory: Path, head: Head) -> Any:
 def _load_tokenizer(directory: Path) -> Any:
     try:
         return AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"checkpoint '{directory}' has no tokenizer that loads: {first_line(error)}") from None
+    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        raise CheckpointError(
+            f"checkpoint '{directory}' has no tokenizer that loads: {first_line(error)}; save it with a fast tokenizer, which "
+            "writes tokenizer.json"
+        ) from None

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from tokenizers.pre_tokenizers import ByteLevel
-from transformers import RobertaConfig, RobertaForSequenceClassification, RobertaTokenizer, pipeline
+from transformers import AutoModel, RobertaConfig, RobertaForSequenceClassification, RobertaTokenizer, pipeline
 
 import axformer
 import axformer.auto
@@ -122,6 +122,29 @@ def test_masked_equals_removed_in_int8(case: Case) -> None:
     evaluator = Int8Evaluator(plain(case), checkpoint.model, checkpoint.architecture)
     torch.testing.assert_close(removed, evaluator.losses(PLANS[2]), rtol=1e-4, atol=1e-4)
     assert (evaluator.losses(FULL) != plain(case).losses(FULL)).any(), "int8 is not float32"
+
+
+@families
+def test_hard_attention_changes_only_what_is_longer_than_k(family: str) -> None:
+    case, top_k = Case(family, "classification"), 5
+    evaluator, lengths = plain(case), data_of(case).samples.lengths
+    soft = evaluator.losses(FULL)
+    hard = evaluator.losses(FULL.apply(parse("layer.1.hard_attention"), top_k=top_k))
+    assert torch.equal(hard[lengths <= top_k], soft[lengths <= top_k])
+    assert (lengths <= top_k).any()
+    assert (hard[lengths > top_k] != soft[lengths > top_k]).any()
+
+
+@families
+def test_the_base_model_loads_without_its_head(family: str, tmp_path: Path) -> None:
+    case = Case(family, "classification")
+    small = small_model(checkpoint_of(case), PLANS[1])
+    small.save_pretrained(tmp_path)
+    base = AutoModel.from_pretrained(tmp_path).eval()
+    inputs = {name: data_of(case).samples.batches[0].inputs[name] for name in ("input_ids", "attention_mask")}
+    with torch.inference_mode():
+        expected, found = (model(**inputs).last_hidden_state for model in (small.base_model, base))
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
 
 
 @families
