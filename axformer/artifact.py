@@ -13,7 +13,7 @@ from axformer.architectures.registry import architecture_of
 from axformer.compact import MODEL_TYPE_PREFIX, compact_model_class
 from axformer.errors import ArtifactError, InputError
 from axformer.plan import PlanFile
-from axformer.report import Report
+from axformer.reporting.report import Report
 from axformer.trial import Trial
 
 MODEL_DIRECTORY = "model"

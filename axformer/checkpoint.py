@@ -17,10 +17,10 @@ from transformers import AutoTokenizer
 
 from axformer.architectures.base import Architecture
 from axformer.architectures.registry import architecture_of
+from axformer.data.padding import settle_padding
 from axformer.elements import Dimensions
 from axformer.errors import CheckpointError, first_line
 from axformer.heads import Head
-from axformer.padding import settle_padding
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 

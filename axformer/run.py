@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from axformer.artifact import MODEL_DIRECTORY, new_directory, save_model, write_texts
-from axformer.card import loading_of, write_card
 from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
-from axformer.data import read_rows, rows_of
-from axformer.dataset import DataSet, DataSource, prepare
+from axformer.data.dataset import DataSet, DataSource, prepare
+from axformer.data.reading import read_rows, rows_of
+from axformer.data.rows import Rows
 from axformer.errors import ConfigError
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.int8 import Int8Evaluator
-from axformer.measure import Outcome, make_report
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan, PlanFile, PlanSource
-from axformer.rows import Rows
+from axformer.reporting.card import loading_of, write_card
+from axformer.reporting.measure import Outcome, make_report
 from axformer.search import plan_of, search
 from axformer.selfcheck import self_check
 from axformer.trial import Trial
@@ -179,7 +179,7 @@ def prune(
         model: a fine-tuned transformers model of a supported family, with one of the heads that transformers has for it.
         tokenizer: its tokenizer.
         data: the validation set: a file, rows that were read, or records with the columns
-            that the model's task reads (see :class:`axformer.columns.Columns`).
+            that the model's task reads (see :class:`axformer.data.columns.Columns`).
         config: the knobs; the preset ``paper`` where none are given.
 
     Raises:

@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from axformer.batches import assemble
-from axformer.encoding import Encoded
+from axformer.data.batches import assemble
+from axformer.data.encoding import Encoded
 from axformer.errors import ArtifactError
 
 ROWS = 32

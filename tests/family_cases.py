@@ -17,8 +17,8 @@ from transformers import (
 from axformer.architectures.registry import ARCHITECTURES
 from axformer.checkpoint import Checkpoint, from_memory
 from axformer.config import PassConfig
-from axformer.data import rows_of
-from axformer.dataset import DataSet, prepare
+from axformer.data.dataset import DataSet, prepare
+from axformer.data.reading import rows_of
 from axformer.elements import Dimensions
 from axformer.plan import LayerPlan, Plan
 from tests.tiny_families import DIMENSIONS, tiny_family_model, tiny_family_tokenizer

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from axformer.columns import Columns
-from axformer.dataset import DataSource
+from axformer.data.columns import Columns
+from axformer.data.dataset import DataSource
 from store.tables.jobs import Job
 from worker.fetching.errors import FetchError
 from worker.fetching.fetcher import Fetched, Fetcher

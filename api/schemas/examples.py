@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from axformer.columns import Columns
+from axformer.data.columns import Columns
 
 JOB_ID = "job_0199d1c2a4b37c5f8e21d3b4a5968778"
 UPLOAD_ID = "upl_0199d1c2a4b37c5f8e21d3b4a5968778"

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, Uri, without_zero_bytes
-from axformer.columns import Columns
 from axformer.config import Preset
+from axformer.data.columns import Columns
 from store.states import JobState
 
 PRIORITY_MOST = 100

@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 
 from axformer.cli.display import closing_table, display_for
-from axformer.columns import Columns
 from axformer.config import PassConfig, Preset, make_config, parse_knob
+from axformer.data.columns import Columns
 from axformer.errors import AxFormerError, ConfigError, InputError
 
 EXIT_INPUT = 2
@@ -59,7 +59,7 @@ def _run(
 ) -> None:
     from axformer.artifact import check_target
     from axformer.cli.quiet import silence_libraries
-    from axformer.dataset import DataSource
+    from axformer.data.dataset import DataSource
     from axformer.devices import resolve_device
     from axformer.run import PruningRun
 

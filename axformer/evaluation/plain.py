@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from axformer.architectures.base import Architecture
-from axformer.batches import Samples
+from axformer.data.batches import Samples
 from axformer.masking import masked
 from axformer.plan import Plan
 from axformer.tasks.base import Task

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture, BlockLayout
-from axformer.batches import Batch, Samples
+from axformer.data.batches import Batch, Samples
 from axformer.masking import masked
 from axformer.plan import LayerPlan, Plan
 from axformer.tasks.base import Task

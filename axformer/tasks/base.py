@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from torch import Tensor
 
-from axformer.batches import Batch
-from axformer.encoding import Encoded
-from axformer.rows import Rows
+from axformer.data.batches import Batch
+from axformer.data.encoding import Encoded
+from axformer.data.rows import Rows
 
 
 class Task(Protocol):

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from axformer.batches import Batch
-from axformer.encoding import UNLABELLED, Encoded, one_row_a_sample
-from axformer.rows import Rows
+from axformer.data.batches import Batch
+from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample
+from axformer.data.rows import Rows
 from axformer.tasks.texts import tokenize_texts
 from axformer.tasks.token_losses import TokenCounts, as_statistics, language_metrics, mean_losses, token_counts
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from axformer.rows import Label, Rows
+from axformer.data.rows import Label, Rows
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import numpy as np
 from torch import Tensor
 from torch.nn import functional
 
-from axformer.batches import Batch
-from axformer.encoding import Encoded, one_row_a_sample
+from axformer.data.batches import Batch
+from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.rows import Rows
 from axformer.errors import DataError
-from axformer.rows import Rows
 from axformer.tasks.class_names import ClassNames
 from axformer.tasks.class_scores import class_scores
 from axformer.tasks.texts import tokenize_texts

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from axformer.batches import Batch
-from axformer.encoding import UNLABELLED, Encoded, one_row_a_sample
+from axformer.data.batches import Batch
+from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample
+from axformer.data.rows import Rows
 from axformer.errors import CheckpointError
-from axformer.rows import Rows
 from axformer.tasks.texts import tokenize_texts
 from axformer.tasks.token_losses import TokenCounts, as_statistics, language_metrics, mean_losses, token_counts
 

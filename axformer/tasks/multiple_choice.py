@@ -7,9 +7,9 @@ import numpy as np
 from torch import Tensor
 from torch.nn import functional
 
-from axformer.batches import Batch
-from axformer.encoding import Encoded, one_row_a_sample, tokenize
-from axformer.rows import Rows
+from axformer.data.batches import Batch
+from axformer.data.encoding import Encoded, one_row_a_sample, tokenize
+from axformer.data.rows import Rows
 
 
 class MultipleChoice:

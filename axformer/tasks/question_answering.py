@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from axformer.batches import Batch
-from axformer.encoding import Encoded, require_fast
-from axformer.rows import Rows
+from axformer.data.batches import Batch
+from axformer.data.encoding import Encoded, require_fast
+from axformer.data.rows import Rows
 from axformer.tasks.spans import N_BEST, SpanScores, Window, best_span
 from axformer.tasks.squad import exact_match, word_f1
 

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.stats import rankdata
 from torch import Tensor
 
-from axformer.batches import Batch
-from axformer.encoding import Encoded, one_row_a_sample
+from axformer.data.batches import Batch
+from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
-from axformer.rows import Label, Rows
 from axformer.tasks.texts import tokenize_texts
 
 

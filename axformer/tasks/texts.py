@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from axformer.encoding import tokenize
-from axformer.rows import Rows
+from axformer.data.encoding import tokenize
+from axformer.data.rows import Rows
 
 
 def tokenize_texts(

@@ -8,9 +8,9 @@ import numpy as np
 from torch import Tensor
 from torch.nn import functional
 
-from axformer.batches import Batch
-from axformer.encoding import UNLABELLED, Encoded, one_row_a_sample, require_fast, tokenize
-from axformer.rows import Rows
+from axformer.data.batches import Batch
+from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample, require_fast, tokenize
+from axformer.data.rows import Rows
 from axformer.tasks.chunks import count_chunks, is_chunk_scheme
 from axformer.tasks.class_names import ClassNames
 from axformer.tasks.class_scores import f1

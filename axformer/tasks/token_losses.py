@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from axformer.encoding import UNLABELLED
+from axformer.data.encoding import UNLABELLED
 
 MAX_EXPONENT = 700.0
 """Powers of e much above are no floats; a perplexity of 1e304 says as much as an infinite one, and JSON can hold it."""

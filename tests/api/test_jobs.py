@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as law
 from hypothesis import strategies as st
 
-from axformer.columns import Columns
 from axformer.config import PassConfig, make_config
+from axformer.data.columns import Columns
 
 JOB = "/v1/jobs/{}"
 KNOBS = list(PassConfig.model_fields)

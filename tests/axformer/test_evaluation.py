@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from axformer.checkpoint import from_memory
 from axformer.config import PassConfig
-from axformer.data import rows_of
-from axformer.dataset import DataSet, prepare
+from axformer.data.dataset import DataSet, prepare
+from axformer.data.reading import rows_of
 from axformer.elements import Element, attention, ffn, hard_attention, head, neurons
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator, first_changed_block, longest_untouched

@@ -18,7 +18,7 @@ from axformer.architectures.registry import ARCHITECTURES, architecture_of
 from axformer.checkpoint import Checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
-from axformer.dataset import DataSource
+from axformer.data.dataset import DataSource
 from axformer.elements import parse
 from axformer.evaluation.plain import PlainEvaluator, predict
 from axformer.evaluation.prefix import PrefixEvaluator

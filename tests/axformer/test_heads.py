@@ -8,9 +8,9 @@ import torch
 from transformers import BertModel, GPT2Config
 
 from axformer.checkpoint import from_memory, load_checkpoint
+from axformer.data.padding import settle_padding
 from axformer.errors import CheckpointError
 from axformer.heads import heads_of
-from axformer.padding import settle_padding
 from tests.tiny_models import tiny_config, tiny_head, tiny_tokenizer
 
 TASKS = {

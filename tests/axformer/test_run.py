@@ -14,7 +14,7 @@ import axformer.auto
 from axformer.artifact import new_directory
 from axformer.checkpoint import load_checkpoint
 from axformer.config import PassConfig, make_config
-from axformer.dataset import DataSource
+from axformer.data.dataset import DataSource
 from axformer.errors import ArtifactError, ConfigError, InputError
 from axformer.plan import parse_plan_file
 from axformer.run import PruningRun

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from axformer.checkpoint import from_memory
 from axformer.config import PassConfig, make_config
-from axformer.data import rows_of
-from axformer.dataset import prepare
+from axformer.data.dataset import prepare
+from axformer.data.reading import rows_of
 from axformer.elements import parse
 from axformer.errors import CheckpointError, PlanError
 from axformer.evaluation.plain import PlainEvaluator

@@ -9,10 +9,10 @@ from transformers import BertConfig
 
 from axformer.checkpoint import from_memory
 from axformer.config import PassConfig
-from axformer.data import rows_of
-from axformer.dataset import prepare
+from axformer.data.dataset import prepare
+from axformer.data.reading import rows_of
+from axformer.data.rows import Rows
 from axformer.errors import ConfigError, DataError
-from axformer.rows import Rows
 from axformer.tasks.class_scores import class_scores
 from axformer.tasks.classification import Classification
 from axformer.tasks.regression import Regression

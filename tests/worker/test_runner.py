@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from axformer.config import make_config
-from axformer.dataset import DataSource
+from axformer.data.dataset import DataSource
 from axformer.run import PruningRun
 from axformer.trial import Trial
 from store.repositories.artifacts import list_artifacts

@@ -19,8 +19,8 @@ from transformers import (
     LlamaConfig,
 )
 
-from axformer.batches import Batch, Samples, batched
-from axformer.data import rows_of
+from axformer.data.batches import Batch, Samples, batched
+from axformer.data.reading import rows_of
 from axformer.evaluation.plain import predict
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of

@@ -7,17 +7,17 @@ from typing import Any
 
 from torch import Tensor
 
-from axformer.batches import Samples, assemble
 from axformer.checkpoint import Checkpoint
 from axformer.compact import stock_attention
 from axformer.config import PassConfig
-from axformer.dataset import DataSet
-from axformer.environment import describe
+from axformer.data.batches import Samples, assemble
+from axformer.data.dataset import DataSet
 from axformer.int8 import in_int8
-from axformer.latency import measure_latency
 from axformer.plan import Plan, removed_elements
-from axformer.report import Comparison, InInt8, Measures, Report, Scores
-from axformer.scoring import Score, compare, score
+from axformer.reporting.environment import describe
+from axformer.reporting.latency import measure_latency
+from axformer.reporting.report import Comparison, DataSummary, InInt8, Measures, Report, Scores
+from axformer.reporting.scoring import Score, compare, score
 from axformer.tasks.base import Task
 from axformer.trial import Phase, Trial, Verdict
 
@@ -55,10 +55,14 @@ def make_report(
         trials=len(outcome.trace),
         seconds=outcome.trace[-1].seconds,
         config=config.model_dump(mode="json"),
-        data={name: None if data is None else data.summary() for name, data in sets.items()},
+        data={name: None if data is None else _summary(data) for name, data in sets.items()},
         latency=setting.model_dump(),
         environment=describe(str(base.device)),
     )
+
+
+def _summary(data: DataSet) -> DataSummary:
+    return DataSummary(rows=len(data.rows), cut=data.samples.cut, sha256=data.rows.digest())
 
 
 def _scores(model: Any, task: Task, sets: Mapping[str, DataSet | None]) -> dict[str, Score | None]:

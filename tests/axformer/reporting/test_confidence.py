@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.confidence import RESAMPLES, bootstrap, interval, mcnemar
+from axformer.reporting.confidence import RESAMPLES, bootstrap, interval, mcnemar
 
 
 def mean(table: np.ndarray) -> dict[str, float]:

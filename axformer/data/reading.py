@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from axformer.columns import Columns
+from axformer.data.columns import Columns
+from axformer.data.rows import Rows
 from axformer.errors import DataError, first_line
-from axformer.rows import Rows
 
 
 def read_rows(path: str, columns: Columns | None = None) -> Rows:

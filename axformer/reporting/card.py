@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from axformer.confidence import CONFIDENCE
 from axformer.elements import Dimensions, parse
 from axformer.heads import Head
 from axformer.plan import LayerPlan, Plan
-from axformer.report import Comparison, InInt8, Interval, Measures, Report, Scores
+from axformer.reporting.confidence import CONFIDENCE
+from axformer.reporting.report import Comparison, InInt8, Interval, Measures, Report, Scores
 from axformer.tasks.base import Task
 
 _FULL, _PART, _GONE = "█", "▒", "·"

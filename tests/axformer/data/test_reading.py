@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.columns import Columns
-from axformer.data import read_rows, rows_of
+from axformer.data.columns import Columns
+from axformer.data.reading import read_rows, rows_of
+from axformer.data.rows import Label
 from axformer.errors import DataError
-from axformer.rows import Label
 
 ROWS = [{"text": 'a "quoted", text', "label": "good"}, {"text": "line\nbreak ü", "label": "bad"}]
 

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from axformer.columns import Columns
+from axformer.data.columns import Columns
 from axformer.errors import DataError
 
 Label = str | int | float
@@ -15,7 +15,7 @@ Label = str | int | float
 class Rows:
     """Columns of values, row by row in the order of the file.
 
-    The accessors take a field of :class:`axformer.columns.Columns`, and raise a DataError that names file, row and column
+    The accessors take a field of :class:`axformer.data.columns.Columns`, and raise a DataError that names file, row and column
     where the column is missing or holds something else.
     """
 

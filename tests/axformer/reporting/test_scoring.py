@@ -7,11 +7,11 @@ import pytest
 import torch
 from transformers.pipelines import SUPPORTED_TASKS
 
-from axformer.batches import assemble
-from axformer.card import loading_of
+from axformer.data.batches import assemble
 from axformer.heads import Head
-from axformer.latency import measure_latency
-from axformer.scoring import compare, score
+from axformer.reporting.card import loading_of
+from axformer.reporting.latency import measure_latency
+from axformer.reporting.scoring import compare, score
 from tests.axformer.tasks.test_losses import CASES, every_case, model_of, samples_of
 from tests.tiny_models import tiny_head, tiny_tokenizer
 

@@ -3,13 +3,12 @@
 import inspect
 from dataclasses import dataclass, field
 
-from axformer.batches import Samples, batched
 from axformer.checkpoint import Checkpoint
-from axformer.columns import Columns
 from axformer.config import PassConfig
+from axformer.data.batches import Samples, batched
+from axformer.data.columns import Columns
+from axformer.data.rows import Rows
 from axformer.errors import ConfigError
-from axformer.report import DataSummary
-from axformer.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -26,10 +25,6 @@ class DataSet:
 
     rows: Rows
     samples: Samples
-
-    def summary(self) -> DataSummary:
-        """Size and digest."""
-        return DataSummary(rows=len(self.rows), cut=self.samples.cut, sha256=self.rows.digest())
 
 
 def prepare(rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> DataSet:

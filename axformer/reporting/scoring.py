@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from axformer.batches import Samples
-from axformer.confidence import Figures, Interval, bootstrap, interval, mcnemar
+from axformer.data.batches import Samples
 from axformer.evaluation.plain import predict
-from axformer.report import Comparison, Difference, McNemarTest
+from axformer.reporting.confidence import Figures, Interval, bootstrap, interval, mcnemar
+from axformer.reporting.report import Comparison, Difference, McNemarTest
 from axformer.tasks.base import Task
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from axformer.encoding import UNLABELLED, Encoded
+from axformer.data.encoding import UNLABELLED, Encoded
 
 
 @dataclass(frozen=True)

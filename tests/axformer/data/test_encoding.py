@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from axformer.data import rows_of
-from axformer.encoding import UNLABELLED, Encoded
+from axformer.data.encoding import UNLABELLED, Encoded
+from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, DataError
 from axformer.evaluation.plain import predict
 from axformer.tasks.base import Task

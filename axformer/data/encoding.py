@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from axformer.data.rows import Rows
 from axformer.errors import CheckpointError, DataError
-from axformer.rows import Rows
 
 UNLABELLED = -100
 """The label of a token that counts for nothing, as in transformers."""
