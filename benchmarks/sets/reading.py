@@ -13,7 +13,7 @@ from benchmarks.rows import ChoiceRow, QuestionRow
 from benchmarks.sets.parts import SEED, Parts, by_group, sample
 from benchmarks.sets.sources import read_objects
 
-_VALIDATION, _TEST, _CHOICE_TRAIN = 150, 500, 3000
+_TRAIN, _VALIDATION, _TEST = 1500, 150, 500
 _SHARES = (1 / 6, 1 / 6)
 """Of 48 articles 8 to validate with and 8 held out."""
 _LONGEST = 120
@@ -31,7 +31,9 @@ def questions(source: Path) -> Parts:
     validation, test, train = _articles(source)
     more = read_objects(source / "TyDiQA-GoldP-en/train.jsonl")
     return Parts(
-        list(_short([*train, *more])), sample(list(_short(validation)), _VALIDATION), sample(list(_short(test)), _TEST)
+        sample(list(_short([*train, *more])), 2 * _TRAIN),
+        sample(list(_short(validation)), _VALIDATION),
+        sample(list(_short(test)), _TEST),
     )
 
 
@@ -39,7 +41,7 @@ def sentences(source: Path) -> Parts:
     """Which of four sentences of the same context holds the answer, from SQuAD 1.1 dev by article."""
     chance = random.Random(SEED)  # noqa: S311 - an experiment's seed, not a secret
     validation, test, train = ([row for found in part for row in choice(found, chance)] for part in _articles(source))
-    return Parts(sample(train, _CHOICE_TRAIN), sample(validation, _VALIDATION), sample(test, _TEST))
+    return Parts(sample(train, _TRAIN), sample(validation, _VALIDATION), sample(test, _TEST))
 
 
 def choice(found: Found, chance: random.Random) -> Iterator[ChoiceRow]:
