@@ -21,9 +21,14 @@ def operate(model: Any, architecture: Architecture, plan: Plan) -> None:
     dimensions = architecture.dimensions(model.config)
     plan.check_fits(dimensions)
     for layer, layer_plan in zip(architecture.layers(model), plan.layers, strict=True):
-        _cut_attention(architecture, layer, layer_plan, dimensions)
-        _cut_ffn(architecture, layer, layer_plan, dimensions)
+        operate_on_layer(architecture, layer, layer_plan, dimensions)
     architecture.finish(model, plan)
+
+
+def operate_on_layer(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dimensions: Dimensions) -> None:
+    """Remove from one layer of a whole, prepared model what its plan does not keep."""
+    _cut_attention(architecture, layer, plan, dimensions)
+    _cut_ffn(architecture, layer, plan, dimensions)
 
 
 def cut(block: BlockWeights, units: Sequence[int], total: int) -> None:

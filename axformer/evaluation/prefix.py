@@ -10,7 +10,7 @@ any embedding and any head, needs no word here.
 """
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from axformer.architectures.base import Architecture, BlockLayout
+from axformer.architectures.base import Architecture
 from axformer.data.batches import Batch, Samples
-from axformer.masking import masked
+from axformer.evaluation.cut_layers import CutLayers
 from axformer.plan import LayerPlan, Plan
 from axformer.tasks.base import Task
 
@@ -39,6 +39,7 @@ class PrefixEvaluator:
         self._task = task
         self._samples = samples
         self._prefixes = [_Prefix(batch) for batch in samples.batches]
+        self._layers = CutLayers(model, architecture)
         self._plan = plan
         self._losses: Tensor | None = None
         self._last: tuple[Plan, Tensor] | None = None
@@ -62,23 +63,23 @@ class PrefixEvaluator:
         """Fill in the losses of all model rows that ``plan`` can change against the plan as it is now."""
         first = first_changed_block(self._plan, plan)
         reach = longest_untouched(self._plan, plan)
-        with masked(self._model, self._architecture, plan):
-            for prefix in self._prefixes:
-                if prefix.batch.tokens > reach:
-                    with self._from(prefix, first, plan):
-                        output = self._model(**prefix.batch.inputs)
-                    losses[prefix.batch.rows.cpu()] = self._task.losses(output, prefix.batch).cpu()
+        layers = self._layers.get(plan)
+        for prefix in self._prefixes:
+            if prefix.batch.tokens > reach:
+                position = self._read_position(prefix.batch)
+                with self._walking(_Walk(self._architecture, layers, plan, prefix.inputs, first, position)):
+                    output = self._model(**prefix.batch.inputs)
+                losses[prefix.batch.rows.cpu()] = self._task.losses(output, prefix.batch).cpu()
         return losses
 
     @contextmanager
-    def _from(self, prefix: "_Prefix", first: int, plan: Plan) -> Iterator[None]:
-        """Let the layers start at the highest block up to ``first`` whose input is known."""
+    def _walking(self, walk: "_Walk") -> Iterator[None]:
+        """Let the model go through its layers in this way inside the ``with`` block."""
         layers = self._architecture.layers(self._model)
-        walk = _Walk(self._architecture, plan, prefix, first, self._read_position(prefix.batch))
         try:
             for index, layer in enumerate(layers):
                 names = list(inspect.signature(layer.forward).parameters)
-                layer.forward = partial(walk, index, layer, names)
+                layer.forward = partial(walk, index, names)
             yield
         finally:
             for layer in layers:
@@ -100,48 +101,56 @@ class _Prefix:
 
 
 class _Walk:
-    """One forward pass through the layers. Inputs of blocks up to ``first`` are remembered, for they stay as they are."""
+    """One forward pass through the layers, from the highest block up to ``first`` whose input is known.
+
+    Inputs of blocks up to ``first`` are remembered, for they stay as they are.
+    """
 
     def __init__(
-        self, architecture: Architecture, plan: Plan, prefix: _Prefix, first: int, read_position: Tensor | None
+        self,
+        architecture: Architecture,
+        layers: Sequence[nn.Module],
+        plan: Plan,
+        inputs: list[Tensor],
+        first: int,
+        read_position: Tensor | None,
     ) -> None:
         self._architecture = architecture
+        self._layers = layers
         self._plan = plan
-        self._prefix = prefix
+        self._inputs = inputs
         self._first = first
-        self._start = min(first, len(prefix.inputs) - 1)
+        self._start = min(first, len(inputs) - 1)
         self._read_position = read_position
 
-    def __call__(
-        self, index: int, layer: nn.Module, names: list[str], hidden: Tensor, *args: Any, **kwargs: Any
-    ) -> Any:
-        """Stands in for the ``forward`` of layer number ``index``."""
+    def __call__(self, index: int, names: list[str], hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
+        """Stands in for the ``forward`` of layer number ``index``; ``names`` are those of its parameters."""
         arguments = dict(zip(names[1:], args, strict=False)) | kwargs
         for block in (2 * index, 2 * index + 1):
             if block == self._start:
-                hidden = self._prefix.inputs[block]
-            elif len(self._prefix.inputs) == block <= self._first:
-                self._prefix.inputs.append(hidden)
+                hidden = self._inputs[block]
+            elif len(self._inputs) == block <= self._first:
+                self._inputs.append(hidden)
             if block >= self._start:
-                hidden = self._run_block(block, layer, hidden, arguments)
+                hidden = self._run_block(block, self._layers[index], hidden, arguments)
         return self._architecture.returned(hidden)
 
     def _run_block(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         plan = self._plan.layers[block // 2]
-        if block % 2 == 0:
-            return _run(self._architecture.attention, plan.attention, layer, hidden, arguments)
+        is_attention = block % 2 == 0
+        layout = self._architecture.attention if is_attention else self._architecture.ffn
+        is_kept = plan.attention if is_attention else plan.ffn
+
+        def run(hidden: Tensor) -> Tensor:
+            return layout.run(layer, hidden, arguments) if is_kept else layout.skip(layer, hidden)
+
         if block < 2 * len(self._plan.layers) - 1 or self._read_position is None:
-            return _run(self._architecture.ffn, plan.ffn, layer, hidden, arguments)
+            return run(hidden)
         rows = torch.arange(len(self._read_position), device=hidden.device)
         by_row = hidden.movedim(self._architecture.token_axis, 1)
-        read = by_row[rows, self._read_position][:, None]
         output = torch.zeros_like(by_row)  # nobody reads the rest
-        output[rows, self._read_position] = _run(self._architecture.ffn, plan.ffn, layer, read, arguments)[:, 0]
+        output[rows, self._read_position] = run(by_row[rows, self._read_position][:, None])[:, 0]
         return output.movedim(1, self._architecture.token_axis)
-
-
-def _run(layout: BlockLayout, is_kept: bool, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
-    return layout.run(layer, hidden, arguments) if is_kept else layout.skip(layer, hidden)
 
 
 def first_changed_block(now: Plan, then: Plan) -> int:
