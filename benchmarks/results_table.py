@@ -1,9 +1,9 @@
-"""Write the table of results from finished passes.
+"""Write the tables of results from finished passes: what went, and what came of it on held-out data.
 
     python -m benchmarks.results_table RESULTS/paper
 
 Reads ``RESULTS/paper/NAME/report.json`` for every checkpoint ``NAME`` of ``benchmarks/checkpoints.py`` that has one, and
-prints a Markdown table. Intervals and tests are those of the report; where it has none, the figure stands alone.
+prints two Markdown tables. Intervals and tests are those of the report; where it has none, the figure stands alone.
 """
 
 import json
@@ -32,6 +32,8 @@ COLUMNS = (
     "difference",
     "McNemar p",
 )
+_WHO = COLUMNS[:3]
+_WENT, _HELD_OUT = COLUMNS[3:8], COLUMNS[8:]
 _KINDS = {"layer": "layers", "attention": "attention", "ffn": "FFN", "head": "heads", "neurons": "neuron groups"}
 _LOSS = "loss"
 _NONE = "none"
@@ -39,8 +41,8 @@ _NONE = "none"
 Report = Mapping[str, Any]
 
 
-def table_of(results: Path) -> str:
-    """The table of all passes in a directory, in the order of the checkpoints.
+def tables_of(results: Path) -> str:
+    """The tables of all passes in a directory, in the order of the checkpoints.
 
     Raises:
         FileNotFoundError: there is none.
@@ -51,12 +53,17 @@ def table_of(results: Path) -> str:
     ]
     if not rows:
         raise FileNotFoundError(f"{results} holds no finished pass over a checkpoint of benchmarks/checkpoints.py")
-    lines = [COLUMNS, ("---",) * len(COLUMNS), *rows]
+    return "\n".join(_table((*_WHO, *columns), rows) for columns in (_WENT, _HELD_OUT))
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    places = [COLUMNS.index(column) for column in columns]
+    lines = [columns, ("---",) * len(columns), *([row[place] for place in places] for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def row_of(checkpoint: Checkpoint, report: Report) -> tuple[str, ...]:
-    """One pass as a row of the table."""
+    """One pass as a row of both tables, in the order of ``COLUMNS``."""
     base, pruned, data = report["base"], report["pruned"], report["data"]
     metric = _metric(checkpoint, base["test"])
     return (
@@ -115,8 +122,8 @@ def _comparison(report: Report, metric: str) -> tuple[str, str]:
 def main(
     results: Annotated[Path, typer.Argument(help="directory of finished passes, one for each checkpoint")],
 ) -> None:
-    """Print the table."""
-    print(table_of(results), end="")
+    """Print the tables."""
+    print(tables_of(results), end="")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.checkpoints import CHECKPOINTS, Checkpoint, checkpoint_named
 from benchmarks.passes import pass_command, run_pass
-from benchmarks.results_table import COLUMNS, row_of, table_of
+from benchmarks.results_table import row_of, tables_of
 from benchmarks.rows import Row, write_rows
 from benchmarks.sets.catalog import SETS
 from benchmarks.tasks.registry import TASKS
@@ -60,9 +60,11 @@ def test_a_pass_runs_once_and_its_report_becomes_a_row(tmp_path, sets):
     assert report["config"]["helped_reference"] == "original"
     assert report["config"]["max_length"] == TINY.max_length
     assert run_pass(command, home, output) == "is there"
-    header, _, row = table_of(tmp_path / "results").splitlines()
-    assert len(header.split("|")) == len(row.split("|")) == len(COLUMNS) + 2
-    assert f"{report['base']['parameters']:,} → {report['pruned']['parameters']:,}" in row
+    went, held_out = (table.splitlines() for table in tables_of(tmp_path / "results").split("\n\n"))
+    for header, _, row in (went, held_out):
+        assert header.count("|") == row.count("|")
+    assert f"{report['base']['parameters']:,} → {report['pruned']['parameters']:,}" in went[2]
+    assert f"{report['base']['test']['loss']:.4f} → {report['pruned']['test']['loss']:.4f}" in held_out[2]
 
 
 def test_a_pass_that_fails_says_why_and_leaves_nothing(tmp_path, sets):
@@ -103,7 +105,7 @@ def test_a_row_tells_what_the_report_does():
 
 def test_a_directory_without_passes_is_no_table(tmp_path):
     with pytest.raises(FileNotFoundError, match="holds no finished pass"):
-        table_of(tmp_path)
+        tables_of(tmp_path)
 
 
 def test_every_checkpoint_has_a_task_a_set_and_a_name_of_its_own():
