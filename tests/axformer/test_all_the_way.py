@@ -1,0 +1,53 @@
+"""From a checkpoint on disk to a published model that loads, for every task, each with another family."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import axformer
+from axformer.checkpoint import load_checkpoint
+from axformer.config import PassConfig
+from axformer.data.dataset import DataSource, prepare
+from axformer.data.reading import read_rows
+from axformer.parameters import ParameterCount
+from axformer.reporting.scoring import score
+from axformer.run import PruningRun
+from tests.family_cases import SETTINGS, Case, stock_model
+from tests.tiny_families import tiny_family_tokenizer
+from tests.tiny_models import write_rows
+
+CASES = [
+    Case("modernbert", "classification"),
+    Case("distilbert", "multi_label_classification"),
+    Case("albert", "regression"),
+    Case("llama", "token_classification"),
+    Case("mpnet", "question_answering"),
+    Case("xlnet", "multiple_choice"),
+    Case("deberta-v2", "masked_lm"),
+    Case("gpt2", "causal_lm"),
+]
+CONFIG = PassConfig(majority_fraction=0.1, max_length=24)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_checkpoint_becomes_a_smaller_model_that_measures_as_reported(case: Case, tmp_path: Path) -> None:
+    stock_model(case).save_pretrained(tmp_path / "checkpoint")
+    tiny_family_tokenizer(case.family).save_pretrained(tmp_path / "checkpoint")
+    data = write_rows(tmp_path / "data.jsonl", SETTINGS[case.task][2])
+    source = DataSource(str(data))
+    run = PruningRun.open(tmp_path / "checkpoint", source, test=source, config=CONFIG)
+    trace = list(run.trials())
+    report = run.publish(tmp_path / "pruned")
+    assert report["task"] == case.task
+    assert report["removed"], "this data lets something go"
+    assert report["base"]["validation"]["loss"] == pytest.approx(trace[0].loss, rel=1e-5)
+    checkpoint = load_checkpoint(tmp_path / "checkpoint")
+    count = ParameterCount(checkpoint.model, checkpoint.architecture)
+    assert report["pruned"]["parameters"] == count.left(run.plan) <= report["base"]["parameters"]
+    samples = prepare(read_rows(str(data)), checkpoint, CONFIG).samples
+    again = score(axformer.load(tmp_path / "pruned"), checkpoint.task, samples)
+    assert again.figures == pytest.approx(report["pruned"]["test"], rel=1e-5)
+    assert report == json.loads((tmp_path / "pruned" / "report.json").read_text(encoding="utf-8"))
+    card = (tmp_path / "pruned" / "README.md").read_text(encoding="utf-8")
+    assert all(f"held-out {name.replace('_', ' ')}" in card for name in again.figures)
