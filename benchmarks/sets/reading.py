@@ -13,7 +13,7 @@ from benchmarks.rows import ChoiceRow, QuestionRow
 from benchmarks.sets.parts import SEED, Parts, by_group, sample
 from benchmarks.sets.sources import read_objects
 
-_TRAIN, _VALIDATION, _TEST = 1500, 150, 500
+_TRAIN, _VALIDATION, _TEST = 1500, 80, 500
 _SHARES = (1 / 6, 1 / 6)
 """Of 48 articles 8 to validate with and 8 held out."""
 _LONGEST = 120
