@@ -34,7 +34,7 @@ COLUMNS = (
 )
 _WHO = COLUMNS[:3]
 _WENT, _HELD_OUT = COLUMNS[3:8], COLUMNS[8:]
-_KINDS = {"layer": "layers", "attention": "attention", "ffn": "FFN", "head": "heads", "neurons": "neuron groups"}
+_KINDS = {"layer": "layer", "attention": "attention", "ffn": "FFN", "head": "head", "neurons": "neuron group"}
 _LOSS = "loss"
 _NONE = "none"
 
@@ -92,7 +92,12 @@ def _metric(checkpoint: Checkpoint, figures: Mapping[str, float]) -> str:
 def _removed(elements: list[str]) -> str:
     """How many elements of each kind went, such as ``2 heads, 1 FFN``."""
     kinds = Counter(_kind(element) for element in elements)
-    return ", ".join(f"{kinds[kind]} {name}" for kind, name in _KINDS.items() if kind in kinds) or _NONE
+    return (
+        ", ".join(
+            f"{kinds[kind]} {name}{'s' if kinds[kind] > 1 else ''}" for kind, name in _KINDS.items() if kind in kinds
+        )
+        or _NONE
+    )
 
 
 def _kind(element: str) -> str:
