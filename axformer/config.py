@@ -88,6 +88,9 @@ class PassConfig(BaseModel):
     is the adaptive threshold of Table V, tight where it is coarse."""
     evaluate_in: Literal["float32", "int8"] = "float32"
     """Arithmetic of the trials; ``int8`` decides for the model as it is after dynamic quantization (Q8BERT in the paper)."""
+    early_decision: bool = True
+    """Stop a trial as soon as the samples seen decide its verdict; its loss in the trace is then a lower bound. ``false``
+    measures every trial to the end."""
     max_length: int | None = Field(default=None, ge=2)
     """Cut inputs to this many tokens; null cuts none and refuses inputs that are longer than the model takes."""
     batch_tokens: int = Field(default=8192, ge=1)

@@ -16,7 +16,7 @@ from transformers.pytorch_utils import Conv1D
 
 from axformer.architectures.base import Architecture
 from axformer.architectures.shared import SharedLinear
-from axformer.evaluation.base import Evaluator
+from axformer.evaluation.base import Evaluator, Part
 from axformer.plan import Plan
 
 LARGEST = 127
@@ -41,7 +41,7 @@ def in_int8(model: Any, architecture: Architecture) -> Iterator[None]:
             projection.__dict__.pop("forward", None)
 
 
-class Int8Evaluator:
+class Int8Evaluator(Evaluator):
     """Any evaluator, in int8; see :class:`axformer.evaluation.base.Evaluator`."""
 
     precision = "int8"
@@ -51,9 +51,18 @@ class Int8Evaluator:
         self._model = model
         self._architecture = architecture
 
-    def losses(self, plan: Plan) -> Tensor:
-        with in_int8(self._model, self._architecture):
-            return self._evaluator.losses(plan)
+    @property
+    def total(self) -> int:
+        return self._evaluator.total
+
+    def parts(self, plan: Plan) -> Iterator[Part]:
+        parts = self._evaluator.parts(plan)
+        while True:
+            with in_int8(self._model, self._architecture):
+                part = next(parts, None)
+            if part is None:
+                return
+            yield part
 
     def accept(self, plan: Plan) -> None:
         self._evaluator.accept(plan)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from torch import Tensor
 
-from axformer.acceptance import accepted, verdict_of, worth_refining
+from axformer.acceptance import Rule, decided
 from axformer.config import HelpedReference, PassConfig
 from axformer.elements import Dimensions, Element, ElementKind, hard_attention, parse
 from axformer.errors import CheckpointError, PlanError
@@ -19,6 +19,7 @@ from axformer.evaluation.base import Evaluator
 from axformer.ordering import inspection_order
 from axformer.plan import Plan
 from axformer.progress import parts_of
+from axformer.tally import Tally
 from axformer.trial import Phase, Trial, Verdict
 
 _PHASES = {
@@ -89,7 +90,9 @@ class _Pass:
         self._replay = list(replay)
         self._clock = clock
         self._started = clock() - (replay[-1].seconds if replay else 0.0)
+        self._total = evaluator.total
         self._plan = Plan.full(dimensions)
+        self._before: Plan | None = None
         self._min_loss = math.inf
         self._reference: Tensor | None = None
         self._seq = 0
@@ -112,58 +115,76 @@ class _Pass:
     def _base(self) -> Trial:
         trial = self._next_replayed(None)
         if trial is None:
-            self._reference = self._evaluator.losses(self._plan)
-            self._min_loss = self._reference.mean().item()
-            if not math.isfinite(self._min_loss):
+            tally = self._measure(self._plan, None, None)
+            trial = self._record(Phase.BASE, None, tally, Verdict.BASE, 0)
+            if not math.isfinite(trial.loss):
                 raise CheckpointError(
-                    f"the model's loss on the validation set is {self._min_loss}; check its weights and labels"
+                    f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
                 )
-            trial = self._record(Phase.BASE, None, self._reference, None, Verdict.BASE, 0)
+            self._reference = tally.losses
         self._min_loss = trial.loss
         return trial
 
     def _try(self, element: Element) -> Trial:
         plan = self._plan.apply(element, top_k=self._config.attention_top_k)
-        losses: Tensor | None = None
-        trial = self._next_replayed(element)
+        trial, losses = self._next_replayed(element), None
         if trial is None:
+            self._catch_up()
             trial, losses = self._evaluate(element, plan)
         if trial.verdict is Verdict.ACCEPT:
-            self._evaluator.accept(plan)
-            self._plan = plan
+            self._before, self._plan = self._plan, plan
             self._min_loss = trial.loss
-            if self._config.helped_reference is HelpedReference.CURRENT:
-                self._reference = losses
+            if losses is not None:
+                self._evaluator.accept(plan)
+                self._see(losses)
         return trial
 
     def _evaluate(self, element: Element, plan: Plan) -> tuple[Trial, Tensor]:
-        reference = self._reference_losses()
-        losses = self._evaluator.losses(plan)
-        helped = int((losses <= reference).sum() if self._config.ties_help else (losses < reference).sum())
-        verdict = self._decide(element, losses.mean().item(), helped, len(losses))
+        rule = self._rule(element)
+        tally = self._measure(plan, self._reference, rule)
+        verdict = decided(tally.bounds, rule)
+        assert verdict is not None, "a trial that is measured to the end is decided"
         removed = self._parameters_left(self._plan) - self._parameters_left(plan)
-        return self._record(_PHASES[element.kind], element.id, losses, helped, verdict, removed), losses
+        return self._record(_PHASES[element.kind], element.id, tally, verdict, removed), tally.losses
 
-    def _decide(self, element: Element, loss: float, helped: int, total: int) -> Verdict:
-        coarse = element.kind in (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)
-        is_accepted = accepted(
-            loss,
-            self._min_loss,
-            helped,
-            total,
+    def _measure(self, plan: Plan, reference: Tensor | None, rule: Rule | None) -> Tally:
+        """Evaluate a plan until its verdict is known; without a rule, or where every loss is wanted, to the end."""
+        tally = Tally(self._total, reference, ties_help=self._config.ties_help)
+        for part in self._evaluator.parts(plan):
+            tally.add(part)
+            if rule is not None and self._config.early_decision and decided(tally.bounds, rule) is not None:
+                break
+        return tally
+
+    def _rule(self, element: Element) -> Rule:
+        is_coarse = element.kind in (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)
+        return Rule(
+            min_loss=self._min_loss,
+            total=self._total,
             majority_fraction=self._config.majority_fraction,
-            loss_margin=self._config.coarse_margin if coarse else 1.0,
+            loss_margin=self._config.coarse_margin if is_coarse else 1.0,
+            refine_margin=self._config.refine_margin if is_coarse else None,
         )
-        is_refined = coarse and worth_refining(loss, self._min_loss, refine_margin=self._config.refine_margin)
-        return verdict_of(is_accepted=is_accepted, is_refined=is_refined)
 
-    def _reference_losses(self) -> Tensor:
-        """Losses that samples are compared with; after a replay they are measured once more."""
-        if self._reference is None:
-            current = self._config.helped_reference is HelpedReference.CURRENT
-            plan = self._plan if current else Plan.full(self._dimensions)
-            self._reference = self._evaluator.losses(plan)
-        return self._reference
+    def _see(self, losses: Tensor) -> None:
+        """Learn the losses of the plan as it is now."""
+        if self._reference is None or self._config.helped_reference is HelpedReference.CURRENT:
+            self._reference = losses
+
+    def _catch_up(self) -> None:
+        """After a replay: measure once more what the trials to come are compared with.
+
+        The losses of the plan are measured as in the trial that was accepted last, on top of the plan before it, so that they
+        are the same to the last bit.
+        """
+        if self._reference is not None:
+            return
+        if self._config.helped_reference is HelpedReference.ORIGINAL:
+            self._see(self._evaluator.losses(Plan.full(self._dimensions)))
+        if self._before is not None:
+            self._evaluator.accept(self._before)
+        self._see(self._evaluator.losses(self._plan))
+        self._evaluator.accept(self._plan)
 
     def _next_replayed(self, element: Element | None) -> Trial | None:
         if self._seq >= len(self._replay):
@@ -177,19 +198,17 @@ class _Pass:
         self._seq += 1
         return trial
 
-    def _record(
-        self, phase: Phase, element: str | None, losses: Tensor, helped: int | None, verdict: Verdict, parameters: int
-    ) -> Trial:
+    def _record(self, phase: Phase, element: str | None, tally: Tally, verdict: Verdict, parameters: int) -> Trial:
         trial = Trial(
             seq=self._seq,
             phase=phase,
             element=element,
-            loss=losses.mean().item(),
-            loss_is_bound=False,
-            helped=helped,
-            samples=len(losses),
-            total=len(losses),
-            min_loss=self._min_loss,
+            loss=tally.bounds.loss[0],
+            loss_is_bound=tally.seen < self._total,
+            helped=None if phase is Phase.BASE else tally.bounds.helped[0],
+            samples=tally.seen,
+            total=self._total,
+            min_loss=tally.bounds.loss[0] if phase is Phase.BASE else self._min_loss,
             verdict=verdict,
             precision=self._evaluator.precision,
             parameters=parameters,

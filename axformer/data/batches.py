@@ -50,9 +50,14 @@ class Samples:
         """Samples that were longer than ``max_length`` and lost their end."""
         return self.encoded.cut
 
+    @property
+    def one_row_each(self) -> bool:
+        """Every sample is one model row."""
+        return len(self.sample_of_row) == len(self)
+
     def per_sample(self, row_losses: Tensor) -> Tensor:
         """The loss of each sample: the mean over its model rows; shapes (model rows,) and (samples,), on the CPU."""
-        if len(row_losses) == len(self):
+        if self.one_row_each:
             return row_losses
         sums = torch.zeros(len(self), dtype=torch.float64).index_add_(0, self.sample_of_row, row_losses.double())
         return (sums / torch.bincount(self.sample_of_row)).to(row_losses.dtype)

@@ -1,5 +1,6 @@
 """The evaluator that is obviously right: a whole forward pass of the whole model over every sample."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +9,13 @@ from torch import Tensor
 
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Samples
+from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.masking import masked
 from axformer.plan import Plan
 from axformer.tasks.base import Task
 
 
-class PlainEvaluator:
+class PlainEvaluator(Evaluator):
     """Runs everything for every plan; see :class:`axformer.evaluation.base.Evaluator`."""
 
     precision = "float32"
@@ -24,12 +26,21 @@ class PlainEvaluator:
         self._task = task
         self._samples = samples
 
-    def losses(self, plan: Plan) -> Tensor:
-        with masked(self._model, self._architecture, plan):
-            return self._samples.per_sample(row_losses(self._model, self._task, self._samples))
+    @property
+    def total(self) -> int:
+        return len(self._samples)
+
+    def parts(self, plan: Plan) -> Iterator[Part]:
+        return by_sample(self._rows(plan), self._samples)
 
     def accept(self, plan: Plan) -> None:
         """Nothing is remembered."""
+
+    def _rows(self, plan: Plan) -> Iterator[Part]:
+        for batch in self._samples.batches:
+            with torch.inference_mode(), masked(self._model, self._architecture, plan):
+                losses = self._task.losses(self._model(**batch.inputs), batch)
+            yield Part(batch.rows.cpu(), losses.cpu())
 
 
 @dataclass(frozen=True)
@@ -53,12 +64,3 @@ def predict(model: Any, task: Task, samples: Samples) -> Predictions:
         for place, answer in zip(batch.rows.tolist(), task.answers(output, batch), strict=True):
             answers[place] = answer
     return Predictions(losses, answers)
-
-
-@torch.inference_mode()
-def row_losses(model: Any, task: Task, samples: Samples) -> Tensor:
-    """The loss of each model row, shape (model rows,), on the CPU."""
-    losses = torch.empty(len(samples.sample_of_row))
-    for batch in samples.batches:
-        losses[batch.rows.cpu()] = task.losses(model(**batch.inputs), batch).cpu()
-    return losses

@@ -20,12 +20,13 @@ from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Batch, Samples
+from axformer.evaluation.base import Evaluator, Part, by_sample, together
 from axformer.evaluation.cut_layers import CutLayers
 from axformer.plan import LayerPlan, Plan
 from axformer.tasks.base import Task
 
 
-class PrefixEvaluator:
+class PrefixEvaluator(Evaluator):
     """Keeps every block's input; see :class:`axformer.evaluation.base.Evaluator`.
 
     Memory: two float32 tensors of shape (tokens, hidden) a layer and model row, on the device of the samples.
@@ -44,13 +45,12 @@ class PrefixEvaluator:
         self._losses: Tensor | None = None
         self._last: tuple[Plan, Tensor] | None = None
 
-    @torch.inference_mode()
-    def losses(self, plan: Plan) -> Tensor:
-        if self._losses is None:
-            self._losses = self._run(self._plan, torch.empty(len(self._samples.sample_of_row)))
-        losses = self._run(plan, self._losses.clone()) if plan != self._plan else self._losses
-        self._last = (plan, losses)
-        return self._samples.per_sample(losses)
+    @property
+    def total(self) -> int:
+        return len(self._samples)
+
+    def parts(self, plan: Plan) -> Iterator[Part]:
+        return by_sample(self._rows(plan), self._samples)
 
     def accept(self, plan: Plan) -> None:
         first = first_changed_block(self._plan, plan)
@@ -59,18 +59,34 @@ class PrefixEvaluator:
         self._plan = plan
         self._losses = self._last[1] if self._last is not None and self._last[0] == plan else None
 
-    def _run(self, plan: Plan, losses: Tensor) -> Tensor:
-        """Fill in the losses of all model rows that ``plan`` can change against the plan as it is now."""
-        first = first_changed_block(self._plan, plan)
+    def _rows(self, plan: Plan) -> Iterator[Part]:
+        """The losses of all model rows, batch by batch; those that ``plan`` cannot change are not computed again."""
         reach = longest_untouched(self._plan, plan)
-        layers = self._layers.get(plan)
+        untouched = self._losses_now() if reach else None
+        losses = torch.empty(len(self._samples.sample_of_row))
         for prefix in self._prefixes:
-            if prefix.batch.tokens > reach:
-                position = self._read_position(prefix.batch)
-                with self._walking(_Walk(self._architecture, layers, plan, prefix.inputs, first, position)):
-                    output = self._model(**prefix.batch.inputs)
-                losses[prefix.batch.rows.cpu()] = self._task.losses(output, prefix.batch).cpu()
-        return losses
+            rows = prefix.batch.rows.cpu()
+            if untouched is not None and prefix.batch.tokens <= reach:
+                losses[rows] = untouched[rows]
+            else:
+                losses[rows] = self._run(plan, prefix)
+            yield Part(rows, losses[rows])
+        self._last = (plan, losses)
+
+    def _losses_now(self) -> Tensor:
+        """The losses of all model rows under the plan as it is now."""
+        if self._losses is None:
+            self._losses = together(self._rows(self._plan))
+        return self._losses
+
+    @torch.inference_mode()
+    def _run(self, plan: Plan, prefix: "_Prefix") -> Tensor:
+        first = first_changed_block(self._plan, plan)
+        layers = self._layers.get(plan)
+        position = self._read_position(prefix.batch)
+        with self._walking(_Walk(self._architecture, layers, plan, prefix.inputs, first, position)):
+            output = self._model(**prefix.batch.inputs)
+        return self._task.losses(output, prefix.batch).cpu()
 
     @contextmanager
     def _walking(self, walk: "_Walk") -> Iterator[None]:

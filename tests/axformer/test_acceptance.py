@@ -1,11 +1,24 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.acceptance import accepted, verdict_of, worth_refining
+from axformer.acceptance import Bounds, Rule, decided, verdict_of
 from axformer.trial import Verdict
 
+TOTAL = 10
 losses = st.floats(0, 100, allow_nan=False)
+counts = st.integers(0, TOTAL)
+margins = st.none() | st.floats(1, 3)
+rules = st.builds(
+    Rule,
+    min_loss=losses,
+    total=st.just(TOTAL),
+    majority_fraction=st.sampled_from([0.0, 0.5, 0.9]),
+    loss_margin=st.floats(0.01, 1),
+    refine_margin=margins,
+)
 
 
 @pytest.mark.parametrize(
@@ -13,21 +26,28 @@ losses = st.floats(0, 100, allow_nan=False)
     [(0.9, 6, True), (0.9, 5, False), (1.0, 10, False), (1.1, 10, False), (float("nan"), 10, False)],
 )
 def test_both_halves_of_the_rule_must_hold(loss: float, helped: int, expected: bool) -> None:
-    assert accepted(loss, 1.0, helped, 10, majority_fraction=0.5) is expected
+    verdict = verdict_of(loss, helped, Rule(min_loss=1.0, total=TOTAL, majority_fraction=0.5))
+    assert verdict is (Verdict.ACCEPT if expected else Verdict.REJECT)
 
 
-@given(losses, losses, st.integers(0, 100), st.integers(0, 100), st.floats(0.01, 1))
-def test_a_tighter_margin_accepts_no_more(loss: float, least: float, helped: int, more: int, margin: float) -> None:
-    tight = accepted(loss, least, helped, helped + more, majority_fraction=0.5, loss_margin=margin)
-    assert not tight or accepted(loss, least, helped, helped + more, majority_fraction=0.5)
+@given(losses, counts, rules)
+def test_a_tighter_margin_accepts_no_more(loss: float, helped: int, rule: Rule) -> None:
+    if verdict_of(loss, helped, rule) is Verdict.ACCEPT:
+        assert verdict_of(loss, helped, replace(rule, loss_margin=1.0)) is Verdict.ACCEPT
 
 
-@given(losses, losses)
-def test_what_lowers_the_loss_is_worth_refining(loss: float, least: float) -> None:
-    assert not loss < least or worth_refining(loss, least, refine_margin=1.1)
+@given(losses, counts, rules)
+def test_what_lowers_the_loss_is_accepted_or_refined_where_it_has_parts(loss: float, helped: int, rule: Rule) -> None:
+    refined = replace(rule, refine_margin=1.1)
+    assert not loss < rule.min_loss or verdict_of(loss, helped, refined) is not Verdict.REJECT
 
 
-def test_acceptance_goes_before_refinement() -> None:
-    assert verdict_of(is_accepted=True, is_refined=True) is Verdict.ACCEPT
-    assert verdict_of(is_accepted=False, is_refined=True) is Verdict.REFINE
-    assert verdict_of(is_accepted=False, is_refined=False) is Verdict.REJECT
+@given(rules, st.tuples(losses, losses, losses).map(sorted), st.tuples(counts, counts, counts).map(sorted))
+def test_what_is_decided_early_is_decided_so_in_the_end(rule: Rule, loss: list[float], helped: list[int]) -> None:
+    early = decided(Bounds((loss[0], loss[2]), (helped[0], helped[2])), rule)
+    assert early in (None, verdict_of(loss[1], helped[1], rule))
+
+
+@given(losses, counts, rules)
+def test_what_is_measured_to_the_end_is_decided(loss: float, helped: int, rule: Rule) -> None:
+    assert decided(Bounds((loss, loss), (helped, helped)), rule) is verdict_of(loss, helped, rule)
