@@ -41,7 +41,7 @@ class BlockLayout(Protocol):
     """How one of the two blocks of a family's layers is built. Families whose blocks are alike share one layout."""
 
     def weights(self, layer: Any) -> BlockWeights:
-        """The weights of a layer's block."""
+        """The weights of a layer's block that is not removed, whole or cut."""
 
     def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         """The whole block, residual and normalisation included; shapes (batch, tokens, hidden).
@@ -107,6 +107,8 @@ class Architecture:
     """What a layer's own ``forward`` gives back around its output."""
     token_axis: int = 1
     """Where tokens are in the shape of what layers take."""
+    mixes_tokens_after: Callable[[Any], int] = lambda _: 0
+    """Layers after which something beside attention mixes tokens, from a configuration; 0 where nothing does."""
     int8: bool = True
     """Whether its projections are linear modules, which int8 quantization can reach."""
     prepare: Callable[[Any], None] = _unchanged
@@ -123,6 +125,10 @@ class Architecture:
     def heads(self) -> tuple[Head, ...]:
         """The kinds of heads that the family has."""
         return heads_of(self.model_type, causal=self.causal)
+
+    def layout(self, block: int) -> BlockLayout:
+        """The layout of a block by its number: layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``."""
+        return self.ffn if block % 2 else self.attention
 
     def dimensions(self, config: Any) -> Dimensions:
         """The counts that decide which elements a model with this configuration has."""

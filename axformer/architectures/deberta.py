@@ -32,5 +32,6 @@ DEBERTA = Architecture(
     encoder_layers,
     max_tokens=_max_tokens,
     returned=lambda hidden: (hidden, None),
+    mixes_tokens_after=lambda config: 1 if getattr(config, "conv_kernel_size", 0) else 0,
     prepare=_prepare,
 )

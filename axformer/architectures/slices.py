@@ -61,6 +61,11 @@ class Slice:
             self.module.nx, self.module.nf = value.shape
 
 
+def is_projection(module: nn.Module) -> bool:
+    """Whether a module is a linear map."""
+    return isinstance(module, nn.Linear | Conv1D)
+
+
 def into(projection: nn.Module, *, copies: int = 1, share: int = 1) -> tuple[Slice, ...]:
     """The slices of a projection whose outputs belong to units."""
     axis = 1 if isinstance(projection, Conv1D) else 0

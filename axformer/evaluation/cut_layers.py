@@ -3,34 +3,57 @@
 What is removed costs nothing from the trial on that removes it, so a pass speeds up as it goes.
 """
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+import torch
 from torch import nn
 
 from axformer.architectures.base import Architecture
+from axformer.evaluation.changes import Units
 from axformer.plan import LayerPlan, Plan
 from axformer.surgery import operate_on_layer
 
 
 class CutLayers:
-    """Gives a model's layers under any plan. Of each layer the last form that was asked for is kept."""
+    """Gives a model's layers under any plan. Of each layer the last two forms that were asked for are kept."""
 
-    def __init__(self, model: Any, architecture: Architecture) -> None:
+    def __init__(
+        self, model: Any, architecture: Architecture, convert: Callable[[nn.Module], None] = lambda _: None
+    ) -> None:
+        """
+        Args:
+            convert: what else is done to a layer once it is cut.
+        """
         self._model = model
         self._architecture = architecture
+        self._convert = convert
         self._dimensions = architecture.dimensions(model.config)
-        self._cut: dict[int, tuple[LayerPlan, nn.Module]] = {}
+        self._cut: dict[int, list[tuple[LayerPlan, nn.Module]]] = {}
 
     def get(self, plan: Plan) -> list[nn.Module]:
         """All layers as the plan leaves them. They share every weight that is left whole with the model."""
         return [self._layer(index, layer) for index, layer in enumerate(plan.layers)]
 
+    def alone(self, units: Units) -> nn.Module:
+        """A layer in whose block these heads or neurons stand alone and add no bias."""
+        layer = self._carve(units.block // 2, units.plan)
+        layout = self._architecture.ffn if units.block % 2 else self._architecture.attention
+        weights = layout.weights(layer)
+        if weights.bias is not None:
+            weights.output.module.bias = nn.Parameter(torch.zeros_like(weights.bias), requires_grad=False)
+        return layer
+
     def _layer(self, index: int, plan: LayerPlan) -> nn.Module:
-        kept = self._cut.get(index)
-        if kept is None or kept[0] != plan:
-            kept = self._cut[index] = plan, self._carve(index, plan)
-        return kept[1]
+        kept = self._cut.setdefault(index, [])
+        for known, layer in kept:
+            if known == plan:
+                return layer
+        layer = self._carve(index, plan)
+        self._convert(layer)
+        self._cut[index] = [*kept[-1:], (plan, layer)]
+        return layer
 
     def _carve(self, index: int, plan: LayerPlan) -> nn.Module:
         whole = self._architecture.layers(self._model)[index]

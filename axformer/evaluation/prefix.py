@@ -3,15 +3,13 @@
 What comes before an element in the forward pass is not changed by it (ALGORITHM, "Exactness"). So the activations at each
 block's input are kept for the model as it is now, and a trial starts at the first block that it changes. What an accepted
 change makes stale lies above it and is computed again only if a later trial starts there; from top to bottom none does.
-The last FFN block runs only where the head reads its output.
 
-The model's own ``forward`` runs for every trial; only its layers are called differently. So what stands around the layers,
-any embedding and any head, needs no word here.
+Losses are a function of the plan as it is now and the plan on trial alone, to the last bit: what is kept is what would be
+computed afresh. So a pass that is resumed sees the numbers of one that was never stopped.
 """
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,8 +19,13 @@ from torch import Tensor, nn
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Batch, Samples
 from axformer.evaluation.base import Evaluator, Part, by_sample, together
+from axformer.evaluation.changes import Units, first_changed_block, longest_untouched, units_removed
 from axformer.evaluation.cut_layers import CutLayers
-from axformer.plan import LayerPlan, Plan
+from axformer.evaluation.shares import added, has_shares
+from axformer.evaluation.tail import ReadPosition, tail_start
+from axformer.evaluation.techniques import ALL, Techniques
+from axformer.evaluation.walk import Walk
+from axformer.plan import Plan
 from axformer.tasks.base import Task
 
 
@@ -34,13 +37,22 @@ class PrefixEvaluator(Evaluator):
 
     precision = "float32"
 
-    def __init__(self, model: Any, architecture: Architecture, task: Task, samples: Samples, plan: Plan) -> None:
+    def __init__(
+        self,
+        model: Any,
+        architecture: Architecture,
+        task: Task,
+        samples: Samples,
+        plan: Plan,
+        techniques: Techniques = ALL,
+    ) -> None:
         self._model = model
         self._architecture = architecture
         self._task = task
         self._samples = samples
-        self._prefixes = [_Prefix(batch) for batch in samples.batches]
+        self._techniques = techniques
         self._layers = CutLayers(model, architecture)
+        self._prefixes = [_Prefix(batch, self._read_position(batch)) for batch in samples.batches]
         self._plan = plan
         self._losses: Tensor | None = None
         self._last: tuple[Plan, Tensor] | None = None
@@ -53,23 +65,24 @@ class PrefixEvaluator(Evaluator):
         return by_sample(self._rows(plan), self._samples)
 
     def accept(self, plan: Plan) -> None:
-        first = first_changed_block(self._plan, plan)
+        stale = min(first_changed_block(self._plan, plan), self._tail(plan)) + 1
         for prefix in self._prefixes:
-            del prefix.inputs[first + 1 :]
+            prefix.forget(stale)
         self._plan = plan
         self._losses = self._last[1] if self._last is not None and self._last[0] == plan else None
 
     def _rows(self, plan: Plan) -> Iterator[Part]:
         """The losses of all model rows, batch by batch; those that ``plan`` cannot change are not computed again."""
-        reach = longest_untouched(self._plan, plan)
+        reach = longest_untouched(self._plan, plan) if self._techniques.untouched else 0
         untouched = self._losses_now() if reach else None
         losses = torch.empty(len(self._samples.sample_of_row))
+        trial = self._trial(plan)
         for prefix in self._prefixes:
             rows = prefix.batch.rows.cpu()
             if untouched is not None and prefix.batch.tokens <= reach:
                 losses[rows] = untouched[rows]
             else:
-                losses[rows] = self._run(plan, prefix)
+                losses[rows] = self._run(trial, prefix)
             yield Part(rows, losses[rows])
         self._last = (plan, losses)
 
@@ -79,121 +92,112 @@ class PrefixEvaluator(Evaluator):
             self._losses = together(self._rows(self._plan))
         return self._losses
 
+    def _trial(self, plan: Plan) -> "_Trial":
+        first, now, then = first_changed_block(self._plan, plan), self._tail(self._plan), self._tail(plan)
+        # What is kept has all positions up to the tail as it is now, so a tail that moves down begins with the change.
+        known, tail = (min(first, now), then) if then > now else (first, max(then, min(first, now)))
+        units = self._units_removed(plan)
+        if units is None:
+            return _Trial(plan, self._layers.get(plan), first, known, tail)
+        alone = self._layers.alone(units)
+        return _Trial(self._plan, self._layers.get(self._plan), first, known, tail, alone)
+
+    def _units_removed(self, plan: Plan) -> Units | None:
+        """What a trial takes off the output of a block, where that is all that it does to it."""
+        if not self._techniques.shares or self._tail(plan) != self._tail(self._plan):
+            return None
+        units = units_removed(self._plan, plan)
+        if units is None:
+            return None
+        layer = self._architecture.layers(self._model)[units.block // 2]
+        return units if has_shares(self._architecture.layout(units.block), layer) else None
+
     @torch.inference_mode()
-    def _run(self, plan: Plan, prefix: "_Prefix") -> Tensor:
-        first = first_changed_block(self._plan, plan)
-        layers = self._layers.get(plan)
-        position = self._read_position(prefix.batch)
-        with self._walking(_Walk(self._architecture, layers, plan, prefix.inputs, first, position)):
+    def _run(self, trial: "_Trial", prefix: "_Prefix") -> Tensor:
+        """The losses of one batch."""
+        start, entry = prefix.nearest(trial.known)
+
+        def keep(block: int, hidden: Tensor) -> None:
+            if self._techniques.prefixes and block <= trial.known:
+                prefix.keep(block, hidden)
+
+        walk = Walk(
+            self._architecture,
+            trial.plan,
+            [layer for layer in trial.layers for _ in range(2)],
+            start,
+            entry,
+            trial.tail,
+            prefix.position,
+            prefix.batch.tokens,
+            keep,
+            {} if trial.alone is None else {trial.first: partial(self._without, prefix, trial)},
+        )
+        with walk.on(self._model):
             output = self._model(**prefix.batch.inputs)
         return self._task.losses(output, prefix.batch).cpu()
 
-    @contextmanager
-    def _walking(self, walk: "_Walk") -> Iterator[None]:
-        """Let the model go through its layers in this way inside the ``with`` block."""
-        layers = self._architecture.layers(self._model)
-        try:
-            for index, layer in enumerate(layers):
-                names = list(inspect.signature(layer.forward).parameters)
-                layer.forward = partial(walk, index, names)
-            yield
-        finally:
-            for layer in layers:
-                layer.__dict__.pop("forward", None)
+    def _without(
+        self, prefix: "_Prefix", trial: "_Trial", layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]
+    ) -> Tensor:
+        """A block without the share of some of its heads or neurons."""
+        assert trial.alone is not None
+        layout = self._architecture.layout(trial.first)
+        if prefix.added is None or prefix.added[0] != trial.first:
+            prefix.added = trial.first, added(layout, layer, hidden, arguments)
+        rest = prefix.added[1] - added(layout, trial.alone, hidden, arguments)
+        return layout.skip(layer, hidden + rest)
 
-    def _read_position(self, batch: Batch) -> Tensor | None:
+    def _tail(self, plan: Plan) -> int:
+        """The first block of the tail; behind all blocks where there is none."""
+        if not self._techniques.tail or not self._task.pooled:
+            return 2 * len(plan.layers)
+        return tail_start(plan, 2 * self._architecture.mixes_tokens_after(self._model.config))
+
+    def _read_position(self, batch: Batch) -> ReadPosition | None:
         if not self._task.pooled:
             return None
         ids = batch.inputs["input_ids"]
-        return self._architecture.read_position(self._model.config, ids.flatten(end_dim=-2))
+        tokens = self._architecture.read_position(self._model.config, ids.flatten(end_dim=-2))
+        return None if tokens is None else ReadPosition(tokens, self._architecture.token_axis)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """How one plan is run."""
+
+    plan: Plan
+    layers: Sequence[nn.Module]
+    first: int
+    """The first block that is not as it is now."""
+    known: int
+    """The highest block whose input is as it is now."""
+    tail: int
+    """The first block of the tail."""
+    alone: nn.Module | None = None
+    """The layer with the heads or neurons alone that the first block is run without."""
 
 
 class _Prefix:
-    """What is remembered of one batch: the inputs of its first blocks, bottom first."""
+    """What is remembered of one batch under the plan as it is now."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, position: ReadPosition | None) -> None:
         self.batch = batch
-        self.inputs: list[Tensor] = []
+        self.position = position
+        self.added: tuple[int, Tensor] | None = None
+        """A block, and what it adds."""
+        self._inputs: dict[int, Tensor] = {}
 
+    def nearest(self, block: int) -> tuple[int, Tensor | None]:
+        """The highest block up to this one whose input is known, and that; block 0 and null where none is."""
+        known = max((kept for kept in self._inputs if kept <= block), default=None)
+        return (0, None) if known is None else (known, self._inputs[known])
 
-class _Walk:
-    """One forward pass through the layers, from the highest block up to ``first`` whose input is known.
+    def keep(self, block: int, hidden: Tensor) -> None:
+        """Remember a block's input."""
+        self._inputs[block] = hidden
 
-    Inputs of blocks up to ``first`` are remembered, for they stay as they are.
-    """
-
-    def __init__(
-        self,
-        architecture: Architecture,
-        layers: Sequence[nn.Module],
-        plan: Plan,
-        inputs: list[Tensor],
-        first: int,
-        read_position: Tensor | None,
-    ) -> None:
-        self._architecture = architecture
-        self._layers = layers
-        self._plan = plan
-        self._inputs = inputs
-        self._first = first
-        self._start = min(first, len(inputs) - 1)
-        self._read_position = read_position
-
-    def __call__(self, index: int, names: list[str], hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
-        """Stands in for the ``forward`` of layer number ``index``; ``names`` are those of its parameters."""
-        arguments = dict(zip(names[1:], args, strict=False)) | kwargs
-        for block in (2 * index, 2 * index + 1):
-            if block == self._start:
-                hidden = self._inputs[block]
-            elif len(self._inputs) == block <= self._first:
-                self._inputs.append(hidden)
-            if block >= self._start:
-                hidden = self._run_block(block, self._layers[index], hidden, arguments)
-        return self._architecture.returned(hidden)
-
-    def _run_block(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
-        plan = self._plan.layers[block // 2]
-        is_attention = block % 2 == 0
-        layout = self._architecture.attention if is_attention else self._architecture.ffn
-        is_kept = plan.attention if is_attention else plan.ffn
-
-        def run(hidden: Tensor) -> Tensor:
-            return layout.run(layer, hidden, arguments) if is_kept else layout.skip(layer, hidden)
-
-        if block < 2 * len(self._plan.layers) - 1 or self._read_position is None:
-            return run(hidden)
-        rows = torch.arange(len(self._read_position), device=hidden.device)
-        by_row = hidden.movedim(self._architecture.token_axis, 1)
-        output = torch.zeros_like(by_row)  # nobody reads the rest
-        output[rows, self._read_position] = run(by_row[rows, self._read_position][:, None])[:, 0]
-        return output.movedim(1, self._architecture.token_axis)
-
-
-def first_changed_block(now: Plan, then: Plan) -> int:
-    """The lowest block that differs, where layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``.
-
-    The number of blocks where nothing differs.
-    """
-    for index, (old, new) in enumerate(zip(now.layers, then.layers, strict=True)):
-        if _attention_of(old) != _attention_of(new):
-            return 2 * index
-        if old != new:
-            return 2 * index + 1
-    return 2 * len(now.layers)
-
-
-def longest_untouched(now: Plan, then: Plan) -> int:
-    """The length in tokens up to which no sample can change: K where all that differs is new hard attention, else 0."""
-    reach = []
-    for old, new in zip(now.layers, then.layers, strict=True):
-        if old == new:
-            continue
-        if old.hard_attention is not None or old != new.model_copy(update={"hard_attention": None}):
-            return 0
-        assert new.hard_attention is not None
-        reach.append(new.hard_attention)
-    return min(reach, default=0)
-
-
-def _attention_of(layer: LayerPlan) -> tuple[object, ...]:
-    return layer.attention, layer.heads, layer.hard_attention
+    def forget(self, stale: int) -> None:
+        """Forget the inputs of this block and those above, and what any block adds."""
+        self._inputs = {block: hidden for block, hidden in self._inputs.items() if block < stale}
+        self.added = None

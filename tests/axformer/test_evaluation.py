@@ -10,7 +10,8 @@ from axformer.data.dataset import DataSet, prepare
 from axformer.data.reading import rows_of
 from axformer.elements import Element, attention, ffn, hard_attention, head, neurons
 from axformer.evaluation.plain import PlainEvaluator
-from axformer.evaluation.prefix import PrefixEvaluator, first_changed_block, longest_untouched
+from axformer.evaluation.changes import first_changed_block, longest_untouched
+from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.plan import Plan
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 

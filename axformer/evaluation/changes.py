@@ -1,0 +1,70 @@
+"""What one plan changes against another. Layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``."""
+
+from dataclasses import dataclass
+
+from axformer.plan import LayerPlan, Plan, Ranges, without_range
+
+
+@dataclass(frozen=True)
+class Units:
+    """Some heads or neurons of one block."""
+
+    block: int
+    plan: LayerPlan
+    """The layer with these heads or neurons alone in this block."""
+
+
+def first_changed_block(now: Plan, then: Plan) -> int:
+    """The lowest block that differs; the number of blocks where nothing differs."""
+    for index, (old, new) in enumerate(zip(now.layers, then.layers, strict=True)):
+        if _attention_of(old) != _attention_of(new):
+            return 2 * index
+        if old != new:
+            return 2 * index + 1
+    return 2 * len(now.layers)
+
+
+def longest_untouched(now: Plan, then: Plan) -> int:
+    """The length in tokens up to which no sample can change: K where all that differs is new hard attention, else 0."""
+    reach = []
+    for old, new in zip(now.layers, then.layers, strict=True):
+        if old == new:
+            continue
+        if old.hard_attention is not None or old != new.model_copy(update={"hard_attention": None}):
+            return 0
+        assert new.hard_attention is not None
+        reach.append(new.hard_attention)
+    return min(reach, default=0)
+
+
+def units_removed(now: Plan, then: Plan) -> Units | None:
+    """The heads or neurons of one block that are gone, where they are all that differs and others of the block are left."""
+    changed = [index for index, pair in enumerate(zip(now.layers, then.layers, strict=True)) if pair[0] != pair[1]]
+    if len(changed) != 1:
+        return None
+    old, new = now.layers[changed[0]], then.layers[changed[0]]
+    heads = tuple(head for head in old.heads if head not in new.heads)
+    neurons = _without(old.neurons, new.neurons)
+    if (
+        new.heads
+        and new == old.model_copy(update={"heads": new.heads})
+        and len(heads) + len(new.heads) == len(old.heads)
+    ):
+        return Units(2 * changed[0], old.model_copy(update={"heads": heads}))
+    if (
+        new.neurons
+        and new == old.model_copy(update={"neurons": new.neurons})
+        and _without(old.neurons, neurons) == new.neurons
+    ):
+        return Units(2 * changed[0] + 1, old.model_copy(update={"neurons": neurons}))
+    return None
+
+
+def _without(ranges: Ranges, others: Ranges) -> Ranges:
+    for start, stop in others:
+        ranges = without_range(ranges, start, stop)
+    return ranges
+
+
+def _attention_of(layer: LayerPlan) -> tuple[object, ...]:
+    return layer.attention, layer.heads, layer.hard_attention

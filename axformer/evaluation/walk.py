@@ -1,0 +1,87 @@
+"""One forward pass of the model that starts at some block, with the activations that stand before it.
+
+The model's own ``forward`` runs; only its layers are called differently. So what stands around the layers, any embedding
+and any head, needs no word here.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+
+from axformer.architectures.base import Architecture
+from axformer.evaluation.tail import ReadPosition
+from axformer.plan import Plan
+
+Keep = Callable[[int, Tensor], None]
+Block = Callable[[nn.Module, Tensor, Mapping[str, Any]], Tensor]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How to go through the layers."""
+
+    architecture: Architecture
+    plan: Plan
+    layers: Sequence[nn.Module]
+    """For every block the layer that it belongs to, as the plan leaves it."""
+    start: int = 0
+    """The first block to run."""
+    entry: Tensor | None = None
+    """Its input; null where it is what the embeddings give."""
+    tail: int | None = None
+    """The first block that is run at the position that the head reads only; null where all positions are read."""
+    position: ReadPosition | None = None
+    tokens: int = 0
+    """How many positions the model's own activations have."""
+    keep: Keep = lambda *_: None
+    """Told the input of every block that is run."""
+    instead: Mapping[int, Block] = field(default_factory=dict)
+    """Other ways to run some blocks."""
+
+    @contextmanager
+    def on(self, model: Any) -> Iterator[None]:
+        """Let the model go through its layers in this way inside the ``with`` block."""
+        layers = self.architecture.layers(model)
+        try:
+            for index, layer in enumerate(layers):
+                names = list(inspect.signature(layer.forward).parameters)
+                layer.forward = partial(self._layer, index, names)
+            yield
+        finally:
+            for layer in layers:
+                layer.__dict__.pop("forward", None)
+
+    def _layer(self, index: int, names: list[str], hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
+        """Stands in for the ``forward`` of layer number ``index``; ``names`` are those of its parameters."""
+        arguments = dict(zip(names[1:], args, strict=False)) | kwargs
+        for block in (2 * index, 2 * index + 1):
+            hidden = self._block(block, hidden, arguments)
+        if 2 * index + 2 == len(self.layers):
+            hidden = self._widen(hidden)
+        return self.architecture.returned(hidden)
+
+    def _block(self, block: int, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+        if block < self.start:
+            return hidden
+        if block == self.start and self.entry is not None:
+            hidden = self.entry
+        self.keep(block, hidden)
+        if block == self.tail and self.position is not None:
+            hidden = self.position.narrow(hidden)
+        layer = self.layers[block]
+        run = self.instead.get(block) or partial(self._run, block)
+        return run(layer, hidden, arguments)
+
+    def _run(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+        layout, plan = self.architecture.layout(block), self.plan.layers[block // 2]
+        is_kept = plan.ffn if block % 2 else plan.attention
+        return layout.run(layer, hidden, arguments) if is_kept else layout.skip(layer, hidden)
+
+    def _widen(self, hidden: Tensor) -> Tensor:
+        is_narrow = self.tail is not None and self.tail < len(self.layers)
+        return self.position.widen(hidden, self.tokens) if is_narrow and self.position is not None else hidden
