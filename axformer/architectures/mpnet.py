@@ -20,8 +20,8 @@ class MPNetAttention:
     """See :class:`axformer.architectures.base.AttentionLayout`."""
 
     def weights(self, layer: Any) -> BlockWeights:
-        attention = layer.attention.attn
-        module = attention.attention if isinstance(attention, _SomeHeads) else attention
+        attention: Any = layer.attention.attn
+        module: Any = attention.attention if isinstance(attention, _SomeHeads) else attention
         inputs = (*into(module.q), *into(module.k), *into(module.v))
         return BlockWeights(inputs, out_of(module.o), module.o.bias, core=module.dropout)
 
