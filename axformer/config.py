@@ -88,6 +88,9 @@ class PassConfig(BaseModel):
     is the adaptive threshold of Table V, tight where it is coarse."""
     evaluate_in: Literal["float32", "int8"] = "float32"
     """Arithmetic of the trials; ``int8`` decides for the model as it is after dynamic quantization (Q8BERT in the paper)."""
+    precision: Literal["float32", "guarded"] = "float32"
+    """``guarded`` looks at each trial in low precision first, and lets float32 decide only what is accepted or near a line;
+    how near is measured on the model and its data. For processors and GPUs that multiply low precision faster."""
     early_decision: bool = True
     """Stop a trial as soon as the samples seen decide its verdict; its loss in the trace is then a lower bound. ``false``
     measures every trial to the end."""

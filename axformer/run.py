@@ -15,6 +15,8 @@ from axformer.data.rows import Rows
 from axformer.errors import ConfigError
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.prefix import PrefixEvaluator
+from axformer.evaluation.screen import Screen
+from axformer.evaluation.techniques import Techniques
 from axformer.int8 import Int8Evaluator
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
@@ -92,14 +94,20 @@ class PruningRun:
             PlanError: the replayed trials are not of this pass.
         """
         model, architecture, task = self._checkpoint.model, self._checkpoint.architecture, self._checkpoint.task
-        evaluator: Evaluator = PrefixEvaluator(
-            model, architecture, task, self._validation.samples, Plan.full(self.dimensions)
+        techniques = Techniques(shares=self.config.evaluate_in == "float32")  # without inputs, int8 has other scales
+        exact = PrefixEvaluator(
+            model, architecture, task, self._validation.samples, Plan.full(self.dimensions), techniques
         )
+        evaluator: Evaluator = exact
         if self.config.evaluate_in == "int8":
-            evaluator = Int8Evaluator(evaluator, model, architecture)
+            evaluator = Int8Evaluator(exact, model, architecture)
+        screen = Screen(exact, model, architecture) if self.config.precision == "guarded" else None
         count = ParameterCount(model, architecture)
         self._trace = []
-        for trial in search(evaluator, self.dimensions, self.config, parameters_left=count.left, replay=replay):
+        trials = search(
+            evaluator, self.dimensions, self.config, parameters_left=count.left, screen=screen, replay=replay
+        )
+        for trial in trials:
             self._trace.append(trial)
             yield trial
 
@@ -163,6 +171,8 @@ def _check_fits(config: PassConfig, checkpoint: Checkpoint) -> None:
         ConfigError: a knob asks for it.
     """
     architecture = checkpoint.architecture
+    if config.evaluate_in == "int8" and config.precision == "guarded":
+        raise ConfigError("knob precision='guarded' screens float32 and goes with evaluate_in=float32, not with int8")
     if config.evaluate_in == "int8" and not architecture.int8:
         raise ConfigError(
             f"knob evaluate_in='int8': models of type '{architecture.model_type}' keep projections outside of linear "

@@ -16,6 +16,8 @@ from axformer.config import HelpedReference, PassConfig
 from axformer.elements import Dimensions, Element, ElementKind, hard_attention, parse
 from axformer.errors import CheckpointError, PlanError
 from axformer.evaluation.base import Evaluator
+from axformer.evaluation.screen import Screen
+from axformer.guard import EXACT, Guard
 from axformer.ordering import inspection_order
 from axformer.plan import Plan
 from axformer.progress import parts_of
@@ -38,6 +40,7 @@ def search(
     config: PassConfig,
     *,
     parameters_left: Callable[[Plan], int],
+    screen: Screen | None = None,
     replay: Sequence[Trial] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Trial]:
@@ -48,6 +51,7 @@ def search(
         dimensions: of the model.
         config: the knobs.
         parameters_left: counts the parameters that a plan leaves.
+        screen: decides what is far from every line, in low precision; null where the evaluator decides all.
         replay: the first trials of the same pass, as it yielded them before it was stopped.
         clock: seconds, from any start.
 
@@ -58,7 +62,7 @@ def search(
         CheckpointError: the loss of the untouched model is not a finite number.
         PlanError: the replayed trials are not those of this pass.
     """
-    yield from _Pass(evaluator, dimensions, config, parameters_left, replay, clock).trials()
+    yield from _Pass(evaluator, dimensions, config, parameters_left, screen, replay, clock).trials()
 
 
 def plan_of(trials: Iterable[Trial], dimensions: Dimensions, config: PassConfig) -> Plan:
@@ -80,6 +84,7 @@ class _Pass:
         dimensions: Dimensions,
         config: PassConfig,
         parameters_left: Callable[[Plan], int],
+        screen: Screen | None,
         replay: Sequence[Trial],
         clock: Callable[[], float],
     ) -> None:
@@ -87,6 +92,7 @@ class _Pass:
         self._dimensions = dimensions
         self._config = config
         self._parameters_left = parameters_left
+        self._screen = screen
         self._replay = list(replay)
         self._clock = clock
         self._started = clock() - (replay[-1].seconds if replay else 0.0)
@@ -115,8 +121,10 @@ class _Pass:
     def _base(self) -> Trial:
         trial = self._next_replayed(None)
         if trial is None:
-            tally = self._measure(self._plan, None, None)
-            trial = self._record(Phase.BASE, None, tally, Verdict.BASE, 0)
+            tally = Tally(self._total, None, ties_help=False)
+            for part in self._evaluator.parts(self._plan):
+                tally.add(part)
+            trial = self._record(Phase.BASE, None, tally, Verdict.BASE, 0, self._evaluator.precision)
             if not math.isfinite(trial.loss):
                 raise CheckpointError(
                     f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
@@ -135,24 +143,34 @@ class _Pass:
             self._before, self._plan = self._plan, plan
             self._min_loss = trial.loss
             if losses is not None:
-                self._evaluator.accept(plan)
+                self._accept(plan)
                 self._see(losses)
         return trial
 
     def _evaluate(self, element: Element, plan: Plan) -> tuple[Trial, Tensor]:
         rule = self._rule(element)
-        tally = self._measure(plan, self._reference, rule)
+        tally, precision = self._screened(plan, rule), "" if self._screen is None else self._screen.precision
+        if tally is None:
+            tally, precision = self._measured(self._evaluator, plan, rule, EXACT), self._evaluator.precision
         verdict = decided(tally.bounds, rule)
         assert verdict is not None, "a trial that is measured to the end is decided"
         removed = self._parameters_left(self._plan) - self._parameters_left(plan)
-        return self._record(_PHASES[element.kind], element.id, tally, verdict, removed), tally.losses
+        return self._record(_PHASES[element.kind], element.id, tally, verdict, removed, precision), tally.losses
 
-    def _measure(self, plan: Plan, reference: Tensor | None, rule: Rule | None) -> Tally:
-        """Evaluate a plan until its verdict is known; without a rule, or where every loss is wanted, to the end."""
-        tally = Tally(self._total, reference, ties_help=self._config.ties_help)
-        for part in self._evaluator.parts(plan):
+    def _screened(self, plan: Plan, rule: Rule) -> Tally | None:
+        """What low precision says of a plan, where it says enough; it never accepts."""
+        if self._screen is None:
+            return None
+        tally = self._measured(self._screen, plan, rule, self._screen.guard(plan))
+        is_decided = math.isfinite(tally.loss) and decided(tally.bounds, rule) in (Verdict.REJECT, Verdict.REFINE)
+        return tally if is_decided else None
+
+    def _measured(self, evaluator: Evaluator, plan: Plan, rule: Rule, guard: Guard) -> Tally:
+        """Evaluate a plan until its verdict is known, or to the end where that is asked for."""
+        tally = Tally(self._total, self._reference, ties_help=self._config.ties_help, guard=guard)
+        for part in evaluator.parts(plan):
             tally.add(part)
-            if rule is not None and self._config.early_decision and decided(tally.bounds, rule) is not None:
+            if self._config.early_decision and decided(tally.bounds, rule) is not None:
                 break
         return tally
 
@@ -182,9 +200,14 @@ class _Pass:
         if self._config.helped_reference is HelpedReference.ORIGINAL:
             self._see(self._evaluator.losses(Plan.full(self._dimensions)))
         if self._before is not None:
-            self._evaluator.accept(self._before)
+            self._accept(self._before)
         self._see(self._evaluator.losses(self._plan))
-        self._evaluator.accept(self._plan)
+        self._accept(self._plan)
+
+    def _accept(self, plan: Plan) -> None:
+        self._evaluator.accept(plan)
+        if self._screen is not None:
+            self._screen.accept(plan)
 
     def _next_replayed(self, element: Element | None) -> Trial | None:
         if self._seq >= len(self._replay):
@@ -198,19 +221,21 @@ class _Pass:
         self._seq += 1
         return trial
 
-    def _record(self, phase: Phase, element: str | None, tally: Tally, verdict: Verdict, parameters: int) -> Trial:
+    def _record(
+        self, phase: Phase, element: str | None, tally: Tally, verdict: Verdict, parameters: int, precision: str
+    ) -> Trial:
         trial = Trial(
             seq=self._seq,
             phase=phase,
             element=element,
-            loss=tally.bounds.loss[0],
-            loss_is_bound=tally.seen < self._total,
-            helped=None if phase is Phase.BASE else tally.bounds.helped[0],
+            loss=tally.loss,
+            loss_is_bound=not tally.is_complete,
+            helped=None if phase is Phase.BASE else tally.helped,
             samples=tally.seen,
             total=self._total,
-            min_loss=tally.bounds.loss[0] if phase is Phase.BASE else self._min_loss,
+            min_loss=tally.loss if phase is Phase.BASE else self._min_loss,
             verdict=verdict,
-            precision=self._evaluator.precision,
+            precision=precision,
             parameters=parameters,
             seconds=self._clock() - self._started,
         )

@@ -53,7 +53,8 @@ class PrefixEvaluator(Evaluator):
         self._techniques = techniques
         self._layers = CutLayers(model, architecture)
         self._prefixes = [_Prefix(batch, self._read_position(batch)) for batch in samples.batches]
-        self._plan = plan
+        self.plan = plan
+        """The plan as it is now."""
         self._losses: Tensor | None = None
         self._last: tuple[Plan, Tensor] | None = None
 
@@ -62,51 +63,72 @@ class PrefixEvaluator(Evaluator):
         return len(self._samples)
 
     def parts(self, plan: Plan) -> Iterator[Part]:
-        return by_sample(self._rows(plan), self._samples)
+        return by_sample(self._remembered(plan), self._samples)
 
     def accept(self, plan: Plan) -> None:
-        stale = min(first_changed_block(self._plan, plan), self._tail(plan)) + 1
+        stale = min(first_changed_block(self.plan, plan), self._tail(plan)) + 1
         for prefix in self._prefixes:
             prefix.forget(stale)
-        self._plan = plan
+        self.plan = plan
         self._losses = self._last[1] if self._last is not None and self._last[0] == plan else None
 
-    def _rows(self, plan: Plan) -> Iterator[Part]:
-        """The losses of all model rows, batch by batch; those that ``plan`` cannot change are not computed again."""
-        reach = longest_untouched(self._plan, plan) if self._techniques.untouched else 0
+    def parts_in(self, plan: Plan, above: CutLayers, first: int, every: int = 1) -> Iterator[Part]:
+        """The same with other layers from a block on; nothing of it is remembered.
+
+        Args:
+            above: gives the layers for the blocks from ``first`` on.
+            first: a block up to which the plan changes nothing.
+            every: take one batch in so many.
+        """
+        return by_sample(self._rows(plan, above, first, every), self._samples)
+
+    def _rows(self, plan: Plan, above: CutLayers, first: int, every: int = 1) -> Iterator[Part]:
+        """The losses of model rows, batch by batch; those that ``plan`` cannot change are not computed again."""
+        reach = longest_untouched(self.plan, plan) if self._techniques.untouched else 0
         untouched = self._losses_now() if reach else None
-        losses = torch.empty(len(self._samples.sample_of_row))
-        trial = self._trial(plan)
-        for prefix in self._prefixes:
+        trial = self._trial(plan, above, first)
+        for prefix in self._prefixes[::every]:
             rows = prefix.batch.rows.cpu()
             if untouched is not None and prefix.batch.tokens <= reach:
-                losses[rows] = untouched[rows]
+                yield Part(rows, untouched[rows])
             else:
-                losses[rows] = self._run(trial, prefix)
-            yield Part(rows, losses[rows])
+                yield Part(rows, self._run(trial, prefix))
+
+    def _remembered(self, plan: Plan) -> Iterator[Part]:
+        """Losses that were seen to the end are remembered until a plan is accepted."""
+        if plan == self.plan and self._losses is not None:
+            yield Part(torch.arange(len(self._losses)), self._losses)
+            return
+        losses = torch.empty(len(self._samples.sample_of_row))
+        for part in self._rows(plan, self._layers, first_changed_block(self.plan, plan)):
+            losses[part.places] = part.losses
+            yield part
         self._last = (plan, losses)
+        if plan == self.plan:
+            self._losses = losses
 
     def _losses_now(self) -> Tensor:
         """The losses of all model rows under the plan as it is now."""
-        if self._losses is None:
-            self._losses = together(self._rows(self._plan))
-        return self._losses
+        return together(self._remembered(self.plan))
 
-    def _trial(self, plan: Plan) -> "_Trial":
-        first, now, then = first_changed_block(self._plan, plan), self._tail(self._plan), self._tail(plan)
+    def _trial(self, plan: Plan, above: CutLayers, first: int) -> "_Trial":
+        now, then = self._tail(self.plan), self._tail(plan)
         # What is kept has all positions up to the tail as it is now, so a tail that moves down begins with the change.
         known, tail = (min(first, now), then) if then > now else (first, max(then, min(first, now)))
         units = self._units_removed(plan)
+        runs = plan if units is None else self.plan
+        exact, rest = self._layers.get(runs), above.get(runs)
+        layers = [(exact if block < first else rest)[block // 2] for block in range(2 * len(exact))]
         if units is None:
-            return _Trial(plan, self._layers.get(plan), first, known, tail)
-        alone = self._layers.alone(units)
-        return _Trial(self._plan, self._layers.get(self._plan), first, known, tail, alone)
+            return _Trial(runs, layers, first, known, tail)
+        layers[units.block] = exact[units.block // 2]
+        return _Trial(runs, layers, first, known, tail, self._layers.alone(units))
 
     def _units_removed(self, plan: Plan) -> Units | None:
         """What a trial takes off the output of a block, where that is all that it does to it."""
-        if not self._techniques.shares or self._tail(plan) != self._tail(self._plan):
+        if not self._techniques.shares or self._tail(plan) != self._tail(self.plan):
             return None
-        units = units_removed(self._plan, plan)
+        units = units_removed(self.plan, plan)
         if units is None:
             return None
         layer = self._architecture.layers(self._model)[units.block // 2]
@@ -124,7 +146,7 @@ class PrefixEvaluator(Evaluator):
         walk = Walk(
             self._architecture,
             trial.plan,
-            [layer for layer in trial.layers for _ in range(2)],
+            trial.layers,
             start,
             entry,
             trial.tail,
@@ -168,6 +190,7 @@ class _Trial:
 
     plan: Plan
     layers: Sequence[nn.Module]
+    """For every block the layer that it belongs to."""
     first: int
     """The first block that is not as it is now."""
     known: int
