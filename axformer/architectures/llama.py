@@ -17,8 +17,12 @@ from axformer.architectures.slices import Slice, into
 
 def _inputs(attention: Any) -> tuple[Slice, ...]:
     share = attention.num_key_value_groups
-    keys, values = into(attention.k_proj, share=share), into(attention.v_proj, share=share)
+    keys, values = (into(_bare(projection), share=share) for projection in (attention.k_proj, attention.v_proj))
     return (*into(attention.q_proj), *keys, *values)
+
+
+def _bare(projection: nn.Module) -> Any:
+    return projection.projection if isinstance(projection, _HandedOut) else projection
 
 
 def _keep_heads(attention: Any, heads: Sequence[int], total: int) -> None:  # noqa: ARG001 - groups say it all
