@@ -84,7 +84,7 @@ def walk(activations: Activations, model: Model, held: Held, batch: int, wanted:
     steps=st.lists(st.one_of(walks, refinements, accepts), max_size=20),
     above=st.integers(0, 1),
 )
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 def test_what_comes_back_is_what_was_offered_and_the_budget_holds(
     tmp_path_factory: pytest.TempPathFactory,
     tokens: list[int],
