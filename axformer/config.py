@@ -98,6 +98,9 @@ class PassConfig(BaseModel):
     """Cut inputs to this many tokens; null cuts none and refuses inputs that are longer than the model takes."""
     batch_tokens: int = Field(default=8192, ge=1)
     """Tokens evaluated together, padding included; changes speed and memory, and losses only by rounding."""
+    cache_budget: int | None = Field(default=None, ge=0)
+    """Bytes of activations kept between trials on the device that computes; null is 0.7 of what is free there when the
+    pass begins. Changes speed, and no loss."""
 
     @field_validator("explicit_order")
     @classmethod

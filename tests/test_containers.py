@@ -101,6 +101,13 @@ def test_the_worker_reserves_a_gpu(compose):
     assert (device["driver"], device["capabilities"]) == ("nvidia", ["gpu"])
 
 
+def test_the_workers_temporary_files_are_on_a_disk(compose):
+    settings = [arguments for keyword, arguments in instructions("Dockerfile.worker") if keyword == "ENV"]
+    (directory,) = re.findall(r"TMPDIR=(\S+)", " ".join(settings))
+    assert directory in {volume.partition(":")[2] for volume in compose["services"]["worker"]["volumes"]}
+    assert directory not in compose["services"]["worker"]["tmpfs"]
+
+
 def test_own_services_have_no_privileges(compose):
     for name in OWN:
         service = compose["services"][name]

@@ -84,7 +84,7 @@ def _foreseen(error: Exception) -> Failure | None:
             message = "the worker's disk is full; retry when the operator has made room"
             return Failure("disk_full", message, retryable=True)
         case _ if _is_out_of_memory(error):
-            message = "the model and data need more memory than the worker has; lower batch_tokens or max_length"
+            message = "the model and data need more memory than the worker has; lower cache_budget, batch_tokens or max_length"
             return Failure("out_of_memory", message, "config")
         case _:
             return None

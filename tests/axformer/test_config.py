@@ -30,6 +30,7 @@ def test_a_group_is_a_twelfth_of_the_block_unless_told() -> None:
         ("best", {}, "preset 'best' is unknown; there are paper, published"),
         ("paper", {"margin": 2}, "knob 'margin' is unknown; the knobs are refine_margin, "),
         ("paper", {"refine_margin": 0.5}, "knob refine_margin=0.5: input should be greater than or equal to 1"),
+        ("paper", {"cache_budget": -1}, "knob cache_budget=-1: input should be greater than or equal to 0"),
         ("paper", {"order": "upwards"}, "knob order='upwards': input should be 'auto'"),
         ("paper", {"order": "explicit"}, "order=explicit and explicit_order go together"),
         ("paper", {"explicit_order": ["layer.0.ffn"]}, "order=explicit and explicit_order go together"),

@@ -1,0 +1,41 @@
+"""How much memory a pass may fill with activations where nobody says."""
+
+from pathlib import Path
+
+import psutil
+import torch
+
+FREE_SHARE = 0.7
+"""Of the memory that is free when a pass begins. The rest is for one batch's own activations, for cut copies of layers, and for
+gaps that allocators leave."""
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def cache_budget(knob: int | None, device: str) -> int:
+    """Bytes of activations to keep on a device: what the knob says, else a share of what is free there now.
+
+    Args:
+        knob: ``cache_budget`` of :class:`axformer.config.PassConfig`.
+        device: where the samples are.
+    """
+    return int(FREE_SHARE * free_bytes(device)) if knob is None else knob
+
+
+def free_bytes(device: str) -> int:
+    """Free memory of a CUDA device, what PyTorch holds there without use included; else of this machine or container."""
+    if torch.device(device).type == "cuda":
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + unused
+    available = int(psutil.virtual_memory().available)
+    left = container_left(_CGROUP)
+    return available if left is None else min(available, left)
+
+
+def container_left(cgroup: Path) -> int | None:
+    """Bytes that the container's limit (cgroup v2) leaves; null where there is none. File pages are given up when needed."""
+    limit = cgroup / "memory.max"
+    if not limit.is_file() or (most := limit.read_text().strip()) == "max":
+        return None
+    stat = dict(line.split() for line in (cgroup / "memory.stat").read_text().splitlines())
+    used = int((cgroup / "memory.current").read_text()) - int(stat["inactive_file"])
+    return max(0, int(most) - used)
