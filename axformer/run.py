@@ -14,6 +14,7 @@ from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError
 from axformer.evaluation.base import Evaluator
+from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.screen import Screen
 from axformer.evaluation.techniques import Techniques
@@ -96,7 +97,9 @@ class PruningRun:
         model, architecture, task = self._checkpoint.model, self._checkpoint.architecture, self._checkpoint.task
         techniques = Techniques(shares=self.config.evaluate_in == "float32")  # without inputs, int8 has other scales
         exact = PrefixEvaluator(
-            model, architecture, task, self._validation.samples, Plan.full(self.dimensions), techniques
+            *(model, architecture, task, self._validation.samples, Plan.full(self.dimensions)),
+            budget=cache_budget(self.config.cache_budget, str(model.device)),
+            techniques=techniques,
         )
         evaluator: Evaluator = exact
         if self.config.evaluate_in == "int8":

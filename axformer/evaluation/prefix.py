@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Batch, Samples
+from axformer.evaluation.activations import Activations, input_bytes
 from axformer.evaluation.base import Evaluator, Part, by_sample, together
 from axformer.evaluation.changes import Units, first_changed_block, longest_untouched, units_removed
 from axformer.evaluation.cut_layers import CutLayers
@@ -44,15 +45,28 @@ class PrefixEvaluator(Evaluator):
         task: Task,
         samples: Samples,
         plan: Plan,
+        *,
+        budget: int,
         techniques: Techniques = ALL,
     ) -> None:
+        """
+        Args:
+            plan: the plan as it is now.
+            budget: bytes of activations that are kept, on the device of the samples.
+
+        Raises:
+            ConfigError: the disk has no room for what must be kept and does not fit into the budget.
+        """
         self._model = model
         self._architecture = architecture
         self._task = task
         self._samples = samples
         self._techniques = techniques
         self._layers = CutLayers(model, architecture)
-        self._prefixes = [_Prefix(batch, self._read_position(batch)) for batch in samples.batches]
+        self._positions = [self._read_position(batch) for batch in samples.batches]
+        self.activations = Activations(
+            [input_bytes(batch, model.config.hidden_size) for batch in samples.batches], budget
+        )
         self.plan = plan
         """The plan as it is now."""
         self._losses: Tensor | None = None
@@ -66,9 +80,7 @@ class PrefixEvaluator(Evaluator):
         return by_sample(self._remembered(plan), self._samples)
 
     def accept(self, plan: Plan) -> None:
-        stale = min(first_changed_block(self.plan, plan), self._tail(plan)) + 1
-        for prefix in self._prefixes:
-            prefix.forget(stale)
+        self.activations.forget_above(min(first_changed_block(self.plan, plan), self._tail(plan)))
         self.plan = plan
         self._losses = self._last[1] if self._last is not None and self._last[0] == plan else None
 
@@ -87,12 +99,13 @@ class PrefixEvaluator(Evaluator):
         reach = longest_untouched(self.plan, plan) if self._techniques.untouched else 0
         untouched = self._losses_now() if reach else None
         trial = self._trial(plan, above, first)
-        for prefix in self._prefixes[::every]:
-            rows = prefix.batch.rows.cpu()
-            if untouched is not None and prefix.batch.tokens <= reach:
+        for place in range(0, len(self._samples.batches), every):
+            batch = self._samples.batches[place]
+            rows = batch.rows.cpu()
+            if untouched is not None and batch.tokens <= reach:
                 yield Part(rows, untouched[rows])
             else:
-                yield Part(rows, self._run(trial, prefix))
+                yield Part(rows, self._run(trial, place))
 
     def _remembered(self, plan: Plan) -> Iterator[Part]:
         """Losses that were seen to the end are remembered until a plan is accepted."""
@@ -135,13 +148,14 @@ class PrefixEvaluator(Evaluator):
         return units if has_shares(self._architecture.layout(units.block), layer) else None
 
     @torch.inference_mode()
-    def _run(self, trial: "_Trial", prefix: "_Prefix") -> Tensor:
-        """The losses of one batch."""
-        start, entry = prefix.nearest(trial.known)
+    def _run(self, trial: "_Trial", place: int) -> Tensor:
+        """The losses of one batch, by its place."""
+        batch = self._samples.batches[place]
+        start, entry = self.activations.nearest(place, trial.known) or (0, None)
 
         def keep(block: int, hidden: Tensor) -> None:
             if self._techniques.prefixes and block <= trial.known:
-                prefix.keep(block, hidden)
+                self.activations.offer(place, block, hidden, trial.known)
 
         walk = Walk(
             self._architecture,
@@ -150,24 +164,26 @@ class PrefixEvaluator(Evaluator):
             start,
             entry,
             trial.tail,
-            prefix.position,
-            prefix.batch.tokens,
+            self._positions[place],
+            batch.tokens,
             keep,
-            {} if trial.alone is None else {trial.first: partial(self._without, prefix, trial)},
+            {} if trial.alone is None else {trial.first: partial(self._without, place, trial)},
         )
         with walk.on(self._model):
-            output = self._model(**prefix.batch.inputs)
-        return self._task.losses(output, prefix.batch).cpu()
+            output = self._model(**batch.inputs)
+        return self._task.losses(output, batch).cpu()
 
     def _without(
-        self, prefix: "_Prefix", trial: "_Trial", layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]
+        self, place: int, trial: "_Trial", layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]
     ) -> Tensor:
         """A block without the share of some of its heads or neurons."""
         assert trial.alone is not None
         layout = self._architecture.layout(trial.first)
-        if prefix.added is None or prefix.added[0] != trial.first:
-            prefix.added = trial.first, added(layout, layer, hidden, arguments)
-        rest = prefix.added[1] - added(layout, trial.alone, hidden, arguments)
+        whole = self.activations.added(place, trial.first)
+        if whole is None:
+            whole = added(layout, layer, hidden, arguments)
+            self.activations.keep_added(place, trial.first, whole, trial.known)
+        rest = whole - added(layout, trial.alone, hidden, arguments)
         return layout.skip(layer, hidden + rest)
 
     def _tail(self, plan: Plan) -> int:
@@ -199,28 +215,3 @@ class _Trial:
     """The first block of the tail."""
     alone: nn.Module | None = None
     """The layer with the heads or neurons alone that the first block is run without."""
-
-
-class _Prefix:
-    """What is remembered of one batch under the plan as it is now."""
-
-    def __init__(self, batch: Batch, position: ReadPosition | None) -> None:
-        self.batch = batch
-        self.position = position
-        self.added: tuple[int, Tensor] | None = None
-        """A block, and what it adds."""
-        self._inputs: dict[int, Tensor] = {}
-
-    def nearest(self, block: int) -> tuple[int, Tensor | None]:
-        """The highest block up to this one whose input is known, and that; block 0 and null where none is."""
-        known = max((kept for kept in self._inputs if kept <= block), default=None)
-        return (0, None) if known is None else (known, self._inputs[known])
-
-    def keep(self, block: int, hidden: Tensor) -> None:
-        """Remember a block's input."""
-        self._inputs[block] = hidden
-
-    def forget(self, stale: int) -> None:
-        """Forget the inputs of this block and those above, and what any block adds."""
-        self._inputs = {block: hidden for block, hidden in self._inputs.items() if block < stale}
-        self.added = None

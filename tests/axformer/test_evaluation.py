@@ -9,13 +9,15 @@ from axformer.config import PassConfig
 from axformer.data.dataset import DataSet, prepare
 from axformer.data.reading import rows_of
 from axformer.elements import Element, attention, ffn, hard_attention, head, neurons
-from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.changes import first_changed_block, longest_untouched
+from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.plan import Plan
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
+BUDGET = 1_000_000_000
+"""Bytes; more than any of these needs."""
 FULL = Plan.full(CHECKPOINT.dimensions)
 
 layers = st.integers(0, 2)
@@ -47,7 +49,7 @@ def same(fast: torch.Tensor, slow: torch.Tensor) -> bool:
 def test_prefix_equals_plain(steps: list[tuple[Element, bool, bool]], top_k: int, batch_tokens: int) -> None:
     samples = data_set(batch_tokens).samples
     parts = CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples
-    plain, prefix = PlainEvaluator(*parts), PrefixEvaluator(*parts, FULL)
+    plain, prefix = PlainEvaluator(*parts), PrefixEvaluator(*parts, FULL, budget=BUDGET)
     plan = FULL
     for element, is_measured, is_accepted in steps:
         then = plan.apply(element, top_k=top_k)
@@ -63,7 +65,9 @@ def test_prefix_equals_plain(steps: list[tuple[Element, bool, bool]], top_k: int
 @settings(deadline=None, max_examples=25)
 def test_hard_attention_leaves_short_samples_to_the_last_bit(top_k: int, layer: int) -> None:
     samples = data_set(60).samples
-    evaluator = PrefixEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples, FULL)
+    evaluator = PrefixEvaluator(
+        CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples, FULL, budget=BUDGET
+    )
     before = evaluator.losses(FULL)
     after = evaluator.losses(FULL.apply(hard_attention(layer), top_k=top_k))
     short = samples.lengths <= top_k

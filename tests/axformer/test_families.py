@@ -32,6 +32,8 @@ from tests.plans import plans
 from tests.tiny_families import DIMENSIONS, tiny_family_model
 from tests.tiny_models import tiny_rows, write_rows
 
+BUDGET = 1_000_000_000
+"""Bytes; more than any of these needs."""
 FULL = Plan.full(DIMENSIONS)
 PLANS = [some_plan(seed) for seed in range(3)]
 RELATIVE = {"deberta-v2", "llama", "modernbert", "qwen3", "xlnet"}
@@ -43,6 +45,11 @@ cases = pytest.mark.parametrize("case", all_cases(), ids=str)
 def plain(case: Case) -> PlainEvaluator:
     checkpoint = checkpoint_of(case)
     return PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, data_of(case).samples)
+
+
+def fast_evaluator(case: Case) -> PrefixEvaluator:
+    checkpoint, samples = checkpoint_of(case), data_of(case).samples
+    return PrefixEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples, FULL, budget=BUDGET)
 
 
 def losses(model: Any, case: Case) -> torch.Tensor:
@@ -64,7 +71,9 @@ def test_masked_equals_removed(case: Case) -> None:
 @cases
 def test_fast_equals_plain(case: Case) -> None:
     checkpoint = checkpoint_of(case)
-    fast = PrefixEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, data_of(case).samples, FULL)
+    fast = PrefixEvaluator(
+        checkpoint.model, checkpoint.architecture, checkpoint.task, data_of(case).samples, FULL, budget=BUDGET
+    )
     plan = FULL
     for id in (
         "layer.1.hard_attention",
@@ -153,7 +162,9 @@ def test_the_base_model_loads_without_its_head(family: str, tmp_path: Path) -> N
 def test_any_plan_can_be_carried_out(family: str, plan: Plan) -> None:
     case = Case(family, "classification")
     checkpoint = checkpoint_of(case)
-    fast = PrefixEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, data_of(case).samples, FULL)
+    fast = PrefixEvaluator(
+        checkpoint.model, checkpoint.architecture, checkpoint.task, data_of(case).samples, FULL, budget=BUDGET
+    )
     small = small_model(checkpoint, plan)
     torch.testing.assert_close(losses(small, case), fast.losses(plan), rtol=1e-5, atol=1e-5)
     left = ParameterCount(checkpoint.model, checkpoint.architecture).left(plan)
