@@ -73,6 +73,9 @@ class PassConfig(BaseModel):
     """Attention probabilities that hard attention keeps for each query (section III-B: 30 was best for all tasks)."""
     neuron_group_size: int | None = Field(default=None, ge=1)
     """Neurons tried together; null is a twelfth of the block, as in the authors' program; 1 is the paper's letter."""
+    neuron_search: Literal["groups", "bisect"] = "groups"
+    """``bisect`` goes on into the halves of a group that is kept but whose loss is below ``refine_margin``, down to one
+    neuron; ``groups`` leaves groups whole."""
     order: Order = Order.AUTO
     """In which order blocks are inspected; ``auto`` takes Table VII's order for ``task_name``, else top to bottom."""
     task_name: TaskName | None = None

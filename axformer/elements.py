@@ -105,6 +105,16 @@ def neuron_groups_of(layer: int, dimensions: Dimensions, group_size: int) -> lis
     return [neurons(layer, start, min(start + group_size, size)) for start in range(0, size, group_size)]
 
 
+def halves_of(group: Element) -> list[Element]:
+    """The two halves of a neuron group, the first no larger than the second; nothing where it is one neuron."""
+    assert group.start is not None
+    assert group.stop is not None
+    middle = (group.start + group.stop) // 2
+    return [
+        neurons(group.layer, *half) for half in ((group.start, middle), (middle, group.stop)) if middle > group.start
+    ]
+
+
 _ID = re.compile(
     r"layer\.(?P<layer>\d+)"
     r"(?:\.(?P<block>attention|ffn|hard_attention)|\.attention\.head\.(?P<head>\d+)|\.ffn\.neurons\.(?P<start>\d+):(?P<stop>\d+))?"

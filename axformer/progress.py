@@ -4,7 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from axformer.config import PassConfig
-from axformer.elements import Dimensions, Element, ElementKind, attention, ffn, heads_of, neuron_groups_of, parse
+from axformer.elements import (
+    Dimensions,
+    Element,
+    ElementKind,
+    attention,
+    ffn,
+    halves_of,
+    heads_of,
+    neuron_groups_of,
+    parse,
+)
 from axformer.ordering import inspection_order
 from axformer.trial import Trial, Verdict
 
@@ -29,6 +39,8 @@ def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> li
             return heads_of(element.layer, dimensions)
         case ElementKind.FFN:
             return neuron_groups_of(element.layer, dimensions, config.group_size(dimensions.intermediate_size))
+        case ElementKind.NEURONS if config.neuron_search == "bisect":
+            return halves_of(element)
         case _:
             return []
 

@@ -115,8 +115,11 @@ class _Pass:
         trial = self._try(element)
         yield trial
         if trial.verdict is Verdict.REFINE:
-            for part in parts_of(element, self._dimensions, self._config):
+            for part in self._parts_of(element):
                 yield from self._inspect(part)
+
+    def _parts_of(self, element: Element) -> list[Element]:
+        return parts_of(element, self._dimensions, self._config)
 
     def _base(self) -> Trial:
         trial = self._next_replayed(None)
@@ -181,7 +184,7 @@ class _Pass:
             total=self._total,
             majority_fraction=self._config.majority_fraction,
             loss_margin=self._config.coarse_margin if is_coarse else 1.0,
-            refine_margin=self._config.refine_margin if is_coarse else None,
+            refine_margin=self._config.refine_margin if self._parts_of(element) else None,
         )
 
     def _see(self, losses: Tensor) -> None:

@@ -7,6 +7,7 @@ from axformer.elements import (
     Element,
     attention,
     ffn,
+    halves_of,
     hard_attention,
     head,
     heads_of,
@@ -58,3 +59,11 @@ def test_parts_cover_a_block_once(heads: int, size: int, group: int) -> None:
     assert [part.start for part in heads_of(0, dimensions)] == list(range(heads))
     groups = neuron_groups_of(0, dimensions, group)
     assert [neuron for part in groups for neuron in range(part.start or 0, part.stop or 0)] == list(range(size))
+
+
+@given(st.integers(0, 400), st.integers(1, 500))
+def test_halves_cover_a_group_once_down_to_one_neuron(start: int, size: int) -> None:
+    halves = halves_of(neurons(0, start, start + size))
+    assert [(half.start, half.stop) for half in halves] == (
+        [] if size == 1 else [(start, start + size // 2), (start + size // 2, start + size)]
+    )

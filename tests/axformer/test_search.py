@@ -27,6 +27,7 @@ KNOBS: list[dict[str, object]] = [
     {"inspect_layers_first": True, "majority_fraction": 0.3},
     {"order": "random", "seed": 4, "coarse_margin": 0.99, "refine_margin": 2.0, "majority_fraction": 0.2},
     {"hard_attention": False, "neuron_group_size": 20, "order": "bottom-top-middle"},
+    {"neuron_search": "bisect", "neuron_group_size": 8, "refine_margin": 1.01, "majority_fraction": 0.3},
 ]
 configs = st.sampled_from([make_config("paper", knobs) for knobs in KNOBS])
 
