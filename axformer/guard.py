@@ -27,12 +27,11 @@ class Guard:
     """Its standard deviation."""
 
     @classmethod
-    def measured(cls, low: Tensor, exact: Tensor) -> "Guard":
-        """From the losses of the same samples in both precisions, shape (samples,) each."""
-        errors = (low - exact).double()
+    def measured(cls, errors: Tensor) -> "Guard":
+        """From the errors of some losses, shape (n,)."""
         if not errors.isfinite().all():
             return UNKNOWN
-        return cls(errors.mean().item(), errors.std(correction=0).item())
+        return cls(errors.double().mean().item(), errors.double().std(correction=0).item())
 
     def sum_band(self, samples: int) -> float:
         """How far a sum of so many losses may be off."""

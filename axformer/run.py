@@ -13,12 +13,7 @@ from axformer.data.dataset import DataSet, DataSource, prepare
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError
-from axformer.evaluation.base import Evaluator
-from axformer.evaluation.budget import cache_budget
-from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.evaluation.screen import Screen
-from axformer.evaluation.techniques import Techniques
-from axformer.int8 import Int8Evaluator
+from axformer.evaluation.build import evaluators
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan, PlanFile, PlanSource
@@ -42,14 +37,17 @@ class Result:
 class PruningRun:
     """One pass over one checkpoint: :meth:`open` it, iterate over :meth:`trials`, then :meth:`publish`."""
 
-    def __init__(self, checkpoint: Checkpoint, validation: DataSet, test: DataSet | None, config: PassConfig) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, validation: DataSet, test: DataSet | None, config: PassConfig, shards: int = 1
+    ) -> None:
         inspection_order(checkpoint.dimensions, config)  # an order that does not fit is refused before any work
-        _check_fits(config, checkpoint)
+        _check_fits(config, checkpoint, shards)
         self.config = config
         self.dimensions = checkpoint.dimensions
         self._checkpoint = checkpoint
         self._validation = validation
         self._test = test
+        self._shards = shards
         self._trace: list[Trial] = []
 
     @classmethod
@@ -61,6 +59,7 @@ class PruningRun:
         test: DataSource | None = None,
         config: PassConfig | None = None,
         device: str = "cpu",
+        shards: int = 1,
     ) -> "PruningRun":
         """Load a checkpoint and its data and check that they fit.
 
@@ -70,6 +69,7 @@ class PruningRun:
             test: held-out data, measured before and after, never used to decide.
             config: the knobs; the preset ``paper`` where none are given.
             device: where PyTorch computes, for example ``cpu`` or ``cuda``.
+            shards: processes that share the validation samples; on CUDA they take the GPUs in turn.
 
         Raises:
             InputError: something does not fit; the message says what and what to do.
@@ -79,7 +79,7 @@ class PruningRun:
         held_out = None if test is None else read_rows(test.path, test.columns)
         loaded = load_checkpoint(checkpoint, device)
         test_set = None if held_out is None else prepare(held_out, loaded, config)
-        return cls(loaded, prepare(rows, loaded, config), test_set, config)
+        return cls(loaded, prepare(rows, loaded, config), test_set, config, shards)
 
     def trials(self, replay: Sequence[Trial] = ()) -> Iterator[Trial]:
         """Run the pass.
@@ -94,25 +94,15 @@ class PruningRun:
             CheckpointError: the loss of the untouched model is not a finite number.
             PlanError: the replayed trials are not of this pass.
         """
-        model, architecture, task = self._checkpoint.model, self._checkpoint.architecture, self._checkpoint.task
-        techniques = Techniques(shares=self.config.evaluate_in == "float32")  # without inputs, int8 has other scales
-        exact = PrefixEvaluator(
-            *(model, architecture, task, self._validation.samples, Plan.full(self.dimensions)),
-            budget=cache_budget(self.config.cache_budget, str(model.device)),
-            techniques=techniques,
-        )
-        evaluator: Evaluator = exact
-        if self.config.evaluate_in == "int8":
-            evaluator = Int8Evaluator(exact, model, architecture)
-        screen = Screen(exact, model, architecture) if self.config.precision == "guarded" else None
-        count = ParameterCount(model, architecture)
+        count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
         self._trace = []
-        trials = search(
-            evaluator, self.dimensions, self.config, parameters_left=count.left, screen=screen, replay=replay
-        )
-        for trial in trials:
-            self._trace.append(trial)
-            yield trial
+        with evaluators(self._checkpoint, self._validation.samples, self.config, self._shards) as (evaluator, screen):
+            trials = search(
+                evaluator, self.dimensions, self.config, parameters_left=count.left, screen=screen, replay=replay
+            )
+            for trial in trials:
+                self._trace.append(trial)
+                yield trial
 
     @property
     def notes(self) -> list[str]:
@@ -167,13 +157,17 @@ class PruningRun:
         return PlanFile(source=source, config=self.config.model_dump(mode="json"), layers=self.plan.layers)
 
 
-def _check_fits(config: PassConfig, checkpoint: Checkpoint) -> None:
-    """Refuse what the family cannot do.
+def _check_fits(config: PassConfig, checkpoint: Checkpoint, shards: int) -> None:
+    """Refuse what cannot be done.
 
     Raises:
         ConfigError: a knob asks for it.
     """
     architecture = checkpoint.architecture
+    if shards < 1:
+        raise ConfigError(f"shards={shards}: a pass needs at least 1 process")
+    if config.evaluate_in == "int8" and shards > 1:
+        raise ConfigError(f"shards={shards}: passes with evaluate_in='int8' run in one process; use shards=1")
     if config.evaluate_in == "int8" and config.precision == "guarded":
         raise ConfigError("knob precision='guarded' screens float32 and goes with evaluate_in=float32, not with int8")
     if config.evaluate_in == "int8" and not architecture.int8:

@@ -18,6 +18,11 @@ def low_precision(device: torch.device) -> torch.dtype:
     return torch.bfloat16
 
 
+def name_of(dtype: torch.dtype) -> str:
+    """A number format's name, for example ``bfloat16``."""
+    return str(dtype).removeprefix("torch.")
+
+
 def lower(layer: nn.Module, dtype: torch.dtype) -> None:
     """Let the projections of a layer multiply in this number format, for good."""
     for module in layer.modules():

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Batch, Samples
 from axformer.evaluation.activations import Activations, input_bytes
-from axformer.evaluation.base import Evaluator, Part, by_sample, together
+from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.evaluation.changes import Units, first_changed_block, longest_untouched, units_removed
 from axformer.evaluation.cut_layers import CutLayers
 from axformer.evaluation.shares import added, has_shares
@@ -63,6 +63,7 @@ class PrefixEvaluator(Evaluator):
         self._samples = samples
         self._techniques = techniques
         self._layers = CutLayers(model, architecture)
+        self._places = torch.cat([batch.rows for batch in samples.batches]).cpu()
         self._positions = [self._read_position(batch) for batch in samples.batches]
         self.activations = Activations(
             [input_bytes(batch, model.config.hidden_size) for batch in samples.batches], budget
@@ -77,27 +78,31 @@ class PrefixEvaluator(Evaluator):
         return len(self._samples)
 
     def parts(self, plan: Plan) -> Iterator[Part]:
-        return by_sample(self._remembered(plan), self._samples)
+        return by_sample(self.rows(plan), self._samples)
 
-    def accept(self, plan: Plan) -> None:
-        self.activations.forget_above(min(first_changed_block(self.plan, plan), self._tail(plan)))
-        self.plan = plan
-        self._losses = self._last[1] if self._last is not None and self._last[0] == plan else None
+    def rows(self, plan: Plan) -> Iterator[Part]:
+        """The losses of model rows, batch by batch. What was seen to the end is remembered until a plan is accepted."""
+        if plan == self.plan and self._losses is not None:
+            yield Part(self._places, self._losses[self._places])
+            return
+        losses = torch.empty(len(self._samples.sample_of_row))
+        for part in self.rows_in(plan, self._layers, first_changed_block(self.plan, plan)):
+            losses[part.places] = part.losses
+            yield part
+        self._last = (plan, losses)
+        if plan == self.plan:
+            self._losses = losses
 
-    def parts_in(self, plan: Plan, above: CutLayers, first: int, every: int = 1) -> Iterator[Part]:
-        """The same with other layers from a block on; nothing of it is remembered.
+    def rows_in(self, plan: Plan, above: CutLayers, first: int, every: int = 1) -> Iterator[Part]:
+        """The same with other layers from a block on. Nothing is remembered; rows that cannot change are not computed again.
 
         Args:
             above: gives the layers for the blocks from ``first`` on.
             first: a block up to which the plan changes nothing.
             every: take one batch in so many.
         """
-        return by_sample(self._rows(plan, above, first, every), self._samples)
-
-    def _rows(self, plan: Plan, above: CutLayers, first: int, every: int = 1) -> Iterator[Part]:
-        """The losses of model rows, batch by batch; those that ``plan`` cannot change are not computed again."""
         reach = longest_untouched(self.plan, plan) if self._techniques.untouched else 0
-        untouched = self._losses_now() if reach else None
+        untouched = self.losses_now() if reach else None
         trial = self._trial(plan, above, first)
         for place in range(0, len(self._samples.batches), every):
             batch = self._samples.batches[place]
@@ -107,22 +112,17 @@ class PrefixEvaluator(Evaluator):
             else:
                 yield Part(rows, self._run(trial, place))
 
-    def _remembered(self, plan: Plan) -> Iterator[Part]:
-        """Losses that were seen to the end are remembered until a plan is accepted."""
-        if plan == self.plan and self._losses is not None:
-            yield Part(torch.arange(len(self._losses)), self._losses)
-            return
-        losses = torch.empty(len(self._samples.sample_of_row))
-        for part in self._rows(plan, self._layers, first_changed_block(self.plan, plan)):
-            losses[part.places] = part.losses
-            yield part
-        self._last = (plan, losses)
-        if plan == self.plan:
-            self._losses = losses
+    def losses_now(self) -> Tensor:
+        """The losses of all model rows under the plan as it is now, shape (model rows,)."""
+        for _ in self.rows(self.plan):
+            pass
+        assert self._losses is not None, "rows that were seen to the end are remembered"
+        return self._losses
 
-    def _losses_now(self) -> Tensor:
-        """The losses of all model rows under the plan as it is now."""
-        return together(self._remembered(self.plan))
+    def accept(self, plan: Plan) -> None:
+        self.activations.forget_above(min(first_changed_block(self.plan, plan), self._tail(plan)))
+        self.plan = plan
+        self._losses = self._last[1] if self._last is not None and self._last[0] == plan else None
 
     def _trial(self, plan: Plan, above: CutLayers, first: int) -> "_Trial":
         now, then = self._tail(self.plan), self._tail(plan)

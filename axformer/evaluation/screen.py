@@ -1,33 +1,64 @@
 """A first look at a trial in low precision. It decides what is far from every line; float32 decides the rest."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from axformer.architectures.base import Architecture
-from axformer.evaluation.base import Evaluator, Part
+from axformer.data.batches import Samples
+from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.evaluation.changes import first_changed_block
 from axformer.evaluation.cut_layers import CutLayers
-from axformer.evaluation.low_precision import low_precision, lower
+from axformer.evaluation.low_precision import low_precision, lower, name_of
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.guard import Guard
 from axformer.plan import Plan
 
-GUARD_SAMPLES = 500
-"""Samples, at least, that the error is measured on, if there are so many."""
+MEASURED_ROWS = 500
+"""Model rows, at least, that the error is measured on, if there are so many."""
 
 
 class Screen(Evaluator):
+    """An evaluator in low precision, which knows how far it may be off."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._now = plan
+        self._guards: dict[int, Guard] = {}
+
+    @abstractmethod
+    def errors(self, plan: Plan) -> Tensor:
+        """By how much losses of the plan as it is now are off, computed from the first block on that ``plan`` changes.
+
+        Of some model rows, shape (rows,).
+        """
+
+    def guard(self, plan: Plan) -> Guard:
+        """How far the losses under a plan may be off: by as much as :meth:`errors` shows."""
+        first = first_changed_block(self._now, plan)
+        if first not in self._guards:
+            self._guards[first] = Guard.measured(self.errors(plan))
+        return self._guards[first]
+
+    def accept(self, plan: Plan) -> None:
+        """Errors are measured again for the new plan."""
+        self._now = plan
+        self._guards = {}
+
+
+class LowPrecisionScreen(Screen):
     """Shares what another evaluator remembers, and multiplies in low precision from the first changed block on."""
 
-    def __init__(self, exact: PrefixEvaluator, model: Any, architecture: Architecture) -> None:
+    def __init__(self, exact: PrefixEvaluator, model: Any, architecture: Architecture, samples: Samples) -> None:
+        super().__init__(exact.plan)
         self._exact = exact
+        self._samples = samples
         dtype = low_precision(model.device)
         self._layers = CutLayers(model, architecture, partial(lower, dtype=dtype))
-        self._precision = str(dtype).removeprefix("torch.")
-        self._guards: dict[int, Guard] = {}
+        self._precision = name_of(dtype)
 
     @property
     def precision(self) -> str:
@@ -38,24 +69,15 @@ class Screen(Evaluator):
         return self._exact.total
 
     def parts(self, plan: Plan) -> Iterator[Part]:
-        return self._exact.parts_in(plan, self._layers, first_changed_block(self._exact.plan, plan))
+        return by_sample(self.rows(plan), self._samples)
 
-    def accept(self, plan: Plan) -> None:  # noqa: ARG002 - the exact evaluator remembers it
-        """Errors are measured again for the new plan."""
-        self._guards = {}
+    def rows(self, plan: Plan) -> Iterator[Part]:
+        """The losses of model rows, batch by batch."""
+        return self._exact.rows_in(plan, self._layers, first_changed_block(self._exact.plan, plan))
 
-    def guard(self, plan: Plan) -> Guard:
-        """The error of losses under a plan: that of the plan as it is now, computed from the same block on."""
-        first = first_changed_block(self._exact.plan, plan)
-        if first not in self._guards:
-            self._guards[first] = self._measure(first)
-        return self._guards[first]
-
-    def _measure(self, first: int) -> Guard:
-        every = max(1, self.total // GUARD_SAMPLES)
-        exact = self._exact.losses(self._exact.plan)
-        low = torch.full_like(exact, torch.nan)
-        for part in self._exact.parts_in(self._exact.plan, self._layers, first, every=every):
-            low[part.places] = part.losses
-        seen = ~low.isnan()
-        return Guard.measured(low[seen], exact[seen])
+    def errors(self, plan: Plan) -> Tensor:
+        now, exact = self._exact.plan, self._exact.losses_now()
+        first, every = first_changed_block(now, plan), max(1, len(exact) // MEASURED_ROWS)
+        return torch.cat(
+            [part.losses - exact[part.places] for part in self._exact.rows_in(now, self._layers, first, every)]
+        )
