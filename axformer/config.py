@@ -40,6 +40,7 @@ class Order(StrEnum):
     BOTTOM_MIDDLE_TOP = "bottom-middle-top"
     RANDOM = "random"
     EXPLICIT = "explicit"
+    SEARCH = "search"
 
 
 TaskName = Literal[
@@ -74,7 +75,8 @@ class PassConfig(BaseModel):
     neuron_group_size: int | None = Field(default=None, ge=1)
     """Neurons tried together; null is a twelfth of the block, as in the authors' program; 1 is the paper's letter."""
     order: Order = Order.AUTO
-    """In which order blocks are inspected; ``auto`` takes Table VII's order for ``task_name``, else top to bottom."""
+    """In which order blocks are inspected; ``auto`` takes Table VII's order for ``task_name``, else top to bottom. ``search``
+    runs six passes, one for each permutation of the regions, and keeps the one with the least validation loss (appendix A)."""
     task_name: TaskName | None = None
     """What the data asks for, in the words of Table VII; only ``order=auto`` reads it."""
     explicit_order: tuple[str, ...] = ()
