@@ -189,7 +189,7 @@ class PruningRun:
         return PlanFile(source=source, config=config.model_dump(mode="json"), layers=self.plan.layers)
 
     def _order_results(self) -> list[OrderResult] | None:
-        """What each order led to, where several were tried."""
+        """What each order that was run led to, where there are several."""
         if len(self._configs) == 1:
             return None
         count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
@@ -202,7 +202,7 @@ class PruningRun:
                 parameters=count.left(plan_of(trace, self.dimensions, config)),
                 kept=place == best_of(self._passes),
             )
-            for place, (config, trace) in enumerate(zip(self._configs, self._passes, strict=True))
+            for place, (config, trace) in enumerate(zip(self._configs, self._passes, strict=False))
         ]
 
 
