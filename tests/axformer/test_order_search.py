@@ -198,8 +198,9 @@ def test_a_search_in_memory_gives_the_best_pass() -> None:
     assert result.model.num_parameters() == best.model.num_parameters()
 
 
-def test_a_search_in_int8_is_six_passes_in_int8(checkpoint: Path, data: Path) -> None:
-    knobs = {**SEARCHED_KNOBS, "evaluate_in": "int8"}
+@pytest.mark.parametrize("arithmetic", [{"evaluate_in": "int8"}, {"precision": "guarded"}])
+def test_other_arithmetic_searches_by_six_passes_too(checkpoint: Path, data: Path, arithmetic: dict[str, str]) -> None:
+    knobs = {**SEARCHED_KNOBS, **arithmetic}
     passes = passes_in(open_run(checkpoint, data, make_config("paper", knobs)).trials())
     last = make_config("paper", {**knobs, "order": SEARCHED_ORDERS[-1]})
     assert lines(passes[-1]) == lines(list(open_run(checkpoint, data, last).trials()))
