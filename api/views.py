@@ -1,5 +1,6 @@
 """Rows of the store as they are shown: what is public, with links, and without what might be secret."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -7,7 +8,7 @@ from api.paging import job_cursor
 from api.references import shown
 from api.schemas.artifacts import ArtifactRead
 from api.schemas.events import EventRead
-from api.schemas.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
+from api.schemas.jobs import JobErrorRead, JobLinks, JobRead, PassRead, ProgressRead, ReportRead
 from api.schemas.page import PageRead
 from api.schemas.queue import QueuedJobRead, QueueRead
 from api.schemas.uploads import UploadRead
@@ -19,16 +20,21 @@ from store.tables.events import Event
 from store.tables.jobs import Job
 from store.tables.uploads import Upload
 
+Passes = Mapping[str, Sequence[Job]]
+"""The passes of each job that has any, by its id."""
+
 
 def job_path(job_id: str) -> str:
     """The address of a job."""
     return f"/v1/jobs/{job_id}"
 
 
-def job_read(job: Job) -> JobRead:
-    """A job as it is shown."""
+def job_read(job: Job, passes: Passes) -> JobRead:
+    """A job as it is shown, given the passes of those that have any."""
+    mine = passes.get(job.id)
     return JobRead(
         id=job.id,
+        parent=job.parent_id,
         name=job.name,
         state=job.state,
         status_reason=job.status_reason,
@@ -42,7 +48,8 @@ def job_read(job: Job) -> JobRead:
         attempt=job.attempt,
         max_attempts=job.max_attempts,
         error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
-        progress=ProgressRead.model_validate(job.progress, extra="ignore") if job.progress else None,
+        progress=_progress(job.progress) if mine is None else _progress_of_all(mine),
+        passes=None if mine is None else [_pass_read(one) for one in mine],
         report=_report(job.report) if job.report else None,
         created_at=job.created_at,
         started_at=job.started_at,
@@ -52,10 +59,11 @@ def job_read(job: Job) -> JobRead:
     )
 
 
-def jobs_page(page: Page[Job]) -> PageRead[JobRead, str]:
-    """Jobs as a page."""
+def jobs_page(page: Page[Job], passes: Passes) -> PageRead[JobRead, str]:
+    """Jobs as a page, given the passes of those that have any."""
     following = job_cursor(page.items[-1]) if page.items else None
-    return PageRead[JobRead, str](data=[job_read(job) for job in page.items], has_more=page.has_more, next=following)
+    jobs = [job_read(job, passes) for job in page.items]
+    return PageRead[JobRead, str](data=jobs, has_more=page.has_more, next=following)
 
 
 def event_read(event: Event) -> EventRead:
@@ -130,12 +138,46 @@ def _reference(reference: dict[str, Any]) -> dict[str, Any]:
     return reference | {"uri": shown(reference["uri"])}
 
 
+def _pass_read(one: Job) -> PassRead:
+    return PassRead(
+        id=one.id,
+        order=one.config["order"],
+        state=one.state,
+        status_reason=one.status_reason,
+        progress=_progress(one.progress),
+        url=job_path(one.id),
+    )
+
+
+def _progress(progress: dict[str, Any] | None) -> ProgressRead | None:
+    return ProgressRead.model_validate(progress, extra="ignore") if progress else None
+
+
+def _progress_of_all(passes: Sequence[Job]) -> ProgressRead | None:
+    """How far the passes are together. Those that have not begun will have at least the trials of any other at first."""
+    begun = [one.progress for one in passes if one.progress]
+    if not begun:
+        return None
+    done = sum(progress["done"] for progress in begun)
+    known = sum(progress["known"] for progress in begun) + (len(passes) - len(begun)) * begun[0]["known_at_first"]
+    seconds = sum(progress["seconds"] for progress in begun)
+    return ProgressRead(
+        done=done,
+        known=known,
+        seconds=seconds,
+        seconds_left=(known - done) * seconds / done if done else None,
+        base_loss=begun[0]["base_loss"],
+        min_loss=min(progress["min_loss"] for progress in begun),
+    )
+
+
 def _report(report: dict[str, Any]) -> ReportRead:
     return ReportRead(
         base=report["base"],
         pruned=report["pruned"],
         removed_count=len(report["removed"]),
         seconds=report.get("seconds"),
+        orders=report.get("orders"),
     )
 
 

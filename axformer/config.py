@@ -40,6 +40,7 @@ class Order(StrEnum):
     BOTTOM_MIDDLE_TOP = "bottom-middle-top"
     RANDOM = "random"
     EXPLICIT = "explicit"
+    SEARCH = "search"
 
 
 TaskName = Literal[
@@ -77,7 +78,8 @@ class PassConfig(BaseModel):
     """``bisect`` goes on into the halves of a group that is kept but whose loss is below ``refine_margin``, down to one
     neuron; ``groups`` leaves groups whole."""
     order: Order = Order.AUTO
-    """In which order blocks are inspected; ``auto`` takes Table VII's order for ``task_name``, else top to bottom."""
+    """In which order blocks are inspected; ``auto`` takes Table VII's order for ``task_name``, else top to bottom. ``search``
+    runs six passes, one for each permutation of the regions, and keeps the one with the least validation loss (appendix A)."""
     task_name: TaskName | None = None
     """What the data asks for, in the words of Table VII; only ``order=auto`` reads it."""
     explicit_order: tuple[str, ...] = ()

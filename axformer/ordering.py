@@ -31,9 +31,11 @@ def block_order(dimensions: Dimensions, config: PassConfig) -> list[Element]:
     """The blocks to inspect, first to last.
 
     Raises:
-        ConfigError: an explicit order names something that is not a block of this model.
+        ConfigError: an explicit order names something that is not a block of this model, or the order is still to be searched.
     """
     order = config.order
+    if order is Order.SEARCH:
+        raise ConfigError("order=search is six passes, not one; take an order of axformer.order_search.pass_configs")
     if order is Order.AUTO:
         order = _ORDER_OF_TASK.get(config.task_name or "", Order.TOP_MIDDLE_BOTTOM)
     if order is Order.EXPLICIT:

@@ -1,4 +1,4 @@
-"""How far a pass is, computed from its trace alone."""
+"""How far a pass, or a search of orders, is, computed from its trials alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from axformer.elements import (
     neuron_groups_of,
     parse,
 )
+from axformer.order_search import pass_configs, passes_in
 from axformer.ordering import inspection_order
 from axformer.trial import Trial, Verdict
 
@@ -46,10 +47,21 @@ def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> li
 
 
 def progress_of(trials: Sequence[Trial], dimensions: Dimensions, config: PassConfig) -> Progress:
-    """How far a pass with this trace is."""
-    first = 1 + (dimensions.layers if config.hard_attention else 0) + len(inspection_order(dimensions, config))
+    """How far a pass with this trace is.
+
+    Args:
+        trials: with ``order=search`` those of all passes, one pass after another. What opens all of them alike is measured in
+            the first, so it is counted once.
+        dimensions: of the model.
+        config: the knobs.
+    """
+    opening = 1 + (dimensions.layers if config.hard_attention else 0)
+    passes = passes_in(trials)
+    known = opening + sum(len(inspection_order(dimensions, one)) for one in pass_configs(config))
     refined = (parse(trial.element) for trial in trials if trial.verdict is Verdict.REFINE and trial.element)
-    known = first + sum(len(parts_of(element, dimensions, config)) for element in refined)
-    seconds = trials[-1].seconds if trials else 0.0
-    left = (known - len(trials)) * seconds / len(trials) if trials else None
-    return Progress(done=len(trials), known=known, seconds=seconds, seconds_left=left)
+    known += sum(len(parts_of(element, dimensions, config)) for element in refined)
+    done = len(trials) - sum(min(len(trace), opening) for trace in passes[1:])
+    seconds = passes[0][-1].seconds if passes else 0.0
+    seconds += sum(trace[-1].seconds - trace[min(len(trace), opening) - 1].seconds for trace in passes[1:])
+    left = (known - done) * seconds / done if done else None
+    return Progress(done=done, known=known, seconds=seconds, seconds_left=left)

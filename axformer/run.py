@@ -12,13 +12,15 @@ from axformer.config import PassConfig
 from axformer.data.dataset import DataSet, DataSource, prepare
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
-from axformer.errors import ConfigError
+from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.build import evaluators
+from axformer.order_search import best_of, final_loss, opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan, PlanFile, PlanSource
 from axformer.reporting.card import loading_of, write_card
 from axformer.reporting.measure import Outcome, make_report
+from axformer.reporting.report import OrderResult
 from axformer.search import plan_of, search
 from axformer.selfcheck import self_check
 from axformer.trial import Trial
@@ -35,12 +37,17 @@ class Result:
 
 
 class PruningRun:
-    """One pass over one checkpoint: :meth:`open` it, iterate over :meth:`trials`, then :meth:`publish`."""
+    """One pass over one checkpoint: :meth:`open` it, iterate over :meth:`trials`, then :meth:`publish`.
+
+    With ``order=search`` it is six passes, and what is published is the best of them.
+    """
 
     def __init__(
         self, checkpoint: Checkpoint, validation: DataSet, test: DataSet | None, config: PassConfig, shards: int = 1
     ) -> None:
-        inspection_order(checkpoint.dimensions, config)  # an order that does not fit is refused before any work
+        self._configs = pass_configs(config)
+        for one in self._configs:
+            inspection_order(checkpoint.dimensions, one)  # an order that does not fit is refused before any work
         _check_fits(config, checkpoint, shards)
         self.config = config
         self.dimensions = checkpoint.dimensions
@@ -48,7 +55,7 @@ class PruningRun:
         self._validation = validation
         self._test = test
         self._shards = shards
-        self._trace: list[Trial] = []
+        self._passes: list[list[Trial]] = []
 
     @classmethod
     def open(
@@ -82,27 +89,41 @@ class PruningRun:
         return cls(loaded, prepare(rows, loaded, config), test_set, config, shards)
 
     def trials(self, replay: Sequence[Trial] = ()) -> Iterator[Trial]:
-        """Run the pass.
+        """Run the pass, or with ``order=search`` one pass after another.
+
+        What opens all passes of a search alike is evaluated in the first and replayed in the others, so that each has a whole
+        trace of its own.
 
         Args:
-            replay: the first trials of this same pass where it goes on after a stop; they are not evaluated again.
+            replay: the first trials of this same run where it goes on after a stop; they are not evaluated again.
 
         Yields:
-            Every trial, the replayed ones first.
+            Every trial, the replayed ones first. Each pass begins with its base.
 
         Raises:
             CheckpointError: the loss of the untouched model is not a finite number.
-            PlanError: the replayed trials are not of this pass.
+            PlanError: the replayed trials are not of this run.
         """
-        count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
-        self._trace = []
-        with evaluators(self._checkpoint, self._validation.samples, self.config, self._shards) as (evaluator, screen):
-            trials = search(
-                evaluator, self.dimensions, self.config, parameters_left=count.left, screen=screen, replay=replay
-            )
-            for trial in trials:
-                self._trace.append(trial)
+        given = passes_in(replay)
+        if len(given) > len(self._configs):
+            raise PlanError(f"the stored trace holds {len(given)} passes, but this run has {len(self._configs)}")
+        self._passes = []
+        for place, config in enumerate(self._configs):
+            opening = opening_of(self._passes[0]) if self._passes else []
+            stored = given[place] if place < len(given) else []
+            trace: list[Trial] = []
+            for trial in self._run(config, max(stored, opening, key=len)):
+                if not trace:
+                    self._passes.append(trace)
+                trace.append(trial)
                 yield trial
+
+    def _run(self, config: PassConfig, replay: Sequence[Trial]) -> Iterator[Trial]:
+        count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
+        with evaluators(self._checkpoint, self._validation.samples, config, self._shards) as (evaluator, screen):
+            yield from search(
+                evaluator, self.dimensions, config, parameters_left=count.left, screen=screen, replay=replay
+            )
 
     @property
     def notes(self) -> list[str]:
@@ -117,13 +138,13 @@ class PruningRun:
 
     @property
     def trace(self) -> tuple[Trial, ...]:
-        """The trials so far."""
-        return tuple(self._trace)
+        """The trials so far; of several passes those of the best."""
+        return tuple(self._passes[best_of(self._passes)]) if self._passes else ()
 
     @property
     def plan(self) -> Plan:
         """What the trials so far leave of the model."""
-        return plan_of(self._trace, self.dimensions, self.config)
+        return plan_of(self.trace, self.dimensions, self.config)
 
     def compact_model(self) -> Any:
         """The physically smaller model that the trials so far lead to."""
@@ -145,16 +166,36 @@ class PruningRun:
         checkpoint, model = self._checkpoint, self.compact_model()
         with new_directory(directory) as draft:
             home = draft / MODEL_DIRECTORY
-            outcome = Outcome(self._trace, self.plan, model, save_model(model, checkpoint.tokenizer, home))
+            size = save_model(model, checkpoint.tokenizer, home)
+            outcome = Outcome(self.trace, self.plan, model, size, self._order_results())
             report = make_report(checkpoint, outcome, self._validation, self._test, self.config)
             card = write_card(report, outcome.plan, self.dimensions, loading_of(checkpoint.task, checkpoint.head))
-            write_texts(draft, self._plan_file(), self._trace, report, card)
+            write_texts(draft, self._plan_file(), self.trace, report, card)
             self_check(model, checkpoint.tokenizer, self._validation.samples.encoded, home)
         return report.model_dump(mode="json")
 
     def _plan_file(self) -> PlanFile:
+        """The plan, with the knobs of the very pass that led to it."""
         source = PlanSource(model_type=self._checkpoint.architecture.model_type, sha256=self._checkpoint.sha256)
-        return PlanFile(source=source, config=self.config.model_dump(mode="json"), layers=self.plan.layers)
+        config = self._configs[best_of(self._passes)]
+        return PlanFile(source=source, config=config.model_dump(mode="json"), layers=self.plan.layers)
+
+    def _order_results(self) -> list[OrderResult] | None:
+        """What each order that was run led to, where there are several."""
+        if len(self._configs) == 1:
+            return None
+        count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
+        return [
+            OrderResult(
+                order=config.order.value,
+                loss=final_loss(trace),
+                trials=len(trace),
+                seconds=trace[-1].seconds,
+                parameters=count.left(plan_of(trace, self.dimensions, config)),
+                kept=place == best_of(self._passes),
+            )
+            for place, (config, trace) in enumerate(zip(self._configs, self._passes, strict=False))
+        ]
 
 
 def _check_fits(config: PassConfig, checkpoint: Checkpoint, shards: int) -> None:
@@ -196,5 +237,6 @@ def prune(
     rows = read_rows(str(data)) if isinstance(data, str | Path) else data if isinstance(data, Rows) else rows_of(data)
     checkpoint = from_memory(model, tokenizer)
     run = PruningRun(checkpoint, prepare(rows, checkpoint, config), None, config)
-    trace = tuple(run.trials())
-    return Result(plan=run.plan, trace=trace, model=run.compact_model())
+    for _ in run.trials():
+        pass
+    return Result(plan=run.plan, trace=run.trace, model=run.compact_model())

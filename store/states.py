@@ -24,13 +24,14 @@ TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 WORKING = frozenset({JobState.FETCHING, JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING})
 """A worker is on its way with the job."""
 ACTIVE = WORKING | {JobState.CANCELLING}
-"""A worker holds the job's lease."""
+"""A worker holds the job's lease, or, where the job waits for its passes, theirs."""
 
 _LEAVE = {JobState.FETCHING, JobState.QUEUED, JobState.CANCELLING, JobState.FAILED, JobState.CANCELLED}
 """What any working job may become: begun again by another worker, given back, cancelled, failed."""
 
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
-    JobState.QUEUED: frozenset({JobState.FETCHING, JobState.CANCELLED}),
+    # A job that waits for its passes is running without a worker of its own.
+    JobState.QUEUED: frozenset({JobState.FETCHING, JobState.RUNNING, JobState.CANCELLED}),
     JobState.FETCHING: frozenset({JobState.VALIDATING} | _LEAVE),
     JobState.VALIDATING: frozenset({JobState.RUNNING} | _LEAVE),
     JobState.RUNNING: frozenset({JobState.PACKAGING} | _LEAVE),

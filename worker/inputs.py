@@ -1,6 +1,6 @@
 """What a job works on, fetched to local files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +28,18 @@ class Inputs:
     """By part of the job: ``checkpoint``, ``validation``, ``test``."""
 
 
-def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
+def fetch_inputs(job: Job, passes: Sequence[Job], fetcher: Fetcher, work: Path) -> Inputs:
     """Fetch everything that a job refers to.
+
+    Args:
+        job: whose references are fetched.
+        passes: whose traces the job takes over.
+        fetcher: brings content to this machine.
+        work: where it goes.
 
     Raises:
         FetchError: something cannot be had; its ``param`` names the part of the job.
-        InputsChangedError: this goes on with a trace that was begun on other content.
+        InputsChangedError: this goes on with traces that were begun on other content.
     """
     with _blaming("checkpoint"):
         checkpoint = fetcher.checkpoint(job.checkpoint["uri"], work / "checkpoint")
@@ -43,8 +49,8 @@ def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
     if job.test is not None:
         test, data = _fetch_data(job.test, fetcher, work / "test")
         digests["test"] = data.sha256
-    begun_with = (job.progress or {}).get("inputs", digests)
-    changed = [name for name, digest in digests.items() if begun_with.get(name) != digest]
+    begun_with = [(one.progress or {}).get("inputs", digests) for one in (job, *passes)]
+    changed = [name for name, digest in digests.items() if any(begun.get(name) != digest for begun in begun_with)]
     if changed:
         raise InputsChangedError(
             f"the content of {' and '.join(changed)} has changed since the job began; retry it to begin again"

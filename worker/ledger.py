@@ -12,9 +12,11 @@ from sqlalchemy.orm import Session
 from axformer.trial import Trial
 from store.errors import LeaseLostError
 from store.repositories import leases, trials
+from store.repositories.passes import passes_of
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.artifacts import Artifact
+from store.tables.jobs import Job
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,23 @@ class Ledger:
         with self._scope() as session:
             return list(trials.all_trials(session, self.job_id, chunk=chunk))
 
-    def record(self, batch: Sequence[Trial], progress: Mapping[str, Any]) -> None:
-        """Write trials and how far the pass is."""
+    def passes(self) -> list[Job]:
+        """The passes of a search of orders, in the order in which the library runs them; of other jobs there are none."""
+        with self._scope() as session:
+            return passes_of(session, [self.job_id]).get(self.job_id, [])
+
+    def trials_of(self, passes: Sequence[Job], chunk: int) -> list[Trial]:
+        """The trials of passes, one pass after another, read ``chunk`` at a time."""
+        with self._scope() as session:
+            return [trial for one in passes for trial in trials.all_trials(session, one.id, chunk=chunk)]
+
+    def record(self, batch: Sequence[Trial], progress: Mapping[str, Any] | None) -> None:
+        """Write trials and how far the pass is, which a search of orders leaves to its passes."""
         with self._scope() as session:
             leases.add_trials(session, self.job_id, self.fence, batch, progress)
 
-    def succeed(self, report: Mapping[str, Any], artifacts: Sequence[Artifact]) -> None:
-        """End the job with its report and its files, all at once.
+    def succeed(self, report: Mapping[str, Any] | None, artifacts: Sequence[Artifact]) -> None:
+        """End the job with its report and its files, all at once; a pass of a search has neither.
 
         Raises:
             CancelRequestedError: its owner wants it cancelled.

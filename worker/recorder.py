@@ -7,8 +7,9 @@ from typing import Any
 
 from axformer.config import PassConfig
 from axformer.elements import Dimensions
+from axformer.order_search import final_loss
 from axformer.progress import progress_of
-from axformer.trial import Trial, Verdict
+from axformer.trial import Trial
 from worker.ledger import Ledger
 
 
@@ -66,11 +67,11 @@ class Recorder:
             self._written = time.monotonic()
 
     def _progress(self) -> dict[str, Any]:
-        kept = [trial.loss for trial in self._trials if trial.verdict in (Verdict.BASE, Verdict.ACCEPT)]
         return {
             **asdict(progress_of(self._trials, self._dimensions, self._config)),
             "base_loss": self._trials[0].loss,
-            "min_loss": min(kept),
+            "min_loss": final_loss(self._trials),
+            "known_at_first": progress_of([], self._dimensions, self._config).known,
             "dimensions": asdict(self._dimensions),
             "inputs": self._inputs,
         }

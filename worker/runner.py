@@ -5,6 +5,7 @@ given to another worker, cannot be done, or must wait because this worker is to 
 """
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
@@ -14,6 +15,7 @@ from axformer.config import make_config
 from axformer.devices import resolve_device
 from axformer.run import PruningRun
 from store.errors import CancelRequestedError, LeaseLostError
+from store.repositories.passes import is_search
 from store.repositories.uploads import find_upload
 from store.session import session_scope
 from store.states import JobState
@@ -86,7 +88,8 @@ def _discard(context: WorkerContext, job: Job) -> None:
 
 
 def _carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, work: Path) -> None:
-    inputs = fetch_inputs(job, _fetcher(context, job, lease), work)
+    passes = ledger.passes()
+    inputs = fetch_inputs(job, passes, _fetcher(context, job, lease), work)
     ledger.note("job.fetched", {"sha256": dict(inputs.digests)})
     ledger.enter(JobState.VALIDATING)
     with in_owners_words(job, inputs):
@@ -101,8 +104,14 @@ def _carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, w
         if run.notes:
             ledger.note("job.noted", {"notes": run.notes})
         ledger.enter(JobState.RUNNING)
-        _search(context, run, inputs, ledger, lease)
+        if is_search(job):
+            _take_best(context, run, passes, ledger, lease)
+        else:
+            _search(context, run, inputs, ledger, lease)
         ledger.enter(JobState.PACKAGING)
+        if job.parent_id is not None:
+            ledger.succeed(None, [])  # its trace is all that the parent needs to publish the best
+            return
         report = run.publish(work / "artifact")
     artifacts = store_files(work / "artifact", job.id, context.storage, lease.check)
     ledger.succeed(report, artifacts)
@@ -129,6 +138,13 @@ def _search(context: WorkerContext, run: PruningRun, inputs: Inputs, ledger: Led
         recorder.flush()
         raise
     recorder.flush()
+
+
+def _take_best(context: WorkerContext, run: PruningRun, passes: Sequence[Job], ledger: Ledger, lease: Lease) -> None:
+    """Replay the passes, which were jobs of their own, so that the run knows the best, and store its trace as the job's."""
+    for _ in run.trials(ledger.trials_of(passes, context.settings.trace_chunk)):
+        lease.heed()
+    ledger.record(run.trace, None)
 
 
 def _fetcher(context: WorkerContext, job: Job, lease: Lease) -> Fetcher:

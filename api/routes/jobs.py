@@ -46,7 +46,7 @@ def post_job(
         after_commit.add_task(resources.wakeup.wake)
     else:
         response.headers["Idempotent-Replayed"] = "true"
-    return job_read(created.job)
+    return job_read(created.job, jobs.passes(session, [created.job]))
 
 
 @router.get("", responses=answers(200, "Your team's jobs, newest first.", "jobs", 401, 422))
@@ -58,21 +58,23 @@ def list_jobs(
     state: Annotated[list[JobState], Query(description="Only in these states.")] = [],  # noqa: B006 - never changed
     label: Annotated[list[str], Query(description="Only with all of these, written `key:value`.")] = [],  # noqa: B006
 ) -> PageRead[JobRead, str]:
-    """List your team's jobs."""
-    return jobs_page(jobs.list_jobs(session, caller.team_id, limit=limit.page, after=after, states=state, labels=label))
+    """List your team's jobs. The passes of a search of orders stand with it, not by themselves."""
+    page = jobs.list_jobs(session, caller.team_id, limit=limit.page, after=after, states=state, labels=label)
+    return jobs_page(page, jobs.passes(session, page.items))
 
 
 @router.get("/{job_id}", responses=answers(200, "The job.", "job", 401, 404))
 def get_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
     """Look at a job."""
-    return job_read(jobs.find(session, caller.team_id, job_id))
+    job = jobs.find(session, caller.team_id, job_id)
+    return job_read(job, jobs.passes(session, [job]))
 
 
 @router.delete("/{job_id}", status_code=204, responses=answers(204, "The job is gone.", None, 401, 404, 409))
 def delete_job(
     job_id: str, caller: CallerDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
 ) -> None:
-    """Delete a job that has ended, with its trace, events and files."""
+    """Delete a job that has ended, with its trace, events, files and passes."""
     jobs.delete(session, caller.team_id, job_id)
     after_commit.add_task(storage.delete, job_folder(job_id))
 
@@ -83,8 +85,12 @@ def delete_job(
     responses=answers(202, "The job is cancelled, or its worker is told to stop.", "job", 401, 404, 409),
 )
 def cancel_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
-    """Cancel a job: a queued one at once, a running one at the next trial. Doing so again changes nothing."""
-    return job_read(jobs.cancel(session, caller.team_id, job_id))
+    """Cancel a job: a queued one at once, a running one at the next trial. Doing so again changes nothing.
+
+    A search of orders ends when all its passes have.
+    """
+    job = jobs.cancel(session, caller.team_id, job_id)
+    return job_read(job, jobs.passes(session, [job]))
 
 
 @router.post(
@@ -100,7 +106,10 @@ def retry_job(
     resources: ResourcesDep,
     after_commit: BackgroundTasks,
 ) -> JobRead:
-    """Queue a failed or cancelled job afresh, under the same id. Its trace begins anew; its events go on."""
+    """Queue a failed or cancelled job afresh, under the same id. Its trace begins anew; its events go on.
+
+    A search of orders gets new passes.
+    """
     job = jobs.retry(session, storage, caller.team_id, job_id)
     after_commit.add_task(resources.wakeup.wake)
-    return job_read(job)
+    return job_read(job, jobs.passes(session, [job]))

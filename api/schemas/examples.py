@@ -11,6 +11,7 @@ _TIME = "2026-11-21T11:01:41.123456Z"
 
 JOB: dict[str, Any] = {
     "id": JOB_ID,
+    "parent": None,
     "name": "reviews, nightly",
     "state": "running",
     "status_reason": None,
@@ -35,6 +36,7 @@ JOB: dict[str, Any] = {
         "base_loss": 0.4821,
         "min_loss": 0.4467,
     },
+    "passes": None,
     "report": None,
     "created_at": _TIME,
     "started_at": _TIME,

@@ -88,12 +88,12 @@ class ProgressRead(Schema):
     """How far the pass is."""
 
     done: int
-    """Trials done, the base included."""
+    """Trials done, the base included; with ``order=search`` those of all passes."""
     known: int
     """Trials done and known to come; grows when a block's parts are to be tried."""
     seconds: float
     seconds_left: float | None = None
-    """Known trials left times the mean seconds of a trial so far."""
+    """Known trials left times the mean seconds of a trial so far; with ``order=search`` as if one worker did them all."""
     base_loss: float | None = None
     """Mean validation loss of the untouched model."""
     min_loss: float | None = None
@@ -111,6 +111,20 @@ class ReportRead(Schema):
     """How many elements are gone or rewritten."""
     seconds: float | None = None
     """How long the pass took."""
+    orders: list[dict[str, Any]] | None = None
+    """What each order led to where ``order`` is ``search``: ``order``, ``loss``, ``trials``, ``seconds``, ``parameters``, and
+    whether it was ``kept``."""
+
+
+class PassRead(Schema):
+    """One pass of a search of orders. It is a job too, with a trace and events; files and report are those of the search."""
+
+    id: str
+    order: str
+    state: JobState
+    status_reason: str | None
+    progress: ProgressRead | None
+    url: str
 
 
 class JobLinks(Schema):
@@ -128,6 +142,8 @@ class JobRead(Schema):
     """A job with every setting as it was accepted."""
 
     id: str
+    parent: str | None
+    """Of a pass: the job that searches orders. It is cancelled, retried and deleted with that job only."""
     name: str
     state: JobState
     """``cancelling`` means that the worker was told and has not stopped yet."""
@@ -147,6 +163,8 @@ class JobRead(Schema):
     max_attempts: int
     error: JobErrorRead | None
     progress: ProgressRead | None
+    passes: list[PassRead] | None
+    """With ``order=search``: a job for each order, of which the best becomes this job's result; only listed here."""
     report: ReportRead | None
     created_at: datetime
     started_at: datetime | None

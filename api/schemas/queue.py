@@ -7,7 +7,7 @@ from store.states import JobState
 
 
 class QueuedJobRead(Schema):
-    """One of the team's jobs that has not ended."""
+    """One of the team's jobs that has not ended. A search of orders stands here by its passes, while they have not ended."""
 
     id: str
     name: str
@@ -26,9 +26,9 @@ class QueueRead(Schema):
     data: list[QueuedJobRead]
     """Those that have not ended, running ones first, then in the order in which they will be taken."""
     counts: dict[JobState, int]
-    """The team's jobs by state."""
+    """The team's jobs by state, as they are listed."""
     queued_of_all_teams: int
-    """Queued jobs of all teams."""
+    """Queued jobs of all teams that wait for a worker."""
     workers_busy: int
     """Workers that hold a job now, of any team. How many are idle is not known here."""
     eta_method: str

@@ -11,6 +11,7 @@ from store.errors import StorageError
 from store.repositories import artifacts as repository
 from store.storage import Storage, job_folder
 from store.tables.artifacts import Artifact
+from store.tables.jobs import Job
 
 
 def list_artifacts(session: Session, team_id: str, job_id: str) -> Sequence[Artifact]:
@@ -31,7 +32,7 @@ def download(session: Session, storage: Storage, team_id: str, job_id: str, name
     job = jobs.find(session, team_id, job_id)
     artifact = repository.find_artifact(session, job.id, name) if name.isprintable() else None
     if artifact is None:
-        reason = "has no file of this name" if job.report else f"is {job.state}; files come when it has succeeded"
+        reason = _without(job)
         raise NotFoundError(f"'{name}' is not there: job {job_id} {reason}", code="artifact_not_found")
 
     def read(start: int, stop: int) -> Iterator[bytes]:
@@ -41,3 +42,10 @@ def download(session: Session, storage: Storage, team_id: str, job_id: str, name
             raise NotFoundError(f"'{name}' of job {job_id} is lost: {error}", code="content_missing") from None
 
     return Download(artifact.name, artifact.media_type, artifact.sha256, artifact.bytes, read)
+
+
+def _without(job: Job) -> str:
+    """Why a job has not some file."""
+    if job.parent_id is not None:
+        return f"is a pass of {job.parent_id}, which has the files of the best pass"
+    return "has no file of this name" if job.report else f"is {job.state}; files come when it has succeeded"

@@ -18,6 +18,7 @@ from store.errors import IllegalTransitionError
 from store.page import Page
 from store.repositories import jobs as repository
 from store.repositories.jobs import Created, NewJob
+from store.repositories.passes import passes_of
 from store.repositories.uploads import find_upload
 from store.settings import Settings
 from store.states import JobState
@@ -70,6 +71,11 @@ def find(session: Session, team_id: str, job_id: str) -> Job:
     return job
 
 
+def passes(session: Session, jobs: Sequence[Job]) -> dict[str, list[Job]]:
+    """The passes of those of these jobs that search orders."""
+    return passes_of(session, [job.id for job in jobs])
+
+
 def list_jobs(
     session: Session,
     team_id: str,
@@ -79,7 +85,7 @@ def list_jobs(
     states: Sequence[JobState],
     labels: Sequence[str],
 ) -> Page[Job]:
-    """The team's jobs, newest first, in one of the states and with all labels (written ``key:value``).
+    """The team's jobs without passes, newest first, in one of the states and with all labels (written ``key:value``).
 
     Raises:
         InvalidInputError: ``after`` names no job, or a label has no colon.
@@ -94,9 +100,9 @@ def cancel(session: Session, team_id: str, job_id: str) -> Job:
 
     Raises:
         NotFoundError: the team has no such job.
-        ConflictError: it has ended otherwise.
+        ConflictError: it has ended otherwise, or is a pass.
     """
-    with _as_answers(find(session, team_id, job_id)) as job:
+    with _as_answers(_find_whole(session, team_id, job_id)) as job:
         return repository.request_cancel(session, job.id)
 
 
@@ -105,9 +111,9 @@ def retry(session: Session, storage: Storage, team_id: str, job_id: str) -> Job:
 
     Raises:
         NotFoundError: the team has no such job.
-        ConflictError: it has not ended, or has succeeded.
+        ConflictError: it has not ended, or has succeeded, or is a pass.
     """
-    with _as_answers(find(session, team_id, job_id)) as job:
+    with _as_answers(_find_whole(session, team_id, job_id)) as job:
         again = repository.retry_job(session, job.id)
         # Before the commit: no row names these files, and afterwards a worker may already write new ones.
         storage.delete(job_folder(job.id))
@@ -119,10 +125,18 @@ def delete(session: Session, team_id: str, job_id: str) -> None:
 
     Raises:
         NotFoundError: the team has no such job.
-        ConflictError: it has not ended.
+        ConflictError: it has not ended, or is a pass.
     """
-    with _as_answers(find(session, team_id, job_id)) as job:
+    with _as_answers(_find_whole(session, team_id, job_id)) as job:
         repository.delete_job(session, job.id)
+
+
+def _find_whole(session: Session, team_id: str, job_id: str) -> Job:
+    """The team's job, which is no pass of another."""
+    job = find(session, team_id, job_id)
+    if job.parent_id is not None:
+        raise ConflictError(f"{job.id} is a pass of {job.parent_id}; do this with that job", code="part_of_job")
+    return job
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def look(session: Session, settings: Settings, team_id: str) -> Queue:
     return Queue(
         active=[job for job in active if job.team_id == team_id],
         queued=queued,
-        queued_of_all_teams=repository.state_counts(session)[JobState.QUEUED],
+        queued_of_all_teams=repository.queue_length(session),
         counts=repository.state_counts(session, team_id),
         workers=len(active),
         estimates=running | {job.id: _queued(starts[position - 1], typical) for position, job in queued},

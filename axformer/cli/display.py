@@ -12,6 +12,7 @@ from rich.text import Text
 
 from axformer.config import PassConfig
 from axformer.elements import Dimensions
+from axformer.order_search import pass_configs, passes_in
 from axformer.progress import progress_of
 from axformer.trial import Phase, Trial, Verdict
 
@@ -50,7 +51,8 @@ class _Lines:
         progress = progress_of(self._trials, self._dimensions, self._config)
         helped = "" if trial.helped is None else f" helped={trial.helped}/{trial.total}"
         self._console.print(
-            f"{progress.done}/{progress.known} {trial.element or 'base'} {trial.verdict.value} "
+            f"{progress.done}/{progress.known} {_pass_name(self._trials, self._config)}"
+            f"{trial.element or 'base'} {trial.verdict.value} "
             f"loss={trial.loss:.6f} min={trial.min_loss:.6f}{helped} {trial.seconds:.1f}s",
             soft_wrap=True,
         )
@@ -74,12 +76,14 @@ class _Screen:
         self._live.update(Group(self._bar, self._figures(progress.seconds_left), self._recent()))
 
     def _figures(self, seconds_left: float | None) -> Text:
-        base = self._trials[0].loss
-        accepted = [trial for trial in self._trials if trial.verdict is Verdict.ACCEPT]
+        trials = passes_in(self._trials)[-1]
+        base = trials[0].loss
+        accepted = [trial for trial in trials if trial.verdict is Verdict.ACCEPT]
         loss = accepted[-1].loss if accepted else base
         removed = [trial for trial in accepted if trial.phase is not Phase.HARD_ATTENTION]
         hard = len(accepted) - len(removed)
-        text = Text.assemble("Loss ", (f"{loss:.4f}", "bold"), f" (base {base:.4f}, {_change(loss, base)})")
+        text = Text.assemble(_pass_name(self._trials, self._config), "Loss ", (f"{loss:.4f}", "bold"))
+        text.append(f" (base {base:.4f}, {_change(loss, base)})")
         text.append(f"  ·  removed {_count(len(removed), 'element')}, ")
         text.append(f"{sum(trial.parameters for trial in removed):,} parameters")
         if hard:
@@ -116,11 +120,22 @@ def closing_table(report: dict[str, Any]) -> Table:
         before, after = base[key] / scale, pruned[key] / scale
         table.add_row(name, format(before, form), format(after, form), _change(after, before))
     removed, hard = _count(len(report["removed"]), "element"), _count(len(report["hard_attention"]), "layer")
+    kept = [one["order"] for one in report.get("orders") or [] if one["kept"]]
     table.caption = (
         f"{removed} removed, hard attention in {hard}\n{report['trials']} trials in {_duration(report['seconds'])}"
+        + "".join(f"\nbest of {len(report['orders'])} orders: {order}" for order in kept)
     )
     table.caption_justify = "left"
     return table
+
+
+def _pass_name(trials: list[Trial], config: PassConfig) -> str:
+    """Which of several passes the last trial belongs to; empty where there is one."""
+    configs = pass_configs(config)
+    if len(configs) == 1:
+        return ""
+    place = len(passes_in(trials))
+    return f"[{place}/{len(configs)} {configs[place - 1].order.value}] "
 
 
 def _change(after: float, before: float) -> str:

@@ -52,7 +52,7 @@ Latency is the median of {report.latency["repeats"]} forward passes, both models
 (batch {report.latency["batch"]}, {report.latency["tokens"]} tokens, {report.environment["device"]}, threads: \
 {report.environment["threads"]}). The pass took {report.seconds:.1f} s for {report.trials} trials.
 
-{_int8(report)}## What was removed
+{_int8(report)}{_orders(report)}## What was removed
 
 {_removed(report)}
 
@@ -135,6 +135,29 @@ for the quantized model. Both models in that arithmetic:
 {_lines(_scores(report.int8))}
 
 """
+
+
+def _orders(report: Report) -> str:
+    """What the other orders would have led to, where they were tried."""
+    if report.orders is None:
+        return ""
+    rows = [
+        f"| {one.order}{' (this model)' if one.kept else ''} | {one.loss:.4f} | {one.parameters:,} | {one.trials} "
+        f"| {one.seconds:.1f} |"
+        for one in report.orders
+    ]
+    return "\n".join(
+        [
+            "## Orders",
+            "",
+            f"{len(rows)} passes inspected the blocks in different orders; the one with the least validation loss was kept.",
+            "",
+            "| order | validation loss | parameters | trials | seconds |",
+            "|---|---|---|---|---|",
+            *rows,
+            "\n",
+        ]
+    )
 
 
 def _table(report: Report) -> str:

@@ -16,7 +16,7 @@ from axformer.int8 import in_int8
 from axformer.plan import Plan, removed_elements
 from axformer.reporting.environment import describe
 from axformer.reporting.latency import measure_latency
-from axformer.reporting.report import Comparison, DataSummary, InInt8, Measures, Report, Scores
+from axformer.reporting.report import Comparison, DataSummary, InInt8, Measures, OrderResult, Report, Scores
 from axformer.reporting.scoring import Score, compare, score
 from axformer.tasks.base import Task
 from axformer.trial import Phase, Trial, Verdict
@@ -24,12 +24,16 @@ from axformer.trial import Phase, Trial, Verdict
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished pass: its trace, the plan it leads to, and the compact model with the size of its files in bytes."""
+    """A finished pass: its trace, the plan it leads to, and the compact model with the size of its files in bytes.
+
+    ``orders`` says what each order led to where the pass is the best of several.
+    """
 
     trace: Sequence[Trial]
     plan: Plan
     model: Any
     bytes: int
+    orders: Sequence[OrderResult] | None
 
 
 def make_report(
@@ -54,6 +58,7 @@ def make_report(
         hard_attention=hard,
         trials=len(outcome.trace),
         seconds=outcome.trace[-1].seconds,
+        orders=None if outcome.orders is None else list(outcome.orders),
         config=config.model_dump(mode="json"),
         data={name: None if data is None else _summary(data) for name, data in sets.items()},
         latency=setting.model_dump(),

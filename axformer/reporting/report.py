@@ -77,6 +77,19 @@ class DataSummary(BaseModel):
     sha256: str = Field(description="Digest of the columns that a task may read.")
 
 
+class OrderResult(BaseModel):
+    """What one pass of a search of orders led to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    order: str
+    loss: float = Field(description="Validation loss at the end of the pass, which decides between the orders.")
+    trials: int
+    seconds: float = Field(description="Duration of this pass, with what all of them measure alike.")
+    parameters: int = Field(description="Parameters that it leaves.")
+    kept: bool = Field(description="Whether this is the pass that was kept.")
+
+
 class Report(BaseModel):
     """What a pass did."""
 
@@ -92,6 +105,9 @@ class Report(BaseModel):
     hard_attention: list[int] = Field(description="Layers that have hard attention now.")
     trials: int
     seconds: float = Field(description="Duration of the pass, without loading and packaging.")
+    orders: list[OrderResult] | None = Field(
+        description="What each order led to where `order` is `search`, else null. The rest of the report is of the one kept."
+    )
     config: dict[str, Any] = Field(description="Every knob.")
     data: dict[str, DataSummary | None]
     latency: dict[str, int] = Field(description="Inputs in a batch, tokens of an input, repeats.")

@@ -13,6 +13,7 @@ from store.ids import JOB_PREFIX, new_id
 from store.page import Page, page_of
 from store.repositories.events import record_event
 from store.repositories.outbox import add_message
+from store.repositories.passes import add_passes, is_search, lock_passes, remove_passes
 from store.settings import MAX_ATTEMPTS
 from store.states import ACTIVE, TERMINAL, JobState, check_transition
 from store.tables.artifacts import Artifact
@@ -47,7 +48,7 @@ class Created:
 
 
 def create_job(session: Session, new: NewJob) -> Created:
-    """Make a queued job with its first event and the message that wakes a worker.
+    """Make a queued job with its first event, the message that wakes a worker, and its passes where it searches orders.
 
     Where the team has used the idempotency key before, also in a transaction that is just committing, nothing is made
     and that job is returned; the caller compares ``body_sha256``.
@@ -66,6 +67,8 @@ def create_job(session: Session, new: NewJob) -> Created:
         return Created(session.scalars(select(Job).where(*same_key)).one(), is_new=False)
     record_event(session, job, "job.created", {"state": job.state})
     add_message(session, job.id)
+    if is_search(job):
+        add_passes(session, job)
     return Created(job, is_new=True)
 
 
@@ -77,10 +80,12 @@ def find_job(session: Session, job_id: str, team_id: str) -> Job | None:
 def lock_job(session: Session, job_id: str) -> Job:
     """The job as it is now, locked until the transaction ends.
 
+    The lock leaves the key alone, so that a row that refers to the job, as its passes do, is written without waiting for it.
+
     Raises:
         sqlalchemy.exc.NoResultFound: there is none.
     """
-    query = select(Job).where(Job.id == job_id).with_for_update()
+    query = select(Job).where(Job.id == job_id).with_for_update(key_share=True)
     return session.scalars(query.execution_options(populate_existing=True)).one()
 
 
@@ -94,11 +99,11 @@ def list_jobs(
     labels: dict[str, str] | None = None,
     name: str | None = None,
 ) -> Page[Job]:
-    """The team's jobs, newest first, from the one after ``after`` on.
+    """The team's jobs, newest first, from the one after ``after`` on, without passes.
 
     Only those in one of ``states`` (if any are given), with all of ``labels``, and with exactly this ``name``.
     """
-    query = select(Job).where(Job.team_id == team_id)
+    query = select(Job).where(Job.team_id == team_id, Job.parent_id.is_(None))
     if after is not None:
         query = query.where(tuple_(Job.created_at, Job.id) < (after.created_at, after.id))
     if states:
@@ -114,6 +119,8 @@ def list_jobs(
 def request_cancel(session: Session, job_id: str) -> Job:
     """Cancel a queued job at once, ask the worker of an active one to stop; a cancelled one stays as it is.
 
+    The passes of a search are cancelled with it; it ends when they have.
+
     Raises:
         IllegalTransitionError: the job has succeeded or failed.
     """
@@ -121,21 +128,43 @@ def request_cancel(session: Session, job_id: str) -> Job:
     if job.state in (JobState.CANCELLING, JobState.CANCELLED):
         return job
     job.cancel_requested_at = func.clock_timestamp()
-    move_job(session, job, JobState.CANCELLING if job.state in ACTIVE else JobState.CANCELLED)
+    is_held = cancel_passes(session, job) or job.worker is not None
+    move_job(session, job, JobState.CANCELLING if is_held else JobState.CANCELLED)
     return job
 
 
+def cancel_passes(session: Session, job: Job) -> bool:
+    """Cancel the passes of a locked job that have not ended. Whether workers must stop before all have."""
+    if not is_search(job):
+        return False
+    unfinished = [one for one in lock_passes(session, job) if one.state not in TERMINAL]
+    stopping = [one for one in unfinished if request_cancel(session, one.id).state is JobState.CANCELLING]
+    if stopping:
+        begin_search(session, job)
+    return bool(stopping)
+
+
+def begin_search(session: Session, job: Job) -> None:
+    """Say of a locked queued search that workers have begun with its passes."""
+    if job.state is JobState.QUEUED:
+        job.started_at = func.clock_timestamp()
+        move_job(session, job, JobState.RUNNING, reason="its passes run as jobs of their own")
+
+
 def retry_job(session: Session, job_id: str) -> Job:
-    """Queue a failed or cancelled job afresh: no trace, artifacts, error or attempts; its events stay.
+    """Queue a failed or cancelled job afresh: no trace, artifacts, error or attempts, and new passes; its events stay.
 
     The caller removes the artifacts' content after the commit.
 
     Raises:
-        IllegalTransitionError: the job is in another state.
+        IllegalTransitionError: the job is in another state, or a worker has one of its passes still.
     """
     job = lock_job(session, job_id)
     if job.state not in (JobState.FAILED, JobState.CANCELLED):
         raise IllegalTransitionError(f"job {job_id} is {job.state}; only a failed or cancelled one can be retried")
+    if is_search(job):
+        remove_passes(session, job)
+        add_passes(session, job)
     session.execute(delete(TrialRow).where(TrialRow.job_id == job_id))
     session.execute(delete(Artifact).where(Artifact.job_id == job_id))
     job.attempt = 0
@@ -147,14 +176,17 @@ def retry_job(session: Session, job_id: str) -> Job:
 
 
 def delete_job(session: Session, job_id: str) -> None:
-    """Remove a job that has ended and every row of it; the caller removes the artifacts' content after the commit.
+    """Remove a job that has ended, its passes, and every row of them.
+
+    The caller removes the artifacts' content after the commit.
 
     Raises:
-        IllegalTransitionError: it has not ended.
+        IllegalTransitionError: it has not ended, or a worker has one of its passes still.
     """
     job = lock_job(session, job_id)
     if job.state not in TERMINAL:
         raise IllegalTransitionError(f"job {job_id} is {job.state}; cancel it and wait for its end before deleting it")
+    remove_passes(session, job)
     session.delete(job)
     session.flush()
 

@@ -13,7 +13,8 @@ from sqlalchemy.sql.elements import ColumnElement
 from axformer.trial import Trial
 from store.errors import CancelRequestedError, LeaseLostError
 from store.repositories.events import record_event
-from store.repositories.jobs import lock_job, move_job
+from store.repositories.jobs import begin_search, cancel_passes, lock_job, move_job
+from store.repositories.passes import CLAIM_ORDER, error_of, is_ready, is_search, passes_of
 from store.states import ACTIVE, JobState
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
@@ -27,19 +28,19 @@ def claim_next(session: Session, worker: str, lease_seconds: float) -> Job | Non
     """Take the next job: queued, or left by a worker whose lease ran out; highest priority first, then the oldest.
 
     The job is in state ``fetching``, with a new fence number. One that was running before keeps its trace, to be
-    resumed. On the way, jobs whose lease ran out while they were being cancelled end as cancelled, and those out of
-    attempts as failed. Null where there is nothing to do.
+    resumed. On the way, jobs whose lease ran out while they were being cancelled end as cancelled, those out of attempts
+    as failed, and searches of orders after a pass that failed or was cancelled. Null where there is nothing to do.
     """
     query = (
         select(Job)
         .where(_claimable())
-        .order_by(Job.priority.desc(), Job.created_at, Job.id)
+        .order_by(*CLAIM_ORDER)
         .limit(1)
-        .with_for_update(skip_locked=True)
+        .with_for_update(skip_locked=True, key_share=True)
         .execution_options(populate_existing=True)
     )
     while (job := session.scalars(query).one_or_none()) is not None:
-        if not _end_if_spent(session, job):
+        if not _end_if_spent(session, job) and not _end_with_its_pass(session, job):
             _begin(session, job, worker, lease_seconds)
             return job
     return None
@@ -104,16 +105,16 @@ def add_event(session: Session, job_id: str, fence: int, type: str, data: Mappin
 
 
 def finish_succeeded(
-    session: Session, job_id: str, fence: int, report: Mapping[str, Any], artifacts: Sequence[Artifact]
+    session: Session, job_id: str, fence: int, report: Mapping[str, Any] | None, artifacts: Sequence[Artifact]
 ) -> Job:
-    """End a packaged job with its report and its files, all at once.
+    """End a packaged job with its report and its files, all at once; a pass of a search has neither.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
         CancelRequestedError: its owner wants it cancelled.
     """
     job = _lock_uncancelled(session, job_id, fence)
-    job.report = dict(report)
+    job.report = None if report is None else dict(report)
     session.add_all(artifacts)
     move_job(session, job, JobState.SUCCEEDED, data={"artifacts": [artifact.name for artifact in artifacts]})
     return job
@@ -159,13 +160,16 @@ def release(session: Session, job_id: str, fence: int, reason: str) -> Job:
 
 
 def _claimable() -> ColumnElement[bool]:
-    return or_(Job.state == JobState.QUEUED, and_(Job.state.in_(ACTIVE), Job.lease_until < func.clock_timestamp()))
+    # An active job without a lease is one that waits, or has waited, for its passes.
+    is_free = or_(Job.lease_until.is_(None), Job.lease_until < func.clock_timestamp())
+    return and_(or_(Job.state == JobState.QUEUED, and_(Job.state.in_(ACTIVE), is_free)), is_ready())
 
 
 def _end_if_spent(session: Session, job: Job) -> bool:
     """End a job whose worker is gone if it was being cancelled or has no attempts left."""
     if job.state is JobState.CANCELLING:
-        move_job(session, job, JobState.CANCELLED, reason="its worker was lost while it was being cancelled")
+        lost = "its worker was lost while it was being cancelled" if job.worker else None
+        move_job(session, job, JobState.CANCELLED, reason=lost)
         return True
     if job.attempt < job.max_attempts:
         return False
@@ -174,13 +178,36 @@ def _end_if_spent(session: Session, job: Job) -> bool:
     return True
 
 
+def _end_with_its_pass(session: Session, job: Job) -> bool:
+    """Deal with a search one of whose passes has failed: cancel the others, and fail when they have all ended."""
+    passes = passes_of(session, [job.id]).get(job.id, []) if is_search(job) else []
+    failed = next((one for one in passes if one.state is JobState.FAILED), None)
+    if failed is None:
+        return False
+    begin_search(session, job)
+    if not cancel_passes(session, job):
+        _fail(session, job, error_of(failed))
+    return True
+
+
 def _begin(session: Session, job: Job, worker: str, lease_seconds: float) -> None:
     job.attempt += 1
     job.fence += 1
     job.worker = worker
     job.lease_until = _lease_end(lease_seconds)
-    job.started_at = func.clock_timestamp()
+    if job.started_at is None or not is_search(job):
+        job.started_at = func.clock_timestamp()
     move_job(session, job, JobState.FETCHING, data={"attempt": job.attempt, "worker": worker})
+    if job.parent_id is not None:
+        _begin_parent(session, job.parent_id)
+
+
+def _begin_parent(session: Session, parent_id: str) -> None:
+    """Let a search run with its first pass. One that is locked, which may be by someone who waits for this pass, is left."""
+    query = select(Job).where(Job.id == parent_id).with_for_update(skip_locked=True, key_share=True)
+    parent = session.scalars(query.execution_options(populate_existing=True)).one_or_none()
+    if parent is not None:
+        begin_search(session, parent)
 
 
 def _fail(session: Session, job: Job, error: Mapping[str, Any]) -> None:

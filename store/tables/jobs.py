@@ -28,6 +28,8 @@ class Job(Base):
 
     id: Mapped[str] = mapped_column(primary_key=True)
     team_id: Mapped[str] = mapped_column(ForeignKey("teams.id"))
+    parent_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
+    """Of a pass: the job that searches orders and waits for it."""
     name: Mapped[str]
     state: Mapped[JobState] = mapped_column(
         Enum(
@@ -58,9 +60,10 @@ class Job(Base):
     error: Mapped[dict[str, Any] | None]
     """Of a failed job: ``code``, ``message``, perhaps ``param``, and ``retryable``."""
     report: Mapped[dict[str, Any] | None]
-    """Of a succeeded job: the content of ``report.json``."""
+    """Of a succeeded job that is no pass: the content of ``report.json``."""
     progress: Mapped[dict[str, Any] | None]
-    """``done``, ``known``, ``seconds``, ``seconds_left``, ``base_loss``, ``min_loss`` and ``dimensions``."""
+    """``done``, ``known``, ``seconds``, ``seconds_left``, ``base_loss``, ``min_loss``, ``known_at_first``, ``dimensions`` and
+    ``inputs``; null of a search of orders, whose passes have their own."""
 
     attempt: Mapped[int]
     """Times a worker has begun it since it was created or retried."""

@@ -36,8 +36,8 @@ def fill(settings: Settings) -> None:
     with session_scope(make_sessions(engine)) as session:
         team = teams.create_team(session, "crew")
         keys.create_key(session, team.id, "laptop")
-        new = jobs.NewJob(team.id, "job", {"uri": "x"}, {"uri": "y"}, "paper", {})
-        jobs.create_job(session, new)
+        for config in ({}, {"order": "search"}):
+            jobs.create_job(session, jobs.NewJob(team.id, "job", {"uri": "x"}, {"uri": "y"}, "paper", config))
         job = leases.claim_next(session, "worker", 60)
         assert job is not None
         base = Trial(
@@ -74,6 +74,18 @@ def test_up_down_and_up_again_with_data_in_it(bare: Settings, bare_database_url:
     migrate(bare)
     assert tables(bare_database_url) == made
     fill(bare)
+
+
+def test_without_parents_there_are_no_passes_and_all_other_jobs_stay(bare: Settings, bare_database_url: str) -> None:
+    migrate(bare)
+    fill(bare)
+    command.downgrade(alembic_config(bare), "185d7ecc28cb")
+    with psycopg.connect(bare_database_url) as connection:
+        names = connection.execute("SELECT name FROM jobs").fetchall()
+    assert names == [("job",), ("job",)]
+    migrate(bare)
+    with psycopg.connect(bare_database_url) as connection:
+        assert connection.execute("SELECT count(*), count(parent_id) FROM jobs").fetchone() == (2, 0)
 
 
 def test_several_may_migrate_at_once(bare: Settings, bare_database_url: str) -> None:
