@@ -8,12 +8,15 @@ change keeps its loss to the last bit, and never counts as helped.
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
 ATTENTION_NAME = "axformer"
 TOP_K_ATTRIBUTE = "hard_attention_top_k"
+READ_ATTRIBUTE = "attention_read_position"
+"""On a module while only one query of each row is needed: which, shape (rows,)."""
 ATTENTION_DIMENSIONS = 4
 
 
@@ -48,8 +51,13 @@ def attention_forward(
         attention_mask: added to the scores; broadcasts to (batch, heads, tokens, tokens).
 
     Returns:
-        The context, shape (batch, tokens, heads, head size), and the probabilities that made it.
+        The context, shape (batch, tokens, heads, head size), and the probabilities that made it. Where only one query is
+        needed, its context stands at all positions.
     """
+    tokens, read = query.shape[2], getattr(module, READ_ATTRIBUTE, None)
+    if read is not None:
+        query = _at(query, read)
+        attention_mask = None if attention_mask is None else _at(attention_mask, read)
     groups = query.shape[1] // key.shape[1]
     if groups > 1:  # grouped queries: several heads share a key and a value
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
@@ -61,7 +69,15 @@ def attention_forward(
     if top_k is not None:
         probabilities = keep_top_k(probabilities, top_k)
     probabilities = nn.functional.dropout(probabilities, p=dropout, training=module.training)
-    return (probabilities @ value).transpose(1, 2).contiguous(), probabilities
+    context = (probabilities @ value).transpose(1, 2).contiguous()
+    return context.expand(-1, tokens, -1, -1), probabilities
+
+
+def _at(values: Tensor, read: Tensor) -> Tensor:
+    """One query of each row: of (batch or 1, heads, queries or 1, n) the shape (batch, heads, 1, n)."""
+    rows = torch.arange(len(read), device=values.device)
+    shape = len(read), *values.shape[1:]
+    return values.expand(shape)[rows, :, read if values.shape[2] > 1 else 0][:, :, None]
 
 
 class HardAttentionDropout(nn.Dropout):

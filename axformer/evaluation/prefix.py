@@ -23,7 +23,7 @@ from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.evaluation.changes import Units, first_changed_block, longest_untouched, units_removed
 from axformer.evaluation.cut_layers import CutLayers
 from axformer.evaluation.shares import added, has_shares
-from axformer.evaluation.tail import ReadPosition, tail_start
+from axformer.evaluation.tail import ReadPosition, mixes, tail_start
 from axformer.evaluation.techniques import ALL, Techniques
 from axformer.evaluation.walk import Walk
 from axformer.plan import Plan
@@ -179,18 +179,20 @@ class PrefixEvaluator(Evaluator):
         """A block without the share of some of its heads or neurons."""
         assert trial.alone is not None
         layout = self._architecture.layout(trial.first)
+        position = self._positions[place] if trial.first == trial.tail and mixes(trial.plan, trial.first) else None
         whole = self.activations.added(place, trial.first)
         if whole is None:
-            whole = added(layout, layer, hidden, arguments)
+            whole = added(layout, layer, hidden, arguments, position)
             self.activations.keep_added(place, trial.first, whole, trial.known)
-        rest = whole - added(layout, trial.alone, hidden, arguments)
-        return layout.skip(layer, hidden + rest)
+        rest = whole - added(layout, trial.alone, hidden, arguments, position)
+        return layout.skip(layer, (hidden if position is None else position.narrow(hidden)) + rest)
 
     def _tail(self, plan: Plan) -> int:
         """The first block of the tail; behind all blocks where there is none."""
         if not self._techniques.tail or not self._task.pooled:
             return 2 * len(plan.layers)
-        return tail_start(plan, 2 * self._architecture.mixes_tokens_after(self._model.config))
+        earliest = 2 * self._architecture.mixes_tokens_after(self._model.config)
+        return tail_start(plan, earliest, reads_one=self._model._supports_attention_backend)
 
     def _read_position(self, batch: Batch) -> ReadPosition | None:
         if not self._task.pooled:

@@ -6,12 +6,15 @@ heads or neurons is a slice of it: without them the block adds so much less, and
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from torch import Tensor, nn
 
 from axformer.architectures.base import BlockLayout
 from axformer.architectures.slices import is_projection
+from axformer.evaluation.tail import ReadPosition
+from axformer.hard_attention import READ_ATTRIBUTE
 
 
 def has_shares(layout: BlockLayout, layer: nn.Module) -> bool:
@@ -19,16 +22,29 @@ def has_shares(layout: BlockLayout, layer: nn.Module) -> bool:
     return is_projection(layout.weights(layer).output.module)
 
 
-def added(layout: BlockLayout, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+def added(
+    layout: BlockLayout,
+    layer: nn.Module,
+    hidden: Tensor,
+    arguments: Mapping[str, Any],
+    position: ReadPosition | None = None,
+) -> Tensor:
     """What a block adds to its input before any norm; of the shape of ``hidden``.
 
     Args:
         arguments: what the layer is called with, beside its input, by name.
+        position: what attention adds to the token there is wanted alone, of one token then.
     """
+    weights = layout.weights(layer)
     seen: list[Tensor] = []
-    watch = layout.weights(layer).output.module.register_forward_hook(lambda _, __, output: seen.append(output))
-    try:
+    with ExitStack() as undo:
+        if position is not None:
+            assert weights.core is not None, "attention blocks name their core"
+            setattr(weights.core, READ_ATTRIBUTE, position.tokens)
+            undo.callback(delattr, weights.core, READ_ATTRIBUTE)
+            one = weights.output.module.register_forward_pre_hook(lambda _, inputs: (inputs[0][:, :1],))
+            undo.callback(one.remove)
+        watch = weights.output.module.register_forward_hook(lambda _, __, output: seen.append(output))
+        undo.callback(watch.remove)
         layout.run(layer, hidden, arguments)
-    finally:
-        watch.remove()
     return seen[0]

@@ -1,6 +1,7 @@
-"""The tail: the blocks behind the last attention that is left. A head that reads one position needs them there only.
+"""The tail: what stands behind the last attention that is left. A head that reads one position needs it there only.
 
-Before the tail, activations have the model's own shape; in the tail they are of one token each.
+Where attention can be asked for one position, the last attention block begins the tail, else the block behind it. What goes
+into the first block of the tail has the model's own shape, what comes out of it is of one token each.
 """
 
 from dataclasses import dataclass
@@ -11,14 +12,20 @@ from torch import Tensor
 from axformer.plan import Plan
 
 
-def tail_start(plan: Plan, earliest: int) -> int:
+def tail_start(plan: Plan, earliest: int, *, reads_one: bool) -> int:
     """The first block of the tail (see :mod:`axformer.evaluation.changes` for their numbers).
 
     Args:
         earliest: tokens are mixed before this block, whatever the plan says.
+        reads_one: whether attention can be asked for one position.
     """
-    mixing = [2 * index for index, layer in enumerate(plan.layers) if layer.heads]
-    return max(earliest, mixing[-1] + 1 if mixing else 0)
+    mixing = [2 * index for index in range(len(plan.layers)) if mixes(plan, 2 * index)]
+    return max(earliest, mixing[-1] + (not reads_one) if mixing else 0)
+
+
+def mixes(plan: Plan, block: int) -> bool:
+    """Whether a block mixes tokens: attention with any heads."""
+    return block % 2 == 0 and bool(plan.layers[block // 2].heads)
 
 
 @dataclass(frozen=True)

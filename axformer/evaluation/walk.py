@@ -14,7 +14,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture
-from axformer.evaluation.tail import ReadPosition
+from axformer.evaluation.shares import added
+from axformer.evaluation.tail import ReadPosition, mixes
 from axformer.plan import Plan
 
 Keep = Callable[[int, Tensor], None]
@@ -71,11 +72,20 @@ class Walk:
         if block == self.start and self.entry is not None:
             hidden = self.entry
         self.keep(block, hidden)
-        if block == self.tail and self.position is not None:
-            hidden = self.position.narrow(hidden)
-        layer = self.layers[block]
         run = self.instead.get(block) or partial(self._run, block)
-        return run(layer, hidden, arguments)
+        if block == self.tail and self.position is not None:
+            if mixes(self.plan, block):
+                run = self.instead.get(block) or partial(self._read, block)
+            else:
+                hidden = self.position.narrow(hidden)
+        return run(self.layers[block], hidden, arguments)
+
+    def _read(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+        """Attention at the position that the head reads."""
+        assert self.position is not None
+        layout = self.architecture.layout(block)
+        more = added(layout, layer, hidden, arguments, self.position)
+        return layout.skip(layer, self.position.narrow(hidden) + more)
 
     def _run(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         layout, plan = self.architecture.layout(block), self.plan.layers[block // 2]
