@@ -5,6 +5,11 @@ import torch
 from axformer.errors import ConfigError, first_line
 
 AUTO = "auto"
+CPU_BATCH_TOKENS = 2048
+"""Enough for full speed of two to a dozen cores; more would only delay early decisions."""
+GPU_BYTES_PER_TOKEN = 2**21
+"""Memory of the card for each token of a batch; the tokens' own activations take some tenth of it."""
+MOST_BATCH_TOKENS = 65536
 
 
 def resolve_device(name: str) -> str:
@@ -20,3 +25,15 @@ def resolve_device(name: str) -> str:
     except (RuntimeError, AssertionError) as error:
         raise ConfigError(f"device '{name}' cannot be used here: {first_line(error)}; try auto or cpu") from None
     return name
+
+
+def batch_tokens_of(device: str) -> int:
+    """How many tokens to evaluate together on a device, where nobody says."""
+    if torch.device(device).type != "cuda":
+        return CPU_BATCH_TOKENS
+    return batch_tokens_in(torch.cuda.get_device_properties(device).total_memory)
+
+
+def batch_tokens_in(memory: int) -> int:
+    """How many tokens to evaluate together on a GPU with so many bytes."""
+    return max(1, min(MOST_BATCH_TOKENS, memory // GPU_BYTES_PER_TOKEN))

@@ -13,6 +13,7 @@ from functools import cache
 import torch
 
 from axformer.config import PassConfig
+from axformer.devices import batch_tokens_in
 from axformer.elements import Dimensions, ElementKind
 from axformer.evaluation.activations import Activations, slots_of
 from axformer.evaluation.budget import FREE_SHARE
@@ -25,7 +26,7 @@ WIDTH, INTERMEDIATE, HEADS = 768, 3072, 12
 FLOAT = 4
 BERT_BASE = Dimensions(layers=12, heads=HEADS, hidden_size=WIDTH, intermediate_size=INTERMEDIATE)
 BLOCKS = 2 * BERT_BASE.layers
-BATCH_TOKENS = PassConfig().batch_tokens
+BATCH_TOKENS = batch_tokens_in(16 * 2**30)
 BATCHES = -(-SAMPLES * TOKENS // BATCH_TOKENS)
 LONGEST = 512
 GB = 1e9

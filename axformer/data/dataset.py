@@ -8,6 +8,7 @@ from axformer.config import PassConfig
 from axformer.data.batches import Samples, batched
 from axformer.data.columns import Columns
 from axformer.data.rows import Rows
+from axformer.devices import batch_tokens_of
 from axformer.errors import ConfigError
 
 
@@ -40,5 +41,7 @@ def prepare(rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> DataSet:
         raise ConfigError(f"knob max_length={config.max_length}: the model takes at most {max_tokens} tokens")
     encoded = checkpoint.task.encode(rows, tokenizer, model.config, config.max_length, max_tokens)
     accepted = tuple(inspect.signature(model.forward).parameters)
-    samples = batched(encoded.only(accepted), tokenizer, batch_tokens=config.batch_tokens, device=str(model.device))
+    device = str(model.device)
+    batch_tokens = config.batch_tokens or batch_tokens_of(device)
+    samples = batched(encoded.only(accepted), tokenizer, batch_tokens=batch_tokens, device=device)
     return DataSet(rows, samples)
