@@ -1,8 +1,10 @@
 """How far losses in low precision may be from those in float32: the band near a line inside which float32 decides.
 
-The error is measured on the model and the data of the pass, as a mean and a spread over samples. What is made of many samples,
-the mean loss and the number of helped samples, is off by much less than a sample, as errors of samples are independent. The
-band is six standard deviations wide, of errors taken twice as large as they were measured.
+The error is measured on the model and the data of the pass. It is larger where the loss is: of a sample that the model is sure
+of, low precision changes little. So its spread is measured for several ranges of the loss apart.
+
+A sample counts as helped, or not, only where its loss is further from the reference than six spreads. A sum of losses is off by
+their biases, taken twice, and six standard deviations of a sum of independent errors.
 """
 
 import math
@@ -11,47 +13,52 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-SAFETY = 2.0
-"""Errors are taken this many times as large as they were measured."""
 DEVIATIONS = 6.0
-"""Standard deviations of what is summed."""
+"""Spreads of the band."""
+BIASES = 2.0
+"""How often the mean error is counted."""
+RANGES = 10
+"""Ranges of the loss, at most."""
+ROWS_IN_RANGE = 30
+"""Measured losses in a range, at least."""
 
 
 @dataclass(frozen=True)
 class Guard:
-    """The measured error of a sample's loss, in units of the loss."""
+    """The measured error of losses, in units of the loss."""
 
     bias: float
     """Its mean."""
-    spread: float
-    """Its standard deviation."""
+    edges: Tensor
+    """Where one range of the loss ends and the next begins, ascending, shape (ranges - 1,)."""
+    spreads: Tensor
+    """The root of the mean squared error in each range, shape (ranges,), float64."""
 
     @classmethod
-    def measured(cls, errors: Tensor) -> "Guard":
-        """From the errors of some losses, shape (n,)."""
+    def measured(cls, low: Tensor, exact: Tensor) -> "Guard":
+        """From the same losses in both precisions, shape (n,) each."""
+        errors = (low - exact).double()
+        count = max(1, min(RANGES, len(errors) // ROWS_IN_RANGE))
         if not errors.isfinite().all():
-            return UNKNOWN
-        return cls(errors.double().mean().item(), errors.double().std(correction=0).item())
+            return cls(math.inf, low.new_empty(0), torch.full((1,), math.inf, dtype=torch.float64))
+        edges = torch.quantile(low, torch.linspace(0, 1, count + 1)[1:-1])
+        ranges = torch.bucketize(low, edges)
+        sums = torch.zeros(count, dtype=torch.float64).index_add_(0, ranges, errors.square())
+        # Where many losses are alike a range may be empty; the largest spread holds there.
+        means = sums / torch.bincount(ranges, minlength=count)
+        return cls(errors.mean().item(), edges, means.nan_to_num(means.nan_to_num(0.0).max().item()).sqrt())
 
-    def sum_band(self, samples: int) -> float:
-        """How far a sum of so many losses may be off."""
-        return SAFETY * (abs(self.bias) * samples + DEVIATIONS * self.spread * math.sqrt(samples))
-
-    def wrong_side(self, distance: Tensor) -> Tensor:
-        """The probability that a loss lies on the other side of its reference than it seems to, at most a half.
-
-        Args:
-            distance: how far it seems to be from it, shape (samples,).
-        """
-        error = SAFETY * math.hypot(self.bias, self.spread)
-        if error == 0:
-            return torch.zeros(len(distance), dtype=torch.float64)
-        probability: Tensor = torch.special.ndtr(-distance.double().abs() / error)
-        return probability
+    def spread_of(self, losses: Tensor) -> Tensor:
+        """How far each of these losses may be off on average, of the same shape, float64."""
+        return self.spreads[torch.bucketize(losses, self.edges)]
 
 
-EXACT = Guard(bias=0.0, spread=0.0)
-"""Of float32 itself, which decides."""
+def sum_band(guard: Guard, samples: int, variance: float) -> float:
+    """How far a sum of losses may be off.
 
-UNKNOWN = Guard(bias=math.inf, spread=math.inf)
-"""Low precision decides nothing."""
+    Args:
+        guard: the error of each.
+        samples: how many there are.
+        variance: the sum of their squared spreads.
+    """
+    return BIASES * abs(guard.bias) * samples + DEVIATIONS * math.sqrt(variance)

@@ -17,7 +17,7 @@ from axformer.elements import Dimensions, Element, ElementKind, hard_attention, 
 from axformer.errors import CheckpointError, PlanError
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.screen import Screen
-from axformer.guard import EXACT, Guard
+from axformer.guard import Guard
 from axformer.ordering import inspection_order
 from axformer.plan import Plan
 from axformer.progress import parts_of
@@ -154,7 +154,7 @@ class _Pass:
         rule = self._rule(element)
         tally, precision = self._screened(plan, rule), "" if self._screen is None else self._screen.precision
         if tally is None:
-            tally, precision = self._measured(self._evaluator, plan, rule, EXACT), self._evaluator.precision
+            tally, precision = self._measured(self._evaluator, plan, rule, None), self._evaluator.precision
         verdict = decided(tally.bounds, rule)
         assert verdict is not None, "a trial that is measured to the end is decided"
         removed = self._parameters_left(self._plan) - self._parameters_left(plan)
@@ -168,7 +168,7 @@ class _Pass:
         is_decided = math.isfinite(tally.loss) and decided(tally.bounds, rule) in (Verdict.REJECT, Verdict.REFINE)
         return tally if is_decided else None
 
-    def _measured(self, evaluator: Evaluator, plan: Plan, rule: Rule, guard: Guard) -> Tally:
+    def _measured(self, evaluator: Evaluator, plan: Plan, rule: Rule, guard: Guard | None) -> Tally:
         """Evaluate a plan until its verdict is known, or to the end where that is asked for."""
         tally = Tally(self._total, self._reference, ties_help=self._config.ties_help, guard=guard)
         for part in evaluator.parts(plan):

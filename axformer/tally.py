@@ -7,7 +7,7 @@ from torch import Tensor
 
 from axformer.acceptance import Bounds
 from axformer.evaluation.base import Part
-from axformer.guard import DEVIATIONS, EXACT, Guard
+from axformer.guard import DEVIATIONS, Guard, sum_band
 
 SLACK = 1e-6
 """Relative; a mean of float32 numbers may round below a bound of the same mean, so bounds give way by this much."""
@@ -19,20 +19,21 @@ class Tally:
     Losses of every task are at least 0, so samples that have not come yet may add nothing or any amount.
     """
 
-    def __init__(self, total: int, reference: Tensor | None, *, ties_help: bool, guard: Guard = EXACT) -> None:
+    def __init__(self, total: int, reference: Tensor | None, *, ties_help: bool, guard: Guard | None = None) -> None:
         """
         Args:
             total: samples in the validation set.
             reference: the losses that samples are compared with, shape (samples,); null where nothing is compared.
             ties_help: whether an unchanged loss counts as helped.
-            guard: how far the losses that come may be off.
+            guard: how far the losses that come may be off; null where they are exact.
         """
         self._reference = reference
         self._ties_help = ties_help
         self._guard = guard
         self._sum = 0.0
-        self._shift = 0.0
         self._variance = 0.0
+        self._certain = 0
+        self._possible = 0
         self.losses = torch.full((total,), math.nan)
         """Shape (samples,); NaN where a sample has not come."""
         self.seen = 0
@@ -62,23 +63,24 @@ class Tally:
     def bounds(self) -> Bounds:
         """Between what the mean loss and the number of helped samples lie."""
         total = len(self.losses)
-        helped = self._helped_band()
+        band = 0.0 if self._guard is None else sum_band(self._guard, self.seen, self._variance) / total
         if self.is_complete:
-            loss, band = self.losses.mean().item(), self._guard.sum_band(total) / total
-            return Bounds((loss - band, loss + band), helped)
-        low = (self._sum * (1 - SLACK) - self._guard.sum_band(self.seen)) / total
-        return Bounds((max(0.0, low), math.inf), (helped[0], helped[1] + total - self.seen))
+            loss = self.losses.mean().item()
+            return Bounds((loss - band, loss + band), (self._certain, self._possible))
+        low = self._sum / total * (1 - SLACK) - band
+        return Bounds((low, math.inf), (self._certain, self._possible + total - self.seen))
 
     def _compare(self, losses: Tensor, reference: Tensor) -> None:
-        helps = losses <= reference if self._ties_help else losses < reference
-        self.helped += int(helps.sum())
-        if self._guard is not EXACT:
-            wrong = self._guard.wrong_side(losses - reference)
-            self._shift += torch.where(helps, -wrong, wrong).sum().item()
-            self._variance += (wrong * (1 - wrong)).sum().item()
+        """Count the samples that are helped, those that are so for certain, and those that may be."""
+        band = torch.zeros(len(losses), dtype=torch.float64)
+        if self._guard is not None:
+            spread = self._guard.spread_of(losses)
+            self._variance += spread.square().sum().item()
+            band = DEVIATIONS * spread
+        change = losses.double() - reference.double()
+        self.helped += self._count(change)
+        self._certain += self._count(change + band)
+        self._possible += self._count(change - band)
 
-    def _helped_band(self) -> tuple[int, int]:
-        """Between what the number of helped samples among those that have come lies."""
-        band = DEVIATIONS * math.sqrt(self._variance)
-        low, high = self.helped + self._shift - band, self.helped + self._shift + band
-        return max(0, math.floor(low)), min(self.seen, math.ceil(high))
+    def _count(self, change: Tensor) -> int:
+        return int((change <= 0).sum() if self._ties_help else (change < 0).sum())

@@ -30,17 +30,17 @@ class Screen(Evaluator):
         self._guards: dict[int, Guard] = {}
 
     @abstractmethod
-    def errors(self, plan: Plan) -> Tensor:
-        """By how much losses of the plan as it is now are off, computed from the first block on that ``plan`` changes.
+    def pairs(self, plan: Plan) -> tuple[Tensor, Tensor]:
+        """Losses of some model rows under the plan as it is now, in low precision and exact, shape (rows,) each.
 
-        Of some model rows, shape (rows,).
+        In low precision from the first block on that ``plan`` changes.
         """
 
     def guard(self, plan: Plan) -> Guard:
-        """How far the losses under a plan may be off: by as much as :meth:`errors` shows."""
+        """How far the losses under a plan may be off: by as much as :meth:`pairs` are apart."""
         first = first_changed_block(self._now, plan)
         if first not in self._guards:
-            self._guards[first] = Guard.measured(self.errors(plan))
+            self._guards[first] = Guard.measured(*self.pairs(plan))
         return self._guards[first]
 
     def accept(self, plan: Plan) -> None:
@@ -75,9 +75,8 @@ class LowPrecisionScreen(Screen):
         """The losses of model rows, batch by batch."""
         return self._exact.rows_in(plan, self._layers, first_changed_block(self._exact.plan, plan))
 
-    def errors(self, plan: Plan) -> Tensor:
+    def pairs(self, plan: Plan) -> tuple[Tensor, Tensor]:
         now, exact = self._exact.plan, self._exact.losses_now()
         first, every = first_changed_block(now, plan), max(1, len(exact) // MEASURED_ROWS)
-        return torch.cat(
-            [part.losses - exact[part.places] for part in self._exact.rows_in(now, self._layers, first, every)]
-        )
+        parts = list(self._exact.rows_in(now, self._layers, first, every))
+        return torch.cat([part.losses for part in parts]), torch.cat([exact[part.places] for part in parts])

@@ -90,11 +90,12 @@ class Shards:
         for shard in self._shards:
             shard.send("accept", plan)
 
-    def errors(self, plan: Plan) -> torch.Tensor:
-        """By how much losses in low precision are off, of some model rows of every process."""
+    def pairs(self, plan: Plan) -> tuple[torch.Tensor, torch.Tensor]:
+        """Losses in low precision and exact, of some model rows of every process."""
         for shard in self._shards:
-            shard.send("errors", plan)
-        return torch.from_numpy(np.concatenate([shard.receive() for shard in self._shards]))
+            shard.send("pairs", plan)
+        low, exact = (np.concatenate(arrays) for arrays in zip(*[one.receive() for one in self._shards], strict=True))
+        return torch.from_numpy(low), torch.from_numpy(exact)
 
 
 class ShardedEvaluator(Evaluator):
@@ -135,8 +136,8 @@ class ShardedScreen(Screen):
     def parts(self, plan: Plan) -> Iterator[Part]:
         return by_sample(self._shards.rows(plan, low=True), self._shards.samples)
 
-    def errors(self, plan: Plan) -> torch.Tensor:
-        return self._shards.errors(plan)
+    def pairs(self, plan: Plan) -> tuple[torch.Tensor, torch.Tensor]:
+        return self._shards.pairs(plan)
 
 
 class _Shard:
@@ -214,9 +215,10 @@ class _Server:
         """Learn that all plans to come are this one with one more change."""
         self._exact.accept(plan)
 
-    def errors(self, plan: Plan) -> np.ndarray:
-        """By how much losses in low precision are off."""
-        return self._screen.errors(plan).numpy()
+    def pairs(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """Losses in low precision and exact."""
+        low, exact = self._screen.pairs(plan)
+        return low.numpy(), exact.numpy()
 
 
 def _serve(connection: Connection, path: Path, place: int, count: int) -> None:
@@ -237,4 +239,4 @@ def _serve(connection: Connection, path: Path, place: int, count: int) -> None:
             connection.send(answer)
 
 
-_ANSWERED = frozenset({"next", "errors"})
+_ANSWERED = frozenset({"next", "pairs"})

@@ -9,8 +9,6 @@ class Techniques:
 
     prefixes: bool = True
     """Keep what comes before a change, and run only what comes after it."""
-    compaction: bool = True
-    """Run layers that are physically without what is removed, instead of with zeros in its place."""
     shares: bool = True
     """Take a head's or a neuron group's share off what its block adds, instead of running the block without it."""
     tail: bool = True

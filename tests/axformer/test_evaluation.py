@@ -1,9 +1,12 @@
 """The law of the evaluators: the one that runs only what changes measures what the whole forward pass measures."""
 
+from dataclasses import fields
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from axformer.architectures.registry import ARCHITECTURES
 from axformer.checkpoint import from_memory
 from axformer.config import PassConfig
 from axformer.data.dataset import DataSet, prepare
@@ -12,7 +15,9 @@ from axformer.elements import Element, attention, ffn, hard_attention, head, neu
 from axformer.evaluation.changes import first_changed_block, longest_untouched
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
+from axformer.evaluation.techniques import Techniques
 from axformer.plan import Plan
+from tests.family_cases import Case, all_cases, checkpoint_of, data_of
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
@@ -40,25 +45,46 @@ def same(fast: torch.Tensor, slow: torch.Tensor) -> bool:
     return torch.allclose(fast, slow, rtol=1e-5, atol=1e-6)
 
 
+techniques = st.builds(Techniques, *[st.booleans()] * len(fields(Techniques)))
+budgets = st.sampled_from([0, 20_000, 60_000, BUDGET])
+"""Bytes: nothing fits, some does, all does."""
+
+
 @given(
+    st.sampled_from(sorted(ARCHITECTURES)),
+    st.sampled_from(["classification", "token_classification"]),
     st.lists(st.tuples(elements, st.booleans(), st.booleans()), max_size=8),
     st.integers(1, 30),
     st.sampled_from([1, 60, 10_000]),
+    budgets,
+    techniques,
 )
-@settings(deadline=None, max_examples=40)
-def test_prefix_equals_plain(steps: list[tuple[Element, bool, bool]], top_k: int, batch_tokens: int) -> None:
-    samples = data_set(batch_tokens).samples
-    parts = CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples
-    plain, prefix = PlainEvaluator(*parts), PrefixEvaluator(*parts, FULL, budget=BUDGET)
-    plan = FULL
+@settings(deadline=None, max_examples=60)
+def test_fast_equals_plain(
+    family: str,
+    task: str,
+    steps: list[tuple[Element, bool, bool]],
+    top_k: int,
+    batch_tokens: int,
+    budget: int,
+    techniques: Techniques,
+) -> None:
+    """Over models, plans, lengths, budgets, and every choice of techniques."""
+    case = Case(family, task)
+    checkpoint = checkpoint_of(case if case in all_cases() else Case(family, "classification"))
+    samples = prepare(data_of(case).rows, checkpoint, PassConfig(batch_tokens=batch_tokens)).samples
+    parts = checkpoint.model, checkpoint.architecture, checkpoint.task, samples
+    plan = Plan.full(checkpoint.dimensions)
+    plain, fast = PlainEvaluator(*parts), PrefixEvaluator(*parts, plan, budget=budget, techniques=techniques)
     for element, is_measured, is_accepted in steps:
         then = plan.apply(element, top_k=top_k)
         if is_measured:
-            assert same(prefix.losses(then), plain.losses(then))
+            assert same(fast.losses(then), plain.losses(then))
         if is_accepted:
-            prefix.accept(then)
+            fast.accept(then)
             plan = then
-    assert same(prefix.losses(plan), plain.losses(plan))
+    assert same(fast.losses(plan), plain.losses(plan))
+    assert fast.activations.peak_bytes <= budget
 
 
 @given(st.integers(1, 30), layers)

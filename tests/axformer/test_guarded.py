@@ -1,0 +1,70 @@
+"""A guarded pass decides as one in float32, and float32 has the last word over what is accepted."""
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from axformer.architectures.registry import ARCHITECTURES
+from axformer.config import PassConfig, make_config
+from axformer.data.dataset import prepare
+from axformer.data.reading import rows_of
+from axformer.elements import attention
+from axformer.errors import ConfigError
+from axformer.evaluation.build import evaluators
+from axformer.plan import Plan
+from axformer.run import PruningRun
+from axformer.trial import Trial, Verdict
+from tests.family_cases import Case, checkpoint_of
+from tests.tiny_families import DIMENSIONS
+from tests.tiny_models import tiny_rows
+
+ROWS = rows_of(tiny_rows(40, labels=3, pairs=True))
+KNOBS = {"batch_tokens": 120, "attention_top_k": 5, "neuron_group_size": 12}
+
+
+def trials_of(family: str, knobs: dict[str, object], replay: int = 0) -> list[Trial]:
+    checkpoint = checkpoint_of(Case(family, "classification"))
+    config = make_config("paper", KNOBS | knobs)
+    run = PruningRun(checkpoint, prepare(ROWS, checkpoint, config), None, config)
+    whole = list(itertools.islice(run.trials(), replay))
+    return list(run.trials(whole))
+
+
+@pytest.mark.parametrize("family", sorted(ARCHITECTURES))
+@pytest.mark.parametrize("knobs", [{"majority_fraction": 0.3}, {"helped_reference": "original", "ties_help": True}])
+def test_guarded_decides_as_float32(family: str, knobs: dict[str, object]) -> None:
+    exact, guarded = trials_of(family, knobs), trials_of(family, knobs | {"precision": "guarded"})
+    assert [(trial.element, trial.verdict) for trial in guarded] == [(trial.element, trial.verdict) for trial in exact]
+    assert all(trial.precision == "float32" for trial in guarded if trial.verdict is Verdict.ACCEPT)
+    assert {trial.precision for trial in guarded} == {"float32", "bfloat16"}
+
+
+@given(st.integers(0, 40))
+@settings(deadline=None, max_examples=8)
+def test_a_guarded_pass_resumes_as_if_it_had_not_stopped(stop: int) -> None:
+    knobs = {"precision": "guarded", "majority_fraction": 0.3}
+    whole, resumed = trials_of("bert", knobs), trials_of("bert", knobs, replay=stop)
+    timeless = [[trial.model_copy(update={"seconds": 0.0}) for trial in trials] for trials in (whole, resumed)]
+    assert timeless[0] == timeless[1]
+
+
+def test_the_guard_is_measured_on_the_model_and_the_data() -> None:
+    checkpoint = checkpoint_of(Case("bert", "classification"))
+    config = make_config("paper", KNOBS | {"precision": "guarded"})
+    samples = prepare(ROWS, checkpoint, config).samples
+    full = Plan.full(DIMENSIONS)
+    with evaluators(checkpoint, samples, config, 1) as (exact, screen):
+        assert screen is not None
+        assert torch.equal(screen.losses(full), exact.losses(full)), "where nothing changes nothing is computed again"
+        guard = screen.guard(full.apply(attention(0), top_k=5))
+        assert 0 < guard.spreads.max() < 0.1
+
+
+def test_int8_has_no_screen() -> None:
+    checkpoint = checkpoint_of(Case("bert", "classification"))
+    config = PassConfig(precision="guarded", evaluate_in="int8")
+    with pytest.raises(ConfigError, match="not with int8"):
+        PruningRun(checkpoint, prepare(ROWS, checkpoint, config), None, config)
