@@ -12,6 +12,7 @@ which writes ``RESULTS.md`` and, in ``results/``, all figures as JSON and a pict
 
 import os
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -39,7 +40,6 @@ from benchmarks.speed.sets import SpeedSet, chosen_sets, write_set
 from benchmarks.speed.steps import PAD_TO, STEPS
 
 ROUNDS = 3
-_DATA = "data"
 
 
 def measure_set(
@@ -123,12 +123,13 @@ def main(
     """Measure how fast a pass is."""
     device = resolve_device(device)
     about, sets = environment(device, threads), []
-    work = checkpoints / _DATA
     for speed_set in chosen_sets(only):
-        setting = Setting(checkpoints / speed_set.name, work / f"{speed_set.name}.jsonl", device, threads)
-        found = measure_set(ask_child, speed_set, source, setting, rounds, rows=rows, whole=whole)
-        cut = measure_cut(ask_child, speed_set, source, setting, rows, oracle) if verdicts else None
-        sets.append(found.model_copy(update={"cut": cut}))
+        with tempfile.TemporaryDirectory(prefix="axformer-bench-") as work:
+            data = Path(work) / f"{speed_set.name}.jsonl"
+            setting = Setting(checkpoints / speed_set.name, data, device, threads)
+            found = measure_set(ask_child, speed_set, source, setting, rounds, rows=rows, whole=whole)
+            cut = measure_cut(ask_child, speed_set, source, setting, rows, oracle) if verdicts else None
+            sets.append(found.model_copy(update={"cut": cut}))
     command = " ".join(["python -m benchmarks.speed", *sys.argv[1:]])
     write_results(Result(command=command, environment=about, sets=sets), output)
     print(f"{output / 'RESULTS.md'} is written")

@@ -44,6 +44,7 @@ def draw(sets: Sequence[SetResult]) -> str:
             f"<style>{_STYLE}</style>",
             f'<rect class="ground" width="{_WIDTH}" height="{top}"/>',
             _text(_MARGIN, _MARGIN + 14, f"{label} (logarithmic)", "text", weight="bold"),
+            _text(_WIDTH - _MARGIN - 75, _MARGIN + 14, "— least to most of the rounds", "faint", anchor="end"),
             _text(_WIDTH - _MARGIN, _MARGIN + 14, "| target", "goal", anchor="end"),
             *body,
             "</svg>\n",
