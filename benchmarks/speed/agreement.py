@@ -29,7 +29,9 @@ def compare(run: Run, reference: Sequence[Trial], name: str) -> Agreement:
     pairs = [
         (one.loss, other.loss)
         for one, other in both
-        if one.element == other.element and not one.loss_is_bound and not other.loss_is_bound
+        if (one.element, one.precision) == (other.element, other.precision)
+        and not one.loss_is_bound
+        and not other.loss_is_bound
     ]
     return _agreement(run.step, name, max(len(run.trials), len(reference)), same, pairs)
 

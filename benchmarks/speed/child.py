@@ -23,7 +23,7 @@ from axformer.trial import Trial
 from benchmarks.speed.flops import count_flops
 from benchmarks.speed.machine import ARITHMETICS, device_peak_bytes, layer_shapes, matmul_rate, peak_bytes, wait_for
 from benchmarks.speed.record import Asked, Evaluation, Run
-from benchmarks.speed.steps import Step, step_named
+from benchmarks.speed.steps import Evaluators, Step, step_named
 
 
 def measure(asked: Asked) -> Run:
@@ -60,25 +60,25 @@ class _Work:
     def whole_pass(self) -> Run:
         """A pass from its first trial to its last, with the clock running."""
         start = self._now()
-        trials = list(self._search(self._evaluator()))
+        trials = list(self._search(self._evaluators()))
         return Run(
             step=self._step.name, seconds=self._now() - start, trials=trials, loaded_bytes=0, peak_bytes=peak_bytes()
         )
 
     def evaluations(self) -> Run:
         """Some trials alone, each once, after the untouched model has run once without the clock."""
-        evaluator = self._evaluator()
+        evaluator = self._evaluators().evaluator
         evaluator.losses(Plan.full(self._checkpoint.dimensions))
         taken = [self._evaluate(evaluator, seq) for seq in self._asked.plans]
         return Run(step=self._step.name, evaluations=taken, loaded_bytes=0, peak_bytes=peak_bytes())
 
     def once(self) -> None:
         """The same work without a clock."""
-        evaluator = self._evaluator()
+        asked = self._evaluators()
         if not self._asked.plans:
-            list(self._search(evaluator))
+            list(self._search(asked))
         for seq in self._asked.plans:
-            evaluator.losses(self._plan(seq))
+            asked.evaluator.losses(self._plan(seq))
 
     def rates(self) -> dict[str, float]:
         """What the machine multiplies at this moment, in shapes of this model and data."""
@@ -86,12 +86,18 @@ class _Work:
         shapes = layer_shapes(self._checkpoint.dimensions, rows)
         return {name: matmul_rate(shapes, name, self._asked.device) for name in ARITHMETICS}
 
-    def _evaluator(self) -> Evaluator:
-        return self._step.evaluator(self._checkpoint, self._samples)
+    def _evaluators(self) -> Evaluators:
+        return self._step.evaluators(self._checkpoint, self._samples)
 
-    def _search(self, evaluator: Evaluator) -> Iterator[Trial]:
+    def _search(self, asked: Evaluators) -> Iterator[Trial]:
         count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
-        return search(evaluator, self._checkpoint.dimensions, self._config, parameters_left=count.left)
+        return search(
+            asked.evaluator,
+            self._checkpoint.dimensions,
+            self._config,
+            parameters_left=count.left,
+            screen=asked.screen,
+        )
 
     def _evaluate(self, evaluator: Evaluator, seq: int) -> Evaluation:
         plan = self._plan(seq)

@@ -70,7 +70,8 @@ class Agreement(Record):
     same: int | None
     """Trials with the same element and verdict; null where single trials were evaluated, and losses alone are compared."""
     loss_difference: float | None
-    """Largest relative difference of the mean losses, over trials that both measured to the end; null where there is none."""
+    """Largest relative difference of the mean losses, over trials that both measured to the end and in one precision; null
+    where there is none."""
 
 
 class Cut(Record):

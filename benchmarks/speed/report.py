@@ -77,10 +77,14 @@ def _row(result: SetResult, step: Step) -> tuple[str, ...]:
         _figure(figures.seconds(result, step.name), ",.1f"),
         *(_figure(figures.ratio(result, step.name, name), ".1f") for name in BASELINES),
         _NONE if flops is None else f"{flops / 1e12:,.2f}",
-        _NONE if overhead is None else f"{1 / overhead.median:.0%}",
+        _NONE if overhead is None else f"{1 / overhead.median:.0%}{_of(step)}",
         _memory(result, step),
         _verdicts(result, step.name),
     )
+
+
+def _of(step: Step) -> str:
+    return "" if step.arithmetic == STEPS[0].arithmetic else f" of {step.arithmetic}"
 
 
 def _memory(result: SetResult, step: Step) -> str:

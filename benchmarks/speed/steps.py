@@ -5,7 +5,8 @@ A step is data: to measure one more technique, add one more step.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from axformer.checkpoint import Checkpoint
 from axformer.data.batches import Samples
@@ -13,11 +14,21 @@ from axformer.data.dataset import DataSet
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
+from axformer.evaluation.screen import Screen
+from axformer.evaluation.techniques import ALL, Techniques
 from axformer.plan import Plan
 from benchmarks.speed.padding import in_data_order
 
 PAD_TO = 128
 """The authors' program pads every row to its ``max_seq_length``, 128 for GLUE."""
+
+
+class Evaluators(NamedTuple):
+    """What a pass asks."""
+
+    evaluator: Evaluator
+    screen: Screen | None = None
+    """Looks at trials in low precision first."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +40,7 @@ class Step:
     """What it does that the one before does not, for people."""
     samples: Callable[[Checkpoint, DataSet], Samples]
     """Makes the batches; the clock does not run, for all steps have them made by tokenising."""
-    evaluator: Callable[[Checkpoint, Samples], Evaluator]
+    evaluators: Callable[[Checkpoint, Samples], Evaluators]
     """Makes what answers the pass, with the clock running."""
     knobs: Mapping[str, Any] = field(default_factory=dict)
     """Of the pass, beside those of the preset."""
@@ -40,15 +51,6 @@ class Step:
     """The matrix-multiply rate that its own is compared with."""
     every_round: bool = True
     """False for a step on the way, for which one round says enough."""
-
-
-def _plain(checkpoint: Checkpoint, samples: Samples) -> Evaluator:
-    return PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples)
-
-
-def _prefix(checkpoint: Checkpoint, samples: Samples) -> Evaluator:
-    parts = checkpoint.model, checkpoint.architecture, checkpoint.task, samples
-    return PrefixEvaluator(*parts, Plan.full(checkpoint.dimensions))
 
 
 def _padded(checkpoint: Checkpoint, data: DataSet) -> Samples:
@@ -63,35 +65,68 @@ def _by_length(checkpoint: Checkpoint, data: DataSet) -> Samples:  # noqa: ARG00
     return data.samples
 
 
+def _whole(checkpoint: Checkpoint, samples: Samples) -> Evaluators:
+    return Evaluators(PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples))
+
+
+def _reached(checkpoint: Checkpoint, samples: Samples, techniques: Techniques) -> Evaluators:
+    parts = checkpoint.model, checkpoint.architecture, checkpoint.task, samples
+    return Evaluators(PrefixEvaluator(*parts, Plan.full(checkpoint.dimensions), techniques))
+
+
+def _screened(checkpoint: Checkpoint, samples: Samples) -> Evaluators:
+    parts = checkpoint.model, checkpoint.architecture
+    exact = PrefixEvaluator(*parts, checkpoint.task, samples, Plan.full(checkpoint.dimensions))
+    return Evaluators(exact, Screen(exact, *parts))
+
+
+def _on_the_way(name: str, adds: str, techniques: Techniques) -> Step:
+    knobs = {"early_decision": False}
+    return Step(name, adds, _by_length, partial(_reached, techniques=techniques), knobs, every_round=False)
+
+
 PADDED = "padded-128"
 DYNAMIC = "dynamic"
 EARLY = "early"
+GUARDED = "guarded"
 STEPS = (
     Step(
         PADDED,
         "whole forward passes, every row padded to 128 tokens (the authors' way)",
         _padded,
-        _plain,
+        _whole,
         evaluations=1,
     ),
-    Step(DYNAMIC, "each batch padded to its longest row", _dynamic, _plain, evaluations=3),
+    Step(DYNAMIC, "each batch padded to its longest row", _dynamic, _whole, evaluations=3),
     Step(
         "sorted",
         "rows sorted by length and batched by tokens",
         _by_length,
-        _plain,
+        _whole,
         evaluations=3,
         every_round=False,
     ),
-    Step(
-        "prefix",
-        "only what a change can reach is run, and removed parts cost nothing",
-        _by_length,
-        _prefix,
-        {"early_decision": False},
-        every_round=False,
+    _on_the_way(
+        "prefixes",
+        "what comes before a change is kept, and what is removed costs nothing",
+        Techniques(shares=False, tail=False, untouched=False),
     ),
-    Step(EARLY, "a trial stops when its verdict is known", _by_length, _prefix),
+    _on_the_way(
+        "tail",
+        "behind the last attention only the position runs that the head reads",
+        Techniques(shares=False, untouched=False),
+    ),
+    _on_the_way("untouched", "samples that hard attention cannot change are left out", Techniques(shares=False)),
+    _on_the_way("shares", "the share of a head or neuron group is taken off what its block adds", ALL),
+    Step(EARLY, "a trial stops when its verdict is known", _by_length, partial(_reached, techniques=ALL)),
+    Step(
+        GUARDED,
+        "bfloat16 decides what is far from every line, float32 the rest (`precision=guarded`)",
+        _by_length,
+        _screened,
+        {"precision": "guarded"},
+        arithmetic="bfloat16",
+    ),
 )
 BASELINES = (PADDED, DYNAMIC)
 """What ratios are taken against."""

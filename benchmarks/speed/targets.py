@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 from benchmarks.speed.figures import Spread, overhead, ratio
 from benchmarks.speed.record import SetResult
-from benchmarks.speed.steps import DYNAMIC, EARLY, PADDED, step_named
+from benchmarks.speed.steps import DYNAMIC, EARLY, GUARDED, PADDED, step_named
 
 FLOAT32 = EARLY
 """The step with everything that float32 allows."""
-GUARDED = "guarded"
-"""The step that screens in bfloat16 and decides in float32."""
 OVERHEAD = 1.3
 """Most times the seconds that the counted operations take at the machine's matrix-multiply rate, in float32."""
 
