@@ -20,8 +20,8 @@ brackets are least and most; one without brackets was measured once."""
 _SINGLE_TRIALS = """\
 Steps of whole forward passes do the same work for every trial, because they mask what is removed. So {steps} are not run to the
 end: after a warm-up some trials of the real pass, from its beginning, middle and end, are timed alone, and their median is
-multiplied by the number of trials (`--whole` runs them to the end instead). Their mean losses are compared with those of the
-reference."""
+multiplied by the number of trials (`--whole` runs them to the end instead). Their mean losses stand for their verdicts: they are
+compared with those of the reference."""
 _UNITS = f"""\
 `padded-128` and `dynamic` take {ROWS} rows a batch in the order of the file. `TFLOP` are the operations of all matrix
 multiplications and attentions of the pass, counted by `torch.utils.flop_counter` in a run without a clock; a multiplication
@@ -75,7 +75,7 @@ def _row(result: SetResult, step: Step) -> tuple[str, ...]:
     return (
         step.name,
         _figure(figures.seconds(result, step.name), ",.1f"),
-        *(_figure(figures.ratio(result, step.name, name), ".1f") for name in BASELINES),
+        *(_figure(figures.ratio(result, step.name, name), ".3g") for name in BASELINES),
         _NONE if flops is None else f"{flops / 1e12:,.2f}",
         _NONE if overhead is None else f"{1 / overhead.median:.0%}{_of(step)}",
         _memory(result, step),
@@ -84,7 +84,7 @@ def _row(result: SetResult, step: Step) -> tuple[str, ...]:
 
 
 def _of(step: Step) -> str:
-    return "" if step.arithmetic == STEPS[0].arithmetic else f" of {step.arithmetic}"
+    return "" if step.arithmetic == "float32" else f" of {step.arithmetic}"
 
 
 def _memory(result: SetResult, step: Step) -> str:
@@ -100,10 +100,11 @@ def _verdicts(result: SetResult, step: str) -> str:
 
 
 def _agreed(one: Agreement) -> str:
-    loss = "" if one.loss_difference is None else f"losses within {one.loss_difference:.0e}"
-    if one.same is None:
-        return f"of {one.trials} trials {loss or 'no loss was measured to the end'}"
-    return f"{one.same} of {one.trials}" + (f", {loss}" if loss else "")
+    verdicts = f"{one.trials} losses" if one.same is None else f"{one.same} of {one.trials}"
+    if one.loss_difference is None:
+        return f"{verdicts}, no loss to compare"
+    apart = f"within {one.loss_difference:.0e}" if one.loss_difference else "equal"
+    return f"{verdicts} {apart}" if one.same is None else f"{verdicts}, losses {apart}"
 
 
 def _targets(result: SetResult) -> str:

@@ -114,12 +114,12 @@ def agreements_of(rounds: Sequence[Sequence[Run]], reference: Run) -> list[Agree
 
 
 def compare_on_cut(ask: Ask, setting: Setting, steps: Sequence[Step], rows: int, oracle: Path | None) -> Cut:
-    """All verdicts of the steps that need not run whole forward passes, beside those of a pass that does.
+    """All verdicts of the steps that targets are for, beside those of a pass of whole forwards.
 
     Args:
         ask: does one measurement.
         setting: with the data of the cut.
-        steps: what is compared.
+        steps: of them those are compared that run a whole pass in every round.
         rows: of the cut.
         oracle: the naive reference; null takes the step with dynamic padding.
     """
@@ -128,7 +128,7 @@ def compare_on_cut(ask: Ask, setting: Setting, steps: Sequence[Step], rows: int,
     else:
         name = oracle.name
         reference = oracle_trials(oracle, setting.checkpoint, setting.data, setting.threads)
-    chosen = [step for step in steps if step.evaluations is None]
+    chosen = [step for step in steps if step.evaluations is None and step.every_round]
     agreements = [compare(ask(setting.asked(step)), reference, name) for step in chosen]
     for one in agreements:
         print(f"  {rows} rows, {one.step}: {one.same} of {one.trials} verdicts as {name}", flush=True)
