@@ -16,6 +16,7 @@ from axformer.data.dataset import DataSet, prepare
 from axformer.data.reading import read_rows
 from axformer.elements import parse
 from axformer.evaluation.base import Evaluator
+from axformer.evaluation.screen import Screen
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan
 from axformer.search import search
@@ -60,25 +61,26 @@ class _Work:
     def whole_pass(self) -> Run:
         """A pass from its first trial to its last, with the clock running."""
         start = self._now()
-        trials = list(self._search(self._evaluators()))
+        with self._evaluators() as asked:
+            trials = list(self._search(*asked))
         return Run(
             step=self._step.name, seconds=self._now() - start, trials=trials, loaded_bytes=0, peak_bytes=peak_bytes()
         )
 
     def evaluations(self) -> Run:
         """Some trials alone, each once, after the untouched model has run once without the clock."""
-        evaluator = self._evaluators().evaluator
-        evaluator.losses(Plan.full(self._checkpoint.dimensions))
-        taken = [self._evaluate(evaluator, seq) for seq in self._asked.plans]
+        with self._evaluators() as (evaluator, _):
+            evaluator.losses(Plan.full(self._checkpoint.dimensions))
+            taken = [self._evaluate(evaluator, seq) for seq in self._asked.plans]
         return Run(step=self._step.name, evaluations=taken, loaded_bytes=0, peak_bytes=peak_bytes())
 
     def once(self) -> None:
         """The same work without a clock."""
-        asked = self._evaluators()
-        if not self._asked.plans:
-            list(self._search(asked))
-        for seq in self._asked.plans:
-            asked.evaluator.losses(self._plan(seq))
+        with self._evaluators() as (evaluator, screen):
+            if not self._asked.plans:
+                list(self._search(evaluator, screen))
+            for seq in self._asked.plans:
+                evaluator.losses(self._plan(seq))
 
     def rates(self) -> dict[str, float]:
         """What the machine multiplies at this moment, in shapes of this model and data."""
@@ -87,17 +89,11 @@ class _Work:
         return {name: matmul_rate(shapes, name, self._asked.device) for name in ARITHMETICS}
 
     def _evaluators(self) -> Evaluators:
-        return self._step.evaluators(self._checkpoint, self._samples)
+        return self._step.evaluators(self._checkpoint, self._samples, self._config)
 
-    def _search(self, asked: Evaluators) -> Iterator[Trial]:
+    def _search(self, evaluator: Evaluator, screen: Screen | None) -> Iterator[Trial]:
         count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
-        return search(
-            asked.evaluator,
-            self._checkpoint.dimensions,
-            self._config,
-            parameters_left=count.left,
-            screen=asked.screen,
-        )
+        return search(evaluator, self._checkpoint.dimensions, self._config, parameters_left=count.left, screen=screen)
 
     def _evaluate(self, evaluator: Evaluator, seq: int) -> Evaluation:
         plan = self._plan(seq)

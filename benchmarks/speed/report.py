@@ -20,8 +20,8 @@ brackets are least and most; one without brackets was measured once."""
 _SINGLE_TRIALS = """\
 Steps of whole forward passes do the same work for every trial, because they mask what is removed. So {steps} are not run to the
 end: after a warm-up some trials of the real pass, from its beginning, middle and end, are timed alone, and their median is
-multiplied by the number of trials (`--whole` runs them to the end instead). Their mean losses stand for their verdicts: they are
-compared with those of the reference."""
+multiplied by the number of trials (`--whole` runs them to the end instead). Their verdicts are not known then, so their mean
+losses are compared with those of the reference."""
 _UNITS = f"""\
 `padded-128` and `dynamic` take {ROWS} rows a batch in the order of the file. `TFLOP` are the operations of all matrix
 multiplications and attentions of the pass, counted by `torch.utils.flop_counter` in a run without a clock; a multiplication

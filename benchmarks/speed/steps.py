@@ -4,14 +4,18 @@ A step is data: to measure one more technique, add one more step.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from axformer.checkpoint import Checkpoint
+from axformer.config import PassConfig
 from axformer.data.batches import Samples
 from axformer.data.dataset import DataSet
 from axformer.evaluation.base import Evaluator
+from axformer.evaluation.budget import cache_budget
+from axformer.evaluation.build import evaluators
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.screen import Screen
@@ -23,12 +27,8 @@ PAD_TO = 128
 """The authors' program pads every row to its ``max_seq_length``, 128 for GLUE."""
 
 
-class Evaluators(NamedTuple):
-    """What a pass asks."""
-
-    evaluator: Evaluator
-    screen: Screen | None = None
-    """Looks at trials in low precision first."""
+Evaluators = AbstractContextManager[tuple[Evaluator, Screen | None]]
+"""What a pass asks, as :func:`axformer.evaluation.build.evaluators` gives it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Step:
     """What it does that the one before does not, for people."""
     samples: Callable[[Checkpoint, DataSet], Samples]
     """Makes the batches; the clock does not run, for all steps have them made by tokenising."""
-    evaluators: Callable[[Checkpoint, Samples], Evaluators]
+    evaluators: Callable[[Checkpoint, Samples, PassConfig], Evaluators]
     """Makes what answers the pass, with the clock running."""
     knobs: Mapping[str, Any] = field(default_factory=dict)
     """Of the pass, beside those of the preset."""
@@ -65,19 +65,20 @@ def _by_length(checkpoint: Checkpoint, data: DataSet) -> Samples:  # noqa: ARG00
     return data.samples
 
 
-def _whole(checkpoint: Checkpoint, samples: Samples) -> Evaluators:
-    return Evaluators(PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples))
+def _whole(checkpoint: Checkpoint, samples: Samples, config: PassConfig) -> Evaluators:  # noqa: ARG001 - the same
+    return nullcontext((PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples), None))
 
 
-def _reached(checkpoint: Checkpoint, samples: Samples, techniques: Techniques) -> Evaluators:
-    parts = checkpoint.model, checkpoint.architecture, checkpoint.task, samples
-    return Evaluators(PrefixEvaluator(*parts, Plan.full(checkpoint.dimensions), techniques))
+def _reached(checkpoint: Checkpoint, samples: Samples, config: PassConfig, techniques: Techniques) -> Evaluators:
+    evaluator = PrefixEvaluator(
+        *(checkpoint.model, checkpoint.architecture, checkpoint.task, samples, Plan.full(checkpoint.dimensions)),
+        budget=cache_budget(config.cache_budget, str(checkpoint.model.device)),
+        techniques=techniques,
+    )
+    return nullcontext((evaluator, None))
 
 
-def _screened(checkpoint: Checkpoint, samples: Samples) -> Evaluators:
-    parts = checkpoint.model, checkpoint.architecture
-    exact = PrefixEvaluator(*parts, checkpoint.task, samples, Plan.full(checkpoint.dimensions))
-    return Evaluators(exact, Screen(exact, *parts))
+_product = partial(evaluators, shards=1)
 
 
 def _on_the_way(name: str, adds: str, techniques: Techniques) -> Step:
@@ -118,12 +119,12 @@ STEPS = (
     ),
     _on_the_way("untouched", "samples that hard attention cannot change are left out", Techniques(shares=False)),
     _on_the_way("shares", "the share of a head or neuron group is taken off what its block adds", ALL),
-    Step(EARLY, "a trial stops when its verdict is known", _by_length, partial(_reached, techniques=ALL)),
+    Step(EARLY, "a trial stops when its verdict is known", _by_length, _product),
     Step(
         GUARDED,
         "bfloat16 decides what is far from every line, float32 the rest (`precision=guarded`)",
         _by_length,
-        _screened,
+        _product,
         {"precision": "guarded"},
         arithmetic="bfloat16",
     ),
