@@ -13,6 +13,8 @@ which writes ``RESULTS.md`` and, in ``results/``, all figures as JSON and a pict
 import os
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -37,13 +39,21 @@ from benchmarks.speed.rounds import (
     run_rounds,
 )
 from benchmarks.speed.sets import SpeedSet, chosen_sets, write_set
-from benchmarks.speed.steps import PAD_TO, STEPS
+from benchmarks.speed.steps import PAD_TO, STEPS, Step
 
 ROUNDS = 3
 
 
 def measure_set(
-    ask: Ask, speed_set: SpeedSet, source: Path, setting: Setting, rounds: int, *, rows: int | None, whole: bool
+    ask: Ask,
+    speed_set: SpeedSet,
+    source: Path,
+    setting: Setting,
+    steps: Sequence[Step],
+    rounds: int,
+    *,
+    rows: int | None,
+    whole: bool,
 ) -> SetResult:
     """Measure everything on one set but the verdicts on its cut.
 
@@ -52,13 +62,14 @@ def measure_set(
         speed_set: which set.
         source: directory of the public sets.
         setting: where the rows are written, and with what they are measured.
+        steps: what is measured, slowest first.
         rounds: how many.
         rows: take that many of the set; null takes all.
         whole: run steps of whole forward passes to the end too.
     """
     written = write_set(speed_set, source, setting.data, rows)
     print(f"{speed_set.title}: {written:,} rows", flush=True)
-    found = run_rounds(ask, setting, STEPS, rounds, whole=whole)
+    found = run_rounds(ask, setting, steps, rounds, whole=whole)
     reference = reference_of(found)
     return SetResult(
         name=speed_set.name,
@@ -68,7 +79,7 @@ def measure_set(
         tokens=_tokens(setting),
         trace=reference.trials,
         rounds=[[run.model_copy(update={"trials": []}) for run in runs] for runs in found],
-        flops=count_operations(ask, setting, STEPS, reference.trials),
+        flops=count_operations(ask, setting, steps, reference.trials),
         agreements=agreements_of(found, reference),
         cut=None,
     )
@@ -117,21 +128,26 @@ def main(
     rounds: Annotated[int, typer.Option(min=1, help="how often the steps take turns")] = ROUNDS,
     whole: Annotated[bool, typer.Option(help="run whole forward passes to the end, not some trials of them")] = False,
     verdicts: Annotated[bool, typer.Option(help="compare verdicts on a cut of each set")] = True,
+    techniques: Annotated[
+        bool, typer.Option(help="measure the steps on the way, each once, not the last alone")
+    ] = True,
     device: str = "cpu",
     threads: int = os.cpu_count() or 1,
 ) -> None:
     """Measure how fast a pass is."""
     device = resolve_device(device)
-    about, sets = environment(device, threads), []
+    about, sets, start = environment(device, threads), [], time.monotonic()
+    steps = [step for step in STEPS if techniques or step.every_round]
     for speed_set in chosen_sets(only):
         with tempfile.TemporaryDirectory(prefix="axformer-bench-") as work:
             data = Path(work) / f"{speed_set.name}.jsonl"
             setting = Setting(checkpoints / speed_set.name, data, device, threads)
-            found = measure_set(ask_child, speed_set, source, setting, rounds, rows=rows, whole=whole)
+            found = measure_set(ask_child, speed_set, source, setting, steps, rounds, rows=rows, whole=whole)
             cut = measure_cut(ask_child, speed_set, source, setting, rows, oracle) if verdicts else None
             sets.append(found.model_copy(update={"cut": cut}))
     command = " ".join(["python -m benchmarks.speed", *sys.argv[1:]])
-    write_results(Result(command=command, environment=about, sets=sets), output)
+    minutes = (time.monotonic() - start) / 60
+    write_results(Result(command=command, environment=about, minutes=minutes, sets=sets), output)
     print(f"{output / 'RESULTS.md'} is written")
 
 

@@ -106,4 +106,6 @@ class Result(Record):
 
     command: str
     environment: dict[str, Any]
+    minutes: float
+    """All measurements together."""
     sets: list[SetResult]

@@ -43,7 +43,7 @@ def _head(result: Result) -> str:
     for arithmetic in ARITHMETICS:
         rates = [rate / 1e9 for one in result.sets for rate in figures.rates(one, arithmetic)]
         lines.append(f"- matrix multiplications in {arithmetic}, GFLOP/s: {_figure(Spread.of(rates), ',.0f')}")
-    return "\n".join([f"Written by `{result.command}`, not by hand.", "", *lines])
+    return "\n".join([f"Written by `{result.command}` in {result.minutes:.0f} minutes, not by hand.", "", *lines])
 
 
 def _steps(result: Result) -> str:

@@ -40,13 +40,13 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Setting:
 def result(setting: Setting) -> SetResult:
     """Two rounds of all steps, and the verdicts on the cut."""
     source = setting.data.parent
-    found = measure_set(measure, TINY, source, setting, 2, rows=None, whole=False)
+    found = measure_set(measure, TINY, source, setting, STEPS, 2, rows=None, whole=False)
     cut = measure_cut(measure, TINY, source, setting, None, source / "no-oracle.py")
     return found.model_copy(update={"cut": cut})
 
 
 def test_every_step_decides_as_whole_forwards_do(setting: Setting) -> None:
-    found = measure_set(measure, TINY, setting.data.parent, setting, 1, rows=None, whole=True)
+    found = measure_set(measure, TINY, setting.data.parent, setting, STEPS, 1, rows=None, whole=True)
     assert [one.step for one in found.agreements] == [step.name for step in STEPS[1:]]
     assert {one.reference for one in found.agreements} == {PADDED}
     for one in found.agreements:
@@ -113,7 +113,7 @@ def test_turns_measure_plans_from_all_over_the_pass() -> None:
 
 
 def test_results_are_written_with_figures_and_a_picture(result: SetResult, tmp_path: Path) -> None:
-    whole = Result(command="python -m benchmarks.speed", environment=ENVIRONMENT, sets=[result])
+    whole = Result(command="python -m benchmarks.speed", environment=ENVIRONMENT, minutes=1.5, sets=[result])
     write_results(whole, tmp_path)
     report = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
     rows = [line for line in report.splitlines() if line.startswith(f"| {EARLY} | ") and "reference" not in line]
