@@ -23,8 +23,9 @@ from axformer.search import search
 from axformer.trial import Trial
 from benchmarks.speed.flops import count_flops
 from benchmarks.speed.machine import ARITHMETICS, device_peak_bytes, layer_shapes, matmul_rate, peak_bytes, wait_for
+from benchmarks.speed.padding import ROWS
 from benchmarks.speed.record import Asked, Evaluation, Run
-from benchmarks.speed.steps import Evaluators, Step, step_named
+from benchmarks.speed.steps import PAD_TO, Evaluators, Step, step_named
 
 
 def measure(asked: Asked) -> Run:
@@ -55,7 +56,6 @@ class _Work:
         self._step = step
         self._checkpoint = checkpoint
         self._config = config
-        self._rows = int(data.samples.lengths.sum())
         self._samples = step.samples(checkpoint, data)
 
     def whole_pass(self) -> Run:
@@ -83,9 +83,8 @@ class _Work:
                 evaluator.losses(self._plan(seq))
 
     def rates(self) -> dict[str, float]:
-        """What the machine multiplies at this moment, in shapes of this model and data."""
-        rows = min(self._config.batch_tokens, self._rows)
-        shapes = layer_shapes(self._checkpoint.dimensions, rows)
+        """What the machine multiplies at this moment, in shapes of this model and of a batch of the slowest step."""
+        shapes = layer_shapes(self._checkpoint.dimensions, ROWS * PAD_TO)
         return {name: matmul_rate(shapes, name, self._asked.device) for name in ARITHMETICS}
 
     def _evaluators(self) -> Evaluators:
