@@ -1,0 +1,145 @@
+"""The ways to run a pass that are compared, each with one technique more than the one before.
+
+A step is data: to measure one more technique, add one more step.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from axformer.checkpoint import Checkpoint
+from axformer.config import PassConfig
+from axformer.data.batches import Samples
+from axformer.data.dataset import DataSet
+from axformer.evaluation.base import Evaluator
+from axformer.evaluation.budget import cache_budget
+from axformer.evaluation.build import evaluators
+from axformer.evaluation.plain import PlainEvaluator
+from axformer.evaluation.prefix import PrefixEvaluator
+from axformer.evaluation.screen import Screen
+from axformer.evaluation.techniques import ALL, Techniques
+from axformer.plan import Plan
+from benchmarks.speed.padding import in_data_order
+
+PAD_TO = 128
+"""The authors' program pads every row to its ``max_seq_length``, 128 for GLUE."""
+
+
+Evaluators = AbstractContextManager[tuple[Evaluator, Screen | None]]
+"""What a pass asks, as :func:`axformer.evaluation.build.evaluators` gives it."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One way to run a pass."""
+
+    name: str
+    adds: str
+    """What it does that the one before does not, for people."""
+    samples: Callable[[Checkpoint, DataSet], Samples]
+    """Makes the batches; the clock does not run, for all steps have them made by tokenising."""
+    evaluators: Callable[[Checkpoint, Samples, PassConfig], Evaluators]
+    """Makes what answers the pass, with the clock running."""
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+    """Of the pass, beside those of the preset."""
+    evaluations: int | None = None
+    """Where every trial is a whole forward pass and so costs the same: how many trials of a round are measured in place of
+    all. Null runs the pass to its end."""
+    arithmetic: str = "float32"
+    """The matrix-multiply rate that its own is compared with."""
+    every_round: bool = True
+    """False for a step on the way, for which one round says enough."""
+
+
+def _padded(checkpoint: Checkpoint, data: DataSet) -> Samples:
+    return in_data_order(data, checkpoint, PAD_TO)
+
+
+def _dynamic(checkpoint: Checkpoint, data: DataSet) -> Samples:
+    return in_data_order(data, checkpoint, None)
+
+
+def _by_length(checkpoint: Checkpoint, data: DataSet) -> Samples:  # noqa: ARG001 - of the form that steps take
+    return data.samples
+
+
+def _whole(checkpoint: Checkpoint, samples: Samples, config: PassConfig) -> Evaluators:  # noqa: ARG001 - the same
+    return nullcontext((PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples), None))
+
+
+def _reached(checkpoint: Checkpoint, samples: Samples, config: PassConfig, techniques: Techniques) -> Evaluators:
+    evaluator = PrefixEvaluator(
+        *(checkpoint.model, checkpoint.architecture, checkpoint.task, samples, Plan.full(checkpoint.dimensions)),
+        budget=cache_budget(config.cache_budget, str(checkpoint.model.device)),
+        techniques=techniques,
+    )
+    return nullcontext((evaluator, None))
+
+
+_product = partial(evaluators, shards=1)
+
+
+def _on_the_way(name: str, adds: str, techniques: Techniques) -> Step:
+    knobs = {"early_decision": False}
+    return Step(name, adds, _by_length, partial(_reached, techniques=techniques), knobs, every_round=False)
+
+
+PADDED = "padded-128"
+DYNAMIC = "dynamic"
+EARLY = "early"
+GUARDED = "guarded"
+STEPS = (
+    Step(
+        PADDED,
+        "whole forward passes, every row padded to 128 tokens (the authors' way)",
+        _padded,
+        _whole,
+        evaluations=1,
+    ),
+    Step(DYNAMIC, "each batch padded to its longest row", _dynamic, _whole, evaluations=3),
+    Step(
+        "sorted",
+        "rows sorted by length and batched by tokens",
+        _by_length,
+        _whole,
+        evaluations=3,
+        every_round=False,
+    ),
+    _on_the_way(
+        "prefixes",
+        "what comes before a change is kept, and what is removed costs nothing",
+        Techniques(shares=False, tail=False, untouched=False),
+    ),
+    _on_the_way(
+        "tail",
+        "behind the last attention only the position runs that the head reads",
+        Techniques(shares=False, untouched=False),
+    ),
+    _on_the_way("untouched", "samples that hard attention cannot change are left out", Techniques(shares=False)),
+    _on_the_way("shares", "the share of a head or neuron group is taken off what its block adds", ALL),
+    Step(EARLY, "a trial stops when its verdict is known", _by_length, _product),
+    Step(
+        GUARDED,
+        "bfloat16 decides what is far from every line, float32 the rest (`precision=guarded`)",
+        _by_length,
+        _product,
+        {"precision": "guarded"},
+        arithmetic="bfloat16",
+    ),
+)
+BASELINES = (PADDED, DYNAMIC)
+"""What ratios are taken against."""
+
+
+def step_named(name: str) -> Step:
+    """The step with this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for step in STEPS:
+        if step.name == name:
+            return step
+    raise ValueError(f"step '{name}' is unknown; there are {', '.join(step.name for step in STEPS)}")

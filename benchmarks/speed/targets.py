@@ -1,0 +1,60 @@
+"""How fast a pass should be: ratios in one run on two cores, preset ``published``, all rows of each set, the same verdicts."""
+
+from dataclasses import dataclass
+
+from benchmarks.speed.figures import Spread, overhead, ratio
+from benchmarks.speed.record import SetResult
+from benchmarks.speed.steps import DYNAMIC, EARLY, GUARDED, PADDED, step_named
+
+FLOAT32 = EARLY
+"""The step with everything that float32 allows."""
+OVERHEAD = 1.3
+"""Most times the seconds that the counted operations take at the machine's matrix-multiply rate, in float32."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A ratio to be reached."""
+
+    set: str
+    step: str
+    against: str
+    ratio: float
+
+
+TARGETS = tuple(
+    Target(name, step, against, wanted)
+    for name, step, padded, dynamic in (
+        ("cola", FLOAT32, 60, 8),
+        ("cola", GUARDED, 150, 20),
+        ("rte", FLOAT32, 12, 5),
+        ("rte", GUARDED, 35, 15),
+        ("sst2", FLOAT32, 25, 6),
+        ("sst2", GUARDED, 70, 15),
+    )
+    for against, wanted in ((PADDED, padded), (DYNAMIC, dynamic))
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one target."""
+
+    what: str
+    wanted: str
+    measured: Spread | None
+    """Null where it was not measured."""
+    is_met: bool
+
+
+def outcomes(result: SetResult) -> list[Outcome]:
+    """The targets of one set; that verdicts are the same is told beside them."""
+    found = []
+    for target in (one for one in TARGETS if one.set == result.name):
+        measured = ratio(result, target.step, target.against)
+        is_met = measured is not None and measured.median >= target.ratio
+        found.append(Outcome(f"{target.step} over {target.against}", f"≥ {target.ratio:g}×", measured, is_met))
+    measured = overhead(result, FLOAT32, step_named(FLOAT32).arithmetic)
+    is_met = measured is not None and measured.median <= OVERHEAD
+    found.append(Outcome(f"{FLOAT32}: seconds over operations / rate", f"≤ {OVERHEAD:g}×", measured, is_met))
+    return found

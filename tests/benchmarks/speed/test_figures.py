@@ -1,0 +1,125 @@
+"""Figures, agreement and counting on cases whose answer is known."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from axformer.elements import Dimensions
+from axformer.trial import Phase, Trial, Verdict
+from benchmarks.speed.agreement import compare
+from benchmarks.speed.figures import Spread, overhead, ratio, seconds
+from benchmarks.speed.flops import count_flops
+from benchmarks.speed.machine import layer_shapes, matmul_rate
+from benchmarks.speed.record import Evaluation, Run, SetResult
+from benchmarks.speed.steps import DYNAMIC, EARLY, PADDED
+from benchmarks.speed.targets import outcomes
+from tests.tiny_models import tiny_model
+
+
+def trial(seq: int, loss: float = 1.0, verdict: Verdict = Verdict.REJECT, *, bound: bool = False) -> Trial:
+    return Trial(
+        seq=seq,
+        phase=Phase.BLOCK,
+        element=f"layer.{seq}.ffn",
+        loss=loss,
+        loss_is_bound=bound,
+        helped=0,
+        samples=1,
+        total=1,
+        min_loss=1.0,
+        verdict=verdict,
+        precision="float32",
+        parameters=0,
+        seconds=0.0,
+    )
+
+
+def run(step: str, **found: object) -> Run:
+    return Run.model_validate(
+        {"step": step, "loaded_bytes": 1, "peak_bytes": 2, "rates": {"float32": 100.0, "bfloat16": 1.0}, **found}
+    )
+
+
+def single(step: str, *taken: float) -> Run:
+    return run(step, evaluations=[Evaluation(seq=1, loss=1.0, seconds=one) for one in taken])
+
+
+RESULT = SetResult(
+    name="cola",
+    title="CoLA",
+    rows=5,
+    is_whole=True,
+    tokens=50,
+    trace=[trial(seq) for seq in range(10)],
+    rounds=[
+        [single(PADDED, 20.0), single(DYNAMIC, 1.0, 9.0, 2.0), run(EARLY, seconds=2.0)],
+        [single(PADDED, 15.0), single(DYNAMIC, 2.0, 2.0, 2.0), run(EARLY, seconds=3.0)],
+        [single(PADDED, 40.0), single(DYNAMIC, 3.0, 3.0, 3.0)],
+    ],
+    flops={EARLY: 250},
+    agreements=[],
+    cut=None,
+)
+
+
+def test_single_trials_count_once_for_every_trial() -> None:
+    assert seconds(RESULT, DYNAMIC) == Spread(20.0, 20.0, 30.0, 3)
+    assert seconds(RESULT, EARLY) == Spread(2.5, 2.0, 3.0, 2)
+    assert seconds(RESULT, "gone") is None
+
+
+def test_ratios_are_of_one_round() -> None:
+    assert ratio(RESULT, EARLY, PADDED) == Spread(75.0, 50.0, 100.0, 2)
+    assert ratio(RESULT, DYNAMIC, DYNAMIC) == Spread(1.0, 1.0, 1.0, 3)
+
+
+def test_overhead_is_time_over_what_the_operations_need() -> None:
+    assert overhead(RESULT, EARLY, "float32") == Spread(1.0, 0.8, 1.2, 2)
+    assert overhead(RESULT, PADDED, "float32") is None
+
+
+def test_targets_are_met_or_not() -> None:
+    met = {one.what: one.is_met for one in outcomes(RESULT)}
+    assert met == {
+        "early over padded-128": True,
+        "early over dynamic": True,
+        "guarded over padded-128": False,
+        "guarded over dynamic": False,
+        "early: seconds over operations / rate": True,
+    }
+
+
+def test_agreement_counts_verdicts_and_compares_losses_measured_to_the_end() -> None:
+    reference = [trial(0, 2.0), trial(1, 1.0), trial(2, 1.0, bound=True)]
+    found = compare(
+        run("x", seconds=1.0, trials=[trial(0, 2.2), trial(1, 1.0, Verdict.ACCEPT), trial(2, 9.0)]), reference, "r"
+    )
+    assert (found.trials, found.same, found.loss_difference) == (3, 2, pytest.approx(0.1))
+    shorter = compare(run("x", seconds=1.0, trials=reference[:1]), reference, "r")
+    assert (shorter.trials, shorter.same) == (3, 1)
+    alone = compare(single("x", 1.0), [trial(0), trial(1, 4.0)], "r")
+    assert (alone.trials, alone.same, alone.loss_difference) == (1, None, 0.75)
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
+def test_operations_are_counted_also_in_inference(mode: type[torch.no_grad]) -> None:
+    left, query = torch.randn(3, 8), torch.randn(2, 4, 5, 8)
+    layer = torch.nn.Linear(8, 16)
+
+    def work() -> None:
+        with mode():
+            layer(left)
+            query @ query.transpose(-1, -2)
+            functional.scaled_dot_product_attention(query, query, query)
+
+    scores = 2 * 8 * 5 * 5 * 8
+    assert count_flops(work) == 2 * 3 * 8 * 16 + scores + 2 * scores
+
+
+def test_the_rate_is_of_the_projections_of_a_layer() -> None:
+    shapes = layer_shapes(Dimensions(layers=2, heads=4, hidden_size=32, intermediate_size=48), tokens=10)
+    layer = tiny_model().bert.encoder.layer[0]
+    projections = [tuple(part.weight.shape) for part in layer.modules() if isinstance(part, torch.nn.Linear)]
+    assert sorted((outputs, inputs) for rows, inputs, outputs in shapes) == sorted(projections)
+    assert {rows for rows, _, _ in shapes} == {10}
+    assert 0 < matmul_rate(shapes, "float32", "cpu") < 1e15
