@@ -16,15 +16,19 @@ from axformer.plan import LayerPlan, Plan
 from axformer.surgery import operate_on_layer
 
 
+def _leave(layer: nn.Module, plan: LayerPlan) -> None:
+    """Nothing else is done."""
+
+
 class CutLayers:
     """Gives a model's layers under any plan. Of each layer the last two forms that were asked for are kept."""
 
     def __init__(
-        self, model: Any, architecture: Architecture, convert: Callable[[nn.Module], None] = lambda _: None
+        self, model: Any, architecture: Architecture, convert: Callable[[nn.Module, LayerPlan], None] = _leave
     ) -> None:
         """
         Args:
-            convert: what else is done to a layer once it is cut.
+            convert: what else is done to a layer once it is cut as a plan says.
         """
         self._model = model
         self._architecture = architecture
@@ -51,7 +55,7 @@ class CutLayers:
             if known == plan:
                 return layer
         layer = self._carve(index, plan)
-        self._convert(layer)
+        self._convert(layer, plan)
         self._cut[index] = [*kept[-1:], (plan, layer)]
         return layer
 

@@ -86,9 +86,15 @@ class PrefixEvaluator(Evaluator):
             yield Part(self._places, self._losses[self._places])
             return
         losses = torch.empty(len(self._samples.sample_of_row))
+        missing = len(self._places)
         for part in self.rows_in(plan, self._layers, first_changed_block(self.plan, plan)):
             losses[part.places] = part.losses
+            missing -= len(part.places)
+            if missing == 0:  # before the last part is handed out, for who has all may not ask again
+                self._remember(plan, losses)
             yield part
+
+    def _remember(self, plan: Plan, losses: Tensor) -> None:
         self._last = (plan, losses)
         if plan == self.plan:
             self._losses = losses

@@ -57,7 +57,7 @@ class LowPrecisionScreen(Screen):
         self._exact = exact
         self._samples = samples
         dtype = low_precision(model.device)
-        self._layers = CutLayers(model, architecture, partial(lower, dtype=dtype))
+        self._layers = CutLayers(model, architecture, partial(lower, architecture=architecture, dtype=dtype))
         self._precision = name_of(dtype)
 
     @property
