@@ -49,11 +49,11 @@ class _Lines:
     def show(self, trial: Trial) -> None:
         self._trials.append(trial)
         progress = progress_of(self._trials, self._dimensions, self._config)
-        helped = "" if trial.helped is None else f" helped={trial.helped}/{trial.total}"
+        helped = "" if trial.helped is None else f" helped={trial.helped}/{trial.samples}"
         self._console.print(
             f"{progress.done}/{progress.known} {_pass_name(self._trials, self._config)}"
             f"{trial.element or 'base'} {trial.verdict.value} "
-            f"loss={trial.loss:.6f} min={trial.min_loss:.6f}{helped} {trial.seconds:.1f}s",
+            f"loss{'>=' if trial.loss_is_bound else '='}{trial.loss:.6f} min={trial.min_loss:.6f}{helped} {trial.seconds:.1f}s",
             soft_wrap=True,
         )
 
@@ -95,9 +95,10 @@ class _Screen:
     def _recent(self) -> Table:
         table = Table.grid(padding=(0, 2))
         for trial in self._trials[-RECENT:]:
-            helped = "" if trial.helped is None else f"{trial.helped}/{trial.total} helped"
+            helped = "" if trial.helped is None else f"{trial.helped}/{trial.samples} helped"
             style = _COLOURS[trial.verdict]
-            table.add_row(trial.element or "base", f"{trial.loss:.4f}", helped, trial.verdict.value, style=style)
+            loss = f"{'≥' if trial.loss_is_bound else ''}{trial.loss:.4f}"
+            table.add_row(trial.element or "base", loss, helped, trial.verdict.value, style=style)
         return table
 
 

@@ -34,7 +34,7 @@ def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, chec
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
     trace = [json.loads(line) for line in (output / "trace.jsonl").read_text().splitlines()]
-    shown = re.findall(r"^(\d+)/\d+ (\S+) (\w+) loss=", process.stdout, re.MULTILINE)
+    shown = re.findall(r"^(\d+)/\d+ (\S+) (\w+) loss[>=]", process.stdout, re.MULTILINE)
     assert [(int(seq), element, verdict) for seq, element, verdict in shown] == [
         (trial["seq"] + 1, trial["element"] or "base", trial["verdict"]) for trial in trace
     ]
@@ -117,6 +117,18 @@ def test_a_terminal_shows_what_moves() -> None:
     shown = console.export_text()
     for part in ("3/7", "0.6300", "(base 0.7000, -10.0%)", "removed 1 element, 1,200 parameters", "about 4 s left"):
         assert part in shown
+
+
+def test_a_bound_is_shown_as_one() -> None:
+    bound = trial(1, Phase.BLOCK, "layer.1.ffn", 0.65, Verdict.REJECT)
+    bound = bound.model_copy(update={"loss_is_bound": True, "samples": 8})
+    for is_terminal, expected in ((True, ("≥0.6500", "7/8 helped")), (False, ("loss>=0.650000", "helped=7/8"))):
+        console = Console(force_terminal=is_terminal, width=110, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+        with console.file, display_for(console, DIMENSIONS, PassConfig()) as display:
+            display.show(trial(0, Phase.BASE, None, 0.7, Verdict.BASE))
+            display.show(bound)
+        shown = console.export_text()
+        assert all(part in shown for part in expected)
 
 
 def test_the_closing_table_shows_the_change() -> None:
