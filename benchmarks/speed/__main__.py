@@ -138,6 +138,7 @@ def main(
     device = resolve_device(device)
     about, sets, start = environment(device, threads), [], time.monotonic()
     steps = [step for step in STEPS if techniques or step.every_round]
+    command = " ".join(["python -m benchmarks.speed", *sys.argv[1:]])
     for speed_set in chosen_sets(only):
         with tempfile.TemporaryDirectory(prefix="axformer-bench-") as work:
             data = Path(work) / f"{speed_set.name}.jsonl"
@@ -145,10 +146,9 @@ def main(
             found = measure_set(ask_child, speed_set, source, setting, steps, rounds, rows=rows, whole=whole)
             cut = measure_cut(ask_child, speed_set, source, setting, rows, oracle) if verdicts else None
             sets.append(found.model_copy(update={"cut": cut}))
-    command = " ".join(["python -m benchmarks.speed", *sys.argv[1:]])
-    minutes = (time.monotonic() - start) / 60
-    write_results(Result(command=command, environment=about, minutes=minutes, sets=sets), output)
-    print(f"{output / 'RESULTS.md'} is written")
+        minutes = (time.monotonic() - start) / 60
+        write_results(Result(command=command, environment=about, minutes=minutes, sets=sets), output)
+        print(f"{output / 'RESULTS.md'} is written", flush=True)
 
 
 if __name__ == "__main__":
