@@ -31,10 +31,7 @@ from axformer.tasks.base import Task
 
 
 class PrefixEvaluator(Evaluator):
-    """Keeps every block's input; see :class:`axformer.evaluation.base.Evaluator`.
-
-    Memory: two float32 tensors of shape (tokens, hidden) a layer and model row, on the device of the samples.
-    """
+    """Keeps inputs of blocks, as many as a budget bears; see :class:`axformer.evaluation.base.Evaluator`."""
 
     precision = "float32"
 
