@@ -22,12 +22,11 @@ def decisions(checkpoint: Checkpoint, config: PassConfig, shards: int) -> list[t
     return [(trial.element, trial.verdict, pytest.approx(trial.loss, rel=1e-5)) for trial in run.trials()]
 
 
-@pytest.mark.parametrize("family", ["bert", "albert", "llama"])
-@pytest.mark.parametrize("precision", ["float32", "guarded"])
+@pytest.mark.parametrize(("family", "precision"), [("bert", "guarded"), ("albert", "float32"), ("llama", "float32")])
 def test_shards_decide_as_one_process(family: str, precision: str) -> None:
     checkpoint = checkpoint_of(Case(family, "classification"))
     config = make_config("paper", KNOBS | {"precision": precision, "early_decision": False})
-    assert decisions(checkpoint, config, 3) == decisions(checkpoint, config, 1)
+    assert decisions(checkpoint, config, 2) == decisions(checkpoint, config, 1)
 
 
 def test_questions_in_several_windows_may_be_in_several_shards() -> None:
