@@ -10,6 +10,7 @@ import pytest
 from axformer.config import make_config
 from axformer.data.dataset import DataSource
 from axformer.run import PruningRun
+from axformer.trial import Trial
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 
 ORACLE = Path(__file__).parents[3] / "shared" / "oracle" / "naive_axformer.py"
@@ -37,8 +38,14 @@ def test_the_pass_decides_as_the_reference(
         capture_output=True,
     )
     reference = [json.loads(line) for line in expected.read_text().splitlines()]
-    config = make_config(preset, {"attention_top_k": top_k})
-    trials = list(PruningRun.open(checkpoint, DataSource(str(data)), config=config).trials())
+
+    def trials_with(**knobs: object) -> list[Trial]:
+        config = make_config(preset, {"attention_top_k": top_k, **knobs})
+        return list(PruningRun.open(checkpoint, DataSource(str(data)), config=config).trials())
+
+    trials = trials_with(early_decision=False)
+    for faster in (trials_with(), trials_with(precision="guarded")):
+        assert [(one.element, one.verdict) for one in faster] == [(one.element, one.verdict) for one in trials]
     assert [trial.element for trial in trials] == [trial["element"] for trial in reference]
     assert [trial.verdict for trial in trials] == [trial["verdict"] for trial in reference]
     assert [trial.loss for trial in trials] == pytest.approx([trial["loss"] for trial in reference], rel=1e-5)
