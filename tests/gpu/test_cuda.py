@@ -20,7 +20,7 @@ pytestmark = [
 def test_cuda_decides_as_the_cpu(tmp_path: Path) -> None:
     checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint")
     data = DataSource(str(write_rows(tmp_path / "data.jsonl", tiny_rows(40))))
-    config = make_config("paper", {"attention_top_k": 3, "majority_fraction": 0.2})
+    config = make_config("paper", {"attention_top_k": 3, "majority_fraction": 0.2, "early_decision": False})
     runs = {name: PruningRun.open(checkpoint, data, config=config, device=name) for name in ("cpu", "cuda")}
     traces = {name: list(run.trials()) for name, run in runs.items()}
     decisions = {name: [(trial.element, trial.verdict) for trial in trace] for name, trace in traces.items()}
