@@ -5,8 +5,8 @@ import torch
 from axformer.errors import ConfigError, first_line
 
 AUTO = "auto"
-CPU_BATCH_TOKENS = 1024
-"""Enough for full speed of two to a dozen cores; more would only delay early decisions."""
+CPU_BATCH_TOKENS = 512
+"""Enough for full speed of a few cores; more would only delay early decisions."""
 GPU_BYTES_PER_TOKEN = 2**21
 """Memory of the card for each token of a batch; the tokens' own activations take some tenth of it."""
 MOST_BATCH_TOKENS = 65536

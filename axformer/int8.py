@@ -67,6 +67,9 @@ class Int8Evaluator(Evaluator):
     def accept(self, plan: Plan) -> None:
         self._evaluator.accept(plan)
 
+    def see_first(self, samples: Tensor | None) -> None:
+        self._evaluator.see_first(samples)
+
 
 def int8_linear(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """A linear map in int8.

@@ -8,6 +8,7 @@ stands, and the pass goes on at the next element exactly as if it had never stop
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -75,6 +76,21 @@ def plan_of(trials: Iterable[Trial], dimensions: Dimensions, config: PassConfig)
     return plan
 
 
+@dataclass
+class _Refinement:
+    """An element whose parts are being tried."""
+
+    element: Element
+    before: Plan | None
+    """The plan before the one that it was tried on; null where nothing had been accepted."""
+    plan: Plan
+    """The plan that it was tried on."""
+    precision: str
+    """That it was measured in."""
+    losses: Tensor | None
+    """With it removed; null after a replay, until they are measured again."""
+
+
 class _Pass:
     """The state of a pass: the plan, its loss, and what samples are compared with."""
 
@@ -101,22 +117,31 @@ class _Pass:
         self._before: Plan | None = None
         self._min_loss = math.inf
         self._reference: Tensor | None = None
+        self._untouched: Tensor | None = None
+        """The losses of the untouched model; null after a replay, until they are measured again."""
+        self._guard: Guard | None = None
+        """Of the trial in low precision of a block and of all that stands in it."""
+        self._refinements: list[_Refinement] = []
+        """Those that are going on, from the outermost to the innermost."""
         self._seq = 0
 
     def trials(self) -> Iterator[Trial]:
         yield self._base()
         if self._config.hard_attention:
             for layer in range(self._dimensions.layers):
-                yield self._try(hard_attention(layer))
+                yield self._try(hard_attention(layer))[0]
         for element in inspection_order(self._dimensions, self._config):
             yield from self._inspect(element)
 
     def _inspect(self, element: Element) -> Iterator[Trial]:
-        trial = self._try(element)
+        before, plan = self._before, self._plan
+        trial, losses = self._try(element)
         yield trial
         if trial.verdict is Verdict.REFINE:
+            self._refinements.append(_Refinement(element, before, plan, trial.precision, losses))
             for part in self._parts_of(element):
                 yield from self._inspect(part)
+            self._refinements.pop()
 
     def _parts_of(self, element: Element) -> list[Element]:
         return parts_of(element, self._dimensions, self._config)
@@ -132,15 +157,17 @@ class _Pass:
                 raise CheckpointError(
                     f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
                 )
-            self._reference = tally.losses
+            self._reference = self._untouched = tally.losses
         self._min_loss = trial.loss
         return trial
 
-    def _try(self, element: Element) -> Trial:
+    def _try(self, element: Element) -> tuple[Trial, Tensor | None]:
+        """A trial and its losses, which are null where it is replayed."""
         plan = self._plan.apply(element, top_k=self._config.attention_top_k)
         trial, losses = self._next_replayed(element), None
         if trial is None:
             self._catch_up()
+            self._see_hurt_first()
             trial, losses = self._evaluate(element, plan)
         if trial.verdict is Verdict.ACCEPT:
             self._before, self._plan = self._plan, plan
@@ -148,7 +175,7 @@ class _Pass:
             if losses is not None:
                 self._accept(plan)
                 self._see(losses)
-        return trial
+        return trial, losses
 
     def _evaluate(self, element: Element, plan: Plan) -> tuple[Trial, Tensor]:
         rule = self._rule(element)
@@ -164,7 +191,9 @@ class _Pass:
         """What low precision says of a plan, where it says enough; it never accepts."""
         if self._screen is None:
             return None
-        tally = self._measured(self._screen, plan, rule, self._screen.guard(plan))
+        if not self._refinements:
+            self._guard = self._screen.guard(plan)
+        tally = self._measured(self._screen, plan, rule, self._guard)
         is_decided = math.isfinite(tally.loss) and decided(tally.bounds, rule) in (Verdict.REJECT, Verdict.REFINE)
         return tally if is_decided else None
 
@@ -200,12 +229,41 @@ class _Pass:
         """
         if self._reference is not None:
             return
+        self._untouched = self._evaluator.losses(Plan.full(self._dimensions))
         if self._config.helped_reference is HelpedReference.ORIGINAL:
-            self._see(self._evaluator.losses(Plan.full(self._dimensions)))
-        if self._before is not None:
-            self._accept(self._before)
-        self._see(self._evaluator.losses(self._plan))
-        self._accept(self._plan)
+            self._reference = self._untouched
+        for refinement in self._refinements:
+            self._measure_again(refinement)
+        self._see(self._stand_at(self._before, self._plan))
+
+    def _stand_at(self, before: Plan | None, plan: Plan) -> Tensor:
+        """Bring the evaluators to a plan as if its trial had just been accepted, and give its losses."""
+        if before is not None:
+            self._accept(before)
+        losses = self._evaluator.losses(plan)
+        self._accept(plan)
+        return losses
+
+    def _measure_again(self, refinement: _Refinement) -> None:
+        """After a replay: what the order of the samples goes by, and the guard."""
+        self._stand_at(refinement.before, refinement.plan)
+        plan, asked = refinement.plan.apply(refinement.element, top_k=self._config.attention_top_k), self._evaluator
+        if self._screen is not None:
+            if refinement is self._refinements[0]:
+                self._guard = self._screen.guard(plan)
+            if refinement.precision == self._screen.precision:
+                asked = self._screen
+        refinement.losses = asked.losses(plan)
+
+    def _see_hurt_first(self) -> None:
+        """Let the trial of a part begin with samples that were hurt when the whole was tried: it is decided sooner then."""
+        hurt = None
+        if self._refinements:
+            losses = self._refinements[-1].losses
+            assert losses is not None, "they are measured again after a replay"
+            assert self._untouched is not None, "the same"
+            hurt = losses > self._untouched
+        self._evaluator.see_first(hurt)
 
     def _accept(self, plan: Plan) -> None:
         self._evaluator.accept(plan)
@@ -233,6 +291,7 @@ class _Pass:
             element=element,
             loss=tally.loss,
             loss_is_bound=not tally.is_complete,
+            loss_band=tally.band,
             helped=None if phase is Phase.BASE else tally.helped,
             samples=tally.seen,
             total=self._total,

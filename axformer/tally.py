@@ -60,10 +60,14 @@ class Tally:
         return self.losses.mean().item() if self.is_complete else self.bounds.loss[0]
 
     @property
+    def band(self) -> float:
+        """How far the mean loss may be off, by the guard."""
+        return 0.0 if self._guard is None else sum_band(self._guard, self.seen, self._variance) / len(self.losses)
+
+    @property
     def bounds(self) -> Bounds:
         """Between what the mean loss and the number of helped samples lie."""
-        total = len(self.losses)
-        band = 0.0 if self._guard is None else sum_band(self._guard, self.seen, self._variance) / total
+        total, band = len(self.losses), self.band
         if self.is_complete:
             loss = self.losses.mean().item()
             return Bounds((loss - band, loss + band), (self._certain, self._possible))

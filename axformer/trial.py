@@ -35,6 +35,9 @@ class Trial(BaseModel):
     element: str | None = Field(description="Id of the element tried; null for the base.")
     loss: float = Field(description="Mean loss over the validation samples, or the bound that decided.")
     loss_is_bound: bool = Field(description="True where the loss is a bound, because the trial was decided early.")
+    loss_band: float = Field(
+        ge=0, description="How far the loss may be off for want of precision; 0 in float32 and int8."
+    )
     helped: int | None = Field(description="Samples whose loss went down against the reference; null for the base.")
     samples: int = Field(ge=0, description="Samples evaluated.")
     total: int = Field(gt=0, description="Samples in the validation set.")

@@ -22,6 +22,21 @@ from axformer.plan import Plan
 
 
 @dataclass(frozen=True)
+class PlainAttention:
+    """Attention as in the Transformer's own paper: three projections, and nothing that depends on positions."""
+
+    query: nn.Linear
+    key: nn.Linear
+    value: nn.Linear
+    heads: int
+    """That are left."""
+    scaling: float
+    """Of the scores."""
+    top_k: int | None
+    """Of hard attention, where it is on."""
+
+
+@dataclass(frozen=True)
 class BlockWeights:
     """The weights of one attention or feed-forward block."""
 
@@ -35,6 +50,11 @@ class BlockWeights:
     """Modules that nobody needs without heads or neurons: the norm before a pre-LN block."""
     core: nn.Module | None = None
     """Of attention: the module that hard attention is switched on."""
+    plain: PlainAttention | None = None
+    """Of attention that is plain."""
+    activation: tuple[nn.Module, str] | None = None
+    """Of an FFN: the module that holds the activation function as a module, and its name there, where nothing else stands
+    between the projection in and the projection out."""
 
 
 class BlockLayout(Protocol):

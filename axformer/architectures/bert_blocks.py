@@ -6,9 +6,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from axformer.architectures.base import BlockWeights
+from axformer.architectures.base import BlockWeights, PlainAttention
 from axformer.architectures.removed import Constant, ConstantAttention
 from axformer.architectures.slices import into, out_of
+from axformer.hard_attention import TOP_K_ATTRIBUTE
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,13 @@ class BertAttention:
         projections = [getattr(module, name) for name in self.projections if hasattr(module, name)]
         inputs = tuple(part for projection in projections for part in into(projection))
         core = module if self.core is None else getattr(module, self.core)
-        return BlockWeights(inputs, out_of(output), output.bias, core=core)
+        return BlockWeights(inputs, out_of(output), output.bias, core=core, plain=self._plain(module))
+
+    def _plain(self, module: Any) -> PlainAttention | None:
+        if self != BertAttention():
+            return None
+        top_k = getattr(module, TOP_K_ATTRIBUTE, None)
+        return PlainAttention(module.query, module.key, module.value, module.num_attention_heads, module.scaling, top_k)
 
     def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         output: Tensor = layer.attention(hidden, **{name: arguments[name] for name in self.takes})[0]
@@ -51,8 +58,8 @@ class BertFeedForward:
     """An FFN as in ``BertIntermediate`` and ``BertOutput``; see :class:`axformer.architectures.base.BlockLayout`."""
 
     def weights(self, layer: Any) -> BlockWeights:
-        output = layer.output.dense
-        return BlockWeights(into(layer.intermediate.dense), out_of(output), output.bias)
+        inner, output = layer.intermediate, layer.output.dense
+        return BlockWeights(into(inner.dense), out_of(output), output.bias, activation=(inner, "intermediate_act_fn"))
 
     def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:  # noqa: ARG002 - it takes none
         output: Tensor = layer.output(layer.intermediate(hidden), hidden)

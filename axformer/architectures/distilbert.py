@@ -5,9 +5,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from axformer.architectures.base import Architecture, BlockWeights
+from axformer.architectures.base import Architecture, BlockWeights, PlainAttention
 from axformer.architectures.removed import Constant, ConstantAttention
 from axformer.architectures.slices import into, out_of
+from axformer.hard_attention import TOP_K_ATTRIBUTE
 
 
 class DistilBertAttention:
@@ -16,7 +17,9 @@ class DistilBertAttention:
     def weights(self, layer: Any) -> BlockWeights:
         core = layer.attention
         inputs = (*into(core.q_lin), *into(core.k_lin), *into(core.v_lin))
-        return BlockWeights(inputs, out_of(core.out_lin), core.out_lin.bias, core=core)
+        top_k = getattr(core, TOP_K_ATTRIBUTE, None)
+        plain = PlainAttention(core.q_lin, core.k_lin, core.v_lin, core.n_heads, core.scaling, top_k)
+        return BlockWeights(inputs, out_of(core.out_lin), core.out_lin.bias, core=core, plain=plain)
 
     def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         added = layer.attention(hidden, attention_mask=arguments["attention_mask"])[0]
@@ -37,7 +40,8 @@ class DistilBertFeedForward:
     """See :class:`axformer.architectures.base.BlockLayout`."""
 
     def weights(self, layer: Any) -> BlockWeights:
-        return BlockWeights(into(layer.ffn.lin1), out_of(layer.ffn.lin2), layer.ffn.lin2.bias)
+        ffn = layer.ffn
+        return BlockWeights(into(ffn.lin1), out_of(ffn.lin2), ffn.lin2.bias, activation=(ffn, "activation"))
 
     def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:  # noqa: ARG002 - it takes none
         return self.skip(layer, layer.ffn(hidden) + hidden)

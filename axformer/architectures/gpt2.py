@@ -24,7 +24,7 @@ GPT2 = Architecture(
         keep=_keep_heads,
         causal=True,
     ),
-    PreNormFeedForward(norm="ln_2", inputs=("c_fc",), output="c_proj"),
+    PreNormFeedForward(norm="ln_2", inputs=("c_fc",), output="c_proj", activation="act"),
     layers_of=lambda base: base.h,
     intermediate_size=lambda config: int(config.n_inner or 4 * config.hidden_size),
     read_position=read_last,

@@ -78,6 +78,8 @@ class PreNormFeedForward:
     """The projection down's name in the FFN module."""
     copies: int = 1
     """Projections up and gates that are fused into one."""
+    activation: str | None = None
+    """The activation function's name in the FFN module, where there is no gate."""
     body: str = "mlp"
     """The FFN module's name in the layer."""
 
@@ -85,7 +87,9 @@ class PreNormFeedForward:
         body = getattr(layer, self.body)
         inputs = tuple(part for name in self.inputs for part in into(getattr(body, name), copies=self.copies))
         output = getattr(body, self.output)
-        return BlockWeights(inputs, out_of(output), output.bias, company=(getattr(layer, self.norm),))
+        activation = None if self.activation is None else (body, self.activation)
+        norm = getattr(layer, self.norm)
+        return BlockWeights(inputs, out_of(output), output.bias, company=(norm,), activation=activation)
 
     def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:  # noqa: ARG002 - it takes none
         added: Tensor = getattr(layer, self.body)(getattr(layer, self.norm)(hidden))

@@ -26,6 +26,11 @@ class Batch:
         """Length of the longest row, and so of all."""
         return int(self.inputs["input_ids"].shape[-1])
 
+    @property
+    def size(self) -> int:
+        """Tokens of all rows together, padding included."""
+        return self.inputs["input_ids"].numel()
+
     def starts(self) -> Tensor:
         """Where each row's own tokens begin: 0, or behind its padding where the tokenizer pads on the left; shape (rows,)."""
         return self.inputs["attention_mask"].int().argmax(dim=-1)

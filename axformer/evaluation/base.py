@@ -42,6 +42,14 @@ class Evaluator(ABC):
     def accept(self, plan: Plan) -> None:
         """Learn that all plans to come are this one with one more change."""
 
+    @abstractmethod
+    def see_first(self, samples: Tensor | None) -> None:
+        """Begin plans to come with parts that hold many of these samples; null for the shortest. No loss changes by it.
+
+        Args:
+            samples: which, bool of shape (samples,).
+        """
+
     def losses(self, plan: Plan) -> Tensor:
         """The loss of each sample under a plan, in the order of the data, shape (samples,), float32, on the CPU."""
         return together(self.parts(plan))

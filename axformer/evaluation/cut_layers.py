@@ -16,15 +16,15 @@ from axformer.plan import LayerPlan, Plan
 from axformer.surgery import operate_on_layer
 
 
-def _leave(layer: nn.Module, plan: LayerPlan) -> None:
-    """Nothing else is done."""
+def leave(layer: nn.Module, plan: LayerPlan) -> None:
+    """Do nothing else."""
 
 
 class CutLayers:
     """Gives a model's layers under any plan. Of each layer the last two forms that were asked for are kept."""
 
     def __init__(
-        self, model: Any, architecture: Architecture, convert: Callable[[nn.Module, LayerPlan], None] = _leave
+        self, model: Any, architecture: Architecture, convert: Callable[[nn.Module, LayerPlan], None] = leave
     ) -> None:
         """
         Args:

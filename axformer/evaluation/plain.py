@@ -36,6 +36,9 @@ class PlainEvaluator(Evaluator):
     def accept(self, plan: Plan) -> None:
         """Nothing is remembered."""
 
+    def see_first(self, samples: Tensor | None) -> None:
+        """All samples are seen in any case, in the order of the batches."""
+
     def _rows(self, plan: Plan) -> Iterator[Part]:
         for batch in self._samples.batches:
             with torch.inference_mode(), masked(self._model, self._architecture, plan):

@@ -21,7 +21,8 @@ from axformer.data.batches import Batch, Samples
 from axformer.evaluation.activations import Activations, input_bytes
 from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.evaluation.changes import Units, first_changed_block, longest_untouched, units_removed
-from axformer.evaluation.cut_layers import CutLayers
+from axformer.evaluation.cut_layers import CutLayers, leave
+from axformer.evaluation.multiply import multiply_fast
 from axformer.evaluation.shares import added, has_shares
 from axformer.evaluation.tail import ReadPosition, mixes, tail_start
 from axformer.evaluation.techniques import ALL, Techniques
@@ -59,12 +60,14 @@ class PrefixEvaluator(Evaluator):
         self._task = task
         self._samples = samples
         self._techniques = techniques
-        self._layers = CutLayers(model, architecture)
+        convert = partial(multiply_fast, architecture=architecture, dtype=torch.float32)
+        self._layers = CutLayers(model, architecture, convert if techniques.packed else leave)
         self._places = torch.cat([batch.rows for batch in samples.batches]).cpu()
         self._positions = [self._read_position(batch) for batch in samples.batches]
         self.activations = Activations(
             [input_bytes(batch, model.config.hidden_size) for batch in samples.batches], budget
         )
+        self._order = list(range(len(samples.batches)))
         self.plan = plan
         """The plan as it is now."""
         self._losses: Tensor | None = None
@@ -102,12 +105,12 @@ class PrefixEvaluator(Evaluator):
         Args:
             above: gives the layers for the blocks from ``first`` on.
             first: a block up to which the plan changes nothing.
-            every: take one batch in so many.
+            every: take one batch in so many, shortest first.
         """
         reach = longest_untouched(self.plan, plan) if self._techniques.untouched else 0
         untouched = self.losses_now() if reach else None
         trial = self._trial(plan, above, first)
-        for place in range(0, len(self._samples.batches), every):
+        for place in self._order if every == 1 else range(0, len(self._samples.batches), every):
             batch = self._samples.batches[place]
             rows = batch.rows.cpu()
             if untouched is not None and batch.tokens <= reach:
@@ -126,6 +129,13 @@ class PrefixEvaluator(Evaluator):
         self.activations.forget_above(min(first_changed_block(self.plan, plan), self._tail(plan)))
         self.plan = plan
         self._losses = self._last[1] if self._last is not None and self._last[0] == plan else None
+
+    def see_first(self, samples: Tensor | None) -> None:
+        self._order = list(range(len(self._samples.batches)))
+        if samples is not None:
+            wanted = samples[self._samples.sample_of_row]
+            batches = self._samples.batches
+            self._order.sort(key=lambda place: -wanted[batches[place].rows.cpu()].sum().item() / batches[place].size)
 
     def _trial(self, plan: Plan, above: CutLayers, first: int) -> "_Trial":
         now, then = self._tail(self.plan), self._tail(plan)
@@ -171,6 +181,7 @@ class PrefixEvaluator(Evaluator):
             batch.tokens,
             keep,
             {} if trial.alone is None else {trial.first: partial(self._without, place, trial)},
+            self._techniques.absorbed,
         )
         with walk.on(self._model):
             output = self._model(**batch.inputs)
@@ -185,9 +196,9 @@ class PrefixEvaluator(Evaluator):
         position = self._positions[place] if trial.first == trial.tail and mixes(trial.plan, trial.first) else None
         whole = self.activations.added(place, trial.first)
         if whole is None:
-            whole = added(layout, layer, hidden, arguments, position)
+            whole = added(layout, layer, hidden, arguments, position, absorbed=self._techniques.absorbed)
             self.activations.keep_added(place, trial.first, whole, trial.known)
-        rest = whole - added(layout, trial.alone, hidden, arguments, position)
+        rest = whole - added(layout, trial.alone, hidden, arguments, position, absorbed=self._techniques.absorbed)
         return layout.skip(layer, (hidden if position is None else position.narrow(hidden)) + rest)
 
     def _tail(self, plan: Plan) -> int:

@@ -13,21 +13,18 @@ from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.evaluation.changes import first_changed_block
 from axformer.evaluation.cut_layers import CutLayers
-from axformer.evaluation.low_precision import low_precision, lower, name_of
+from axformer.evaluation.low_precision import low_precision, name_of
+from axformer.evaluation.multiply import multiply_fast
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.guard import Guard
 from axformer.plan import Plan
 
-MEASURED_ROWS = 500
+MEASURED_ROWS = 300
 """Model rows, at least, that the error is measured on, if there are so many."""
 
 
 class Screen(Evaluator):
-    """An evaluator in low precision, which knows how far it may be off."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._now = plan
-        self._guards: dict[int, Guard] = {}
+    """An evaluator in low precision, which knows how far it may be off. What it remembers is another evaluator's."""
 
     @abstractmethod
     def pairs(self, plan: Plan) -> tuple[Tensor, Tensor]:
@@ -38,26 +35,23 @@ class Screen(Evaluator):
 
     def guard(self, plan: Plan) -> Guard:
         """How far the losses under a plan may be off: by as much as :meth:`pairs` are apart."""
-        first = first_changed_block(self._now, plan)
-        if first not in self._guards:
-            self._guards[first] = Guard.measured(*self.pairs(plan))
-        return self._guards[first]
+        return Guard.measured(*self.pairs(plan))
 
     def accept(self, plan: Plan) -> None:
-        """Errors are measured again for the new plan."""
-        self._now = plan
-        self._guards = {}
+        """The other evaluator is told."""
+
+    def see_first(self, samples: Tensor | None) -> None:
+        """The other evaluator is told."""
 
 
 class LowPrecisionScreen(Screen):
     """Shares what another evaluator remembers, and multiplies in low precision from the first changed block on."""
 
     def __init__(self, exact: PrefixEvaluator, model: Any, architecture: Architecture, samples: Samples) -> None:
-        super().__init__(exact.plan)
         self._exact = exact
         self._samples = samples
         dtype = low_precision(model.device)
-        self._layers = CutLayers(model, architecture, partial(lower, architecture=architecture, dtype=dtype))
+        self._layers = CutLayers(model, architecture, partial(multiply_fast, architecture=architecture, dtype=dtype))
         self._precision = name_of(dtype)
 
     @property

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from axformer.architectures.base import BlockLayout
 from axformer.architectures.slices import is_projection
+from axformer.evaluation.absorbed import context_at
 from axformer.evaluation.tail import ReadPosition
 from axformer.hard_attention import READ_ATTRIBUTE
 
@@ -28,14 +29,21 @@ def added(
     hidden: Tensor,
     arguments: Mapping[str, Any],
     position: ReadPosition | None = None,
+    *,
+    absorbed: bool = True,
 ) -> Tensor:
     """What a block adds to its input before any norm; of the shape of ``hidden``.
 
     Args:
         arguments: what the layer is called with, beside its input, by name.
         position: what attention adds to the token there is wanted alone, of one token then.
+        absorbed: compute no keys and values for it, where attention is plain.
     """
     weights = layout.weights(layer)
+    if position is not None and absorbed and weights.plain is not None:
+        context = context_at(weights.plain, hidden, arguments["attention_mask"], position.tokens)
+        alone: Tensor = weights.output.module(context)
+        return alone
     seen: list[Tensor] = []
     with ExitStack() as undo:
         if position is not None:

@@ -13,6 +13,10 @@ class Techniques:
     """Take a head's or a neuron group's share off what its block adds, instead of running the block without it."""
     tail: bool = True
     """Run what stands behind the last attention at the position that the head reads, only."""
+    absorbed: bool = True
+    """Where the head reads one position, compute no keys and values for the last attention, if it is plain."""
+    packed: bool = True
+    """On a CPU, pack weights for the kernels once, and compute activation functions within the products."""
     untouched: bool = True
     """Leave out samples that hard attention cannot change, because they have at most K tokens."""
 

@@ -43,6 +43,8 @@ class Walk:
     """Told the input of every block that is run."""
     instead: Mapping[int, Block] = field(default_factory=dict)
     """Other ways to run some blocks."""
+    absorbed: bool = True
+    """Whether attention at the position that the head reads may do without keys and values."""
 
     @contextmanager
     def on(self, model: Any) -> Iterator[None]:
@@ -84,7 +86,7 @@ class Walk:
         """Attention at the position that the head reads."""
         assert self.position is not None
         layout = self.architecture.layout(block)
-        more = added(layout, layer, hidden, arguments, self.position)
+        more = added(layout, layer, hidden, arguments, self.position, absorbed=self.absorbed)
         return layout.skip(layer, self.position.narrow(hidden) + more)
 
     def _run(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:

@@ -103,7 +103,14 @@ def trial(seq: int, phase: Phase, element: str | None, loss: float, verdict: Ver
     helped = None if element is None else 7
     return Trial(
         **{"seq": seq, "phase": phase, "element": element, "loss": loss, "verdict": verdict, "helped": helped},
-        **{"samples": 10, "total": 10, "min_loss": 0.7, "loss_is_bound": False, "precision": "float32"},
+        **{
+            "samples": 10,
+            "total": 10,
+            "min_loss": 0.7,
+            "loss_is_bound": False,
+            "loss_band": 0.0,
+            "precision": "float32",
+        },
         **{"parameters": 1200, "seconds": float(seq + 1)},
     )
 

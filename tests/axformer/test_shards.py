@@ -31,7 +31,7 @@ def test_shards_decide_as_one_process(family: str, precision: str) -> None:
 
 def test_questions_in_several_windows_may_be_in_several_shards() -> None:
     case = Case("bert", "question_answering")
-    config = make_config("paper", {"hard_attention": False, "refine_margin": 1.0})
+    config = make_config("paper", {"hard_attention": False, "refine_margin": 1.0, "early_decision": False})
     runs = [PruningRun(checkpoint_of(case), data_of(case), None, config, shards) for shards in (1, 2)]
     whole, sharded = ([(trial.element, trial.verdict, trial.helped) for trial in run.trials()] for run in runs)
     assert sharded == whole

@@ -23,6 +23,7 @@ def trial(seq: int, loss: float = 1.0, verdict: Verdict = Verdict.REJECT, *, bou
         element=f"layer.{seq}.ffn",
         loss=loss,
         loss_is_bound=bound,
+        loss_band=0.0,
         helped=0,
         samples=1,
         total=1,

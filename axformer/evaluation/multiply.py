@@ -1,0 +1,82 @@
+"""Projections of cut layers that multiply as fast as the device can, and in the precision that is asked for.
+
+A cut layer multiplies with the same weights hundreds of times. On a CPU, oneDNN packs them once into the form that its kernels
+want, and takes the activation function of the FFN into the product.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers.activations import GELUActivation, GELUTanh, NewGELUActivation
+from transformers.pytorch_utils import Conv1D
+
+from axformer.architectures.base import Architecture, BlockWeights
+from axformer.architectures.slices import is_projection
+from axformer.plan import LayerPlan
+
+ROWS = 512
+"""What packed weights are laid out for: the tokens of a batch, about."""
+_NOTHING = "none", "none"
+_TAKEN_IN: dict[type, tuple[str, str]] = {
+    GELUActivation: ("gelu", "none"),
+    GELUTanh: ("gelu", "tanh"),
+    NewGELUActivation: ("gelu", "tanh"),
+    nn.ReLU: ("relu", "none"),
+}
+"""Activation functions that oneDNN computes within a product: its own names for them, and for how."""
+
+
+def multiply_fast(layer: nn.Module, plan: LayerPlan, *, architecture: Architecture, dtype: torch.dtype) -> None:
+    """Let the projections of a cut layer multiply in this number format, with packed weights on a CPU, for good.
+
+    All else of the layer stays in float32, but what is between the projections of an FFN, which is rounded in any case.
+    """
+    ffn = architecture.ffn.weights(layer) if plan.neurons else None
+    inner = set() if ffn is None else {id(part.module) for part in ffn.inputs}
+    after = _NOTHING if ffn is None else _take_in_activation(ffn)
+    for module in layer.modules():
+        if is_projection(module):
+            is_inner = id(module) in inner
+            multiply = _multiplier(module, dtype, after if is_inner else _NOTHING)
+            output = dtype if is_inner else torch.float32
+            module.forward = partial(_forward, multiply=multiply, dtype=dtype, output=output)
+
+
+def _forward(
+    hidden: Tensor, *, multiply: Callable[[Tensor], Tensor], dtype: torch.dtype, output: torch.dtype
+) -> Tensor:
+    return multiply(hidden.to(dtype)).to(output)
+
+
+def _take_in_activation(ffn: BlockWeights) -> tuple[str, str]:
+    """What the projection in computes after its product; the layer does not compute it any more."""
+    if ffn.activation is None or not _packs(ffn.output.parameter):
+        return _NOTHING
+    holder, name = ffn.activation
+    after = _TAKEN_IN.get(type(getattr(holder, name)), _NOTHING)
+    if after is not _NOTHING:
+        setattr(holder, name, nn.Identity())
+    return after
+
+
+def _multiplier(projection: Any, dtype: torch.dtype, after: tuple[str, str]) -> Callable[[Tensor], Tensor]:
+    """What multiplies inputs of shape (..., inputs) with a projection's weights, into (..., outputs)."""
+    weight = (projection.weight.T if isinstance(projection, Conv1D) else projection.weight).detach().to(dtype)
+    bias = None if projection.bias is None else projection.bias.detach().to(dtype)
+    if not _packs(weight):
+        return partial(functional.linear, weight=weight, bias=bias)
+    packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS)
+    return partial(_packed_linear, weight=packed, bias=bias, after=after)
+
+
+def _packed_linear(hidden: Tensor, *, weight: Tensor, bias: Tensor | None, after: tuple[str, str]) -> Tensor:
+    output: Tensor = torch.ops.mkldnn._linear_pointwise(hidden, weight, bias, after[0], [], after[1])
+    return output
+
+
+def _packs(weight: Tensor) -> bool:
+    return weight.device.type == "cpu" and bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]

@@ -1,0 +1,64 @@
+"""A part of the samples, with all that measures it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from axformer.architectures.registry import architecture_of
+from axformer.data.batches import Samples
+from axformer.evaluation.base import Part
+from axformer.evaluation.prefix import PrefixEvaluator
+from axformer.evaluation.screen import LowPrecisionScreen
+from axformer.plan import Plan
+from axformer.tasks.base import Task
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all shards have in common."""
+
+    model: Any
+    """Prepared, of one of the supported families."""
+    model_type: str
+    task: Task
+    samples: Samples
+    plan: Plan
+    """The plan as it is now."""
+    budget: int
+    """Bytes of activations of all shards together."""
+
+
+class Shard:
+    """Every ``count``-th batch, beginning with number ``place``."""
+
+    def __init__(self, setup: Setup, place: int, count: int) -> None:
+        architecture = architecture_of(setup.model_type)
+        samples = replace(setup.samples, batches=setup.samples.batches[place::count])
+        parts = setup.model, architecture, setup.task, samples
+        self._exact = PrefixEvaluator(*parts, setup.plan, budget=setup.budget // count)
+        self._screen = LowPrecisionScreen(self._exact, setup.model, architecture, samples)
+        self._rows: Iterator[Part] = iter(())
+
+    def begin(self, plan: Plan, low: bool) -> None:
+        """Begin to evaluate a plan, in low precision or exact."""
+        self._rows = self._screen.rows(plan) if low else self._exact.rows(plan)
+
+    def next(self) -> Part | None:
+        """Evaluate one batch of it; null where all are done. The places are those of model rows."""
+        return next(self._rows, None)
+
+    def accept(self, plan: Plan) -> None:
+        """Learn that all plans to come are this one with one more change."""
+        self._exact.accept(plan)
+
+    def see_first(self, samples: np.ndarray | None) -> None:
+        """Begin plans to come with batches that hold many of these samples, bool of shape (samples,)."""
+        self._exact.see_first(None if samples is None else torch.from_numpy(samples))
+
+    def pairs(self, plan: Plan) -> tuple[Tensor, Tensor]:
+        """Losses of some model rows in low precision and exact; see :meth:`axformer.evaluation.screen.Screen.pairs`."""
+        return self._screen.pairs(plan)
