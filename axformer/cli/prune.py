@@ -34,12 +34,15 @@ def prune(
         str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")] = "auto",
+    shards: Annotated[
+        int, typer.Option(help="Processes that share the validation samples: one for each GPU, say.", metavar="N")
+    ] = 1,
 ) -> None:
     """Remove what hinders a fine-tuned model on its task, and write the smaller, checked model."""
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     try:
         knobs = _knobs_of(config) | dict(parse_knob(text) for text in set_ or [])
-        _run(checkpoint, data, output, test, make_config(preset, knobs), _columns_of(columns), device)
+        _run(checkpoint, data, output, test, make_config(preset, knobs), _columns_of(columns), device, shards)
     except InputError as error:
         errors.print(f"error: {error}")
         raise typer.Exit(EXIT_INPUT) from None
@@ -56,6 +59,7 @@ def _run(
     config: PassConfig,
     columns: Columns,
     device: str,
+    shards: int,
 ) -> None:
     from axformer.artifact import check_target
     from axformer.cli.quiet import silence_libraries
@@ -68,9 +72,8 @@ def _run(
     check_target(output)
     held_out = None if test is None else DataSource(test, columns)
     with console.status("Loading the checkpoint and the data"):
-        run = PruningRun.open(
-            checkpoint, DataSource(data, columns), test=held_out, config=config, device=resolve_device(device)
-        )
+        source, on = DataSource(data, columns), resolve_device(device)
+        run = PruningRun.open(checkpoint, source, test=held_out, config=config, device=on, shards=shards)
     for note in run.notes:
         console.print(f"note: {note}")
     with display_for(console, run.dimensions, config) as display:

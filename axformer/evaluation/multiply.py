@@ -41,7 +41,7 @@ def multiply_fast(layer: nn.Module, plan: LayerPlan, *, architecture: Architectu
     for module in layer.modules():
         if is_projection(module):
             is_inner = id(module) in inner
-            multiply = _multiplier(module, dtype, after if is_inner else _NOTHING)
+            multiply = multiplier(module, dtype, after if is_inner else _NOTHING)
             output = dtype if is_inner else torch.float32
             module.forward = partial(_forward, multiply=multiply, dtype=dtype, output=output)
 
@@ -63,8 +63,12 @@ def _take_in_activation(ffn: BlockWeights) -> tuple[str, str]:
     return after
 
 
-def _multiplier(projection: Any, dtype: torch.dtype, after: tuple[str, str]) -> Callable[[Tensor], Tensor]:
-    """What multiplies inputs of shape (..., inputs) with a projection's weights, into (..., outputs)."""
+def multiplier(projection: Any, dtype: torch.dtype, after: tuple[str, str] = _NOTHING) -> Callable[[Tensor], Tensor]:
+    """What multiplies inputs of shape (..., inputs) with a projection's weights, into (..., outputs).
+
+    Args:
+        after: a function of the outputs that oneDNN computes within the product, in its words.
+    """
     weight = (projection.weight.T if isinstance(projection, Conv1D) else projection.weight).detach().to(dtype)
     bias = None if projection.bias is None else projection.bias.detach().to(dtype)
     if not _packs(weight):

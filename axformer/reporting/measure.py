@@ -1,5 +1,6 @@
 """Measure a model before and after a pass: what ``report.json`` says of it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from axformer.int8 import in_int8
 from axformer.plan import Plan, removed_elements
 from axformer.reporting.environment import describe
 from axformer.reporting.latency import measure_latency
-from axformer.reporting.report import Comparison, DataSummary, InInt8, Measures, OrderResult, Report, Scores
+from axformer.reporting.memory import device_peak_bytes, peak_bytes
+from axformer.reporting.report import Comparison, DataSummary, InInt8, Measures, OrderResult, Report, Scores, Work
 from axformer.reporting.scoring import Score, compare, score
 from axformer.tasks.base import Task
 from axformer.trial import Phase, Trial, Verdict
@@ -58,11 +60,22 @@ def make_report(
         hard_attention=hard,
         trials=len(outcome.trace),
         seconds=outcome.trace[-1].seconds,
+        work=_work(outcome.trace, str(base.device)),
         orders=None if outcome.orders is None else list(outcome.orders),
         config=config.model_dump(mode="json"),
         data={name: None if data is None else _summary(data) for name, data in sets.items()},
         latency=setting.model_dump(),
         environment=describe(str(base.device)),
+    )
+
+
+def _work(trace: Sequence[Trial], device: str) -> Work:
+    return Work(
+        trials_by_precision=dict(Counter(trial.precision for trial in trace)),
+        decided_early=sum(trial.loss_is_bound for trial in trace),
+        largest_loss_band=max(trial.loss_band for trial in trace),
+        peak_bytes=peak_bytes(),
+        device_peak_bytes=device_peak_bytes(device),
     )
 
 

@@ -90,6 +90,22 @@ class OrderResult(BaseModel):
     kept: bool = Field(description="Whether this is the pass that was kept.")
 
 
+class Work(BaseModel):
+    """What the trials were measured with, and what that took."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    trials_by_precision: dict[str, int] = Field(description="How many trials each number format decided.")
+    decided_early: int = Field(description="Trials whose verdict was known before all samples were measured.")
+    largest_loss_band: float = Field(
+        description="The most that a mean loss in low precision may be off; 0 without any."
+    )
+    peak_bytes: int = Field(
+        description="Most memory that the process held since it began; other processes are not counted."
+    )
+    device_peak_bytes: int | None = Field(description="Most memory that it held on its GPU; null on a CPU.")
+
+
 class Report(BaseModel):
     """What a pass did."""
 
@@ -105,6 +121,7 @@ class Report(BaseModel):
     hard_attention: list[int] = Field(description="Layers that have hard attention now.")
     trials: int
     seconds: float = Field(description="Duration of the pass, without loading and packaging.")
+    work: Work
     orders: list[OrderResult] | None = Field(
         description="What each order led to where `order` is `search`, else null. The rest of the report is of the one kept."
     )

@@ -19,10 +19,11 @@ from axformer.evaluation.base import Evaluator
 from axformer.evaluation.screen import Screen
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan
+from axformer.reporting.memory import device_peak_bytes, peak_bytes
 from axformer.search import search
 from axformer.trial import Trial
 from benchmarks.speed.flops import count_flops
-from benchmarks.speed.machine import ARITHMETICS, device_peak_bytes, layer_shapes, matmul_rate, peak_bytes, wait_for
+from benchmarks.speed.machine import ARITHMETICS, layer_shapes, matmul_rate, wait_for
 from benchmarks.speed.padding import ROWS
 from benchmarks.speed.record import Asked, Evaluation, Run
 from benchmarks.speed.steps import PAD_TO, Evaluators, Step, step_named

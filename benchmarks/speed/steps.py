@@ -110,16 +110,32 @@ STEPS = (
     _on_the_way(
         "prefixes",
         "what comes before a change is kept, and what is removed costs nothing",
-        Techniques(shares=False, tail=False, untouched=False),
+        Techniques(shares=False, tail=False, untouched=False, absorbed=False, packed=False),
     ),
     _on_the_way(
         "tail",
         "behind the last attention only the position runs that the head reads",
-        Techniques(shares=False, untouched=False),
+        Techniques(shares=False, untouched=False, absorbed=False, packed=False),
     ),
-    _on_the_way("untouched", "samples that hard attention cannot change are left out", Techniques(shares=False)),
-    _on_the_way("shares", "the share of a head or neuron group is taken off what its block adds", ALL),
-    Step(EARLY, "a trial stops when its verdict is known", _by_length, _product),
+    _on_the_way(
+        "untouched",
+        "samples that hard attention cannot change are left out",
+        Techniques(shares=False, absorbed=False, packed=False),
+    ),
+    _on_the_way(
+        "shares",
+        "the share of a head or neuron group is taken off what its block adds",
+        Techniques(absorbed=False, packed=False),
+    ),
+    _on_the_way(
+        "absorbed",
+        "the last attention, read at one position, computes no keys and values",
+        Techniques(packed=False),
+    ),
+    _on_the_way("packed", "weights are packed once, and activation functions computed within products", ALL),
+    Step(
+        EARLY, "a trial stops when its verdict is known, and begins with samples that were hurt", _by_length, _product
+    ),
     Step(
         GUARDED,
         "bfloat16 decides what is far from every line, float32 the rest (`precision=guarded`)",

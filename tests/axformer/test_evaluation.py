@@ -116,6 +116,22 @@ def test_only_hard_attention_leaves_samples_untouched() -> None:
     assert longest_untouched(FULL, hard.apply(ffn(0), top_k=7)) == 0
 
 
+@given(st.lists(st.booleans(), min_size=30, max_size=30))
+@settings(deadline=None, max_examples=20)
+def test_what_is_seen_first_changes_the_order_and_no_loss(wanted: list[bool]) -> None:
+    samples = data_set(60).samples
+    parts = CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples
+    evaluator = PrefixEvaluator(*parts, FULL, budget=BUDGET)
+    plan = FULL.apply(attention(1), top_k=5)
+    usual = evaluator.losses(plan)
+    evaluator.see_first(torch.tensor(wanted))
+    seen = list(evaluator.parts(plan))
+    assert torch.equal(evaluator.losses(plan), usual)
+    sizes = {tuple(batch.rows.tolist()): batch.size for batch in samples.batches}
+    shares = [sum(wanted[place] for place in part.places) / sizes[tuple(part.places.tolist())] for part in seen]
+    assert shares == sorted(shares, reverse=True)
+
+
 def test_batching_by_tokens_covers_every_sample_once_and_keeps_its_limit() -> None:
     samples = data_set(60).samples
     places = torch.cat([batch.rows for batch in samples.batches])

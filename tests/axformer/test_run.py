@@ -84,6 +84,11 @@ def test_the_report_holds_before_and_after(published: tuple[Path, PruningRun]) -
         assert model["latency_ms"] > 0
     assert report["pruned"]["parameters"] < report["base"]["parameters"]
     assert report["pruned"]["bytes"] == (directory / "model" / "model.safetensors").stat().st_size
+    work, trace = report["work"], run.trace
+    assert work["trials_by_precision"] == {"float32": len(trace)}
+    assert work["decided_early"] == sum(trial.loss_is_bound for trial in trace)
+    assert (work["largest_loss_band"], work["device_peak_bytes"]) == (0.0, None)
+    assert work["peak_bytes"] > report["base"]["bytes"]
     assert report["hard_attention"], "this pass is meant to accept hard attention"
     assert report["data"]["test"]["rows"] == 20
     for data in ("validation", "test"):

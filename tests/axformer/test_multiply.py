@@ -1,0 +1,45 @@
+"""Packed projections, and activation functions within products, compute what the modules compute."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from transformers.activations import ACT2FN
+from transformers.pytorch_utils import Conv1D
+
+from axformer.architectures.registry import architecture_of
+from axformer.evaluation.multiply import multiplier, multiply_fast
+from axformer.plan import Plan
+from tests.family_cases import Case, checkpoint_of
+
+
+@pytest.mark.parametrize("projection", [nn.Linear(24, 40), nn.Linear(24, 40, bias=False), Conv1D(40, 24)])
+@torch.inference_mode()
+def test_packed_weights_multiply_alike(projection: nn.Module) -> None:
+    inputs = torch.randn(3, 5, 24)
+    assert torch.allclose(multiplier(projection, torch.float32)(inputs), projection(inputs), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu"])
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+@torch.inference_mode()
+def test_an_ffn_with_its_activation_function_in_the_product_computes_alike(family: str, activation: str) -> None:
+    checkpoint, architecture = checkpoint_of(Case(family, "classification")), architecture_of(family)
+    layer = copy.deepcopy(architecture.layers(checkpoint.model)[1])
+    weights = architecture.ffn.weights(layer)
+    assert weights.activation is not None
+    setattr(*weights.activation, ACT2FN[activation])
+    fast = copy.deepcopy(layer)
+    multiply_fast(fast, Plan.full(checkpoint.dimensions).layers[1], architecture=architecture, dtype=torch.float32)
+    hidden = torch.randn(4, 7, checkpoint.dimensions.hidden_size)
+    slow = architecture.ffn.run(layer, hidden, {})
+    assert torch.allclose(architecture.ffn.run(fast, hidden, {}), slow, rtol=1e-5, atol=1e-5)
+
+
+def test_low_precision_rounds_and_float32_does_not() -> None:
+    projection, inputs = nn.Linear(64, 64), torch.randn(32, 64)
+    with torch.inference_mode():
+        exact, low = (multiplier(projection, dtype)(inputs.to(dtype)) for dtype in (torch.float32, torch.bfloat16))
+    assert low.dtype == torch.bfloat16
+    assert 1e-4 < (low.float() - exact).abs().max() < 0.1
