@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Batch, Samples
 from axformer.evaluation.activations import Activations, input_bytes
+from axformer.evaluation.arrivals import AHEAD_ON_GPU, arriving
 from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.evaluation.changes import Units, first_changed_block, longest_untouched, units_removed
 from axformer.evaluation.cut_layers import CutLayers, leave
@@ -62,7 +63,8 @@ class PrefixEvaluator(Evaluator):
         self._techniques = techniques
         convert = partial(multiply_fast, architecture=architecture, dtype=torch.float32)
         self._layers = CutLayers(model, architecture, convert if techniques.packed else leave)
-        self._places = torch.cat([batch.rows for batch in samples.batches]).cpu()
+        self._rows = [batch.rows.cpu() for batch in samples.batches]
+        self._places = torch.cat(self._rows)
         self._positions = [self._read_position(batch) for batch in samples.batches]
         self.activations = Activations(
             [input_bytes(batch, model.config.hidden_size) for batch in samples.batches], budget
@@ -110,13 +112,17 @@ class PrefixEvaluator(Evaluator):
         reach = longest_untouched(self.plan, plan) if self._techniques.untouched else 0
         untouched = self.losses_now() if reach else None
         trial = self._trial(plan, above, first)
-        for place in self._order if every == 1 else range(0, len(self._samples.batches), every):
-            batch = self._samples.batches[place]
-            rows = batch.rows.cpu()
-            if untouched is not None and batch.tokens <= reach:
-                yield Part(rows, untouched[rows])
-            else:
-                yield Part(rows, self._run(trial, place))
+        order = self._order if every == 1 else range(0, len(self._samples.batches), every)
+
+        def computed() -> Iterator[tuple[Tensor, Tensor]]:
+            for place in order:
+                rows = self._rows[place]
+                if untouched is not None and self._samples.batches[place].tokens <= reach:
+                    yield rows, untouched[rows]
+                else:
+                    yield rows, self._run(trial, place)
+
+        yield from arriving(computed(), AHEAD_ON_GPU if self._model.device.type == "cuda" else 0)
 
     def losses_now(self) -> Tensor:
         """The losses of all model rows under the plan as it is now, shape (model rows,)."""
@@ -135,7 +141,7 @@ class PrefixEvaluator(Evaluator):
         if samples is not None:
             wanted = samples[self._samples.sample_of_row]
             batches = self._samples.batches
-            self._order.sort(key=lambda place: -wanted[batches[place].rows.cpu()].sum().item() / batches[place].size)
+            self._order.sort(key=lambda place: -wanted[self._rows[place]].sum().item() / batches[place].size)
 
     def _trial(self, plan: Plan, above: CutLayers, first: int) -> "_Trial":
         now, then = self._tail(self.plan), self._tail(plan)
@@ -162,7 +168,7 @@ class PrefixEvaluator(Evaluator):
 
     @torch.inference_mode()
     def _run(self, trial: "_Trial", place: int) -> Tensor:
-        """The losses of one batch, by its place."""
+        """The losses of one batch, by its place, on its device."""
         batch = self._samples.batches[place]
         start, entry = self.activations.nearest(place, trial.known) or (0, None)
 
@@ -185,7 +191,7 @@ class PrefixEvaluator(Evaluator):
         )
         with walk.on(self._model):
             output = self._model(**batch.inputs)
-        return self._task.losses(output, batch).cpu()
+        return self._task.losses(output, batch)
 
     def _without(
         self, place: int, trial: "_Trial", layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]

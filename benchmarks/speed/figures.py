@@ -60,6 +60,12 @@ def overhead(result: SetResult, step: str, arithmetic: str) -> Spread | None:
     )
 
 
+def ceiling(result: SetResult, operations: int, arithmetic: str, against: str) -> Spread | None:
+    """The ratio if these operations ran at the measured matrix-multiply rate, and nothing beside them took any time."""
+    theirs, trials = runs_of(result, against), len(result.trace)
+    return Spread.of(seconds_of(run, trials) * run.rates[arithmetic] / operations for run in theirs.values())
+
+
 def rates(result: SetResult, arithmetic: str) -> list[float]:
     """All measured matrix-multiply rates, in operations a second."""
     return [run.rates[arithmetic] for runs in result.rounds for run in runs]

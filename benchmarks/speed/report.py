@@ -27,7 +27,9 @@ _UNITS = f"""\
 multiplications and attentions of the pass, counted by `torch.utils.flop_counter` in a run without a clock; a multiplication
 and an addition are two. The rate is measured in the same process right after the pass: the multiplications of one layer's
 projections with packed weights, the fastest that PyTorch has on a CPU, with {ROWS * PAD_TO:,} rows, as many as a padded batch
-has tokens. Memory is the most that the process had held when it ended, in brackets what it had held before the pass."""
+has tokens. *At most* is the ratio that there would be if the operations of `early` ran at that rate in float32, or for
+`guarded` in bfloat16, and nothing beside them took any time. Memory is the most that the process had held when it ended, in
+brackets what it had held before the pass."""
 
 
 def write_report(result: Result) -> str:
@@ -110,13 +112,20 @@ def _agreed(one: Agreement) -> str:
 def _targets(result: SetResult) -> str:
     if not result.is_whole:
         return "Targets are for all rows of the set; these are fewer."
-    return table(("target", "wanted", "measured", "met"), [_target(one) for one in outcomes(result)])
+    return table(("target", "wanted", "measured", "at most", "met"), [_target(one) for one in outcomes(result)])
 
 
 def _target(outcome: Outcome) -> tuple[str, ...]:
+    at_most = _NONE if outcome.ceiling is None else f"{_figure(outcome.ceiling, '.1f')}×"
     if outcome.measured is None:
-        return outcome.what, outcome.wanted, "not measured", "no"
-    return outcome.what, outcome.wanted, f"{_figure(outcome.measured, '.2f')}×", "yes" if outcome.is_met else "no"
+        return outcome.what, outcome.wanted, "not measured", at_most, "no"
+    return (
+        outcome.what,
+        outcome.wanted,
+        f"{_figure(outcome.measured, '.2f')}×",
+        at_most,
+        "yes" if outcome.is_met else "no",
+    )
 
 
 def _cut(result: SetResult) -> str:

@@ -83,13 +83,13 @@ def run_rounds(ask: Ask, setting: Setting, steps: Sequence[Step], rounds: int, *
 
 
 def count_operations(ask: Ask, setting: Setting, steps: Sequence[Step], trace: Sequence[Trial]) -> dict[str, int]:
-    """Floating-point operations of a whole pass, by step.
+    """Floating-point operations of a whole pass, by step, where all of it is in one arithmetic.
 
     One trial of whole forward passes has as many as any other.
     """
     plans = plans_of(trace)
     counted = {}
-    for step in steps:
+    for step in (step for step in steps if step.arithmetic == "float32"):
         is_single = step.evaluations is not None
         run = ask(setting.asked(step, spread_out(plans, 1, 0, 1) if is_single else None, count=True))
         assert run.flops is not None, "operations were asked for"

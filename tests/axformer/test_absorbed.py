@@ -14,7 +14,9 @@ from axformer.hard_attention import READ_ATTRIBUTE, TOP_K_ATTRIBUTE, attention_f
 HIDDEN, SIZE = 24, 6
 
 
-@given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 9), st.none() | st.integers(1, 9), st.booleans(), st.booleans())
+@given(
+    st.integers(1, 4), st.integers(1, 5), st.integers(1, 9), st.none() | st.integers(1, 9), st.booleans(), st.booleans()
+)
 @settings(deadline=None, max_examples=60)
 @torch.inference_mode()
 def test_absorbed_equals_plain(

@@ -7,7 +7,7 @@ from torch.nn import functional
 from axformer.elements import Dimensions
 from axformer.trial import Phase, Trial, Verdict
 from benchmarks.speed.agreement import compare
-from benchmarks.speed.figures import Spread, overhead, ratio, seconds
+from benchmarks.speed.figures import Spread, ceiling, overhead, ratio, seconds
 from benchmarks.speed.flops import count_flops
 from benchmarks.speed.machine import layer_shapes, matmul_rate
 from benchmarks.speed.record import Evaluation, Run, SetResult
@@ -77,6 +77,10 @@ def test_ratios_are_of_one_round() -> None:
 def test_overhead_is_time_over_what_the_operations_need() -> None:
     assert overhead(RESULT, EARLY, "float32") == Spread(1.0, 0.8, 1.2, 2)
     assert overhead(RESULT, PADDED, "float32") is None
+
+
+def test_a_ceiling_is_what_the_rate_alone_would_allow() -> None:
+    assert ceiling(RESULT, 250, "float32", PADDED) == Spread(80.0, 60.0, 160.0, 3)
 
 
 def test_targets_are_met_or_not() -> None:
