@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
+
 from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
 from axformer.data.batches import Samples
@@ -15,6 +17,7 @@ from axformer.evaluation.screen import LowPrecisionScreen, Screen
 from axformer.evaluation.shard import Setup
 from axformer.evaluation.sharded import ShardedEvaluator, ShardedScreen
 from axformer.evaluation.techniques import Techniques
+from axformer.evaluation.threads import Threads, threads_for
 from axformer.int8 import Int8Evaluator
 from axformer.plan import Plan
 
@@ -37,11 +40,12 @@ def evaluators(
         yield Int8Evaluator(exact, model, architecture), None
         return
     is_guarded = config.precision == "guarded"
-    if shards > 1:
-        setup = Setup(model, architecture.model_type, task, samples, plan, budget)
-        with Processes(setup, shards) as processes:
-            precision = name_of(low_precision(model.device))
-            yield ShardedEvaluator(processes), ShardedScreen(processes, precision) if is_guarded else None
+    setup, cores = Setup(model, architecture.model_type, task, samples, plan, budget), torch.get_num_threads()
+    threads = threads_for(model.device, cores)
+    if shards == threads == 1:
+        exact = PrefixEvaluator(model, architecture, task, samples, plan, budget=budget)
+        yield exact, LowPrecisionScreen(exact, model, architecture, samples) if is_guarded else None
         return
-    exact = PrefixEvaluator(model, architecture, task, samples, plan, budget=budget)
-    yield exact, LowPrecisionScreen(exact, model, architecture, samples) if is_guarded else None
+    with Processes(setup, shards) if shards > 1 else Threads(setup, threads, cores) as parts:
+        screen = ShardedScreen(parts, name_of(low_precision(model.device))) if is_guarded else None
+        yield ShardedEvaluator(parts), screen

@@ -1,11 +1,7 @@
-"""One validation set in shards, each measured by a process of its own.
-
-All go in step: a trial takes one batch of each at a time, so that what has been seen when a trial is decided does not depend on
-how fast one of them is.
-"""
+"""Shards in processes of one machine: one for each GPU, say."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -18,7 +14,7 @@ import torch
 from torch import Tensor
 
 from axformer.evaluation.base import Part
-from axformer.evaluation.shard import Setup, Shard
+from axformer.evaluation.shard import Setup, Shard, Shards
 from axformer.plan import Plan
 
 STOP_SECONDS = 5
@@ -26,7 +22,7 @@ START_SECONDS = 300
 """A process that has not loaded its part after so long is given up."""
 
 
-class Processes:
+class Processes(Shards):
     """The processes. Use it as a context; they end with it.
 
     Raises:
@@ -34,9 +30,9 @@ class Processes:
     """
 
     def __init__(self, setup: Setup, count: int) -> None:
-        self.samples = setup.samples
+        super().__init__(setup.samples)
         self._setup = setup
-        self._count = min(count, len(setup.samples.batches))
+        self._count = setup.shards(count)
         self._processes: list[_Process] = []
         self._stack = ExitStack()
 
@@ -53,30 +49,22 @@ class Processes:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def rows(self, plan: Plan, *, low: bool) -> Iterator[Part]:
-        """The losses of model rows, one batch of each process at a time."""
+    def begin(self, plan: Plan, *, low: bool) -> None:
         self._send("begin", plan, low)
-        while True:
-            self._send("next")
-            parts = [answer for answer in self._answers() if answer is not None]
-            if not parts:
-                return
-            places, losses = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-            yield Part(torch.from_numpy(places), torch.from_numpy(losses))
+
+    def next(self) -> Sequence[Part | None]:
+        self._send("next")
+        return [None if arrays is None else Part(*map(torch.from_numpy, arrays)) for arrays in self._answers()]
 
     def accept(self, plan: Plan) -> None:
-        """Tell all processes."""
         self._send("accept", plan)
 
     def see_first(self, samples: Tensor | None) -> None:
-        """Tell all processes; see :meth:`axformer.evaluation.base.Evaluator.see_first`."""
-        self._send("see_first", None if samples is None else samples.numpy())
+        self._send("see_first", samples if samples is None else samples.numpy())
 
-    def pairs(self, plan: Plan) -> tuple[Tensor, Tensor]:
-        """Losses in low precision and exact, of some model rows of every process."""
+    def pairs(self, plan: Plan) -> Sequence[tuple[Tensor, Tensor]]:
         self._send("pairs", plan)
-        low, exact = (np.concatenate(arrays) for arrays in zip(*self._answers(), strict=True))
-        return torch.from_numpy(low), torch.from_numpy(exact)
+        return [(torch.from_numpy(low), torch.from_numpy(exact)) for low, exact in self._answers()]
 
     def _send(self, name: str, *arguments: Any) -> None:
         for process in self._processes:
@@ -149,12 +137,16 @@ def _serve(connection: Connection, path: Path, place: int, count: int) -> None:
         except EOFError:
             return
         try:
-            answer = getattr(shard, name)(*arguments)
+            answer = getattr(shard, name)(*map(_as_tensor, arguments))
         except Exception as error:  # noqa: BLE001 - it is raised where somebody sees it
             connection.send(error)
             continue
         if name in _ANSWERS:
             connection.send(_ANSWERS[name](answer))
+
+
+def _as_tensor(argument: Any) -> Any:
+    return torch.from_numpy(argument) if isinstance(argument, np.ndarray) else argument
 
 
 def _part_as_arrays(part: Part | None) -> Any:

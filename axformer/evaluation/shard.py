@@ -1,10 +1,14 @@
-"""A part of the samples, with all that measures it."""
+"""Parts of the samples that are measured side by side, by threads or by processes.
 
-from collections.abc import Iterator
+All go in step: a trial takes one batch of each at a time, so that what has been seen when a trial is decided does not depend on
+how fast one of them is.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,6 +35,43 @@ class Setup:
     budget: int
     """Bytes of activations of all shards together."""
 
+    def shards(self, wanted: int) -> int:
+        """How many there are where so many are wanted: none is without a batch."""
+        return min(wanted, len(self.samples.batches))
+
+
+class Shards(ABC):
+    """All shards of one set."""
+
+    def __init__(self, samples: Samples) -> None:
+        self.samples = samples
+
+    @abstractmethod
+    def begin(self, plan: Plan, *, low: bool) -> None:
+        """Let all begin to evaluate a plan, in low precision or exact."""
+
+    @abstractmethod
+    def next(self) -> Sequence[Part | None]:
+        """The next batch of each; null where a shard is done."""
+
+    @abstractmethod
+    def accept(self, plan: Plan) -> None:
+        """Tell all that plans to come are this one with one more change."""
+
+    @abstractmethod
+    def see_first(self, samples: Tensor | None) -> None:
+        """Tell all; see :meth:`axformer.evaluation.base.Evaluator.see_first`."""
+
+    @abstractmethod
+    def pairs(self, plan: Plan) -> Sequence[tuple[Tensor, Tensor]]:
+        """Losses of some model rows of each in low precision and exact."""
+
+    def rows(self, plan: Plan, *, low: bool) -> Iterator[Part]:
+        """The losses of model rows, one batch of each shard at a time."""
+        self.begin(plan, low=low)
+        while parts := [part for part in self.next() if part is not None]:
+            yield Part(torch.cat([part.places for part in parts]), torch.cat([part.losses for part in parts]))
+
 
 class Shard:
     """Every ``count``-th batch, beginning with number ``place``."""
@@ -55,9 +96,9 @@ class Shard:
         """Learn that all plans to come are this one with one more change."""
         self._exact.accept(plan)
 
-    def see_first(self, samples: np.ndarray | None) -> None:
+    def see_first(self, samples: Tensor | None) -> None:
         """Begin plans to come with batches that hold many of these samples, bool of shape (samples,)."""
-        self._exact.see_first(None if samples is None else torch.from_numpy(samples))
+        self._exact.see_first(samples)
 
     def pairs(self, plan: Plan) -> tuple[Tensor, Tensor]:
         """Losses of some model rows in low precision and exact; see :meth:`axformer.evaluation.screen.Screen.pairs`."""

@@ -1,12 +1,13 @@
-"""Evaluators of a validation set whose shards are measured by several processes."""
+"""Evaluators of a validation set in shards."""
 
 from collections.abc import Iterator
 
+import torch
 from torch import Tensor
 
 from axformer.evaluation.base import Evaluator, Part, by_sample
-from axformer.evaluation.processes import Processes
 from axformer.evaluation.screen import Screen
+from axformer.evaluation.shard import Shards
 from axformer.plan import Plan
 
 
@@ -15,28 +16,28 @@ class ShardedEvaluator(Evaluator):
 
     precision = "float32"
 
-    def __init__(self, processes: Processes) -> None:
-        self._processes = processes
+    def __init__(self, shards: Shards) -> None:
+        self._shards = shards
 
     @property
     def total(self) -> int:
-        return len(self._processes.samples)
+        return len(self._shards.samples)
 
     def parts(self, plan: Plan) -> Iterator[Part]:
-        return by_sample(self._processes.rows(plan, low=False), self._processes.samples)
+        return by_sample(self._shards.rows(plan, low=False), self._shards.samples)
 
     def accept(self, plan: Plan) -> None:
-        self._processes.accept(plan)
+        self._shards.accept(plan)
 
     def see_first(self, samples: Tensor | None) -> None:
-        self._processes.see_first(samples)
+        self._shards.see_first(samples)
 
 
 class ShardedScreen(Screen):
     """See :class:`axformer.evaluation.screen.Screen`."""
 
-    def __init__(self, processes: Processes, precision: str) -> None:
-        self._processes = processes
+    def __init__(self, shards: Shards, precision: str) -> None:
+        self._shards = shards
         self._precision = precision
 
     @property
@@ -45,10 +46,11 @@ class ShardedScreen(Screen):
 
     @property
     def total(self) -> int:
-        return len(self._processes.samples)
+        return len(self._shards.samples)
 
     def parts(self, plan: Plan) -> Iterator[Part]:
-        return by_sample(self._processes.rows(plan, low=True), self._processes.samples)
+        return by_sample(self._shards.rows(plan, low=True), self._shards.samples)
 
     def pairs(self, plan: Plan) -> tuple[Tensor, Tensor]:
-        return self._processes.pairs(plan)
+        low, exact = zip(*self._shards.pairs(plan), strict=True)
+        return torch.cat(low), torch.cat(exact)
