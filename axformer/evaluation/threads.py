@@ -37,12 +37,14 @@ class Threads(Shards):
         count = setup.shards(count)
         self._shards = [Shard(replace(setup, model=_view(setup.model)), place, count) for place in range(count)]
         self._pool = ThreadPoolExecutor(count, initializer=partial(torch.set_num_threads, max(1, cores // count)))
+        self._cores = cores
 
     def __enter__(self) -> "Threads":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
+        torch.set_num_threads(self._cores)  # what one thread sets holds for all
 
     def begin(self, plan: Plan, *, low: bool) -> None:
         for shard in self._shards:

@@ -24,12 +24,12 @@ multiplied by the number of trials (`--whole` runs them to the end instead). The
 losses are compared with those of the reference."""
 _UNITS = f"""\
 `padded-128` and `dynamic` take {ROWS} rows a batch in the order of the file. `TFLOP` are the operations of all matrix
-multiplications and attentions of the pass, counted by `torch.utils.flop_counter` in a run without a clock; a multiplication
-and an addition are two. The rate is measured in the same process right after the pass: the multiplications of one layer's
-projections with packed weights, the fastest that PyTorch has on a CPU, with {ROWS * PAD_TO:,} rows, as many as a padded batch
-has tokens. *At most* is the ratio that there would be if the operations of `early` ran at that rate in float32, or for
-`guarded` in bfloat16, and nothing beside them took any time. Memory is the most that the process had held when it ended, in
-brackets what it had held before the pass."""
+multiplications and attentions of the pass, counted by `torch.utils.flop_counter` in a run on one core without a clock; a
+multiplication and an addition are two. The rate is measured in the same process right after the pass: the multiplications
+of one layer's projections with packed weights, the fastest that PyTorch has on a CPU, with {ROWS * PAD_TO:,} rows, as many as
+a padded batch has tokens. *At most* is the ratio that there would be if the operations of `early` ran at that rate in
+float32, or for `guarded` in bfloat16, and nothing beside them took any time. Memory is the most that the process had held
+when it ended, in brackets what it had held before the pass."""
 
 
 def write_report(result: Result) -> str:

@@ -134,7 +134,10 @@ STEPS = (
     ),
     _on_the_way("packed", "weights are packed once, and activation functions computed within products", ALL),
     Step(
-        EARLY, "a trial stops when its verdict is known, and begins with samples that were hurt", _by_length, _product
+        EARLY,
+        "a trial begins with samples that were hurt, and stops when its verdict is known; each core has a batch of its own",
+        _by_length,
+        _product,
     ),
     Step(
         GUARDED,
