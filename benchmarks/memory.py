@@ -117,7 +117,7 @@ def tables() -> str:
         f"| one block's input, all samples | {SAMPLES:,} x {TOKENS} x {WIDTH} x {FLOAT} | {input_bytes() / GB:.2f} |",
         f"| all {BLOCKS - 1} inputs above the embeddings | | {(BLOCKS - 1) * input_bytes() / GB:.1f} |",
         f"| the model's weights | {PARAMETERS:,} x {FLOAT} | {PARAMETERS * FLOAT / GB:.2f} |",
-        f"| two forms of each layer, cut and packed, at most | twice as many | {2 * PARAMETERS * FLOAT / GB:.2f} |",
+        f"| the layers packed for a CPU, and those cut, at most | twice as many | {2 * PARAMETERS * FLOAT / GB:.2f} |",
         f"| one batch's own activations, at most | `batch_tokens` {BATCH_TOKENS} | {batch_bytes() / GB:.2f} |",
         "",
         "| memory | `cache_budget`, GB | tensors a batch | in the file, GB | blocks run, none refined | all refined |",

@@ -7,6 +7,7 @@ want, and takes the activation function of the FFN into the product.
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +21,8 @@ from axformer.plan import LayerPlan
 
 ROWS = 512
 """What packed weights are laid out for: the tokens of a batch, about."""
+_PACKED: WeakValueDictionary[tuple[int, torch.dtype], Tensor] = WeakValueDictionary()
+"""Packed weights in use, by their parameter and number format: forms of a layer that leave a projection whole share them."""
 _NOTHING = "none", "none"
 _TAKEN_IN: dict[type, tuple[str, str]] = {
     GELUActivation: ("gelu", "none"),
@@ -73,7 +76,12 @@ def multiplier(projection: Any, dtype: torch.dtype, after: tuple[str, str] = _NO
     bias = None if projection.bias is None else projection.bias.detach().to(dtype)
     if not _packs(weight):
         return partial(functional.linear, weight=weight, bias=bias)
-    packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS)
+    key = id(projection.weight), dtype
+    packed = _PACKED.get(key)
+    if packed is None:
+        packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS)
+        packed.packed_from = projection.weight  # so that no other parameter takes its id
+        _PACKED[key] = packed
     return partial(_packed_linear, weight=packed, bias=bias, after=after)
 
 

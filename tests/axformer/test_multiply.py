@@ -9,7 +9,7 @@ from transformers.activations import ACT2FN
 from transformers.pytorch_utils import Conv1D
 
 from axformer.architectures.registry import architecture_of
-from axformer.evaluation.multiply import multiplier, multiply_fast
+from axformer.evaluation.multiply import _PACKED, multiplier, multiply_fast
 from axformer.plan import Plan
 from tests.family_cases import Case, checkpoint_of
 
@@ -35,6 +35,16 @@ def test_an_ffn_with_its_activation_function_in_the_product_computes_alike(famil
     hidden = torch.randn(4, 7, checkpoint.dimensions.hidden_size)
     slow = architecture.ffn.run(layer, hidden, {})
     assert torch.allclose(architecture.ffn.run(fast, hidden, {}), slow, rtol=1e-5, atol=1e-5)
+
+
+def test_whole_projections_are_packed_once_and_let_go() -> None:
+    projection, kept = nn.Linear(24, 40), len(_PACKED)
+    first, second = (multiplier(projection, torch.float32) for _ in range(2))
+    low = multiplier(projection, torch.bfloat16)
+    assert len(_PACKED) == kept + 2
+    assert first.keywords["weight"] is second.keywords["weight"]  # type: ignore[attr-defined]
+    del first, second, low
+    assert len(_PACKED) == kept
 
 
 def test_low_precision_rounds_and_float32_does_not() -> None:
