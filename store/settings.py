@@ -52,8 +52,6 @@ class Settings(BaseSettings):
     """How often an idle worker looks whether jobs wait that no message speaks of, for example because the broker lost it."""
     device: str = "auto"
     """Where models run, in PyTorch's words (``cpu``, ``cuda``, ``cuda:1``); ``auto`` is the first GPU if there is one."""
-    shards: int = Field(default=1, ge=1)
-    """Processes that share the validation samples of a job that runs in float32: one for each GPU of a machine, say."""
     max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1)
     """Workers a job may lose before it counts as the cause of their death."""
     trial_batch: int = Field(default=50, ge=1)

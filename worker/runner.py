@@ -93,14 +93,12 @@ def _carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, w
     ledger.note("job.fetched", {"sha256": dict(inputs.digests)})
     ledger.enter(JobState.VALIDATING)
     with in_owners_words(job, inputs):
-        config = make_config(job.preset, job.config)
         run = PruningRun.open(
             inputs.checkpoint,
             inputs.validation,
             test=inputs.test,
-            config=config,
+            config=make_config(job.preset, job.config),
             device=resolve_device(context.settings.device),
-            shards=context.settings.shards if config.evaluate_in == "float32" else 1,
         )
         lease.heed()
         if run.notes:

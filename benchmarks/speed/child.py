@@ -36,6 +36,7 @@ def measure(asked: Asked) -> Run:
         ValueError: there is no such step.
         InputError: checkpoint or data do not fit.
     """
+    torch.set_num_threads(1 if asked.count else asked.threads)  # operations are counted in the main thread only
     step = step_named(asked.step)
     checkpoint = load_checkpoint(asked.checkpoint, asked.device)
     config = make_config(Preset.PUBLISHED, step.knobs)
@@ -115,7 +116,6 @@ class _Work:
 def main(asked_file: Path, run_file: Path) -> None:
     """Read what is asked, measure, write what was found."""
     asked = Asked.model_validate_json(asked_file.read_text(encoding="utf-8"))
-    torch.set_num_threads(1 if asked.count else asked.threads)  # operations are counted in the main thread only
     run_file.write_text(measure(asked).model_dump_json(), encoding="utf-8")
 
 

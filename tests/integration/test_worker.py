@@ -42,7 +42,7 @@ def settings(database_url: str, broker_url: str, tmp_path: Path, opened: Open) -
 
 
 @contextmanager
-def worker(settings: Settings, announce_seconds: float, shards: int = 1) -> Iterator[subprocess.Popen[bytes]]:
+def worker(settings: Settings, announce_seconds: float) -> Iterator[subprocess.Popen[bytes]]:
     """A worker process that is ready, stopped at the end if it still runs."""
     environment = os.environ | {
         "DATABASE_URL": settings.database_url.get_secret_value(),
@@ -52,7 +52,6 @@ def worker(settings: Settings, announce_seconds: float, shards: int = 1) -> Iter
         "AXFORMER_CELERY_QUEUE": settings.celery_queue,
         "AXFORMER_ANNOUNCE_SECONDS": str(announce_seconds),
         "AXFORMER_DEVICE": "cpu",
-        "AXFORMER_SHARDS": str(shards),
         "AXFORMER_TRIAL_BATCH_SECONDS": "0.05",
         "OMP_NUM_THREADS": "1",
     }
@@ -100,17 +99,6 @@ def test_a_message_wakes_a_worker_that_runs_the_job(settings: Settings, post: Po
     assert (claimed["job_id"], claimed["fence"]) == (job_id, 1)
     assert {line["level"] for line in lines} == {"info"}
     assert settings.broker_url.get_secret_value() not in log_of(settings).read_text()
-
-
-def test_processes_of_a_worker_share_the_samples_of_its_job(
-    settings: Settings, post: Post, watch: Watch, tmp_path: Path
-) -> None:
-    data = write_rows(tmp_path / "rows.jsonl", tiny_rows(300))
-    with worker(settings, announce_seconds=0.2, shards=2):
-        job_id = post(validation={"uri": f"file://{data}"})
-        wait_until(lambda: has_ended(watch, job_id), JOB_SECONDS, log_of(settings))
-    job = watch.job(job_id)
-    assert (job.state, job.error) == (JobState.SUCCEEDED, None)
 
 
 def test_without_any_message_jobs_are_found_given_back_at_the_end_and_found_again(
