@@ -69,9 +69,9 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
         CheckpointError: it is missing, damaged, of an unsupported family, or of a head or a task that is not supported.
     """
     directory = _local(str(reference))
-    config = _read_config(directory)
+    config = read_config(directory)
     architecture = architecture_of(str(config.get("model_type")))
-    head = _head_of(directory, config, architecture)
+    head = head_of(directory, config, architecture)
     weights = weight_files(directory)
     model = _load_model(directory, head)
     tokenizer = _load_tokenizer(directory)
@@ -152,7 +152,12 @@ def _local(reference: str) -> Path:
         raise CheckpointError(f"checkpoint '{reference}' cannot be fetched from the hub: {first_line(error)}") from None
 
 
-def _read_config(directory: Path) -> dict[str, Any]:
+def read_config(directory: Path) -> dict[str, Any]:
+    """The content of ``config.json``.
+
+    Raises:
+        CheckpointError: it is missing or damaged.
+    """
     path = directory / "config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -167,7 +172,12 @@ def _read_config(directory: Path) -> dict[str, Any]:
     return config
 
 
-def _head_of(directory: Path, config: dict[str, Any], architecture: Architecture) -> Head:
+def head_of(directory: Path, config: dict[str, Any], architecture: Architecture) -> Head:
+    """The head that a checkpoint's configuration names.
+
+    Raises:
+        CheckpointError: it names none that is supported.
+    """
     heads = architecture.heads
     names = config.get("architectures") or []
     for head in heads:

@@ -1,6 +1,7 @@
 """A pass from beginning to end: load, check, search, cut, measure, write. The command line and the service both use this."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,9 @@ class PruningRun:
         test_set = None if held_out is None else prepare(held_out, loaded, config)
         return cls(loaded, prepare(rows, loaded, config), test_set, config, shards)
 
-    def trials(self, replay: Sequence[Trial] = ()) -> Iterator[Trial]:
+    def trials(
+        self, replay: Sequence[Trial] = (), clock: Callable[[], float] = time.monotonic
+    ) -> Generator[Trial, None, None]:
         """Run the pass, or with ``order=search`` one pass after another.
 
         What opens all passes of a search alike is evaluated in the first and replayed in the others, so that each has a whole
@@ -96,6 +99,7 @@ class PruningRun:
 
         Args:
             replay: the first trials of this same run where it goes on after a stop; they are not evaluated again.
+            clock: seconds, from any start.
 
         Yields:
             Every trial, the replayed ones first. Each pass begins with its base.
@@ -112,17 +116,23 @@ class PruningRun:
             opening = opening_of(self._passes[0]) if self._passes else []
             stored = given[place] if place < len(given) else []
             trace: list[Trial] = []
-            for trial in self._run(config, max(stored, opening, key=len)):
+            for trial in self._run(config, max(stored, opening, key=len), clock):
                 if not trace:
                     self._passes.append(trace)
                 trace.append(trial)
                 yield trial
 
-    def _run(self, config: PassConfig, replay: Sequence[Trial]) -> Iterator[Trial]:
+    def _run(self, config: PassConfig, replay: Sequence[Trial], clock: Callable[[], float]) -> Iterator[Trial]:
         count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
         with evaluators(self._checkpoint, self._validation.samples, config, self._shards) as (evaluator, screen):
             yield from search(
-                evaluator, self.dimensions, config, parameters_left=count.left, screen=screen, replay=replay
+                evaluator,
+                self.dimensions,
+                config,
+                parameters_left=count.left,
+                screen=screen,
+                replay=replay,
+                clock=clock,
             )
 
     @property

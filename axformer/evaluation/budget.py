@@ -31,11 +31,28 @@ def free_bytes(device: str) -> int:
     return available if left is None else min(available, left)
 
 
-def container_left(cgroup: Path) -> int | None:
-    """Bytes that the container's limit (cgroup v2) leaves; null where there is none. File pages are given up when needed."""
+def total_bytes(device: str) -> int:
+    """All memory of a CUDA device; else of this machine or container."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.mem_get_info(device)[1]
+    machine = int(psutil.virtual_memory().total)
+    limit = container_limit(_CGROUP)
+    return machine if limit is None else min(machine, limit)
+
+
+def container_limit(cgroup: Path) -> int | None:
+    """Bytes that the container may have (cgroup v2); null where there is no limit."""
     limit = cgroup / "memory.max"
     if not limit.is_file() or (most := limit.read_text().strip()) == "max":
         return None
+    return int(most)
+
+
+def container_left(cgroup: Path) -> int | None:
+    """Bytes that the container's limit (cgroup v2) leaves; null where there is none. File pages are given up when needed."""
+    most = container_limit(cgroup)
+    if most is None:
+        return None
     stat = dict(line.split() for line in (cgroup / "memory.stat").read_text().splitlines())
     used = int((cgroup / "memory.current").read_text()) - int(stat["inactive_file"])
-    return max(0, int(most) - used)
+    return max(0, most - used)

@@ -1,20 +1,21 @@
 """Shards in processes of one machine: one for each GPU, say."""
 
-import os
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from multiprocessing import get_context
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from axformer.evaluation import shard_process
 from axformer.evaluation.base import Part
-from axformer.evaluation.shard import Setup, Shard, Shards
+from axformer.evaluation.shard import Setup, Shards
 from axformer.plan import Plan
 
 STOP_SECONDS = 5
@@ -75,23 +76,36 @@ class Processes(Shards):
 
 
 class _Process:
-    """One process, seen from outside. What goes wrong in it is raised here."""
+    """One process, seen from outside. What goes wrong in it is raised here.
+
+    It is a program of its own rather than one of ``multiprocessing``, which runs the caller's script again in each process,
+    and starts none at all in a worker of Celery.
+    """
 
     def __init__(self, path: Path, place: int, count: int) -> None:
-        context = get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, path, place, count), daemon=True)
-        self._process.start()
-        theirs.close()
+        ours, theirs = socket.socketpair()
+        self._connection = Connection(ours.detach())
+        with theirs:
+            command = [
+                sys.executable,
+                "-m",
+                shard_process.__name__,
+                str(theirs.fileno()),
+                str(path),
+                str(place),
+                str(count),
+            ]
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])  # noqa: S603
 
     def __enter__(self) -> "_Process":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
-        self._process.join(timeout=STOP_SECONDS)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_SECONDS)
         self._process.kill()
-        self._process.join()
+        self._process.wait()
 
     def wait_until_ready(self) -> None:
         """Wait until the process has loaded its part."""
@@ -117,45 +131,9 @@ class _Process:
         return answer
 
     def _ended(self) -> RuntimeError:
-        self._process.join(timeout=STOP_SECONDS)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_SECONDS)
         return RuntimeError(
-            f"a shard of the pass ended by itself (exit code {self._process.exitcode}); "
+            f"a shard of the pass ended by itself (exit code {self._process.returncode}); "
             "-9 means that the system killed it, mostly for want of memory: use fewer shards or a smaller cache_budget"
         )
-
-
-def _serve(connection: Connection, path: Path, place: int, count: int) -> None:
-    """What a process does: hold a shard, and do with it what it is told."""
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // count))
-    gpus = torch.cuda.device_count()
-    setup = torch.load(path, weights_only=False, map_location=f"cuda:{place % gpus}" if gpus else "cpu")
-    shard = Shard(setup, place, count)
-    connection.send("ready")
-    while True:
-        try:
-            name, *arguments = connection.recv()
-        except EOFError:
-            return
-        try:
-            answer = getattr(shard, name)(*map(_as_tensor, arguments))
-        except Exception as error:  # noqa: BLE001 - it is raised where somebody sees it
-            connection.send(error)
-            continue
-        if name in _ANSWERS:
-            connection.send(_ANSWERS[name](answer))
-
-
-def _as_tensor(argument: Any) -> Any:
-    return torch.from_numpy(argument) if isinstance(argument, np.ndarray) else argument
-
-
-def _part_as_arrays(part: Part | None) -> Any:
-    return None if part is None else (part.places.numpy(), part.losses.numpy())
-
-
-def _pairs_as_arrays(pairs: tuple[Tensor, Tensor]) -> Any:
-    return tuple(tensor.numpy() for tensor in pairs)
-
-
-_ANSWERS: dict[str, Callable[[Any], Any]] = {"next": _part_as_arrays, "pairs": _pairs_as_arrays}
-"""What is answered, and how it is sent: tensors of other processes would share their memory."""

@@ -1,7 +1,6 @@
 """Several processes measure what one does, and decide as one does."""
 
-import multiprocessing
-
+import psutil
 import pytest
 
 from axformer.checkpoint import Checkpoint
@@ -9,6 +8,7 @@ from axformer.config import PassConfig, make_config
 from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError
+from axformer.evaluation import shard_process
 from axformer.run import PruningRun
 from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_models import tiny_rows
@@ -20,6 +20,10 @@ KNOBS = {"batch_tokens": 60, "majority_fraction": 0.3, "attention_top_k": 5}
 def decisions(checkpoint: Checkpoint, config: PassConfig, shards: int) -> list[tuple[object, ...]]:
     run = PruningRun(checkpoint, prepare(ROWS, checkpoint, config), None, config, shards)
     return [(trial.element, trial.verdict, pytest.approx(trial.loss, rel=1e-5)) for trial in run.trials()]
+
+
+def shards_running() -> list[psutil.Process]:
+    return [one for one in psutil.Process().children() if shard_process.__name__ in one.cmdline()]
 
 
 @pytest.mark.parametrize(("family", "precision"), [("bert", "guarded"), ("albert", "float32"), ("llama", "float32")])
@@ -44,11 +48,11 @@ def test_a_shard_that_dies_is_an_error_that_says_so() -> None:
     trials = run.trials()
     next(trials)
 
-    for process in multiprocessing.active_children():
+    for process in shards_running():
         process.kill()
     with pytest.raises(RuntimeError, match=r"ended by itself \(exit code -9\)"):
         list(trials)
-    assert not multiprocessing.active_children()
+    assert not shards_running()
 
 
 def test_numbers_of_shards_that_cannot_be_are_refused() -> None:
