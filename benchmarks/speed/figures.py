@@ -60,10 +60,21 @@ def overhead(result: SetResult, step: str, arithmetic: str) -> Spread | None:
     )
 
 
-def ceiling(result: SetResult, operations: int, arithmetic: str, against: str) -> Spread | None:
-    """The ratio if these operations ran at the measured matrix-multiply rate, and nothing beside them took any time."""
-    theirs, trials = runs_of(result, against), len(result.trace)
-    return Spread.of(seconds_of(run, trials) * run.rates[arithmetic] / operations for run in theirs.values())
+def ceiling(result: SetResult, step: str, arithmetic: str, against: str) -> Spread | None:
+    """The ratio if nothing but arithmetic took time, or in low precision, if nothing that is not multiplied changed.
+
+    In float32 the counted operations of ``step`` run at the measured matrix-multiply rate, and what is beside them takes no
+    time. In another arithmetic they run at its rate, and what is beside them takes as long as in the same round's float32 pass.
+    """
+    counted, trials = result.flops.get(step), len(result.trace)
+    if counted is None:
+        return None
+    ours, theirs = runs_of(result, step), runs_of(result, against)
+    floors = {turn: counted / run.rates[arithmetic] for turn, run in ours.items()}
+    if arithmetic != "float32":
+        beside = {turn: seconds_of(run, trials) - counted / run.rates["float32"] for turn, run in ours.items()}
+        floors = {turn: floor + max(0.0, beside[turn]) for turn, floor in floors.items()}
+    return Spread.of(seconds_of(theirs[turn], trials) / floor for turn, floor in floors.items() if turn in theirs)
 
 
 def rates(result: SetResult, arithmetic: str) -> list[float]:

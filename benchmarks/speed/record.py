@@ -75,8 +75,12 @@ class Agreement(Record):
 
 
 class Cut(Record):
-    """Verdicts on a part of the set, on which whole forward passes could be run to the end."""
+    """Verdicts on a part of a set, on which whole forward passes could be run to the end."""
 
+    command: str
+    commit: str
+    name: str
+    """Of the set."""
     rows: int
     reference: str
     agreements: list[Agreement]
@@ -98,14 +102,13 @@ class SetResult(Record):
     flops: dict[str, int]
     """Of a whole pass, by step."""
     agreements: list[Agreement]
-    cut: Cut | None
 
 
 class Result(Record):
-    """A whole run of the benchmark."""
+    """What one run of the benchmark found on one set."""
 
     command: str
     environment: dict[str, Any]
     minutes: float
     """All measurements together."""
-    sets: list[SetResult]
+    set: SetResult

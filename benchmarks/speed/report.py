@@ -6,7 +6,7 @@ from benchmarks.speed import figures
 from benchmarks.speed.figures import Spread
 from benchmarks.speed.machine import ARITHMETICS
 from benchmarks.speed.padding import ROWS
-from benchmarks.speed.record import Agreement, Result, SetResult
+from benchmarks.speed.record import Agreement, Cut, Result, SetResult
 from benchmarks.speed.steps import BASELINES, PAD_TO, STEPS, Step
 from benchmarks.speed.targets import Outcome, outcomes
 
@@ -27,29 +27,33 @@ _UNITS = f"""\
 multiplications and attentions of the pass, counted by `torch.utils.flop_counter` in a run on one core without a clock; a
 multiplication and an addition are two. The rate is measured in the same process right after the pass: the multiplications
 of one layer's projections with packed weights, the fastest that PyTorch has on a CPU, with {ROWS * PAD_TO:,} rows, as many as
-a padded batch has tokens. *At most* is the ratio that there would be if the operations of `early` ran at that rate in
-float32, or for `guarded` in bfloat16, and nothing beside them took any time. Memory is the most that the process had held
-when it ended, in brackets what it had held before the pass."""
+a padded batch has tokens. *At most* is the ratio that the machine would allow: for `early`, if its operations ran at that
+rate and nothing beside them took any time; for `guarded`, if every trial were decided in bfloat16, so that the same
+operations ran at its rate, and all else took as long as in `early`. Memory is the most that the process had held when it
+ended, in brackets what it had held before the pass."""
 
 
-def write_report(result: Result) -> str:
+def write_report(results: Sequence[Result], cuts: Sequence[Cut]) -> str:
     """The report as Markdown."""
-    parts = ["# How fast a pass is", _head(result), "![Speed-up by step and set](results/speed.svg)", _steps(result)]
-    parts += [*_method(result.sets), *map(_set, result.sets)]
-    return "\n\n".join(parts) + "\n"
+    sets = [one.set for one in results]
+    parts = ["# How fast a pass is", "Written by `make bench`, not by hand.", _machines(results)]
+    parts += ["![Speed-up by step and set](results/speed.svg)", _steps(sets), *_method(sets), *map(_set, sets)]
+    return "\n\n".join([*parts, _verdicts_on_cuts(cuts)]) + "\n"
 
 
-def _head(result: Result) -> str:
-    known = result.environment
-    lines = [f"- {name.replace('_', ' ')}: {known[name]}" for name in _HARDWARE]
+def _machines(results: Sequence[Result]) -> str:
+    """What each set was measured on."""
+    rows = [(name.replace("_", " "), *(str(one.environment[name]) for one in results)) for name in _HARDWARE]
     for arithmetic in ARITHMETICS:
-        rates = [rate / 1e9 for one in result.sets for rate in figures.rates(one, arithmetic)]
-        lines.append(f"- matrix multiplications in {arithmetic}, GFLOP/s: {_figure(Spread.of(rates), ',.0f')}")
-    return "\n".join([f"Written by `{result.command}` in {result.minutes:.0f} minutes, not by hand.", "", *lines])
+        rates = [Spread.of(rate / 1e9 for rate in figures.rates(one.set, arithmetic)) for one in results]
+        rows.append((f"multiplications in {arithmetic}, GFLOP/s", *(_figure(rate, ",.0f") for rate in rates)))
+    rows.append(("minutes", *(f"{one.minutes:.0f}" for one in results)))
+    rows.append(("command", *(f"`{one.command}`" for one in results)))
+    return table(("", *(one.set.title for one in results)), rows)
 
 
-def _steps(result: Result) -> str:
-    rows = [(step.name, step.adds) for step in _measured(result.sets)]
+def _steps(sets: Sequence[SetResult]) -> str:
+    rows = [(step.name, step.adds) for step in _measured(sets)]
     return "Each step does what the one before does, and more:\n\n" + table(("step", "what it adds"), rows)
 
 
@@ -68,7 +72,7 @@ def _set(result: SetResult) -> str:
     title = f"## {result.title}: {result.rows:,} rows, {result.tokens:,} tokens, {len(result.trace)} trials"
     columns = ("step", "pass, s", *(f"× {name}" for name in BASELINES), "TFLOP", "of the rate", "peak, MB", "verdicts")
     rows = [_row(result, step) for step in _measured([result])]
-    return "\n\n".join([title, table(columns, rows), _targets(result), _cut(result)])
+    return "\n\n".join([title, table(columns, rows), _targets(result)])
 
 
 def _row(result: SetResult, step: Step) -> tuple[str, ...]:
@@ -128,12 +132,24 @@ def _target(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def _cut(result: SetResult) -> str:
-    cut = result.cut
-    if cut is None:
-        return "Verdicts were not compared with those of a pass of whole forwards."
-    told = "; ".join(f"`{one.step}` {_agreed(one)}" for one in cut.agreements)
-    return f"Verdicts on {cut.rows:,} rows as in a pass of whole forwards ({cut.reference}): {told}."
+def _verdicts_on_cuts(cuts: Sequence[Cut]) -> str:
+    title = "## Verdicts, one by one"
+    if not cuts:
+        return f"{title}\n\nThey were not compared with those of a pass of whole forwards."
+    rows = [
+        (one.name, f"{one.rows:,}", agreement.step, _agreed(agreement), one.reference, one.commit)
+        for one in cuts
+        for agreement in one.agreements
+    ]
+    told = "\n".join(f"    {command}" for command in dict.fromkeys(one.command for one in cuts))
+    return "\n\n".join(
+        [
+            title,
+            "On a cut of each set a pass of whole forward passes is run to its end. Every element and verdict is compared:",
+            table(("set", "rows", "step", "verdicts", "reference", "commit"), rows),
+            told,
+        ]
+    )
 
 
 def _figure(spread: Spread | None, form: str) -> str:

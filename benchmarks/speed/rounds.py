@@ -13,7 +13,7 @@ from pathlib import Path
 from axformer.trial import Trial
 from benchmarks.speed.agreement import compare, oracle_trials
 from benchmarks.speed.plans import plans_of, spread_out
-from benchmarks.speed.record import Agreement, Asked, Cut, Run
+from benchmarks.speed.record import Agreement, Asked, Run
 from benchmarks.speed.steps import DYNAMIC, Step, step_named
 
 Ask = Callable[[Asked], Run]
@@ -113,15 +113,19 @@ def agreements_of(rounds: Sequence[Sequence[Run]], reference: Run) -> list[Agree
     return list(least.values())
 
 
-def compare_on_cut(ask: Ask, setting: Setting, steps: Sequence[Step], rows: int, oracle: Path | None) -> Cut:
+def compare_with_whole(
+    ask: Ask, setting: Setting, steps: Sequence[Step], oracle: Path | None
+) -> tuple[str, list[Agreement]]:
     """All verdicts of the steps that targets are for, beside those of a pass of whole forwards.
 
     Args:
         ask: does one measurement.
-        setting: with the data of the cut.
+        setting: with few enough rows.
         steps: of them those are compared that run a whole pass in every round.
-        rows: of the cut.
         oracle: the naive reference; null takes the step with dynamic padding.
+
+    Returns:
+        The name of the reference, and a comparison a step.
     """
     if oracle is None:
         name, reference = DYNAMIC, ask(setting.asked(step_named(DYNAMIC))).trials
@@ -129,10 +133,7 @@ def compare_on_cut(ask: Ask, setting: Setting, steps: Sequence[Step], rows: int,
         name = oracle.name
         reference = oracle_trials(oracle, setting.checkpoint, setting.data, setting.threads)
     chosen = [step for step in steps if step.evaluations is None and step.every_round]
-    agreements = [compare(ask(setting.asked(step)), reference, name) for step in chosen]
-    for one in agreements:
-        print(f"  {rows} rows, {one.step}: {one.same} of {one.trials} verdicts as {name}", flush=True)
-    return Cut(rows=rows, reference=name, agreements=agreements)
+    return name, [compare(ask(setting.asked(step)), reference, name) for step in chosen]
 
 
 def _agreed(agreement: Agreement) -> tuple[float, float]:

@@ -45,8 +45,7 @@ class Outcome:
     measured: Spread | None
     """Null where it was not measured."""
     ceiling: Spread | None
-    """The ratio if the operations of the float32 pass ran in this arithmetic at the measured rate, and nothing else took time;
-    null where there is none."""
+    """What the machine would allow at most, from the float32 pass; null where that was not measured."""
     is_met: bool
 
 
@@ -56,8 +55,7 @@ def outcomes(result: SetResult) -> list[Outcome]:
     for target in (one for one in TARGETS if one.set == result.name):
         measured = ratio(result, target.step, target.against)
         is_met = measured is not None and measured.median >= target.ratio
-        needed, arithmetic = result.flops.get(FLOAT32), step_named(target.step).arithmetic
-        most = None if needed is None else ceiling(result, needed, arithmetic, target.against)
+        most = ceiling(result, FLOAT32, step_named(target.step).arithmetic, target.against)
         found.append(Outcome(f"{target.step} over {target.against}", f"≥ {target.ratio:g}×", measured, most, is_met))
     measured = overhead(result, FLOAT32, step_named(FLOAT32).arithmetic)
     is_met = measured is not None and measured.median <= OVERHEAD

@@ -59,7 +59,6 @@ RESULT = SetResult(
     ],
     flops={EARLY: 250},
     agreements=[],
-    cut=None,
 )
 
 
@@ -80,7 +79,17 @@ def test_overhead_is_time_over_what_the_operations_need() -> None:
 
 
 def test_a_ceiling_is_what_the_rate_alone_would_allow() -> None:
-    assert ceiling(RESULT, 250, "float32", PADDED) == Spread(80.0, 60.0, 160.0, 3)
+    assert ceiling(RESULT, EARLY, "float32", PADDED) == Spread(70.0, 60.0, 80.0, 2)
+    assert ceiling(RESULT, DYNAMIC, "float32", PADDED) is None
+
+
+def test_in_low_precision_only_what_is_multiplied_is_faster() -> None:
+    # Of 3 s the multiplications take 2.5, half of that at twice the rate; of 2 s they take all, though less than measured.
+    twice = {"float32": 100.0, "bfloat16": 200.0}
+    rounds = [[run.model_copy(update={"rates": twice}) for run in runs] for runs in RESULT.rounds]
+    found = ceiling(RESULT.model_copy(update={"rounds": rounds}), EARLY, "bfloat16", PADDED)
+    assert found is not None
+    assert (found.least, found.most) == (pytest.approx(150 / 1.75), 200 / 1.25)
 
 
 def test_targets_are_met_or_not() -> None:

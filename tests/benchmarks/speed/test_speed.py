@@ -11,15 +11,17 @@ from axformer.config import make_config
 from axformer.data.dataset import prepare
 from axformer.data.reading import read_rows
 from axformer.trial import Verdict
-from benchmarks.speed.__main__ import measure_cut, measure_set, write_results
+from benchmarks.speed.__main__ import measure_set
 from benchmarks.speed.child import measure
 from benchmarks.speed.machine import environment
 from benchmarks.speed.padding import ROWS, in_data_order
 from benchmarks.speed.plans import plans_of, spread_out
-from benchmarks.speed.record import Asked, Result, SetResult
+from benchmarks.speed.record import Asked, Cut, Result, SetResult
+from benchmarks.speed.results import write_cut, write_result
 from benchmarks.speed.rounds import Setting, ask_child
 from benchmarks.speed.sets import SpeedSet, chosen_sets, write_set
 from benchmarks.speed.steps import DYNAMIC, EARLY, GUARDED, PADDED, STEPS
+from benchmarks.speed.verdicts import compare_set
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 
 TINY = SpeedSet("cola", "tiny", "tiny.jsonl", 40, 10)
@@ -38,11 +40,15 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Setting:
 
 @pytest.fixture(scope="module")
 def result(setting: Setting) -> SetResult:
-    """Two rounds of all steps, and the verdicts on the cut."""
+    """Two rounds of all steps."""
+    return measure_set(measure, TINY, setting.data.parent, setting, STEPS, 2, rows=None, whole=False)
+
+
+@pytest.fixture(scope="module")
+def cut(setting: Setting) -> Cut:
+    """The verdicts on the cut."""
     source = setting.data.parent
-    found = measure_set(measure, TINY, source, setting, STEPS, 2, rows=None, whole=False)
-    cut = measure_cut(measure, TINY, source, setting, None, source / "no-oracle.py")
-    return found.model_copy(update={"cut": cut})
+    return compare_set(measure, TINY, source, setting, None, source / "no-oracle.py", "verdicts")
 
 
 def test_every_step_decides_as_whole_forwards_do(setting: Setting) -> None:
@@ -67,11 +73,10 @@ def test_single_trials_stand_for_the_pass(result: SetResult) -> None:
     assert evaluated[0] != evaluated[1]
 
 
-def test_verdicts_on_the_cut_are_those_of_whole_forwards(result: SetResult) -> None:
-    assert result.cut is not None
-    assert (result.cut.rows, result.cut.reference) == (TINY.cut, DYNAMIC)
-    assert [one.step for one in result.cut.agreements] == [EARLY, GUARDED]
-    assert all(one.same == one.trials for one in result.cut.agreements)
+def test_verdicts_on_the_cut_are_those_of_whole_forwards(cut: Cut) -> None:
+    assert (cut.rows, cut.reference) == (TINY.cut, DYNAMIC)
+    assert [one.step for one in cut.agreements] == [EARLY, GUARDED]
+    assert all(one.same == one.trials for one in cut.agreements)
 
 
 def test_padded_forwards_cost_the_operations_of_the_shapes(result: SetResult) -> None:
@@ -112,18 +117,31 @@ def test_turns_measure_plans_from_all_over_the_pass() -> None:
     assert turns == [[2, 8], [4, 10], [6, 12]]
 
 
-def test_results_are_written_with_figures_and_a_picture(result: SetResult, tmp_path: Path) -> None:
-    whole = Result(command="python -m benchmarks.speed", environment=ENVIRONMENT, minutes=1.5, sets=[result])
-    write_results(whole, tmp_path)
+def test_results_are_written_with_figures_and_a_picture(result: SetResult, cut: Cut, tmp_path: Path) -> None:
+    whole = Result(command="python -m benchmarks.speed", environment=ENVIRONMENT, minutes=1.5, set=result)
+    write_result(whole, tmp_path)
     report = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
     rows = [line for line in report.splitlines() if line.startswith(f"| {EARLY} | ") and "reference" not in line]
     assert f"{len(result.trace)} of {len(result.trace)}" in rows[-1]
     assert rows[-1].count("|") == 9
     assert "| guarded over dynamic | ≥ 20× | " in report
     assert "are not run to the" in report
+    assert "They were not compared" in report
     assert Result.model_validate_json((tmp_path / "results" / "cola.json").read_text()) == whole
     texts = [one.text for one in ElementTree.parse(tmp_path / "results" / "speed.svg").iter() if one.text]
     assert {step.name for step in STEPS} <= set(texts)
+    write_cut(cut, tmp_path)
+    assert f"| cola | {TINY.cut} | guarded | " in (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+
+
+def test_a_set_that_is_measured_later_stands_beside_the_others(result: SetResult, tmp_path: Path) -> None:
+    for name in ("rte", "cola", "rte"):
+        one = result.model_copy(update={"name": name, "title": f"the set {name}"})
+        write_result(Result(command=name, environment=ENVIRONMENT, minutes=1.0, set=one), tmp_path)
+    titles = [
+        line for line in (tmp_path / "RESULTS.md").read_text(encoding="utf-8").splitlines() if "## the set" in line
+    ]
+    assert [title.split(":")[0] for title in titles] == ["## the set cola", "## the set rte"]
 
 
 def test_a_cut_is_drawn_from_the_whole_set_and_has_no_targets(setting: Setting, tmp_path: Path) -> None:
