@@ -4,9 +4,11 @@ StoreError
 ├── IllegalTransitionError   a job cannot go from its state to the one asked for
 ├── LeaseLostError           the job was given to another worker, or has ended; what this one found is worthless
 ├── CancelRequestedError     the job's owner asked to cancel it; the worker should stop and say so
+├── PauseRequestedError      the job's owner asked to pause it; the worker should give it back
 ├── StorageError             content cannot be stored or is not there
 │   └── TooLargeError        more bytes than allowed
 ├── EmbeddedServerError      an embedded server did not start
+├── SigningKeyError          a secret was made with another key than the service has now
 ├── StackError               a part of the service on this machine cannot run, or has ended by itself
 └── StoppedError             the service on this machine was asked to end
 """
@@ -28,6 +30,10 @@ class CancelRequestedError(StoreError):
     """The job is being cancelled, so it goes no further."""
 
 
+class PauseRequestedError(StoreError):
+    """The job is being paused, so it goes no further until it is resumed."""
+
+
 class StorageError(StoreError):
     """Content cannot be stored or is not there."""
 
@@ -38,6 +44,10 @@ class TooLargeError(StorageError):
 
 class EmbeddedServerError(StoreError):
     """An embedded server did not start."""
+
+
+class SigningKeyError(StoreError):
+    """A secret was made with another key than the service has now."""
 
 
 class StackError(StoreError):

@@ -7,6 +7,8 @@ from uuid import UUID
 JOB_PREFIX = "job"
 UPLOAD_PREFIX = "upl"
 TEAM_PREFIX = "team"
+MESSAGE_PREFIX = "msg"
+WEBHOOK_SECRET_PREFIX = "whs"  # noqa: S105 - of ids
 
 _RANDOM_BITS = 74  # 12 above the variant and 62 below it
 _NANOSECONDS_PER_MILLISECOND = 1_000_000

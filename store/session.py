@@ -39,6 +39,15 @@ def make_sessions(engine: Engine) -> Sessions:
     return sessionmaker(engine, expire_on_commit=False)
 
 
+def make_reading_sessions(engine: Engine) -> Sessions:
+    """The factory of sessions that only read, or write with single statements: each statement is a transaction of its own.
+
+    Under READ COMMITTED, which is what all sessions have, each statement sees what is committed when it begins, also in one
+    transaction; so nothing changes but that the server is not told of a beginning and an end.
+    """
+    return make_sessions(engine.execution_options(isolation_level="AUTOCOMMIT"))
+
+
 @contextmanager
 def session_scope(sessions: Sessions) -> Iterator[Session]:
     """One session: committed at the end, rolled back on any error, always closed."""

@@ -14,6 +14,11 @@ DRIVER = "postgresql+psycopg"
 MIB, GIB = 2**20, 2**30
 MAX_ATTEMPTS = 3
 """A worker may be lost to a power cut and once more to bad luck; the third time it was the job."""
+HALF_LIFE_SECONDS = 4 * 3600.0
+"""A morning's use hardly counts on the next day, and an hour's is not forgotten over lunch."""
+PRIORITY_SECONDS = 300.0
+"""The ten points that people give to what is urgent put it 50 minutes ahead; nothing is ever put ahead by more than 17
+hours, which is the whole range of 200 points."""
 
 _CONFIG = SettingsConfigDict(
     env_prefix="AXFORMER_",
@@ -48,10 +53,24 @@ class Settings(BaseSettings):
     """How long a claimed job belongs to a silent worker; a minute survives a slow disk or a database restart."""
     heartbeat_seconds: float = Field(default=1.0, gt=0)
     """How often a worker renews its lease, which is also how soon it notices that its job is to be cancelled."""
+    slice_seconds: float = Field(default=120.0, gt=0)
+    """How long a job runs before those that wait get their turn. Its model is loaded again, if it did not stay in memory,
+    in some ten seconds, so shorter slices would cost more than a tenth of the time."""
+    obey_seconds: float = Field(default=6.0, gt=0)
+    """How long a worker's process may take to stop where its job is cancelled, or to give it back where the worker is to end,
+    before its supervisor stops it. A worker that is to end has 10 s in all."""
+    memory_bytes: int | None = Field(default=None, ge=1)
+    """Main memory that a job may need here, where the worker shares a machine; null is all of the machine or container."""
     announce_seconds: float = Field(default=5.0, gt=0)
     """How often an idle worker looks whether jobs wait that no message speaks of, for example because the broker lost it."""
+    share_half_life_seconds: float = Field(default=HALF_LIFE_SECONDS, gt=0)
+    """Time after which worker time that a team has used counts half, when teams compete for workers."""
+    priority_seconds: float = Field(default=PRIORITY_SECONDS, ge=0)
+    """Waiting time that one point of priority is worth, so that a job of low priority is overtaken for so long only."""
     device: str = "auto"
     """Where models run, in PyTorch's words (``cpu``, ``cuda``, ``cuda:1``); ``auto`` is the first GPU if there is one."""
+    shards: int = Field(default=1, ge=1)
+    """Processes that share the validation samples of a job that runs in float32: one for each GPU of a machine, say."""
     max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1)
     """Workers a job may lose before it counts as the cause of their death."""
     trial_batch: int = Field(default=50, ge=1)
@@ -81,16 +100,54 @@ class Settings(BaseSettings):
     hub_token: SecretStr | None = Field(default=None, validation_alias=AliasChoices("HF_TOKEN", "hub_token"))
     """Sent to the hub alone, for all teams; null reads public repositories only."""
 
+    secret_key: SecretStr | None = Field(default=None, min_length=32)
+    """What webhook secrets are made with, beside what the database holds; the same for api and workers. Where there is none,
+    the file ``secret.key`` in ``var_dir`` holds one, made on the first use."""
+    webhook_plain_http: bool = False
+    """Whether webhooks may be sent to ``http://``; off, because anyone on the way could read and suppress them."""
+    webhook_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Hosts that webhooks may be sent to although their addresses are not public, separated by commas."""
+    webhook_timeout_seconds: float = Field(default=15.0, gt=0)
+    """How long a receiver may take to answer, in all; the standard asks for 15 to 30 s."""
+    webhook_retry_seconds: Annotated[tuple[float, ...], NoDecode] = (5, 300, 1800, 7200, 18_000, 36_000)
+    """Pauses between the attempts to deliver a message, in seconds, separated by commas; after the last one it is dead. These
+    bridge an outage of 17 hours."""
+    webhook_overlap_hours: float = Field(default=24.0, ge=0)
+    """How long the secret before the newest signs too, so that receivers can change it without a gap."""
+    webhook_poll_seconds: float = Field(default=1.0, gt=0)
+    """How often a worker looks for messages to deliver."""
+    webhook_senders: int = Field(default=4, ge=1)
+    """Messages that a worker delivers at a time. No two go to one address, so a receiver that hangs holds one of them."""
+
+    retain_artifact_days: float | None = Field(default=None, gt=0)
+    """Days after its end for which a job keeps its files; null is for ever."""
+    retain_job_days: float | None = Field(default=None, gt=0)
+    """Days after its end for which a job is kept, with all that belongs to it; null is for ever."""
+    retain_upload_days: float | None = Field(default=None, gt=0)
+    """Days for which an upload is kept that no job names; null is for ever."""
+    retain_event_days: float | None = Field(default=None, gt=0)
+    """Days after a job's end for which its events and webhook messages are kept; null is for ever."""
+    cache_max_bytes: int = Field(default=32 * GIB, ge=0)
+    """Most bytes of fetched content that a machine keeps for other jobs; four of the largest checkpoints."""
+    clean_seconds: float = Field(default=600.0, gt=0)
+    """How often a worker looks for what can be removed."""
+
     json_max_bytes: int = Field(default=MIB, ge=1)
     """Largest request body other than an upload; the longest sensible job is a few kilobytes."""
     uploads_at_once: int = Field(default=16, ge=1)
     """Uploads received at the same time; each holds a thread, so slow senders must not take them all."""
+    sessions_at_once: int = Field(default=8, ge=1)
+    """Requests of an API process that hold a database session at the same time; the others wait for their turn. More would
+    only fight for Python's lock; it must stay below ``pool_size`` plus ``pool_overflow``."""
     event_poll_seconds: float = Field(default=0.5, gt=0)
     """How often an event stream looks for news; watchers do not notice half a second."""
     event_heartbeat_seconds: float = Field(default=15.0, gt=0)
     """Silence after which an event stream sends a comment; proxies cut connections that are silent for half a minute."""
     wake_timeout_seconds: float = Field(default=2.0, gt=0)
     """How long the api tries to reach the broker after a job is posted; the outbox announces the job otherwise."""
+    queue_view_seconds: float = Field(default=1.0, ge=0)
+    """How old the view of the queue may be that a queued job is shown with; a long line takes some 20 ms to read, and
+    many people watch their jobs."""
     eta_sample: int = Field(default=20, ge=1)
     """Finished jobs whose median run time estimates those that wait; enough to be steady, few enough to be recent."""
 
@@ -123,10 +180,15 @@ class Settings(BaseSettings):
     def _split_roots(cls, roots: Any) -> Any:
         return [root for root in roots.split(os.pathsep) if root] if isinstance(roots, str) else roots
 
-    @field_validator("fetch_private_hosts", mode="before")
+    @field_validator("fetch_private_hosts", "webhook_private_hosts", mode="before")
     @classmethod
     def _split_hosts(cls, hosts: Any) -> Any:
         return [host.strip().lower() for host in hosts.split(",") if host.strip()] if isinstance(hosts, str) else hosts
+
+    @field_validator("webhook_retry_seconds", mode="before")
+    @classmethod
+    def _split_pauses(cls, pauses: Any) -> Any:
+        return [pause for pause in pauses.split(",") if pause.strip()] if isinstance(pauses, str) else pauses
 
     @field_validator("file_roots")
     @classmethod

@@ -13,6 +13,8 @@ class JobState(StrEnum):
     VALIDATING = "validating"
     RUNNING = "running"
     PACKAGING = "packaging"
+    PAUSING = "pausing"
+    PAUSED = "paused"
     CANCELLING = "cancelling"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -23,7 +25,7 @@ TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 """Nothing happens to these by itself any more."""
 WORKING = frozenset({JobState.FETCHING, JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING})
 """A worker is on its way with the job."""
-ACTIVE = WORKING | {JobState.CANCELLING}
+ACTIVE = WORKING | {JobState.PAUSING, JobState.CANCELLING}
 """A worker holds the job's lease, or, where the job waits for its passes, theirs."""
 
 _LEAVE = {JobState.FETCHING, JobState.QUEUED, JobState.CANCELLING, JobState.FAILED, JobState.CANCELLED}
@@ -31,11 +33,15 @@ _LEAVE = {JobState.FETCHING, JobState.QUEUED, JobState.CANCELLING, JobState.FAIL
 
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     # A job that waits for its passes is running without a worker of its own.
-    JobState.QUEUED: frozenset({JobState.FETCHING, JobState.RUNNING, JobState.CANCELLED}),
-    JobState.FETCHING: frozenset({JobState.VALIDATING} | _LEAVE),
-    JobState.VALIDATING: frozenset({JobState.RUNNING} | _LEAVE),
-    JobState.RUNNING: frozenset({JobState.PACKAGING} | _LEAVE),
+    JobState.QUEUED: frozenset({JobState.FETCHING, JobState.RUNNING, JobState.PAUSED, JobState.CANCELLED}),
+    JobState.FETCHING: frozenset({JobState.VALIDATING, JobState.PAUSING} | _LEAVE),
+    JobState.VALIDATING: frozenset({JobState.RUNNING, JobState.PAUSING} | _LEAVE),
+    # Without a worker of its own it is paused at once where no worker has one of its passes.
+    JobState.RUNNING: frozenset({JobState.PACKAGING, JobState.PAUSING, JobState.PAUSED} | _LEAVE),
+    # It is about to end, so it is not paused.
     JobState.PACKAGING: frozenset({JobState.SUCCEEDED} | _LEAVE),
+    JobState.PAUSING: frozenset({JobState.PAUSED, JobState.CANCELLING, JobState.CANCELLED, JobState.FAILED}),
+    JobState.PAUSED: frozenset({JobState.QUEUED, JobState.CANCELLED}),
     JobState.CANCELLING: frozenset({JobState.CANCELLED, JobState.FAILED}),
     JobState.SUCCEEDED: frozenset(),
     JobState.FAILED: frozenset({JobState.QUEUED}),

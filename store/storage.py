@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from store.errors import StorageError, TooLargeError
 READ_CHUNK = 2**20
 """Bytes read at a time: large enough to keep a network busy, small enough for many readers."""
 _INCOMING = "incoming"
+_DATABASE_NOTE = "database"
 _PRIVATE_DIRECTORY, _PRIVATE_FILE = 0o700, 0o600
 _FOLDER = re.compile(r"[a-z]+/[a-z0-9_]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -61,6 +63,26 @@ class Storage(Protocol):
 
     def delete(self, folder: str) -> None:
         """Remove everything in a folder; nothing happens where there is none."""
+        ...
+
+    def folders(self, kind: str) -> list[str]:
+        """The folders that begin with ``kind``, for example ``jobs``."""
+        ...
+
+    def contents(self, folder: str, *, older_than: float) -> list[str]:
+        """Hashes of what lies in a folder for more than so many seconds."""
+        ...
+
+    def delete_content(self, folder: str, sha256: str) -> None:
+        """Remove one content of a folder; nothing happens where it is not there."""
+        ...
+
+    def delete_unfinished(self, *, older_than: float) -> int:
+        """Remove what was begun and not touched for so many seconds, its writer being dead. How much that was."""
+        ...
+
+    def belongs_to(self, database: str, *, adopt: bool) -> bool:
+        """Whether the files are those of this database. With ``adopt`` they are from now on if they were nobody's before."""
         ...
 
 
@@ -110,10 +132,61 @@ class LocalStorage:
             self._directory(folder).rename(doomed)  # readers that come later see it whole or not at all
             shutil.rmtree(doomed)
 
+    def folders(self, kind: str) -> list[str]:
+        """See ``Storage.folders``."""
+        return [f"{kind}/{name}" for name in _names(self._root / kind) if _FOLDER.fullmatch(f"{kind}/{name}")]
+
+    def contents(self, folder: str, *, older_than: float) -> list[str]:
+        """See ``Storage.contents``."""
+        directory = self._directory(folder)
+        return [name for name in _names(directory) if _age(directory / name) > older_than]
+
+    def delete_content(self, folder: str, sha256: str) -> None:
+        """See ``Storage.delete_content``."""
+        (self._directory(folder) / sha256).unlink(missing_ok=True)
+
+    def delete_unfinished(self, *, older_than: float) -> int:
+        """See ``Storage.delete_unfinished``."""
+        return remove_old(self._root / _INCOMING, older_than)
+
+    def belongs_to(self, database: str, *, adopt: bool) -> bool:
+        """See ``Storage.belongs_to``."""
+        note = self._root / _DATABASE_NOTE
+        if adopt and not note.exists():
+            _make_private(self._root, self._root)
+            note.write_text(database)
+        return note.exists() and note.read_text() == database
+
     def _directory(self, folder: str) -> Path:
         if not _FOLDER.fullmatch(folder):
             raise StorageError(f"'{folder}' is not a folder of the storage; folders look like jobs/job_0199")
         return self._root / folder
+
+
+def remove_old(directory: Path, seconds: float) -> int:
+    """Remove the files and directories in a directory that were not touched for so many seconds. How many there were."""
+    old = [directory / name for name in _names(directory) if _age(directory / name) > seconds]
+    for path in old:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)  # somebody else may be removing it too
+        else:
+            path.unlink(missing_ok=True)
+    return len(old)
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in os.scandir(directory))
+    except FileNotFoundError:
+        return []
+
+
+def _age(path: Path) -> float:
+    """Seconds since it was last written; nothing where it is gone."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _write(path: Path, chunks: Iterable[bytes], max_bytes: int | None) -> Stored:

@@ -7,17 +7,23 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from store.page import Page, page_of
+from store.repositories.deliveries import add_delivery
 from store.tables.events import Event
 from store.tables.jobs import Job
 
 
 def record_event(session: Session, job: Job, type: str, data: Mapping[str, Any] | None = None) -> Event:
-    """Write the job's next event. The job must be new or locked in this transaction (``jobs.lock_job``)."""
+    """Write the job's next event, and the message of it where the job has a webhook.
+
+    The job must be new or locked in this transaction (``jobs.lock_job``).
+    """
     job.event_count += 1
     event = Event(job_id=job.id, seq=job.event_count, type=type, data=dict(data or {}))
     session.flush()
     session.add(event)
     session.flush()
+    if job.webhook is not None:
+        add_delivery(session, job, event)
     return event
 
 

@@ -1,68 +1,42 @@
-"""Jobs as workers see them. A claim gives a lease and a fence number; every later write names the number and is refused
-once it is no longer the job's own, so a worker that was thought dead can harm nothing."""
+"""What a worker writes of a job that it has claimed. Every write names the fence number that the claim has given, and is
+refused once it is no longer the job's own, so a worker that was thought dead can harm nothing."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import and_, exists, func, or_, select, update
+from sqlalchemy import func, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import ColumnElement
 
 from axformer.trial import Trial
-from store.errors import CancelRequestedError, LeaseLostError
+from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
 from store.repositories.events import record_event
-from store.repositories.jobs import begin_search, cancel_passes, lock_job, move_job
-from store.repositories.passes import CLAIM_ORDER, error_of, is_ready, is_search, passes_of
+from store.repositories.failures import end_if_spent, fail
+from store.repositories.jobs import lock_job, move_job
+from store.repositories.workers import see_process
 from store.states import ACTIVE, JobState
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
 from store.tables.trials import TrialRow
 
-WORKER_LOST = "worker_lost"
-"""Code of the error of a job that has outlived all its workers."""
-
-
-def claim_next(session: Session, worker: str, lease_seconds: float) -> Job | None:
-    """Take the next job: queued, or left by a worker whose lease ran out; highest priority first, then the oldest.
-
-    The job is in state ``fetching``, with a new fence number. One that was running before keeps its trace, to be
-    resumed. On the way, jobs whose lease ran out while they were being cancelled end as cancelled, those out of attempts
-    as failed, and searches of orders after a pass that failed or was cancelled. Null where there is nothing to do.
-    """
-    query = (
-        select(Job)
-        .where(_claimable())
-        .order_by(*CLAIM_ORDER)
-        .limit(1)
-        .with_for_update(skip_locked=True, key_share=True)
-        .execution_options(populate_existing=True)
-    )
-    while (job := session.scalars(query).one_or_none()) is not None:
-        if not _end_if_spent(session, job) and not _end_with_its_pass(session, job):
-            _begin(session, job, worker, lease_seconds)
-            return job
-    return None
-
-
-def is_anything_claimable(session: Session) -> bool:
-    """Whether there is a job that ``claim_next`` would look at."""
-    return session.scalars(select(exists().where(_claimable()))).one()
-
 
 def heartbeat(session: Session, job_id: str, fence: int, lease_seconds: float) -> JobState:
-    """Renew the lease and tell the job's state; ``cancelling`` means: stop and call ``finish_cancelled``.
+    """Renew the lease, note that the worker is alive, and tell the job's state.
+
+    ``cancelling`` means: stop and call ``finish_cancelled``; ``pausing``: stop and call ``release``.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
     """
     held = (Job.id == job_id, Job.fence == fence, Job.state.in_(ACTIVE))
-    renewed = update(Job).where(*held).values(lease_until=_lease_end(lease_seconds)).returning(Job.state)
-    state = session.execute(renewed, execution_options={"synchronize_session": False}).scalar_one_or_none()
-    if state is None:
+    renewed = update(Job).where(*held).values(lease_until=lease_end(lease_seconds)).returning(Job.state, Job.worker)
+    found = session.execute(renewed, execution_options={"synchronize_session": False}).one_or_none()
+    if found is None:
         raise _lost(job_id, fence)
-    return state
+    see_process(session, found.worker)
+    return found.state  # type: ignore[no-any-return] # a row has no types
 
 
 def set_state(session: Session, job_id: str, fence: int, state: JobState, reason: str | None = None) -> Job:
@@ -71,9 +45,10 @@ def set_state(session: Session, job_id: str, fence: int, state: JobState, reason
     Raises:
         LeaseLostError: the job is no longer the caller's.
         CancelRequestedError: its owner wants it cancelled.
+        PauseRequestedError: its owner wants it paused.
         IllegalTransitionError: that state does not come next.
     """
-    job = _lock_uncancelled(session, job_id, fence)
+    job = lock_wanted(session, job_id, fence)
     move_job(session, job, state, reason=reason)
     return job
 
@@ -113,7 +88,7 @@ def finish_succeeded(
         LeaseLostError: the job is no longer the caller's.
         CancelRequestedError: its owner wants it cancelled.
     """
-    job = _lock_uncancelled(session, job_id, fence)
+    job = lock_wanted(session, job_id, fence)
     job.report = None if report is None else dict(report)
     session.add_all(artifacts)
     move_job(session, job, JobState.SUCCEEDED, data={"artifacts": [artifact.name for artifact in artifacts]})
@@ -127,7 +102,7 @@ def finish_failed(session: Session, job_id: str, fence: int, error: Mapping[str,
         LeaseLostError: the job is no longer the caller's.
     """
     job = _lock_held(session, job_id, fence)
-    _fail(session, job, error)
+    fail(session, job, error)
     return job
 
 
@@ -142,10 +117,29 @@ def finish_cancelled(session: Session, job_id: str, fence: int) -> Job:
     return job
 
 
-def release(session: Session, job_id: str, fence: int, reason: str) -> Job:
-    """Give a job back to the queue, because this worker is told to stop; the attempt does not count. Its trace stays.
+def abandon(session: Session, job_id: str, fence: int, reason: str) -> Job:
+    """Say that the worker of a job is no more, so that others need not wait for the end of its lease; the attempt counts.
 
-    A job that its owner wants cancelled ends as cancelled.
+    A job that its owner wants cancelled ends as cancelled, and one that is to be paused is then paused.
+
+    Raises:
+        LeaseLostError: the job is no longer that worker's.
+    """
+    job = _lock_held(session, job_id, fence)
+    if job.state is JobState.CANCELLING:
+        move_job(session, job, JobState.CANCELLED, reason=reason)
+    else:
+        job.lease_until = func.clock_timestamp()
+        record_event(session, job, "job.worker_lost", {"worker": job.worker, "reason": reason})
+        if job.state is JobState.PAUSING:
+            end_if_spent(session, job)
+    return job
+
+
+def release(session: Session, job_id: str, fence: int, reason: str) -> Job:
+    """Give a job back to the queue; the attempt does not count, and its trace stays. ``reason`` says why.
+
+    A job that its owner wants cancelled ends as cancelled, and one that is to be paused is then paused.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
@@ -155,71 +149,27 @@ def release(session: Session, job_id: str, fence: int, reason: str) -> Job:
         move_job(session, job, JobState.CANCELLED)
     else:
         job.attempt -= 1
-        move_job(session, job, JobState.QUEUED, reason=reason)
+        if job.state is JobState.PAUSING:
+            move_job(session, job, JobState.PAUSED)
+        else:
+            move_job(session, job, JobState.QUEUED, reason=reason)
     return job
 
 
-def _claimable() -> ColumnElement[bool]:
-    # An active job without a lease is one that waits, or has waited, for its passes.
-    is_free = or_(Job.lease_until.is_(None), Job.lease_until < func.clock_timestamp())
-    return and_(or_(Job.state == JobState.QUEUED, and_(Job.state.in_(ACTIVE), is_free)), is_ready())
+def lock_wanted(session: Session, job_id: str, fence: int) -> Job:
+    """The job, which must be the caller's, locked until the transaction ends.
 
-
-def _end_if_spent(session: Session, job: Job) -> bool:
-    """End a job whose worker is gone if it was being cancelled or has no attempts left."""
+    Raises:
+        LeaseLostError: the job is no longer the caller's.
+        CancelRequestedError: its owner wants it cancelled.
+        PauseRequestedError: its owner wants it paused.
+    """
+    job = _lock_held(session, job_id, fence)
     if job.state is JobState.CANCELLING:
-        lost = "its worker was lost while it was being cancelled" if job.worker else None
-        move_job(session, job, JobState.CANCELLED, reason=lost)
-        return True
-    if job.attempt < job.max_attempts:
-        return False
-    message = f"{job.attempt} workers in a row were lost while running this job; the last was {job.worker}"
-    _fail(session, job, {"code": WORKER_LOST, "message": message, "retryable": True})
-    return True
-
-
-def _end_with_its_pass(session: Session, job: Job) -> bool:
-    """Deal with a search one of whose passes has failed: cancel the others, and fail when they have all ended."""
-    passes = passes_of(session, [job.id]).get(job.id, []) if is_search(job) else []
-    failed = next((one for one in passes if one.state is JobState.FAILED), None)
-    if failed is None:
-        return False
-    begin_search(session, job)
-    if not cancel_passes(session, job):
-        _fail(session, job, error_of(failed))
-    return True
-
-
-def _begin(session: Session, job: Job, worker: str, lease_seconds: float) -> None:
-    job.attempt += 1
-    job.fence += 1
-    job.worker = worker
-    job.lease_until = _lease_end(lease_seconds)
-    if job.started_at is None or not is_search(job):
-        job.started_at = func.clock_timestamp()
-    move_job(session, job, JobState.FETCHING, data={"attempt": job.attempt, "worker": worker})
-    if job.parent_id is not None:
-        _begin_parent(session, job.parent_id)
-
-
-def _begin_parent(session: Session, parent_id: str) -> None:
-    """Let a search run with its first pass. One that is locked, which may be by someone who waits for this pass, is left."""
-    query = select(Job).where(Job.id == parent_id).with_for_update(skip_locked=True, key_share=True)
-    parent = session.scalars(query.execution_options(populate_existing=True)).one_or_none()
-    if parent is not None:
-        begin_search(session, parent)
-
-
-def _fail(session: Session, job: Job, error: Mapping[str, Any]) -> None:
-    job.error = {name: _storable(value) for name, value in error.items()}
-    move_job(session, job, JobState.FAILED, reason=job.error["message"], data={"error": job.error})
-
-
-def _storable(value: Any) -> Any:
-    """Text without what PostgreSQL does not store: NUL, and halves of characters. A message may quote a hostile file."""
-    if not isinstance(value, str):
-        return value
-    return value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+        raise CancelRequestedError(f"job {job_id} is being cancelled; stop and finish it as cancelled")
+    if job.state is JobState.PAUSING:
+        raise PauseRequestedError(f"job {job_id} is being paused; stop and give it back")
+    return job
 
 
 def _lock_held(session: Session, job_id: str, fence: int) -> Job:
@@ -229,14 +179,8 @@ def _lock_held(session: Session, job_id: str, fence: int) -> Job:
     return job
 
 
-def _lock_uncancelled(session: Session, job_id: str, fence: int) -> Job:
-    job = _lock_held(session, job_id, fence)
-    if job.state is JobState.CANCELLING:
-        raise CancelRequestedError(f"job {job_id} is being cancelled; stop and finish it as cancelled")
-    return job
-
-
-def _lease_end(lease_seconds: float) -> ColumnElement[Any]:
+def lease_end(lease_seconds: float) -> ColumnElement[Any]:
+    """When a lease ends that begins now."""
     return func.clock_timestamp() + timedelta(seconds=lease_seconds)
 
 

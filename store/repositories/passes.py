@@ -1,14 +1,15 @@
 """The passes of a search of orders (``order=search``): jobs of their own below a parent, so that several workers run them.
 
 Passes publish nothing. The parent waits: it is claimed when all have succeeded, to publish the best of them. When one has
-failed, or the parent is to be cancelled, the others are cancelled and the parent ends after them. A pass that ends does not
-touch its parent: whoever claims next looks at both. Both are locked parent first, and a claim of a pass waits for no parent.
+failed, or the parent is to be cancelled, the others are cancelled and the parent ends after them. It is paused after them
+too. A pass that ends does not touch its parent: whoever claims next looks at both. Both are locked parent first, and a claim
+of a pass waits for no parent.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import and_, exists, or_, select
+from sqlalchemy import Select, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.elements import ColumnElement
 
@@ -28,12 +29,12 @@ _AS_PARENT = (
     "test",
     "preset",
     "priority",
+    "device",
     "labels",
     "max_attempts",
     "created_at",
+    "waits_since",
 )
-CLAIM_ORDER = (Job.priority.desc(), Job.created_at, Job.parent_id.nulls_first(), Job.id)
-"""In which order jobs are claimed: by priority, then by age; a parent that is ready goes before passes of its age."""
 IS_SEARCH = Job.config["order"].astext.is_not_distinct_from(Order.SEARCH.value)
 """Whether a job is the parent of passes."""
 
@@ -90,12 +91,23 @@ def remove_passes(session: Session, parent: Job) -> None:
 
 
 def is_ready() -> ColumnElement[bool]:
-    """Whether a job need not wait for passes: there are none, all have ended, or one has failed and others run on."""
-    mine = _Pass.parent_id == Job.id
-    unfinished = exists().where(mine, _Pass.state.not_in(TERMINAL))
-    failed = exists().where(mine, _Pass.state == JobState.FAILED)
+    """Whether a job need not wait for passes: there are none, all have ended or are paused, which they are with their parent
+    only, or one has failed and others run on."""
+    # The first leads to the index of the few passes.
+    mine = and_(_Pass.parent_id.is_not(None), _Pass.parent_id == Job.id)
+    unfinished = exists().where(mine, _Pass.state.not_in(TERMINAL | {JobState.PAUSED}))
     running_on = exists().where(mine, _Pass.state.in_(WORKING | {JobState.QUEUED}))
-    return or_(~unfinished, and_(failed, running_on))
+    return or_(~unfinished, and_(has_failed_pass(), running_on))
+
+
+def has_failed_pass() -> ColumnElement[bool]:
+    """Whether a job is the parent of a pass that has failed."""
+    return exists().where(_Pass.parent_id.is_not(None), _Pass.parent_id == Job.id, _Pass.state == JobState.FAILED)
+
+
+def parents_of_failed_passes() -> Select[str | None]:
+    """The ids of all jobs of which ``has_failed_pass`` is true."""
+    return select(_Pass.parent_id).where(_Pass.parent_id.is_not(None), _Pass.state == JobState.FAILED)
 
 
 def error_of(failed: Job) -> Mapping[str, Any]:

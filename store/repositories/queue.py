@@ -1,21 +1,46 @@
 """The queue seen as a whole: how many jobs stand where, and how long the last ones took."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import Double, cast, func, select
 from sqlalchemy.orm import Session
 
-from store.repositories.passes import CLAIM_ORDER, IS_SEARCH, is_ready
-from store.states import ACTIVE, JobState
+from store.devices import Device
+from store.repositories.line import DEFAULT_RULES, Rules, is_waiting, the_line
+from store.repositories.passes import IS_SEARCH
+from store.states import JobState
 from store.tables.jobs import Job
 
-_WITHOUT_WORKER = or_(Job.state == JobState.QUEUED, and_(Job.state.in_(ACTIVE), Job.lease_until.is_(None)))
-_WAITING = (_WITHOUT_WORKER, is_ready())
+
+class Waiting(NamedTuple):
+    """A job that waits for a worker."""
+
+    job_id: str
+    team_id: str
+    device: Device
+    place: int
+    """From 1, among those of all teams."""
+    held_back: bool
+    """Whether its team's limit of running jobs forbids to claim it now."""
+    seconds_left: float | None
+    """Of a job that has begun, as it was measured."""
+
+
+def waiting_jobs(session: Session, rules: Rules = DEFAULT_RULES) -> Sequence[Waiting]:
+    """The jobs of all teams that wait for a worker, in the order in which they will be claimed.
+
+    A search of orders has no place while it waits for its passes, which have.
+    """
+    line = the_line(rules)
+    seconds_left = cast(line.c.progress["seconds_left"].astext, Double)
+    query = select(line.c.id, line.c.team_id, line.c.device, line.c.place, line.c.held_back, seconds_left)
+    return [Waiting(*row) for row in session.execute(query.order_by(line.c.place))]
 
 
 def queue_length(session: Session) -> int:
     """How many jobs of all teams wait for a worker."""
-    return session.scalars(select(func.count()).select_from(Job).where(*_WAITING)).one()
+    return session.scalars(select(func.count()).select_from(Job).where(is_waiting())).one()
 
 
 def state_counts(session: Session, team_id: str | None = None) -> dict[JobState, int]:
@@ -27,24 +52,17 @@ def state_counts(session: Session, team_id: str | None = None) -> dict[JobState,
 
 
 def active_jobs(session: Session) -> Sequence[Job]:
-    """All jobs that workers hold, of all teams, oldest claim first."""
-    return session.scalars(select(Job).where(Job.worker.is_not(None)).order_by(Job.started_at)).all()
+    """All jobs that workers hold, of all teams, oldest claim first; those of lost workers wait again."""
+    held = (Job.worker.is_not(None), Job.lease_until >= func.statement_timestamp())
+    return session.scalars(select(Job).where(*held).order_by(Job.claimed_at, Job.id)).all()
+
+
+def jobs_by_id(session: Session, job_ids: Sequence[str]) -> dict[str, Job]:
+    """These jobs, by their ids."""
+    return {job.id: job for job in session.scalars(select(Job).where(Job.id.in_(job_ids)))}
 
 
 def recent_run_seconds(session: Session, limit: int) -> Sequence[float]:
-    """How long the last succeeded jobs took from claim to end, in seconds, the latest first; passes, but no searches."""
-    seconds = func.extract("epoch", Job.finished_at - Job.started_at)
-    query = select(seconds).where(Job.state == JobState.SUCCEEDED, ~IS_SEARCH)
-    query = query.order_by(Job.finished_at.desc()).limit(limit)
-    return [float(value) for value in session.scalars(query)]
-
-
-def queued_positions(session: Session, team_id: str, limit: int) -> Sequence[tuple[int, Job]]:
-    """The team's queued jobs in the order of their claims, each with its place among those of all teams, from 1.
-
-    A search of orders has no place while it waits for its passes, which have.
-    """
-    place = func.row_number().over(order_by=CLAIM_ORDER).label("place")
-    ranked = select(Job.id, place).where(*_WAITING).subquery()
-    query = select(ranked.c.place, Job).join(Job, Job.id == ranked.c.id).where(Job.team_id == team_id)
-    return [(place, job) for place, job in session.execute(query.order_by(ranked.c.place).limit(limit))]
+    """How long workers held each of the last succeeded jobs, in seconds, the latest first; passes, but no searches."""
+    query = select(Job.worker_seconds).where(Job.state == JobState.SUCCEEDED, ~IS_SEARCH)
+    return session.scalars(query.order_by(Job.finished_at.desc()).limit(limit)).all()

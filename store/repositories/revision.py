@@ -1,4 +1,4 @@
-"""Which migration a database has seen last."""
+"""Which database this is, and which migration it has seen last."""
 
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
@@ -12,3 +12,12 @@ def database_revision(session: Session) -> str | None:
         return None
     found: str | None = session.scalar(text(f"SELECT version_num FROM {_TABLE}"))  # noqa: S608 - a constant
     return found
+
+
+def database_identity(session: Session) -> str:
+    """Tells this database from all others, also from a copy of it that was restored elsewhere."""
+    query = text(
+        "SELECT c.system_identifier || '/' || d.oid FROM pg_control_system() c, pg_database d"
+        " WHERE d.datname = current_database()"
+    )
+    return str(session.execute(query).scalar_one())

@@ -1,5 +1,7 @@
 """Teams."""
 
+from collections.abc import Sequence
+
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -13,6 +15,16 @@ def create_team(session: Session, name: str) -> Team:
     session.add(team)
     session.flush()
     return team
+
+
+def get_team(session: Session, team_id: str) -> Team:
+    """The team with this id, which there is."""
+    return session.get_one(Team, team_id)
+
+
+def list_teams(session: Session) -> Sequence[Team]:
+    """All teams, by name."""
+    return session.scalars(select(Team).order_by(Team.name)).all()
 
 
 def find_team(session: Session, name: str) -> Team | None:

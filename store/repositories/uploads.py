@@ -22,6 +22,21 @@ def find_upload(session: Session, upload_id: str, team_id: str) -> Upload | None
     return session.scalars(select(Upload).where(Upload.id == upload_id, Upload.team_id == team_id)).one_or_none()
 
 
+def hold_upload(session: Session, upload_id: str, team_id: str) -> Upload | None:
+    """The team's upload with this id, which nobody deletes until the transaction ends: it is about to be named in a job."""
+    query = select(Upload).where(Upload.id == upload_id, Upload.team_id == team_id)
+    return session.scalars(query.with_for_update(read=True, key_share=True)).one_or_none()
+
+
+def lock_upload(session: Session, upload: Upload) -> None:
+    """Let nobody name the upload in a job until the transaction ends; who tries waits, and finds it or not.
+
+    Raises:
+        sqlalchemy.exc.NoResultFound: it is gone.
+    """
+    session.scalars(select(Upload.id).where(Upload.id == upload.id).with_for_update()).one()
+
+
 def delete_upload(session: Session, upload: Upload) -> None:
     """Forget an upload; the caller removes its content after the commit."""
     session.delete(upload)

@@ -1,9 +1,10 @@
 """The base of all tables: constraint names that migrations can rely on, and the column types used everywhere."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
-from sqlalchemy import BigInteger, DateTime, MetaData, Text, func
+from sqlalchemy import BigInteger, DateTime, Enum, MetaData, Text, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, mapped_column
 
@@ -17,6 +18,20 @@ NAMING_CONVENTION = {
 
 CreatedAt = Annotated[datetime, mapped_column(server_default=func.now())]
 """When the row's transaction began, by the database's clock."""
+
+_NAME_LENGTH = 16  # of a value of any enumeration; the longest has 10 letters
+
+
+def text_enum(kind: type[StrEnum], name: str) -> Enum:
+    """A column type for the values of an enumeration, kept as text with a check of this name."""
+    return Enum(
+        kind,
+        native_enum=False,
+        length=_NAME_LENGTH,
+        create_constraint=True,
+        name=name,
+        values_callable=lambda members: [member.value for member in members],
+    )
 
 
 class Base(DeclarativeBase):

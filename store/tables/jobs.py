@@ -3,25 +3,26 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Enum, ForeignKey, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, Double, ForeignKey, Index, LargeBinary, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from store.devices import Device
 from store.states import ACTIVE, JobState
-from store.tables.base import Base, CreatedAt
+from store.tables.base import Base, CreatedAt, text_enum
 
 _ACTIVE_SQL = ", ".join(f"'{state}'" for state in sorted(ACTIVE))
-_STATE_LENGTH = 16  # the longest name has 10 letters
 
 
 class Job(Base):
-    """One run of the pass for a team. Claimed by priority, highest first, then by age."""
+    """One run of the pass for a team. ``store.repositories.line`` says in which order jobs are claimed."""
 
     __tablename__ = "jobs"
     __table_args__ = (
         UniqueConstraint("team_id", "idempotency_key"),
         CheckConstraint("attempt >= 0 AND event_count >= 0 AND fence >= 0", name="counts"),
         Index("ix_jobs_team_page", "team_id", "created_at", "id"),
-        Index("ix_jobs_queue", text("priority DESC"), "created_at", "id", postgresql_where=text("state = 'queued'")),
+        Index("ix_jobs_queue", "team_id", "waits_since", postgresql_where=text("state = 'queued'")),
+        Index("ix_jobs_held", "team_id", postgresql_where=text("worker IS NOT NULL")),
         Index("ix_jobs_leases", "lease_until", postgresql_where=text(f"state IN ({_ACTIVE_SQL})")),
         Index("ix_jobs_labels", "labels", postgresql_using="gin", postgresql_ops={"labels": "jsonb_path_ops"}),
     )
@@ -31,16 +32,7 @@ class Job(Base):
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
     """Of a pass: the job that searches orders and waits for it."""
     name: Mapped[str]
-    state: Mapped[JobState] = mapped_column(
-        Enum(
-            JobState,
-            native_enum=False,
-            length=_STATE_LENGTH,
-            create_constraint=True,
-            name="state",
-            values_callable=lambda states: [state.value for state in states],
-        )
-    )
+    state: Mapped[JobState] = mapped_column(text_enum(JobState, "state"))
     status_reason: Mapped[str | None]
     """Why it is where it is, in words for people."""
 
@@ -54,7 +46,9 @@ class Job(Base):
     config: Mapped[dict[str, Any]]
     """Every knob of the pass with its value."""
     priority: Mapped[int]
-    """Higher is sooner."""
+    """Higher is sooner, among the jobs of the team."""
+    device: Mapped[Device] = mapped_column(text_enum(Device, "device"), server_default=Device.ANY.value)
+    """What a worker must have to take it."""
     labels: Mapped[dict[str, str]]
 
     error: Mapped[dict[str, Any] | None]
@@ -72,6 +66,10 @@ class Job(Base):
     """Grows with every claim and with every end; a writer with an older number is refused."""
     worker: Mapped[str | None]
     lease_until: Mapped[datetime | None]
+    claimed_at: Mapped[datetime | None]
+    """When the worker that has it took it."""
+    worker_seconds: Mapped[float] = mapped_column(Double, server_default=text("0"))
+    """How long workers have held it since it was created or retried, without the one that has it now."""
     cancel_requested_at: Mapped[datetime | None]
     event_count: Mapped[int]
     """Number of the last event."""
@@ -79,8 +77,14 @@ class Job(Base):
     idempotency_key: Mapped[str | None]
     body_sha256: Mapped[bytes | None] = mapped_column(LargeBinary)
     """Hash of the request that carried the idempotency key."""
+    first_answer: Mapped[str | None] = mapped_column(deferred=True)
+    """The JSON that this request was answered with, and is answered with again when it comes again."""
+    webhook: Mapped[dict[str, Any] | None]
+    """Who is told of its events: ``url`` and ``events``, their types."""
 
     created_at: Mapped[CreatedAt]
+    waits_since: Mapped[CreatedAt]
+    """Its place among the jobs of its team: when it was made or retried, or when its last time slice ended."""
     started_at: Mapped[datetime | None]
     """When the present attempt was claimed."""
     finished_at: Mapped[datetime | None]

@@ -1,6 +1,6 @@
 """All tables together, for migrations and for whoever needs the whole metadata."""
 
-from store.tables import artifacts, events, jobs, outbox, teams, trials, uploads
+from store.tables import artifacts, events, jobs, outbox, teams, trials, turns, uploads, webhooks, workers
 from store.tables.base import Base
 
 TABLES = (
@@ -12,5 +12,9 @@ TABLES = (
     artifacts.Artifact,
     uploads.Upload,
     outbox.OutboxMessage,
+    turns.Turn,
+    workers.Worker,
+    webhooks.WebhookSecret,
+    webhooks.Delivery,
 )
 metadata = Base.metadata

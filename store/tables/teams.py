@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, LargeBinary
+from sqlalchemy import CheckConstraint, Double, ForeignKey, LargeBinary, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from store.tables.base import Base, CreatedAt
@@ -12,10 +12,22 @@ class Team(Base):
     """A group of people that shares jobs, uploads and keys."""
 
     __tablename__ = "teams"
+    __table_args__ = (
+        CheckConstraint("running_limit >= 0 AND queued_limit >= 0 AND stored_bytes_limit >= 0", name="limits"),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
     created_at: Mapped[CreatedAt]
+    running_limit: Mapped[int | None]
+    """Most jobs that workers hold at a time; null is no limit, here and below."""
+    queued_limit: Mapped[int | None]
+    """Most posted jobs that wait; passes of a search of orders do not count by themselves."""
+    stored_bytes_limit: Mapped[int | None]
+    """Most bytes of uploads and artifacts."""
+    used_seconds: Mapped[float] = mapped_column(Double, server_default=text("0"))
+    """Worker time of turns that have ended, halved again with every half-life that has passed until ``used_as_of``."""
+    used_as_of: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class ApiKey(Base):

@@ -12,9 +12,10 @@ from pydantic import SecretStr
 
 from axformer.trial import Phase, Trial, Verdict
 from store.migrate import alembic_config, migrate, newest_revision
-from store.repositories import jobs, keys, leases, teams
+from store.repositories import claims, jobs, keys, leases, teams
 from store.session import make_engine, make_sessions, session_scope
 from store.settings import Settings
+from store.tables.schema import metadata
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def fill(settings: Settings) -> None:
         keys.create_key(session, team.id, "laptop")
         for config in ({}, {"order": "search"}):
             jobs.create_job(session, jobs.NewJob(team.id, "job", {"uri": "x"}, {"uri": "y"}, "paper", config))
-        job = leases.claim_next(session, "worker", 60)
+        job = claims.claim_next(session, "worker", 60)
         assert job is not None
         base = Trial(
             seq=0,
@@ -63,7 +64,7 @@ def fill(settings: Settings) -> None:
 def test_migrations_and_models_agree(bare: Settings) -> None:
     migrate(bare)
     command.check(alembic_config(bare))  # raises where they do not
-    assert len(tables(bare.database_url.get_secret_value().replace("+psycopg", ""))) == 8
+    assert len(tables(bare.database_url.get_secret_value().replace("+psycopg", ""))) == len(metadata.tables)
 
 
 def test_up_down_and_up_again_with_data_in_it(bare: Settings, bare_database_url: str) -> None:
@@ -98,7 +99,7 @@ def test_several_may_migrate_at_once(bare: Settings, bare_database_url: str) -> 
                 waiting.result(timeout=3)
             assert tables(bare_database_url) == set()
         assert waiting.result(timeout=60) == 0
-    assert len(tables(bare_database_url)) == 8
+    assert len(tables(bare_database_url)) == len(metadata.tables)
 
 
 def run_alembic(url: str) -> int:

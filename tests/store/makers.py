@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from axformer.trial import Phase, Trial, Verdict
-from store.repositories import jobs, leases
+from store.repositories import claims, jobs
 from store.repositories.jobs import NewJob
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
@@ -57,7 +57,7 @@ class Makers:
 def claim(sessions: Sessions, worker: str = "worker") -> Job:
     """The next job, which there must be, claimed for a minute."""
     with session_scope(sessions) as session:
-        job = leases.claim_next(session, worker, 60)
+        job = claims.claim_next(session, worker, 60)
     assert job is not None
     return job
 
@@ -65,7 +65,7 @@ def claim(sessions: Sessions, worker: str = "worker") -> Job:
 def nothing_to_claim(sessions: Sessions) -> bool:
     """Whether a worker finds no job."""
     with session_scope(sessions) as session:
-        return leases.claim_next(session, "worker", 60) is None
+        return claims.claim_next(session, "worker", 60) is None
 
 
 def reload(sessions: Sessions, job: Job) -> Job:

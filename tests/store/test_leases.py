@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, update
 
 from store.errors import CancelRequestedError, IllegalTransitionError, LeaseLostError
-from store.repositories import jobs, leases
+from store.repositories import claims, failures, jobs, leases
 from store.repositories.artifacts import find_artifact, list_artifacts
 from store.repositories.events import events_after
+from store.repositories.slices import yield_to_others
 from store.repositories.trials import all_trials
 from store.session import Sessions, session_scope
 from store.states import JobState
@@ -47,7 +48,7 @@ def test_each_job_goes_to_one_worker_however_many_ask_at_once(sessions: Sessions
         mine: list[str] = []
         while True:
             with session_scope(sessions) as session:
-                job = leases.claim_next(session, str(number), 60)
+                job = claims.claim_next(session, str(number), 60)
             if job is None:
                 return mine
             mine.append(job.id)
@@ -100,6 +101,8 @@ ZOMBIE_WRITES = {
     "fail": lambda session, job: leases.finish_failed(session, job.id, job.fence, ERROR),
     "cancel": lambda session, job: leases.finish_cancelled(session, job.id, job.fence),
     "release": lambda session, job: leases.release(session, job.id, job.fence, "stop"),
+    "yield": lambda session, job: yield_to_others(session, job.id, job.fence, "slice"),
+    "abandon": lambda session, job: leases.abandon(session, job.id, job.fence, "dead"),
 }
 
 
@@ -150,7 +153,36 @@ def test_a_job_out_of_attempts_fails_and_the_next_one_is_claimed(sessions: Sessi
     ended = reload(sessions, poison)
     assert ended.state is JobState.FAILED
     assert ended.error is not None
-    assert ended.error["code"] == leases.WORKER_LOST
+    assert ended.error["code"] == failures.WORKER_LOST
+
+
+def test_the_third_worker_that_is_lost_is_the_last(sessions: Sessions, held: Job) -> None:
+    for attempt in (1, 2, 3):
+        assert reload(sessions, held).attempt == attempt
+        lose_worker(sessions, held)
+        if attempt < 3:
+            assert claim(sessions, f"worker {attempt + 1}").id == held.id
+    assert nothing_to_claim(sessions)
+    ended = reload(sessions, held)
+    assert (ended.state, ended.attempt) == (JobState.FAILED, 3)
+    assert ended.error is not None
+    assert (ended.error["code"], ended.error["retryable"]) == (failures.WORKER_LOST, True)
+    assert "worker 3" in ended.error["message"]
+
+
+def test_a_job_whose_process_is_known_to_be_dead_is_claimed_before_its_lease_ends(
+    sessions: Sessions, held: Job
+) -> None:
+    with session_scope(sessions) as session:
+        leases.abandon(session, held.id, held.fence, "its process has died")
+    taken = claim(sessions, "other")
+    assert (taken.id, taken.attempt) == (held.id, 2)
+
+
+def test_a_cancelled_job_whose_process_is_known_to_be_dead_ends(sessions: Sessions, held: Job) -> None:
+    with session_scope(sessions) as session:
+        jobs.request_cancel(session, held.id)
+        assert leases.abandon(session, held.id, held.fence, "dead").state is JobState.CANCELLED
 
 
 def test_a_job_whose_worker_is_lost_while_it_is_cancelled_ends_as_cancelled(sessions: Sessions, held: Job) -> None:

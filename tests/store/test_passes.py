@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from axformer.order_search import SEARCHED_ORDERS
 from store.errors import CancelRequestedError, IllegalTransitionError
-from store.repositories import jobs, leases, queue
+from store.repositories import claims, jobs, leases, queue
 from store.repositories.events import events_after
 from store.repositories.passes import passes_of
 from store.session import Sessions, session_scope
@@ -90,7 +90,7 @@ def test_workers_take_all_passes_at_once_and_the_parent_runs_without_one(session
     def take(number: int) -> str | None:
         together.wait()
         with session_scope(sessions) as session:
-            job = leases.claim_next(session, str(number), 60)
+            job = claims.claim_next(session, str(number), 60)
             return job.id if job else None
 
     with ThreadPoolExecutor(8) as threads:
@@ -126,9 +126,9 @@ def test_a_parent_goes_before_other_jobs_of_its_age(sessions: Sessions, make: Ma
     claimed = []
     for _ in range(14):
         with session_scope(sessions) as session:
-            places = queue.queued_positions(session, make.team_id, limit=20)
+            line = queue.waiting_jobs(session)
         one = claim(sessions)
-        assert (places[0][0], places[0][1].id) == (1, one.id)
+        assert (line[0].place, line[0].job_id) == (1, one.id)
         claimed.append(one.id)
         do(sessions, succeed, one)
     assert [place for place, id in enumerate(claimed) if id in parents] == [6, 13]
@@ -233,7 +233,7 @@ def test_cancels_claims_and_ends_at_the_same_time_do_not_lock_each_other_out(ses
         done = 0
         while not over.is_set():
             with session_scope(sessions) as session:
-                job = leases.claim_next(session, str(number), 60)
+                job = claims.claim_next(session, str(number), 60)
             if job is None:
                 continue
             done += 1
@@ -291,7 +291,7 @@ def test_a_parent_ends_as_its_passes_do(sessions: Sessions, make: Makers, steps:
 def _take_step(sessions: Sessions, parent: Job, held: list[Job], step: str, place: int) -> None:
     if step == "claim":
         with session_scope(sessions) as session:
-            job = leases.claim_next(session, "worker", 60)
+            job = claims.claim_next(session, "worker", 60)
         held += [job] if job is not None else []
     elif step == "cancel":
         try:

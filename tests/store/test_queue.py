@@ -19,7 +19,7 @@ def test_positions_are_the_order_of_claims(sessions: Sessions, make: Makers, pri
         for priority in priorities:
             jobs.create_job(session, make.job(priority=priority))
     with session_scope(sessions) as session:
-        places = [(place, job.id) for place, job in queue.queued_positions(session, make.team_id, limit=9)]
+        places = [(one.place, one.job_id) for one in queue.waiting_jobs(session)]
     assert places == [(place, claim(sessions).id) for place in range(1, len(priorities) + 1)]
 
 

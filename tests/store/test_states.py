@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
-from store.errors import CancelRequestedError, IllegalTransitionError, LeaseLostError
-from store.repositories import events, jobs, leases
+from store.errors import CancelRequestedError, IllegalTransitionError, LeaseLostError, PauseRequestedError
+from store.repositories import claims, events, jobs, leases
 from store.session import Sessions, session_scope
 from store.states import ACTIVE, TERMINAL, TRANSITIONS, WORKING, JobState, check_transition
 from store.tables.jobs import Job
@@ -31,8 +31,8 @@ def test_only_moves_of_the_table_are_allowed(old: JobState, new: JobState) -> No
 
 def test_every_job_can_end_and_only_failed_and_cancelled_ones_start_again() -> None:
     assert set(TRANSITIONS) == set(JobState)
-    assert set(JobState) == TERMINAL | ACTIVE | {JobState.QUEUED}
-    assert all(TERMINAL & TRANSITIONS[state] for state in ACTIVE | {JobState.QUEUED})
+    assert set(JobState) == TERMINAL | ACTIVE | {JobState.QUEUED, JobState.PAUSED}
+    assert all(TERMINAL & TRANSITIONS[state] for state in ACTIVE | {JobState.QUEUED, JobState.PAUSED})
     assert {state for state in TERMINAL if TRANSITIONS[state]} == {JobState.FAILED, JobState.CANCELLED}
 
 
@@ -42,7 +42,7 @@ def test_every_working_job_can_be_begun_again_given_back_cancelled_and_failed() 
 
 
 def claim(session: Session, job: Job) -> None:
-    leases.claim_next(session, "worker", 60)
+    claims.claim_next(session, "worker", 60)
 
 
 def lose_worker(session: Session, job: Job) -> None:
@@ -73,12 +73,20 @@ def cancel(session: Session, job: Job) -> None:
     jobs.request_cancel(session, job.id)
 
 
+def pause(session: Session, job: Job) -> None:
+    jobs.request_pause(session, job.id)
+
+
+def resume(session: Session, job: Job) -> None:
+    jobs.resume_job(session, job.id)
+
+
 def retry(session: Session, job: Job) -> None:
     jobs.retry_job(session, job.id)
 
 
-STEPS = (claim, lose_worker, go_on, succeed, fail, end_cancelled, give_back, cancel, retry)
-REFUSED = (IllegalTransitionError, LeaseLostError, CancelRequestedError, StopIteration)
+STEPS = (claim, lose_worker, go_on, succeed, fail, end_cancelled, give_back, cancel, pause, resume, retry)
+REFUSED = (IllegalTransitionError, LeaseLostError, CancelRequestedError, PauseRequestedError, StopIteration)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -1,0 +1,141 @@
+"""Messages to those who want to be told of a job's events: written with the event, sent by workers, seen by the team."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+
+from sqlalchemy import exists, func, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from store.ids import MESSAGE_PREFIX, new_id
+from store.page import Page, page_of
+from store.tables.events import Event
+from store.tables.jobs import Job
+from store.tables.webhooks import Delivery, DeliveryState
+
+GONE = 410
+"""The status by which a receiver says that he wants no more."""
+_STOPPED = "the receiver said 410 Gone to an earlier message of this job, so nothing more is sent by itself"
+_LOST = "the worker that sent it was lost"
+_Other = aliased(Delivery)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of sending a message once."""
+
+    status: int | None
+    """HTTP status; null where there was no answer."""
+    error: str | None
+    """Why it failed; null where it did not."""
+
+
+def add_delivery(session: Session, job: Job, event: Event) -> None:
+    """Write the message of an event, if the job's webhook wants such. The job is locked, as for the event itself."""
+    assert job.webhook is not None
+    if event.type not in job.webhook["events"]:
+        return
+    message = {
+        "type": event.type,
+        "timestamp": event.created_at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+        "data": {"job_id": job.id, "name": job.name, "labels": job.labels, "seq": event.seq, "details": event.data},
+    }
+    stopped = exists().where(Delivery.job_id == job.id, Delivery.last_status == GONE)
+    is_stopped = session.scalars(select(stopped)).one()
+    row = Delivery(
+        job_id=job.id,
+        seq=event.seq,
+        id=new_id(MESSAGE_PREFIX),
+        team_id=job.team_id,
+        type=event.type,
+        url=job.webhook["url"],
+        body=json.dumps(message),
+        state=DeliveryState.DEAD if is_stopped else DeliveryState.PENDING,
+        attempts=0,
+        next_at=func.clock_timestamp(),
+        last_error=_STOPPED if is_stopped else None,
+    )
+    session.add(row)
+    session.flush()
+
+
+def claim_delivery(session: Session, *, seconds: float, most: int) -> Delivery | None:
+    """Take the message that has waited longest, for so many seconds, and count an attempt. Null where none is due.
+
+    Of two to the same address one waits for the other, so that a receiver that hangs holds up no others. One whose sender
+    was lost in its last attempt, which is the ``most``-th, is dead.
+    """
+    now = func.clock_timestamp()
+    busy = exists().where(_Other.url == Delivery.url, _Other.sending_until > now)
+    is_free = or_(Delivery.sending_until.is_(None), Delivery.sending_until <= now)
+    query = (
+        select(Delivery)
+        .where(Delivery.state == DeliveryState.PENDING, Delivery.next_at <= now, is_free, ~busy)
+        .order_by(Delivery.next_at, Delivery.id)
+        .limit(1)
+        .with_for_update(skip_locked=True, of=Delivery)
+        .execution_options(populate_existing=True)
+    )
+    while (delivery := session.scalars(query).one_or_none()) is not None:
+        if delivery.attempts < most:
+            delivery.attempts += 1
+            delivery.attempted_at = now
+            delivery.sending_until = now + timedelta(seconds=seconds)
+            session.flush()
+            return delivery
+        delivery.state, delivery.sending_until, delivery.last_error = DeliveryState.DEAD, None, _LOST
+        session.flush()
+    return None
+
+
+def settle(session: Session, sent: Delivery, attempt: Attempt, *, retry_in: float | None) -> None:
+    """Note what came of the attempt that ``sent`` was claimed for; nothing if the message has gone on since.
+
+    Args:
+        session: the transaction.
+        sent: as it was claimed.
+        attempt: what came of it.
+        retry_in: seconds until the next attempt if this one failed; null where there is none left.
+    """
+    query = select(Delivery).where(Delivery.job_id == sent.job_id, Delivery.state == DeliveryState.PENDING)
+    locked = session.scalars(
+        query.order_by(Delivery.seq).with_for_update().execution_options(populate_existing=True)
+    ).all()
+    mine = next((one for one in locked if one.seq == sent.seq and one.attempts == sent.attempts), None)
+    if mine is None:
+        return
+    mine.sending_until, mine.last_status, mine.last_error = None, attempt.status, attempt.error
+    if attempt.error is None:
+        mine.state = DeliveryState.DELIVERED
+    elif attempt.status == GONE or retry_in is None:
+        mine.state = DeliveryState.DEAD
+    else:
+        mine.next_at = func.clock_timestamp() + timedelta(seconds=retry_in)
+    if attempt.status == GONE:
+        _stop_others(locked, mine)
+    session.flush()
+
+
+def deliveries_after(session: Session, job_id: str, *, after: int, limit: int) -> Page[Delivery]:
+    """The job's messages of events with numbers above ``after``, oldest first."""
+    query = select(Delivery).where(Delivery.job_id == job_id, Delivery.seq > after).order_by(Delivery.seq)
+    return page_of(session.scalars(query.limit(limit + 1)).all(), limit)
+
+
+def redeliver(session: Session, job_id: str, delivery_id: str) -> Delivery | None:
+    """Send a message again, whatever became of it, with all attempts before it. Null where the job has no such message."""
+    query = select(Delivery).where(Delivery.job_id == job_id, Delivery.id == delivery_id).with_for_update()
+    delivery = session.scalars(query.execution_options(populate_existing=True)).one_or_none()
+    if delivery is not None:
+        delivery.state, delivery.attempts, delivery.sending_until = DeliveryState.PENDING, 0, None
+        delivery.next_at = func.clock_timestamp()
+        session.flush()
+        session.refresh(delivery)
+    return delivery
+
+
+def _stop_others(locked: Sequence[Delivery], mine: Delivery) -> None:
+    for one in locked:
+        if one is not mine:
+            one.state, one.sending_until, one.last_error = DeliveryState.DEAD, None, _STOPPED

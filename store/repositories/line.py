@@ -1,0 +1,140 @@
+"""The line in which jobs of all teams wait: the one place that says whose turn is next.
+
+A free worker takes a job of the team with the fewest running jobs, and among those of the team that has used the least
+worker time, where time counts half after each half-life. Within a team the job that has waited longest goes first, and
+each point of priority counts as so many seconds of waiting.
+
+Nothing waits for ever: a team's used time fades while that of the others grows, and a job is overtaken only by jobs of
+its team that come within the head start of their priority.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import CTE, Double, SQLColumnExpression, Text, and_, cast, exists, func, literal, or_, select, true
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.orm import aliased
+from sqlalchemy.sql.elements import ColumnElement
+
+from store.abilities import ALL, Abilities
+from store.devices import Device
+from store.settings import HALF_LIFE_SECONDS, PRIORITY_SECONDS, Settings
+from store.states import WORKING, JobState
+from store.tables.jobs import Job
+from store.tables.teams import Team
+from store.tables.turns import Turn
+
+_Pass = aliased(Job)
+_Held = aliased(Job)
+_NOW = func.statement_timestamp()
+_MOST_HALVINGS = 60.0
+"""What is older has faded to nothing; beyond, PostgreSQL would complain of a number too small to write."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The two numbers of the order."""
+
+    half_life_seconds: float = HALF_LIFE_SECONDS
+    priority_seconds: float = PRIORITY_SECONDS
+
+
+DEFAULT_RULES = Rules()
+
+
+def rules_of(settings: Settings) -> Rules:
+    """The numbers that the operator has set."""
+    return Rules(settings.share_half_life_seconds, settings.priority_seconds)
+
+
+@cache
+def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CTE:
+    """The jobs that wait for a worker with these abilities: all, or ``most`` of each team.
+
+    Columns: ``id``, ``team_id``, ``device``, ``progress``; ``place``, from 1, in which jobs are claimed; and
+    ``held_back``, whether the team's limit of running jobs forbids to claim it now.
+    """
+    standing, waiting = standings(rules), _waiting(rules, able)
+    is_near = true() if most is None else waiting.c.behind < most
+    # A claim moves a job from those that wait to those that run, so that this order stays while nothing ends.
+    turn = standing.c.running + waiting.c.behind
+    order = (turn, standing.c.used, waiting.c.key, waiting.c.parent_id.nulls_first(), waiting.c.id)
+    columns = (waiting.c.id, waiting.c.team_id, waiting.c.device, waiting.c.progress)
+    held_back = func.coalesce(turn >= standing.c.running_limit, False).label("held_back")
+    place = func.row_number().over(order_by=order).label("place")
+    line = select(*columns, place, held_back).join(standing, standing.c.team_id == waiting.c.team_id)
+    return line.where(is_near).cte("line")
+
+
+def standings(rules: Rules) -> CTE:
+    """Where each team stands: ``team_id``, ``running`` jobs, ``used`` worker seconds, and ``running_limit``."""
+    is_alive = Job.lease_until >= _NOW
+    held = select(Job.team_id, func.count().filter(is_alive).label("running"), func.sum(held_seconds()).label("used"))
+    now = held.where(Job.worker.is_not(None)).group_by(Job.team_id).subquery()
+    ended = select(Turn.team_id, func.sum(faded(Turn.seconds, Turn.ended_at, rules)).label("used"))
+    before = ended.group_by(Turn.team_id).subquery()
+    account = faded(Team.used_seconds, Team.used_as_of, rules)
+    used = account + func.coalesce(before.c.used, 0) + func.coalesce(now.c.used, 0)
+    running = func.coalesce(now.c.running, 0)
+    columns = (Team.id.label("team_id"), running.label("running"), used.label("used"), Team.running_limit)
+    teams = select(*columns).outerjoin(now, now.c.team_id == Team.id).outerjoin(before, before.c.team_id == Team.id)
+    return teams.cte("standings").prefix_with("MATERIALIZED")  # else used time would be computed anew for every job
+
+
+def faded(
+    seconds: SQLColumnExpression[float], since: SQLColumnExpression[datetime], rules: Rules
+) -> ColumnElement[float]:
+    """What seconds that were used until some time count for now."""
+    halvings = func.least(_seconds(_NOW - since) / rules.half_life_seconds, _MOST_HALVINGS)
+    return seconds * func.power(cast(0.5, Double), halvings)
+
+
+def held_seconds() -> ColumnElement[float]:
+    """For how long a job's worker has held it: until now, or until its lease ran out."""
+    held = func.least(_NOW, Job.lease_until) - func.coalesce(Job.claimed_at, Job.started_at)
+    return func.greatest(_seconds(held), cast(0, Double))
+
+
+def is_lost_or_free() -> ColumnElement[bool]:
+    """Whether no worker holds a job that has begun: its lease ran out, or it waits, or has waited, for its passes."""
+    return or_(Job.lease_until.is_(None), Job.lease_until < _NOW)
+
+
+def is_waiting() -> ColumnElement[bool]:
+    """Whether a job may be given to a worker: it is queued, or its worker was lost, and its passes have all succeeded."""
+    may_go_on = and_(Job.state.in_(WORKING), is_lost_or_free(), Job.attempt < Job.max_attempts)
+    # That a pass has a parent goes without saying, but leads PostgreSQL to the index of the few that are passes.
+    unfinished = exists().where(
+        _Pass.parent_id.is_not(None), _Pass.parent_id == Job.id, _Pass.state != JobState.SUCCEEDED
+    )
+    return and_(or_(Job.state == JobState.QUEUED, may_go_on), ~unfinished)
+
+
+def is_held_back() -> ColumnElement[bool]:
+    """Whether the limit of a job's team forbids to claim it now."""
+    held = select(func.count()).where(_Held.team_id == Team.id, _Held.worker.is_not(None), _Held.lease_until >= _NOW)
+    full = select(Team.id).where(Team.running_limit <= held.correlate(Team).scalar_subquery())
+    return Job.team_id.in_(full)
+
+
+def fits(able: Abilities) -> ColumnElement[bool]:
+    """Whether a worker with these abilities can take a job."""
+    has_device = true() if able.device is Device.ANY else Job.device.in_([Device.ANY, able.device])
+    if able.knobs is None:
+        return has_device
+    unknown = Job.config.op("-", return_type=JSONB)(literal(sorted(able.knobs), ARRAY(Text)))
+    return and_(has_device, unknown == literal({}, JSONB))
+
+
+def _seconds(time: SQLColumnExpression[Any]) -> ColumnElement[float]:
+    return cast(func.extract("epoch", time), Double)
+
+
+def _waiting(rules: Rules, able: Abilities) -> CTE:
+    key = _seconds(Job.waits_since) - cast(Job.priority, Double) * rules.priority_seconds
+    order = (key, Job.parent_id.nulls_first(), Job.id)
+    behind = func.row_number().over(partition_by=Job.team_id, order_by=order) - 1
+    columns = (Job.id, Job.team_id, Job.parent_id, Job.device, Job.progress, key.label("key"), behind.label("behind"))
+    return select(*columns).where(is_waiting(), fits(able)).cte("waiting")

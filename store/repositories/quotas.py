@@ -1,0 +1,75 @@
+"""What teams use of what they may: running jobs, queued jobs, stored bytes.
+
+The limit of running jobs is kept by the claim (``store.repositories.line``). The others are kept by whoever adds: it adds,
+locks the team, counts, and rolls back where that is too much; so two who add at the same time cannot both pass.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from store.states import JobState
+from store.tables.artifacts import Artifact
+from store.tables.jobs import Job
+from store.tables.teams import Team
+from store.tables.uploads import Upload
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that a team may use; null is no limit."""
+
+    running: int | None = None
+    queued: int | None = None
+    stored_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a team uses now."""
+
+    running: int
+    queued: int
+    stored_bytes: int
+
+
+def limits_of(session: Session, team_id: str) -> Limits:
+    """A team's limits."""
+    query = select(Team.running_limit, Team.queued_limit, Team.stored_bytes_limit).where(Team.id == team_id)
+    return Limits(*session.execute(query).one())
+
+
+def set_limits(session: Session, team_id: str, limits: Limits) -> None:
+    """Change a team's limits. What it uses already stays."""
+    values = {
+        "running_limit": limits.running,
+        "queued_limit": limits.queued,
+        "stored_bytes_limit": limits.stored_bytes,
+    }
+    session.execute(update(Team).where(Team.id == team_id).values(values))
+
+
+def lock_limits(session: Session, team_id: str) -> None:
+    """Keep others who count what the team uses waiting until the transaction ends."""
+    session.execute(select(Team.id).where(Team.id == team_id).with_for_update(key_share=True)).one()
+
+
+def use_of(session: Session, team_id: str) -> Use:
+    """What a team uses now, this transaction's own changes included."""
+    running = select(func.count()).where(Job.team_id == team_id, Job.worker.is_not(None))
+    held = running.where(Job.lease_until >= func.statement_timestamp())
+    return Use(session.scalars(held).one(), queued_jobs(session, team_id), stored_bytes(session, team_id))
+
+
+def queued_jobs(session: Session, team_id: str) -> int:
+    """How many posted jobs of a team wait; passes count with their parent."""
+    mine = (Job.team_id == team_id, Job.parent_id.is_(None), Job.state == JobState.QUEUED)
+    return session.scalars(select(func.count()).select_from(Job).where(*mine)).one()
+
+
+def stored_bytes(session: Session, team_id: str) -> int:
+    """Bytes of a team's uploads and artifacts."""
+    uploads = select(func.coalesce(func.sum(Upload.bytes), 0)).where(Upload.team_id == team_id)
+    artifacts = select(func.coalesce(func.sum(Artifact.bytes), 0)).join(Job, Job.id == Artifact.job_id)
+    return int(session.scalars(uploads).one() + session.scalars(artifacts.where(Job.team_id == team_id)).one())

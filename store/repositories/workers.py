@@ -1,0 +1,50 @@
+"""Which workers there are, and which of them are alive."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from store.devices import Device
+from store.tables.workers import Worker
+
+FORGOTTEN_AFTER = timedelta(days=1)
+"""Silence after which a worker's row goes; a worker that is started anew has another name."""
+
+
+def note_worker(session: Session, name: str, process: str, queue: str, device: Device) -> None:
+    """Note that a worker is there and looks for a job.
+
+    Workers that have been silent for a day are forgotten, and any that had a process of the same id.
+    """
+    now = func.clock_timestamp()
+    said = {"process": process, "queue": queue, "device": device, "last_seen": now}
+    made = insert(Worker).values(name=name, **said).on_conflict_do_update(index_elements=["name"], set_=said)
+    session.execute(made)
+    is_old = or_(Worker.last_seen < now - FORGOTTEN_AFTER, Worker.process == process)
+    session.execute(delete(Worker).where(Worker.name != name, is_old))
+
+
+def see_worker(session: Session, name: str) -> None:
+    """Note that a worker is alive, if it has made itself known."""
+    seen = update(Worker).where(Worker.name == name).values(last_seen=func.clock_timestamp())
+    session.execute(seen, execution_options={"synchronize_session": False})
+
+
+def see_process(session: Session, process: str) -> None:
+    """Note that the worker whose process this is is alive, if it has made itself known."""
+    seen = update(Worker).where(Worker.process == process).values(last_seen=func.clock_timestamp())
+    session.execute(seen, execution_options={"synchronize_session": False})
+
+
+def find_worker(session: Session, name: str) -> Worker | None:
+    """The worker of this name; null until it has made itself known."""
+    return session.get(Worker, name, populate_existing=True)
+
+
+def living_workers(session: Session, within_seconds: float) -> Sequence[Worker]:
+    """Workers that were seen within so many seconds, by name."""
+    since = func.clock_timestamp() - timedelta(seconds=within_seconds)
+    return session.scalars(select(Worker).where(Worker.last_seen >= since).order_by(Worker.name)).all()

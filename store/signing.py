@@ -1,0 +1,99 @@
+"""Secrets of webhooks, and signatures by them (https://www.standardwebhooks.com, version 1).
+
+A symmetric secret must be known to whoever signs, so a hash of it is not enough, and there is no key management service to
+lean on. Therefore a secret is not kept at all: it is computed from a random salt in the database and a key that is outside of
+it. A copy of the database alone gives no secret away, and neither does the key alone.
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from store.errors import SigningKeyError
+from store.settings import Settings
+
+SALT_BYTES = 32
+_MARK = "whsec_"
+"""What secrets begin with, by the standard."""
+_PURPOSE = b"axformer webhook secret\0"
+_KEY_FILE = "secret.key"
+_KEY_BYTES = 32
+_FINGERPRINT_LENGTH = 16  # hexadecimal digits; tells keys apart and gives nothing away
+_PRIVATE_FILE = 0o600
+
+
+@dataclass(frozen=True)
+class SigningKey:
+    """The service's own key."""
+
+    value: bytes = field(repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells this key from others."""
+        return hashlib.sha256(b"axformer fingerprint\0" + self.value).hexdigest()[:_FINGERPRINT_LENGTH]
+
+    def secret(self, salt: bytes, fingerprint: str) -> str:
+        """The secret that a salt stands for, as receivers know it: ``whsec_`` and 32 bytes in base64.
+
+        Raises:
+            SigningKeyError: it was made with another key.
+        """
+        if fingerprint != self.fingerprint:
+            raise SigningKeyError(
+                f"the secret was made with the key {fingerprint}, this process has {self.fingerprint}; give api and workers "
+                "the same AXFORMER_SECRET_KEY or var_dir, or make a new secret"
+            )
+        made = hmac.digest(self.value, _PURPOSE + salt, hashlib.sha256)
+        return _MARK + base64.b64encode(made).decode()
+
+
+def signing_key(settings: Settings) -> SigningKey:
+    """The key of the settings, else that of the file in ``var_dir``, which is made where there is none."""
+    if settings.secret_key is not None:
+        return SigningKey(settings.secret_key.get_secret_value().encode())
+    path = settings.var_dir / _KEY_FILE
+    try:
+        return SigningKey(path.read_bytes())
+    except FileNotFoundError:
+        _make_key(path)
+        return SigningKey(path.read_bytes())
+
+
+def signatures(of: Sequence[str], message_id: str, timestamp: int, body: str) -> str:
+    """The ``webhook-signature`` header: one signature a secret, separated by spaces.
+
+    Args:
+        of: the secrets that are valid now.
+        message_id: the ``webhook-id``.
+        timestamp: the ``webhook-timestamp``, in seconds since 1970.
+        body: what is sent.
+    """
+    signed = f"{message_id}.{timestamp}.{body}".encode()
+    return " ".join(f"v1,{_signature(secret, signed)}" for secret in of)
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(_MARK))
+    return base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+
+
+def _make_key(path: Path) -> None:
+    """Write a new key whole; where another process was first, its key stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    incoming = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with os.fdopen(os.open(incoming, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE_FILE), "wb") as file:
+        file.write(secrets.token_hex(_KEY_BYTES).encode())
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(incoming, path)
+    except FileExistsError:
+        pass
+    finally:
+        incoming.unlink()

@@ -1,0 +1,85 @@
+"""Where a team's webhooks stand: the secrets that sign them, and each message to be delivered.
+
+A message is written in the transaction of its event, so none is sent of what did not happen and none is forgotten. Whoever
+delivers it counts an attempt first, so that a receiver that ends its sender is not tried for ever.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Enum, ForeignKey, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from store.tables.base import Base, CreatedAt
+
+_STATE_LENGTH = 16
+
+
+class DeliveryState(StrEnum):
+    """Where a message stands."""
+
+    PENDING = "pending"
+    """It is going to be sent, or sent again."""
+    DELIVERED = "delivered"
+    """The receiver has taken it."""
+    DEAD = "dead"
+    """Nobody tries any more; it can be sent again by hand."""
+
+
+class WebhookSecret(Base):
+    """What a secret of a team is made from, together with the service's own key, which is not in the database."""
+
+    __tablename__ = "webhook_secrets"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    team_id: Mapped[str] = mapped_column(ForeignKey("teams.id", ondelete="CASCADE"), index=True)
+    salt: Mapped[bytes] = mapped_column(LargeBinary)
+    key_fingerprint: Mapped[str]
+    """Of the service's key that it was made with; another one would make another secret."""
+    created_at: Mapped[CreatedAt]
+    expires_at: Mapped[datetime | None]
+    """When it signs no more; null for the newest."""
+
+
+class Delivery(Base):
+    """One event of a job on its way to the address that the job names."""
+
+    __tablename__ = "deliveries"
+    __table_args__ = (
+        UniqueConstraint("id"),
+        Index("ix_deliveries_due", "next_at", postgresql_where=text("state = 'pending'")),
+        Index("ix_deliveries_sending", "url", postgresql_where=text("sending_until IS NOT NULL")),
+    )
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    """Number of the event."""
+    id: Mapped[str]
+    """The ``webhook-id``; the same in every attempt, so that receivers can tell a message they know."""
+    team_id: Mapped[str] = mapped_column(ForeignKey("teams.id", ondelete="CASCADE"))
+    type: Mapped[str]
+    url: Mapped[str]
+    body: Mapped[str]
+    """The JSON that is signed and sent, letter by letter."""
+    state: Mapped[DeliveryState] = mapped_column(
+        Enum(
+            DeliveryState,
+            native_enum=False,
+            length=_STATE_LENGTH,
+            create_constraint=True,
+            name="state",
+            values_callable=lambda states: [state.value for state in states],
+        )
+    )
+    attempts: Mapped[int]
+    """Times it was sent since it was written, or since it was last sent again by hand."""
+    next_at: Mapped[datetime]
+    """Of a pending one: when it is sent next, at the earliest."""
+    sending_until: Mapped[datetime | None]
+    """While somebody is sending it: how long he may take before it is anybody's again."""
+    last_status: Mapped[int | None]
+    """HTTP status of the last attempt; null where there was no answer."""
+    last_error: Mapped[str | None]
+    """Why the last attempt failed; null where it did not."""
+    attempted_at: Mapped[datetime | None]
+    created_at: Mapped[CreatedAt]

@@ -1,0 +1,158 @@
+"""A paused job stays where it is, with its trace, until it is resumed."""
+
+import pytest
+from sqlalchemy import text, update
+
+from axformer.order_search import SEARCHED_ORDERS
+from store.errors import IllegalTransitionError, PauseRequestedError
+from store.repositories import jobs, leases
+from store.repositories.outbox import unsent_messages
+from store.repositories.passes import passes_of
+from store.repositories.trials import all_trials
+from store.session import Sessions, session_scope
+from store.states import JobState
+from store.tables.jobs import Job
+from tests.store.makers import Makers, claim, nothing_to_claim, reload
+
+
+def posted(sessions: Sessions, make: Makers, **changes: object) -> Job:
+    with session_scope(sessions) as session:
+        return jobs.create_job(session, make.job(**changes)).job
+
+
+def pause(sessions: Sessions, job: Job) -> Job:
+    with session_scope(sessions) as session:
+        return jobs.request_pause(session, job.id)
+
+
+def resume(sessions: Sessions, job: Job) -> Job:
+    with session_scope(sessions) as session:
+        return jobs.resume_job(session, job.id)
+
+
+def give_back(sessions: Sessions, job: Job) -> Job:
+    with session_scope(sessions) as session:
+        return leases.release(session, job.id, job.fence, "asked to")
+
+
+def passes(sessions: Sessions, job: Job) -> list[Job]:
+    with session_scope(sessions) as session:
+        return passes_of(session, [job.id])[job.id]
+
+
+def test_a_queued_job_is_paused_at_once_and_not_claimed_until_it_is_resumed(sessions: Sessions, make: Makers) -> None:
+    job = posted(sessions, make)
+    assert pause(sessions, job).state is JobState.PAUSED
+    assert pause(sessions, job).event_count == reload(sessions, job).event_count == 2
+    assert nothing_to_claim(sessions)
+    with session_scope(sessions) as session:
+        before = len(unsent_messages(session, 100))
+    assert resume(sessions, job).state is JobState.QUEUED
+    with session_scope(sessions) as session:
+        assert len(unsent_messages(session, 100)) == before + 1
+    assert claim(sessions).id == job.id
+
+
+def test_a_running_job_is_paused_by_its_worker_keeps_its_trace_and_the_attempt_does_not_count(
+    sessions: Sessions, make: Makers
+) -> None:
+    posted(sessions, make)
+    held = claim(sessions)
+    with session_scope(sessions) as session:
+        leases.add_trials(session, held.id, held.fence, [make.trial(0), make.trial(1)])
+    assert pause(sessions, held).state is JobState.PAUSING
+    with session_scope(sessions) as session:
+        assert leases.heartbeat(session, held.id, held.fence, 60) is JobState.PAUSING
+        with pytest.raises(PauseRequestedError):
+            leases.set_state(session, held.id, held.fence, JobState.VALIDATING)
+    with session_scope(sessions) as session, pytest.raises(IllegalTransitionError, match="only a paused one"):
+        jobs.resume_job(session, held.id)
+    paused = give_back(sessions, held)
+    assert (paused.state, paused.worker, paused.attempt) == (JobState.PAUSED, None, 0)
+    resume(sessions, held)
+    again = claim(sessions)
+    assert (again.id, again.attempt) == (held.id, 1)
+    with session_scope(sessions) as session:
+        assert list(all_trials(session, held.id, chunk=10)) == [make.trial(0), make.trial(1)]
+
+
+def test_a_job_whose_worker_is_lost_while_it_is_being_paused_is_paused(sessions: Sessions, make: Makers) -> None:
+    posted(sessions, make)
+    held = claim(sessions)
+    pause(sessions, held)
+    with session_scope(sessions) as session:
+        session.execute(update(Job).values(lease_until=text("now() - interval '1 second'")))
+    assert nothing_to_claim(sessions)
+    assert reload(sessions, held).state is JobState.PAUSED
+
+
+def test_a_paused_job_is_cancelled_at_once_and_one_that_is_being_paused_by_its_worker(
+    sessions: Sessions, make: Makers
+) -> None:
+    job = posted(sessions, make)
+    pause(sessions, job)
+    with session_scope(sessions) as session:
+        assert jobs.request_cancel(session, job.id).state is JobState.CANCELLED
+    posted(sessions, make)
+    held = claim(sessions)
+    pause(sessions, held)
+    with session_scope(sessions) as session:
+        assert jobs.request_cancel(session, held.id).state is JobState.CANCELLING
+    assert give_back(sessions, held).state is JobState.CANCELLED
+
+
+def test_what_is_about_to_end_or_has_ended_is_not_paused(sessions: Sessions, make: Makers) -> None:
+    posted(sessions, make)
+    held = claim(sessions)
+    for state in (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING):
+        with session_scope(sessions) as session:
+            leases.set_state(session, held.id, held.fence, state)
+    with pytest.raises(IllegalTransitionError, match="packaging cannot become pausing"):
+        pause(sessions, held)
+    with session_scope(sessions) as session:
+        leases.finish_succeeded(session, held.id, held.fence, {}, [])
+    for act in (pause, resume):
+        with pytest.raises(IllegalTransitionError, match="succeeded"):
+            act(sessions, held)
+
+
+def test_the_passes_of_a_search_follow_it(sessions: Sessions, make: Makers) -> None:
+    search = posted(sessions, make, config={"order": "search"})
+    held = claim(sessions)
+    assert pause(sessions, search).state is JobState.PAUSING
+    states = [one.state for one in passes(sessions, search)]
+    assert sorted(states) == [JobState.PAUSED] * (len(SEARCHED_ORDERS) - 1) + [JobState.PAUSING]
+    assert nothing_to_claim(sessions)
+    give_back(sessions, held)
+    assert nothing_to_claim(sessions)  # on the way, the search is found to be paused
+    assert reload(sessions, search).state is JobState.PAUSED
+    resume(sessions, search)
+    assert {one.state for one in passes(sessions, search)} == {JobState.QUEUED}
+    assert claim(sessions).parent_id == search.id
+    assert reload(sessions, search).state is JobState.RUNNING
+
+
+def test_a_search_that_no_worker_has_is_paused_and_cancelled_at_once(sessions: Sessions, make: Makers) -> None:
+    search = posted(sessions, make, config={"order": "search"})
+    give_back(sessions, claim(sessions))
+    assert pause(sessions, search).state is JobState.PAUSED
+    assert nothing_to_claim(sessions)
+    with session_scope(sessions) as session:
+        assert jobs.request_cancel(session, search.id).state is JobState.CANCELLED
+    assert {one.state for one in passes(sessions, search)} == {JobState.CANCELLED}
+
+
+def test_a_pass_that_is_packaged_ends_before_its_search_is_paused(sessions: Sessions, make: Makers) -> None:
+    search = posted(sessions, make, config={"order": "search"})
+    held = claim(sessions)
+    for state in (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING):
+        with session_scope(sessions) as session:
+            leases.set_state(session, held.id, held.fence, state)
+    assert pause(sessions, search).state is JobState.PAUSING
+    with session_scope(sessions) as session:
+        leases.finish_succeeded(session, held.id, held.fence, None, [])
+    assert nothing_to_claim(sessions)
+    assert reload(sessions, search).state is JobState.PAUSED
+    resume(sessions, search)
+    assert len({claim(sessions).id for _ in range(5)}) == 5
+    assert nothing_to_claim(sessions)
