@@ -4,13 +4,29 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from store.repositories.leases import claim_next
+import structlog
+from sqlalchemy.orm import Session
+
+from store.abilities import Abilities
+from store.repositories.claims import claim_next
+from store.repositories.line import rules_of
+from store.repositories.revision import database_revision
+from store.repositories.workers import note_worker
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.storage import LocalStorage, Storage
 from store.tables.jobs import Job
+from worker.compatibility import KNOBS, is_compatible, known_revision
+from worker.hardware import device_kind
+
+_LOG = structlog.get_logger(__name__)
+
+
+def worker_name(pid: int) -> str:
+    """How a process of this machine is called, as a worker or as the holder of a job."""
+    return f"{socket.gethostname()}:{pid}"
 
 
 @dataclass(frozen=True)
@@ -20,20 +36,45 @@ class WorkerContext:
     settings: Settings
     sessions: Sessions
     storage: Storage
+    name: str = field(default_factory=lambda: worker_name(os.getpid()))
+    """Of the worker, by its main process, which outlives those that run its jobs."""
 
 
 @contextmanager
-def open_context(settings: Settings) -> Iterator[WorkerContext]:
-    """A context whose connections are closed at the end."""
+def open_context(settings: Settings, main_pid: int | None = None) -> Iterator[WorkerContext]:
+    """A context whose connections are closed at the end, of the worker with this main process or of this process alone."""
     engine = make_engine(settings)
+    name = worker_name(os.getpid() if main_pid is None else main_pid)
     try:
-        yield WorkerContext(settings, make_sessions(engine), LocalStorage(settings.storage_dir))
+        yield WorkerContext(settings, make_sessions(engine), LocalStorage(settings.storage_dir), name)
     finally:
         engine.dispose()
 
 
-def claim_job(context: WorkerContext) -> Job | None:
-    """The next job, now this process's own, or None where there is nothing to do."""
-    worker = f"{socket.gethostname()}:{os.getpid()}"
+def make_known(context: WorkerContext) -> None:
+    """Say that this worker is there, what it listens to, and what it has."""
     with session_scope(context.sessions) as session:
-        return claim_next(session, worker, context.settings.lease_seconds)
+        if is_compatible(session):
+            _make_known(session, context)
+
+
+def claim_job(context: WorkerContext) -> Job | None:
+    """The next job that this worker can do, now this process's own, or None where there is nothing."""
+    settings = context.settings
+    with session_scope(context.sessions) as session:
+        if not is_compatible(session):
+            _LOG.warning("schema_differs", database=database_revision(session), worker=known_revision())
+            return None
+        _make_known(session, context)
+        process = worker_name(os.getpid())
+        return claim_next(session, process, settings.lease_seconds, able=abilities(settings), rules=rules_of(settings))
+
+
+def abilities(settings: Settings) -> Abilities:
+    """What this worker can take on."""
+    return Abilities(device_kind(settings.device), KNOBS)
+
+
+def _make_known(session: Session, context: WorkerContext) -> None:
+    device = device_kind(context.settings.device)
+    note_worker(session, context.name, worker_name(os.getpid()), context.settings.celery_queue, device)

@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 import torch
+from safetensors import SafetensorError
 
 from axformer.errors import ArtifactError, CheckpointError, ConfigError, DataError, InputError
 from store.tables.jobs import Job
@@ -20,6 +21,12 @@ _LOG = structlog.get_logger(__name__)
 _ID_BYTES = 6
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _CPU_OUT_OF_MEMORY = "can't allocate memory"  # how PyTorch's allocator for the CPU says it, in a plain RuntimeError
+
+
+INTERNAL_ERROR = "internal_error"
+OUT_OF_MEMORY = "out_of_memory"
+UNCLEAN = frozenset({INTERNAL_ERROR, OUT_OF_MEMORY})
+"""Codes after which a process may be damaged, for example because its GPU refuses all more work."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +87,12 @@ def _foreseen(error: Exception) -> Failure | None:
             return Failure(error.code, str(error), error.param, retryable)
         case InputsChangedError():
             return Failure("inputs_changed", str(error), retryable=True)
-        case OSError() if error.errno in _NO_SPACE:
+        case _ if _is_disk_full(error):
             message = "the worker's disk is full; retry when the operator has made room"
             return Failure("disk_full", message, retryable=True)
         case _ if _is_out_of_memory(error):
             message = "the model and data need more memory than the worker has; lower cache_budget, batch_tokens or max_length"
-            return Failure("out_of_memory", message, "config")
+            return Failure(OUT_OF_MEMORY, message, "config")
         case _:
             return None
 
@@ -94,7 +101,14 @@ def _unforeseen(error: Exception) -> Failure:
     error_id = secrets.token_hex(_ID_BYTES)
     _LOG.error("internal_error", error_id=error_id, exc_info=error)
     message = f"an error of the service stopped this job; retry it, or give the operator the id {error_id}"
-    return Failure("internal_error", message, retryable=True)
+    return Failure(INTERNAL_ERROR, message, retryable=True)
+
+
+def _is_disk_full(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _NO_SPACE
+    # Safetensors tells the system's word for it in an error of its own.
+    return isinstance(error, SafetensorError) and any(f"(os error {number})" in str(error) for number in _NO_SPACE)
 
 
 def _is_out_of_memory(error: Exception) -> bool:

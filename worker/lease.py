@@ -7,7 +7,7 @@ from types import TracebackType
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from store.errors import CancelRequestedError, LeaseLostError
+from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
 from store.states import JobState
 from worker.ledger import Ledger
 
@@ -34,6 +34,7 @@ class Lease:
         self._over = threading.Event()
         self._lost = threading.Event()
         self._cancelled = threading.Event()
+        self._paused = threading.Event()
         self._thread = threading.Thread(target=self._beat, name=f"lease-{ledger.job_id}", daemon=True)
 
     def __enter__(self) -> "Lease":
@@ -62,9 +63,12 @@ class Lease:
         """``check``, and make sure that this worker may go on.
 
         Raises:
-            StopRequestedError: it may not.
+            PauseRequestedError: the job's owner wants it paused.
+            StopRequestedError: this worker is to end.
         """
         self.check()
+        if self._paused.is_set():
+            raise PauseRequestedError(f"job {self._ledger.job_id} is being paused")
         if self._stop.is_set():
             raise StopRequestedError("the worker is told to stop")
 
@@ -83,6 +87,8 @@ class Lease:
                 renewed = asked
                 if state is JobState.CANCELLING:
                     self._cancelled.set()
+                elif state is JobState.PAUSING:
+                    self._paused.set()
             if time.monotonic() - renewed > self._lease_seconds:
                 self._lost.set()  # the database is silent, and may have given the job to another worker by now
                 return

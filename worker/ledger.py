@@ -10,13 +10,16 @@ from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
 from axformer.trial import Trial
+from store.abilities import Abilities
 from store.errors import LeaseLostError
-from store.repositories import leases, trials
+from store.repositories import leases, slices, trials
+from store.repositories.line import Rules
 from store.repositories.passes import passes_of
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
+from worker.compatibility import is_compatible
 
 
 @dataclass(frozen=True)
@@ -32,14 +35,14 @@ class Ledger:
         with self._scope() as session:
             return leases.heartbeat(session, self.job_id, self.fence, lease_seconds)
 
-    def enter(self, state: JobState) -> None:
+    def enter(self, state: JobState, reason: str | None = None) -> None:
         """Go on to a working state.
 
         Raises:
             CancelRequestedError: its owner wants it cancelled.
         """
         with self._scope() as session:
-            leases.set_state(session, self.job_id, self.fence, state)
+            leases.set_state(session, self.job_id, self.fence, state, reason)
 
     def note(self, type: str, data: Mapping[str, Any]) -> None:
         """Write an event."""
@@ -86,9 +89,23 @@ class Ledger:
             leases.finish_cancelled(session, self.job_id, self.fence)
 
     def give_back(self, reason: str) -> None:
-        """Queue the job again, with its trace."""
+        """Queue the job again, with its trace, or let it be paused or cancelled where its owner wants that."""
         with self._scope() as session:
             leases.release(session, self.job_id, self.fence, reason)
+
+    def yield_to_others(self, reason: str, able: Abilities, rules: Rules) -> int | None:
+        """Queue the job again if others wait that go first now, and tell the fence that it waits with.
+
+        Raises:
+            CancelRequestedError: its owner wants it cancelled.
+        """
+        with self._scope() as session:
+            return slices.yield_to_others(session, self.job_id, self.fence, reason, able=able, rules=rules)
+
+    def is_compatible(self) -> bool:
+        """Whether the database has the schema that this worker knows."""
+        with self._scope() as session:
+            return is_compatible(session)
 
     @contextmanager
     def _scope(self) -> Iterator[Session]:

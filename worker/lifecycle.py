@@ -1,29 +1,43 @@
 """What the worker's processes do beside Celery's own work.
 
-The main process announces jobs and passes on the word to stop. Each child imports PyTorch before it has a job, which
-takes seconds that the job then need not wait for; the main process never does.
+The main process announces jobs, supervises its children, delivers webhooks, cleans up, and passes on the word to stop. Each
+child imports PyTorch before it has a job, which takes seconds that the job then need not wait for; the main process never does.
 """
 
 import importlib
 import os
 import signal
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any
 
-import billiard
+import structlog
 from celery import signals
 from celery.worker import state
+from sqlalchemy.exc import SQLAlchemyError
 
-from store.session import make_engine, make_sessions
 from worker.celery_app import app, settings
+from worker.context import make_known, open_context
+from worker.discard import discard
+from worker.janitor import Janitor
 from worker.logs import configure_logs
 from worker.outbox import Announcer
+from worker.processes import job_processes, kill_tree, stop_with_parent
+from worker.supervisor import Supervisor
 from worker.tasks import WAKE_TASK
+from worker.webhooks.deliverer import Deliverer
 
 _MESSAGE_SECONDS = 60.0
 """Life of a message; by then it was sent again if need be, and a busy broker is not left with old ones."""
 
-_announcers: list[Announcer] = []
+_LOG = structlog.get_logger(__name__)
+_SUPERVISION_SECONDS = 1.0
+"""Between two looks of the supervisor, each of which is one small query."""
+
+_contexts = ExitStack()
+_running: list[tuple[Announcer, Supervisor]] = []
+_beside: list[Deliverer | Janitor] = []
+"""Threads that have nothing to do with which job is next."""
 
 
 def _set_up_logs(**_: Any) -> None:
@@ -31,29 +45,57 @@ def _set_up_logs(**_: Any) -> None:
 
 
 def _prepare_child(**_: Any) -> None:
+    stop_with_parent()
     importlib.import_module("worker.runner")
+    try:
+        with open_context(settings, os.getppid()) as context:
+            make_known(context)
+    except SQLAlchemyError as error:  # it is made known again when it looks for a job
+        _LOG.warning("not_made_known", error=type(error).__name__)
 
 
-def _start_announcer(**_: Any) -> None:
+def _start(**_: Any) -> None:
+    context = _contexts.enter_context(open_context(settings))
     # Reserved requests are those that this worker has taken and not finished, whether its child is ready or not.
-    sessions = make_sessions(make_engine(settings))
-    announcer = Announcer(sessions, _send, lambda: bool(state.reserved_requests), settings.announce_seconds)
-    _announcers.append(announcer)
+    announcer = Announcer(
+        context.sessions, _send, lambda: bool(state.reserved_requests), settings.announce_seconds, context.name
+    )
+    supervisor = Supervisor(
+        context.sessions,
+        job_processes,
+        kill_tree,
+        partial(discard, context),
+        obey_seconds=settings.obey_seconds,
+        every_seconds=_SUPERVISION_SECONDS,
+    )
+    _running.append((announcer, supervisor))
     announcer.start()
+    supervisor.start()
+    for one in (Deliverer(context.sessions, settings), Janitor(context.sessions, settings)):
+        _beside.append(one)
+        one.start()
+    # Celery would kill running jobs at the second Ctrl-C. Here all signals ask for the same, and may come again.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.getsignal(signal.SIGTERM))
 
 
 def _stop(**_: Any) -> None:
     """Celery now waits for the running job; tell its process to give the job back instead of finishing it."""
-    for announcer in _announcers:
+    for announcer, supervisor in _running:
         announcer.stop()
-    for child in billiard.active_children():
+        supervisor.end_children()
+    for one in _beside:
+        one.stop()
+    for pid in job_processes():
         with suppress(ProcessLookupError):
-            os.kill(child.pid, signal.SIGTERM)
+            os.kill(pid, signal.SIGTERM)
 
 
 def _end(**_: Any) -> None:
-    for announcer in _announcers:
+    for announcer, supervisor in _running:
         announcer.join()
+        supervisor.stop()
+    _contexts.close()
 
 
 def _send() -> None:
@@ -62,6 +104,6 @@ def _send() -> None:
 
 signals.setup_logging.connect(_set_up_logs)
 signals.worker_process_init.connect(_prepare_child)
-signals.worker_ready.connect(_start_announcer)
+signals.worker_ready.connect(_start)
 signals.worker_shutting_down.connect(_stop)
 signals.worker_shutdown.connect(_end)

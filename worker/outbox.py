@@ -10,10 +10,15 @@ from collections.abc import Callable
 import structlog
 from kombu.exceptions import OperationalError as BrokerError
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
-from store.repositories.leases import is_anything_claimable
+from store.abilities import Abilities
+from store.devices import Device
+from store.repositories.claims import is_anything_claimable
 from store.repositories.outbox import mark_sent, unsent_messages
+from store.repositories.workers import find_worker, see_worker
 from store.session import Sessions, session_scope
+from worker.compatibility import KNOBS, is_compatible
 
 _LOG = structlog.get_logger(__name__)
 _OUTBOX_BATCH = 1000
@@ -23,25 +28,40 @@ Send = Callable[[], None]
 """Gives one wake-up message to the broker, or raises where it cannot."""
 
 
-def announce(sessions: Sessions, send: Send) -> bool:
-    """Send a message if any job can be claimed, and settle the outbox rows. Tells whether one was sent.
+def announce(sessions: Sessions, send: Send, worker: str = "") -> bool:
+    """Send a message if there is a job that this worker can claim, and settle the outbox rows. Tells whether one was sent.
 
-    Where sending fails the rows stay unsent.
+    Where sending fails the rows stay unsent. A worker that has nothing to do is noted as alive. One that has must look
+    for the job to be, so that a worker which no longer takes messages is soon known to be dead, though its process lives.
     """
     with session_scope(sessions) as session:
         rows = unsent_messages(session, _OUTBOX_BATCH)
-        is_waiting = is_anything_claimable(session)
+        is_waiting = is_compatible(session) and _is_work_for(session, worker)
         if is_waiting:
             send()
+        else:
+            see_worker(session, worker)
         if rows:
             mark_sent(session, [row.id for row in rows])
     return is_waiting
 
 
+def _is_work_for(session: Session, worker: str) -> bool:
+    known = find_worker(session, worker)
+    return is_anything_claimable(session, Abilities(known.device if known else Device.ANY, KNOBS))
+
+
 class Announcer:
     """A thread that announces again and again until it is stopped."""
 
-    def __init__(self, sessions: Sessions, send: Send, is_busy: Callable[[], bool], seconds: float) -> None:
+    def __init__(
+        self,
+        sessions: Sessions,
+        send: Send,
+        is_busy: Callable[[], bool],
+        seconds: float,
+        worker: str = "",
+    ) -> None:
         """Make it; ``start`` starts it.
 
         Args:
@@ -49,11 +69,13 @@ class Announcer:
             send: gives one message to the broker.
             is_busy: whether this worker could not take a job now anyway.
             seconds: between two looks.
+            worker: this worker's name; until it has made itself known, jobs for every device are announced.
         """
         self._sessions = sessions
         self._send = send
         self._is_busy = is_busy
         self._seconds = seconds
+        self._worker = worker
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="announcer", daemon=True)
 
@@ -74,6 +96,6 @@ class Announcer:
             if self._is_busy():
                 continue
             try:
-                announce(self._sessions, self._send)
+                announce(self._sessions, self._send, self._worker)
             except (BrokerError, OSError, SQLAlchemyError) as error:
                 _LOG.warning("announcing_failed", error=type(error).__name__)

@@ -1,5 +1,6 @@
 """The one task. A message carries nothing: which job is next, PostgreSQL knows."""
 
+import os
 import signal
 import threading
 
@@ -14,19 +15,23 @@ WAKE_TASK = "worker.tasks.wake"
 def wake() -> None:
     """Claim the next job and run it, or return at once where there is none.
 
-    One job a message: the process ends with its task, and each job gets a fresh one.
+    One job a message: the process ends with its task, and each job gets a fresh one. Only a process that keeps the pass of
+    a job whose time slice is over goes on to the next, and so on until it has that pass back and at its end.
     """
     stop = threading.Event()
     # Asked to end, the process gives its job back at the next element instead of dying at once. The handler stays, since
     # the process ends by itself after this task.
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with open_context(settings) as context:
+    with open_context(settings, os.getppid()) as context:
         job = claim_job(context)
         if job is None:
             return
         # These import PyTorch, which the main process, where this module is imported too, does without.
         from axformer.cli.quiet import silence_libraries
         from worker.runner import run_job
+        from worker.warm import WarmSlot
 
         silence_libraries()
-        run_job(context, job, stop)
+        with WarmSlot() as warm:
+            while job is not None and run_job(context, job, stop, warm) and not (warm.is_empty or stop.is_set()):
+                job = claim_job(context)

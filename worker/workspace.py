@@ -16,10 +16,15 @@ def private_directory(root: Path, job_id: str) -> Iterator[Path]:
     What killed workers have left of the same job is removed first.
     """
     root.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
-    for leftover in root.glob(f"{job_id}.*"):
-        shutil.rmtree(leftover, ignore_errors=True)
+    remove_directories(root, job_id)
     directory = Path(mkdtemp(prefix=f"{job_id}.", dir=root))  # mode 0700
     try:
         yield directory
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def remove_directories(root: Path, job_id: str) -> None:
+    """Remove the private directories of a job, whoever made them."""
+    for leftover in root.glob(f"{job_id}.*"):
+        shutil.rmtree(leftover, ignore_errors=True)

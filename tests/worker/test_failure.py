@@ -2,6 +2,7 @@ import errno
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from axformer.errors import ArtifactError
 from worker.failure import failure_of
@@ -19,6 +20,8 @@ from worker.inputs import InputsChangedError
         (InputsChangedError("other data"), "inputs_changed", True),
         (OSError(errno.ENOSPC, "No space left on device"), "disk_full", True),
         (OSError(errno.EDQUOT, "Quota exceeded"), "disk_full", True),
+        (SafetensorError("I/O error: No space left on device (os error 28)"), "disk_full", True),
+        (SafetensorError("I/O error: Input/output error (os error 5)"), "internal_error", True),
         (MemoryError(), "out_of_memory", False),
         (torch.OutOfMemoryError("CUDA out of memory"), "out_of_memory", False),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "out_of_memory", False),

@@ -5,9 +5,12 @@ import pytest
 from kombu.exceptions import OperationalError
 from sqlalchemy import text, update
 
+from store.devices import Device
 from store.repositories.outbox import unsent_messages
+from store.repositories.workers import living_workers, note_worker
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
+from store.tables.workers import Worker
 from tests.worker.conftest import Post
 from worker.outbox import Announcer, announce
 
@@ -69,6 +72,30 @@ def test_a_job_whose_worker_died_is_announced(sessions: Sessions, post: Post, cl
     with session_scope(sessions) as session:
         session.execute(update(Job).values(lease_until=text("now() - interval '1 second'")))
     assert announce(sessions, Sent())
+
+
+def test_a_job_that_this_worker_cannot_take_is_left_to_others(sessions: Sessions, post: Post) -> None:
+    with session_scope(sessions) as session:
+        note_worker(session, "small", "process", "queue", Device.CPU)
+    post(device=Device.GPU)
+    sent = Sent()
+    assert not announce(sessions, sent, "small")
+    assert announce(sessions, sent, "other")
+    assert sent.count == 1
+
+
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_a_worker_with_nothing_to_do_is_alive_and_one_that_leaves_jobs_waiting_is_not(
+    sessions: Sessions, post: Post, is_waiting: bool
+) -> None:
+    with session_scope(sessions) as session:
+        note_worker(session, "worker", "process", "queue", Device.CPU)
+        session.execute(update(Worker).values(last_seen=text("now() - interval '1 hour'")))
+    if is_waiting:
+        post()
+    announce(sessions, Sent(), "worker")
+    with session_scope(sessions) as session:
+        assert len(living_workers(session, 60)) == (0 if is_waiting else 1)
 
 
 @pytest.mark.parametrize(("is_busy", "expected"), [(False, True), (True, False)])

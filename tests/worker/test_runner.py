@@ -1,8 +1,11 @@
 import hashlib
 import json
+import re
 import tarfile
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -16,8 +19,9 @@ from axformer.data.dataset import DataSource
 from axformer.run import PruningRun
 from axformer.trial import Trial
 from store.repositories.artifacts import list_artifacts
+from store.repositories.claims import claim_next
 from store.repositories.events import events_after
-from store.repositories.jobs import request_cancel
+from store.repositories.jobs import request_cancel, request_pause, resume_job
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.storage import LocalStorage, job_folder
@@ -208,6 +212,34 @@ def test_a_job_is_cancelled_in_the_middle_of_its_pass(
     assert left_behind(context, job_id) == []
 
 
+def test_a_job_is_paused_in_the_middle_of_its_pass_and_resumed_it_ends_as_if_undisturbed(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, sessions: Sessions, opened: Open
+) -> None:
+    job_id = post(knobs=LONG_PASS)
+
+    def pause() -> None:
+        with session_scope(sessions) as session:
+            request_pause(session, job_id)
+
+    watcher = watch.at_trial(job_id, 20, pause)
+    run_job(context, claim(), NEVER)
+    watcher.join()
+    paused, before = watch.job(job_id), watch.trials(job_id)
+    assert (paused.state, paused.attempt, paused.worker) == (JobState.PAUSED, 0, None)
+    assert watch.events(job_id)[-2:] == ["job.pausing", "job.paused"]
+    undisturbed = library_run(opened, LONG_PASS)
+    assert 20 <= len(before) < len(undisturbed.trace)
+    assert list(context.settings.work_dir.iterdir()) == []
+
+    with session_scope(sessions) as session:
+        resume_job(session, job_id)
+    run_job(context, claim(), NEVER)
+    assert watch.job(job_id).state is JobState.SUCCEEDED
+    after = watch.trials(job_id)
+    assert after[: len(before)] == before
+    assert without_seconds(after) == without_seconds(undisturbed.trace)
+
+
 def test_a_job_that_was_given_back_goes_on_and_ends_as_if_undisturbed(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
 ) -> None:
@@ -255,6 +287,47 @@ def test_a_worker_that_lost_its_job_writes_nothing_more(
     assert (job.state, job.worker) == (JobState.RUNNING, "another")
     assert watch.events(job_id)[-1] == "job.running"
     assert list(context.settings.work_dir.iterdir()) == []
+
+
+def test_a_worker_that_lost_its_job_while_packaging_publishes_nothing(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, sessions: Sessions
+) -> None:
+    job_id = post()
+    mine = claim()
+
+    def lose() -> None:
+        while watch.job(job_id).state is not JobState.PACKAGING:
+            threading.Event().wait(0.01)
+        with session_scope(sessions) as session:
+            session.get_one(Job, job_id, with_for_update=True).lease_until = datetime(2000, 1, 1, tzinfo=UTC)
+            session.flush()
+            assert claim_next(session, "another", 60) is not None
+
+    watcher = threading.Thread(target=lose)
+    watcher.start()
+    assert not run_job(context, mine, NEVER)
+    watcher.join()
+    job = watch.job(job_id)
+    assert (job.state, job.attempt, job.report) == (JobState.FETCHING, 2, None)
+    assert artifacts_of(context, job_id) == {}
+
+    run_job(context, job, NEVER)
+    assert watch.job(job_id).state is JobState.SUCCEEDED
+    for artifact in artifacts_of(context, job_id).values():
+        assert hashlib.sha256(content_of(context, artifact)).hexdigest() == artifact.sha256
+
+
+def test_a_job_that_no_worker_of_this_size_can_run_is_refused_with_both_figures(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim
+) -> None:
+    settings = context.settings.model_copy(update={"memory_bytes": 250_000_000})
+    job_id = post()
+    run_job(replace(context, settings=settings), claim(), NEVER)
+    job = watch.job(job_id)
+    assert job.error is not None
+    assert (job.state, job.error["code"], job.error["retryable"]) == (JobState.FAILED, "too_big", False)
+    assert re.search(r"at least 0\.3\d GB of memory, and this worker has 0\.25 GB", job.error["message"])
+    assert watch.trials(job_id) == []
 
 
 def test_a_job_does_not_go_on_with_other_data_than_it_began_with(

@@ -9,24 +9,9 @@ import socket
 
 import httpx2
 
+from store.addresses import is_public
 from worker.fetching.errors import ReferenceForbidden, SourceUnavailable
 from worker.fetching.policy import FetchPolicy
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-
-
-def is_public(address: Address) -> bool:
-    """Whether an address, and any address wrapped in it, belongs to the public internet."""
-    if not address.is_global or address.is_multicast:
-        return False
-    if isinstance(address, ipaddress.IPv6Address):
-        wrapped = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-        if address in _NAT64:
-            wrapped.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-        return all(is_public(inner) for inner in wrapped if inner is not None)
-    return True
 
 
 def resolve(host: str, port: int, policy: FetchPolicy) -> list[str]:
@@ -45,8 +30,7 @@ def resolve(host: str, port: int, policy: FetchPolicy) -> list[str]:
         for text in addresses:
             if not is_public(ipaddress.ip_address(text.partition("%")[0])):
                 raise ReferenceForbidden(
-                    f"host '{host}' is at {text}, which is not a public address; "
-                    "the operator can allow the host, or upload the file instead"
+                    f"host '{host}' is at {text}, which is not a public address; the operator can allow the host"
                 )
     return addresses
 

@@ -7,10 +7,12 @@ reader sees a whole file or none. Users of a file get a hard link of their own; 
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+
+from store.storage import remove_old
 
 _READ_ONLY = 0o444
 
@@ -21,6 +23,15 @@ class Entry:
 
     version: str | None
     sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class _File:
+    """Content that is kept: where, since when unused, and how long it is."""
+
+    path: Path
+    used: float
     size: int
 
 
@@ -46,9 +57,36 @@ class ContentCache:
         """Give the content another name; false if it is no longer kept."""
         try:
             os.link(self._path(entry.sha256), destination)
+            os.utime(destination)  # the same file: it is in use, so others are cleared first
         except FileNotFoundError:
             return False
         return True
+
+    def trim(self, max_bytes: int, *, unfinished_seconds: float) -> int:
+        """Clear what was used longest ago until the rest has at most so many bytes; how many bytes that were.
+
+        What was begun and not touched for ``unfinished_seconds`` goes too, and notes of what is no longer kept.
+        """
+        remove_old(self._incoming, unfinished_seconds)
+        files = sorted(_measured(self._content), key=lambda file: file.used, reverse=True)
+        kept = cleared = 0
+        for file in files:
+            if kept + file.size <= max_bytes:
+                kept += file.size
+            else:
+                file.path.unlink(missing_ok=True)
+                cleared += file.size
+        for note in self._seen.iterdir() if cleared else ():
+            self._forget_if_gone(note)
+        return cleared
+
+    def _forget_if_gone(self, note: Path) -> None:
+        try:
+            is_kept = self._path(json.loads(note.read_text())["sha256"]).exists()
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            is_kept = False
+        if not is_kept:
+            note.unlink(missing_ok=True)
 
     def add(self, place: str, version: str | None, chunks: Iterable[bytes], destination: Path) -> Entry:
         """Write content, keep it, and link it to ``destination``. If reading fails nothing is kept."""
@@ -82,3 +120,12 @@ class ContentCache:
 
     def _path(self, sha256: str) -> Path:
         return self._content / sha256
+
+
+def _measured(directory: Path) -> Iterator[_File]:
+    for path in directory.iterdir():
+        try:
+            found = path.stat()
+        except FileNotFoundError:  # cleared by another
+            continue
+        yield _File(path, found.st_mtime, found.st_size)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from store.addresses import is_public
 from tests.loopback import Loopback, Site
 from tests.worker.fetching.conftest import LOOPBACK
-from worker.fetching.addresses import PinnedTransport, is_public, resolve
+from worker.fetching.addresses import PinnedTransport, resolve
 from worker.fetching.errors import ReferenceForbidden, SourceUnavailable
 from worker.fetching.policy import FetchPolicy
 

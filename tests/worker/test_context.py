@@ -1,0 +1,38 @@
+"""A worker makes itself known when it looks for a job, and takes those that its device can do."""
+
+import pytest
+
+from store.devices import Device
+from store.repositories.workers import living_workers
+from store.session import Sessions, session_scope
+from store.settings import Settings
+from tests.worker.conftest import Post
+from worker.context import claim_job, make_known, open_context, worker_name
+from worker.hardware import device_kind
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("cpu", Device.CPU), ("cuda", Device.GPU), ("cuda:1", Device.GPU), ("mps", Device.GPU)]
+)
+def test_a_device_is_of_a_kind(name: str, kind: Device) -> None:
+    assert device_kind(name) is kind
+
+
+def test_the_device_that_is_found_is_of_a_kind() -> None:
+    assert device_kind("auto") in (Device.CPU, Device.GPU)
+
+
+def test_a_worker_is_known_before_it_has_a_job_and_takes_what_fits(
+    sessions: Sessions, settings: Settings, post: Post
+) -> None:
+    post(device=Device.GPU)
+    fitting = post(device=Device.CPU)
+    with open_context(settings, main_pid=7) as context:
+        make_known(context)
+        with session_scope(sessions) as session:
+            (known,) = living_workers(session, settings.lease_seconds)
+        assert (known.name, known.queue, known.device) == (worker_name(7), settings.celery_queue, Device.CPU)
+        job = claim_job(context)
+        assert job is not None
+        assert (job.id, job.worker) == (fitting, known.process)
+        assert claim_job(context) is None

@@ -1,0 +1,97 @@
+"""Removes files that no row names: of a process that died between a commit and what should follow it, or in the middle."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from shutil import rmtree
+
+import structlog
+
+from store.repositories import retention
+from store.repositories.revision import database_identity
+from store.session import Sessions, session_scope
+from store.storage import Storage, job_folder, upload_folder
+
+_LOG = structlog.get_logger(__name__)
+UNFINISHED_SECONDS = 3600.0
+"""After this long without a write, the writer of a file is taken for dead; the longest silence allowed is half a minute."""
+
+
+def remove_orphans(sessions: Sessions, storage: Storage) -> int:
+    """Remove folders of jobs and uploads that are gone, and files that no job names."""
+    # Listed before the rows are read: whoever makes a folder has made its job's row before.
+    jobs = [folder.partition("/")[2] for folder in storage.folders("jobs")]
+    uploads = [folder.partition("/")[2] for folder in storage.folders("uploads")]
+    with session_scope(sessions) as session:
+        database = database_identity(session)
+        is_ours = not (jobs or uploads) or bool(
+            retention.known_jobs(session, jobs) or retention.known_uploads(session, uploads)
+        )
+    if not storage.belongs_to(database, adopt=is_ours):
+        _LOG.warning("storage_of_another_database", remedy="files without rows stay; see docs/retention.md")
+        return 0
+    removed = 0
+    for some in _batches(jobs):
+        removed += _orphans_of_jobs(sessions, storage, some)
+    for some in _batches(uploads):
+        removed += _orphaned_uploads(sessions, storage, some)
+    return removed
+
+
+def _orphans_of_jobs(sessions: Sessions, storage: Storage, ids: Sequence[str]) -> int:
+    old = [(job_id, sha256) for job_id in ids for sha256 in _old_contents(storage, job_folder(job_id))]
+    with session_scope(sessions) as session:
+        known = retention.known_jobs(session, ids)
+        named = retention.named_contents(session, ids)
+    gone = [job_id for job_id in ids if job_id not in known]
+    for job_id in gone:
+        storage.delete(job_folder(job_id))
+    strays = [content for content in old if known.get(content[0]) is False and content not in named]
+    return len(gone) + sum(_remove_stray(sessions, storage, job_id, sha256) for job_id, sha256 in strays)
+
+
+def _remove_stray(sessions: Sessions, storage: Storage, job_id: str, sha256: str) -> bool:
+    """Remove a file that its job does not name, while no worker can have the job."""
+    with session_scope(sessions) as session:
+        is_stray = retention.lock_idle_job(session, job_id) and (
+            (job_id, sha256) not in retention.named_contents(session, [job_id])
+        )
+        if is_stray:
+            storage.delete_content(job_folder(job_id), sha256)
+    return is_stray
+
+
+def _orphaned_uploads(sessions: Sessions, storage: Storage, ids: Sequence[str]) -> int:
+    with session_scope(sessions) as session:
+        unknown = set(ids) - retention.known_uploads(session, ids)
+    # The file of an upload is there before its row, though not for long.
+    gone = [upload_id for upload_id in unknown if _old_contents(storage, upload_folder(upload_id))]
+    for upload_id in gone:
+        storage.delete(upload_folder(upload_id))
+    return len(gone)
+
+
+def _old_contents(storage: Storage, folder: str) -> list[str]:
+    return storage.contents(folder, older_than=UNFINISHED_SECONDS)
+
+
+def remove_workspaces(sessions: Sessions, root: Path) -> int:
+    """Remove directories of jobs that are over, whose workers were killed.
+
+    A job that waits may still be in its worker's memory, with its directory; whoever claims it next removes what is left.
+    """
+    # Listed before the rows are read: whoever makes a directory has claimed its job before.
+    directories = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
+    with session_scope(sessions) as session:
+        unended = retention.unended_jobs(session, {_job_of(path) for path in directories})
+    over = [path for path in directories if _job_of(path) not in unended]
+    for path in over:
+        rmtree(path, ignore_errors=True)
+    return len(over)
+
+
+def _job_of(directory: Path) -> str:
+    return directory.name.partition(".")[0]
+
+
+def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + retention.BATCH] for start in range(0, len(ids), retention.BATCH))

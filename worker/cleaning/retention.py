@@ -1,0 +1,68 @@
+"""Removes what is older than the settings keep it: the rows first, and their files after the commit."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import TypeVar
+
+from sqlalchemy.orm import Session
+
+from store.repositories import retention
+from store.session import Sessions, session_scope
+from store.settings import Settings
+from store.storage import Storage, job_folder, upload_folder
+
+_SENT_KEPT = timedelta(days=1)
+"""How long a settled wake-up message is kept, for whoever looks into what happened."""
+Removed = TypeVar("Removed", int, list[str])
+
+
+def remove_old_jobs(sessions: Sessions, settings: Settings, storage: Storage) -> int:
+    """Remove jobs with all that belongs to them. How many."""
+    removed = 0
+    for ids in _in_turns(sessions, settings.retain_job_days, retention.remove_old_jobs):
+        for job_id in ids:
+            storage.delete(job_folder(job_id))
+        removed += len(ids)
+    return removed
+
+
+def remove_old_artifacts(sessions: Sessions, settings: Settings, storage: Storage) -> int:
+    """Remove the files of jobs, which stay. Of how many."""
+    removed = 0
+    for ids in _in_turns(sessions, settings.retain_artifact_days, retention.forget_old_artifacts):
+        for job_id in ids:
+            storage.delete(job_folder(job_id))  # a job that had files has succeeded, and gets no new ones
+        removed += len(ids)
+    return removed
+
+
+def forget_old_events(sessions: Sessions, settings: Settings) -> int:
+    """Forget the events of jobs, which stay, and wake-up messages that were sent. Of how many jobs."""
+    with session_scope(sessions) as session:
+        if retention.take_turn(session):
+            retention.forget_sent_messages(session, _SENT_KEPT)
+    return sum(_in_turns(sessions, settings.retain_event_days, retention.forget_old_events))
+
+
+def remove_old_uploads(sessions: Sessions, settings: Settings, storage: Storage) -> int:
+    """Remove uploads that no job names. How many."""
+    removed = 0
+    for ids in _in_turns(sessions, settings.retain_upload_days, retention.remove_old_uploads):
+        for upload_id in ids:
+            storage.delete(upload_folder(upload_id))
+        removed += len(ids)
+    return removed
+
+
+def _in_turns(
+    sessions: Sessions, days: float | None, remove: Callable[[Session, timedelta], Removed]
+) -> Iterator[Removed]:
+    """What each transaction has removed, until one removes nothing or somebody else is at it."""
+    if days is None:
+        return
+    while True:
+        with session_scope(sessions) as session:
+            removed = remove(session, timedelta(days=days)) if retention.take_turn(session) else None
+        if not removed:
+            return
+        yield removed

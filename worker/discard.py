@@ -1,0 +1,21 @@
+"""Removes the files of a job that has come to nothing."""
+
+import structlog
+
+from store.storage import job_folder
+from worker.context import WorkerContext
+from worker.workspace import remove_directories
+
+_LOG = structlog.get_logger(__name__)
+
+
+def discard(context: WorkerContext, job_id: str) -> None:
+    """Remove what was stored of a job, and its private directories.
+
+    The job has ended already, so a failure here is the operator's.
+    """
+    remove_directories(context.settings.work_dir, job_id)
+    try:
+        context.storage.delete(job_folder(job_id))
+    except OSError as error:
+        _LOG.error("files_left_behind", folder=job_folder(job_id), error=str(error))

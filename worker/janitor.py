@@ -1,0 +1,108 @@
+"""Removes what is past its time and what nobody owns: ``python -m worker.janitor``, and every worker now and then.
+
+Rows go first, in transactions; their files follow after the commit. A process that dies in between leaves files that no row
+names, and those are found the next time, as are half-written files, the directories of workers that were killed, and content
+that was fetched long ago. Everything here may run twice, or twice at once, and never touches what a live job needs.
+"""
+
+import sys
+import threading
+from dataclasses import asdict, dataclass
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from store.session import Sessions, make_engine, make_sessions
+from store.settings import Settings
+from store.storage import LocalStorage, Storage
+from worker.cleaning.orphans import UNFINISHED_SECONDS, remove_orphans, remove_workspaces
+from worker.cleaning.retention import forget_old_events, remove_old_artifacts, remove_old_jobs, remove_old_uploads
+from worker.fetching.cache import ContentCache
+from worker.logs import configure_logs
+
+_LOG = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """How much was removed."""
+
+    jobs: int = 0
+    job_files: int = 0
+    """Jobs whose files are gone and that stay."""
+    job_events: int = 0
+    """Jobs whose events are gone."""
+    uploads: int = 0
+    orphans: int = 0
+    """Folders and files that no row names."""
+    unfinished: int = 0
+    workspaces: int = 0
+    cache_bytes: int = 0
+
+
+def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
+    """Remove what is past its time, what nobody owns, and what this machine keeps too much of."""
+    return Cleaned(
+        jobs=remove_old_jobs(sessions, settings, storage),
+        job_files=remove_old_artifacts(sessions, settings, storage),
+        job_events=forget_old_events(sessions, settings),
+        uploads=remove_old_uploads(sessions, settings, storage),
+        orphans=remove_orphans(sessions, storage),
+        unfinished=storage.delete_unfinished(older_than=UNFINISHED_SECONDS),
+        workspaces=remove_workspaces(sessions, settings.work_dir),
+        cache_bytes=ContentCache(settings.cache_dir).trim(
+            settings.cache_max_bytes, unfinished_seconds=UNFINISHED_SECONDS
+        ),
+    )
+
+
+class Janitor:
+    """A thread that cleans when it starts, and then again and again until it is stopped."""
+
+    def __init__(self, sessions: Sessions, settings: Settings) -> None:
+        self._sessions = sessions
+        self._settings = settings
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="janitor", daemon=True)
+
+    def start(self) -> None:
+        """Begin to clean."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask it to end; safe in a signal handler. It may be stopped anywhere, so nobody waits for it."""
+        self._over.set()
+
+    def _run(self) -> None:
+        storage = LocalStorage(self._settings.storage_dir)
+        while not self._over.is_set():
+            try:
+                cleaned = clean(self._sessions, self._settings, storage)
+            except (SQLAlchemyError, OSError) as error:
+                _LOG.warning("cleaning_failed", error=type(error).__name__, reason=str(error))
+            else:
+                _tell(cleaned)
+            self._over.wait(self._settings.clean_seconds)
+
+
+def _tell(cleaned: Cleaned) -> None:
+    amounts = {name: amount for name, amount in asdict(cleaned).items() if amount}
+    if amounts:
+        _LOG.info("cleaned", **amounts)
+
+
+def main() -> int:
+    """Clean once, and tell what was removed."""
+    configure_logs()
+    settings = Settings.from_environment()
+    engine = make_engine(settings)
+    try:
+        cleaned = clean(make_sessions(engine), settings, LocalStorage(settings.storage_dir))
+    finally:
+        engine.dispose()
+    sys.stdout.write("".join(f"{name}: {amount}\n" for name, amount in asdict(cleaned).items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

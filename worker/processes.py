@@ -1,0 +1,31 @@
+"""The processes in which this worker's jobs run, as its main process sees them."""
+
+import ctypes
+import signal
+import sys
+from contextlib import suppress
+
+import billiard
+import psutil
+
+from store.launch import PR_SET_PDEATHSIG
+
+
+def job_processes() -> list[int]:
+    """The ids of those that live."""
+    return [child.pid for child in billiard.active_children()]
+
+
+def kill_tree(pid: int) -> None:
+    """End a process and all that it has started, at once; nothing happens where it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        for one in (*process.children(recursive=True), process):
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+
+
+def stop_with_parent() -> None:
+    """Let this process be told to stop when the one that started it dies, however that happens (on Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,0 +1,149 @@
+"""Stops processes that do not obey: stuck in a call that never returns, or long past where they should have stopped.
+
+A process looks at its job's fate between elements, so it cannot help itself while it does not come there. The main process
+looks at the database instead, and acts there first: a job is taken from its process under the fence before the process is
+killed, so that a process which has just come to its senses, and has perhaps begun another job, is left alone.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection
+
+import structlog
+from sqlalchemy.exc import NoResultFound, SQLAlchemyError
+
+from store.errors import LeaseLostError
+from store.repositories.leases import abandon, release
+from store.repositories.supervision import Held, held_by
+from store.session import Sessions, session_scope
+from worker.context import worker_name
+
+_LOG = structlog.get_logger(__name__)
+
+Kill = Callable[[int], None]
+"""Ends a process and all that it has started, at once."""
+Discard = Callable[[str], None]
+"""Removes the files of a job that has come to nothing."""
+
+
+class Supervisor:
+    """A thread of the main process that watches the processes in which jobs run."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        children: Callable[[], Collection[int]],
+        kill: Kill,
+        discard: Discard,
+        *,
+        obey_seconds: float,
+        every_seconds: float,
+    ) -> None:
+        """Make it; ``start`` starts it.
+
+        Args:
+            sessions: of this process.
+            children: the ids of the processes that live.
+            kill: ends one.
+            discard: removes the files of a job that ended as cancelled.
+            obey_seconds: how long a process may take to stop.
+            every_seconds: between two looks.
+        """
+        self._sessions = sessions
+        self._children = children
+        self._kill = kill
+        self._discard = discard
+        self._obey_seconds = obey_seconds
+        self._every_seconds = every_seconds
+        self._known: set[int] = set()
+        """The processes that live, or that have died and of whose job nothing was done yet."""
+        self._held_at: dict[int, float] = {}
+        """When each process, dead ones included, was last seen to hold a job; only of those that were."""
+        self._pausing_since: dict[tuple[str, int], float] = {}
+        """When each held job, by its fence, was first seen to be about to be paused."""
+        self._stop_by: float | None = None
+        """When the processes must have ended; null as long as they may go on."""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def end_children(self) -> None:
+        """Say that the processes have been asked to end; safe in a signal handler, and the first call counts."""
+        if self._stop_by is None:
+            self._stop_by = time.monotonic() + self._obey_seconds
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._over.set()
+        self._thread.join()
+
+    def look(self) -> None:
+        """Look once, and act.
+
+        Raises:
+            sqlalchemy.exc.SQLAlchemyError: the database does not answer.
+        """
+        alive, now = set(self._children()), time.monotonic()
+        pids = {worker_name(pid): pid for pid in alive | self._known}
+        with session_scope(self._sessions) as session:
+            held = held_by(session, pids.keys())
+        holders = {pids[one.worker] for one in held}
+        self._known = alive | holders
+        self._held_at.update(dict.fromkeys(holders, now))
+        pausing = {(one.job_id, one.fence) for one in held if one.is_pausing}
+        self._pausing_since = {key: self._pausing_since.get(key, now) for key in pausing}
+        for one in held:
+            self._judge(one, pids[one.worker], is_alive=pids[one.worker] in alive)
+        for pid in self._held_at.keys() - holders:
+            self._judge_idle(pid, now, is_alive=pid in alive)
+
+    def _judge(self, held: Held, pid: int, *, is_alive: bool) -> None:
+        if not is_alive:
+            self._take(held, pid, "its process has died")
+        elif self._is_stopping_late():
+            self._take(held, pid, "the worker was told to stop", give_back=True)
+        elif max(held.cancelling_seconds or 0.0, self._pausing_seconds(held)) > self._obey_seconds:
+            self._take(held, pid, "its process did not stop by itself and was ended")
+        elif held.overdue_seconds > self._obey_seconds:
+            self._take(held, pid, "its process did not renew its lease and was ended")
+
+    def _judge_idle(self, pid: int, now: float, *, is_alive: bool) -> None:
+        """A process that has held a job and holds none: it is about to end, or works on for nothing."""
+        if not is_alive:
+            del self._held_at[pid]
+        elif now - self._held_at[pid] > self._obey_seconds:
+            _LOG.warning("process_killed", pid=pid, reason="it has lost its job and did not end")
+            self._kill(pid)
+
+    def _take(self, held: Held, pid: int, reason: str, *, give_back: bool = False) -> None:
+        """Take a job from its process, then end the process."""
+        take = release if give_back else abandon
+        try:
+            with session_scope(self._sessions) as session:
+                take(session, held.job_id, held.fence, reason)
+        except (LeaseLostError, NoResultFound):
+            return  # the process has just ended the job by itself
+        _LOG.warning("process_killed", pid=pid, job_id=held.job_id, reason=reason)
+        self._kill(pid)
+        if held.cancelling_seconds is not None:
+            self._discard(held.job_id)
+
+    def _pausing_seconds(self, held: Held) -> float:
+        now = time.monotonic()
+        return now - self._pausing_since.get((held.job_id, held.fence), now)
+
+    def _is_stopping_late(self) -> bool:
+        return self._stop_by is not None and time.monotonic() > self._stop_by
+
+    def _run(self) -> None:
+        while not self._over.wait(self._every_seconds):
+            try:
+                self.look()
+            except SQLAlchemyError as error:
+                _LOG.warning("supervising_failed", error=type(error).__name__)
+            if self._is_stopping_late():
+                for pid in self._children():  # also those without a job, or where the database is away
+                    self._kill(pid)

@@ -1,0 +1,127 @@
+"""Delivers what waits, beside the running pass: a thread of the worker's main process looks, and others send.
+
+Messages go out at least once: a worker that dies while it sends leaves the message to the next one when its time is over.
+"""
+
+import random
+import threading
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from store.errors import SigningKeyError
+from store.repositories.deliveries import Attempt, claim_delivery, settle
+from store.repositories.webhook_secrets import valid_secrets
+from store.session import Sessions, session_scope
+from store.settings import Settings
+from store.signing import SigningKey, signing_key
+from store.tables.webhooks import Delivery
+from worker.fetching.policy import FetchPolicy
+from worker.webhooks.sender import Message, send
+
+_LOG = structlog.get_logger(__name__)
+_MARGIN_SECONDS = 60.0
+"""How much longer a message is its sender's than sending may take: names must be looked up and results written."""
+_JITTER = 0.25
+"""Pauses are longer by up to this share, so that what failed together does not come back together."""
+
+
+def deliver_next(sessions: Sessions, settings: Settings) -> bool:
+    """Send the message that has waited longest, once. False where none is due."""
+    delivery = _claim(sessions, settings)
+    if delivery is None:
+        return False
+    _send(sessions, settings, delivery)
+    return True
+
+
+class Deliverer:
+    """A thread that looks for due messages until it is stopped, and sends each in a thread of its own."""
+
+    def __init__(self, sessions: Sessions, settings: Settings) -> None:
+        self._sessions = sessions
+        self._settings = settings
+        self._over = threading.Event()
+        self._free = threading.BoundedSemaphore(settings.webhook_senders)
+        self._thread = threading.Thread(target=self._run, name="deliverer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask it to end; safe in a signal handler. Whoever is sending just now is not waited for."""
+        self._over.set()
+
+    def join(self) -> None:
+        """Wait until it looks no more."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(self._settings.webhook_poll_seconds):
+            try:
+                while not self._over.is_set() and self._begin_one():
+                    pass
+            except SQLAlchemyError as error:
+                _LOG.warning("deliveries_not_seen", error=type(error).__name__)
+
+    def _begin_one(self) -> bool:
+        """Give the next message to a thread. False where none is due, or all threads are at work."""
+        if not self._free.acquire(blocking=False):
+            return False
+        delivery = None
+        try:
+            delivery = _claim(self._sessions, self._settings)
+        finally:
+            if delivery is None:
+                self._free.release()
+        if delivery is None:
+            return False
+        threading.Thread(target=self._deliver, args=[delivery], name=f"send-{delivery.id}", daemon=True).start()
+        return True
+
+    def _deliver(self, delivery: Delivery) -> None:
+        try:
+            _send(self._sessions, self._settings, delivery)
+        except SQLAlchemyError as error:
+            _LOG.warning("delivery_not_noted", delivery=delivery.id, error=type(error).__name__)
+        finally:
+            self._free.release()
+
+
+def _claim(sessions: Sessions, settings: Settings) -> Delivery | None:
+    with session_scope(sessions) as session:
+        seconds = settings.webhook_timeout_seconds + _MARGIN_SECONDS
+        return claim_delivery(session, seconds=seconds, most=_most(settings))
+
+
+def _send(sessions: Sessions, settings: Settings, delivery: Delivery) -> None:
+    try:
+        secrets = _secrets(sessions, signing_key(settings), delivery.team_id)
+    except (SigningKeyError, OSError) as error:
+        attempt = Attempt(None, f"not sent: {error}")
+    else:
+        message = Message(delivery.id, delivery.url, delivery.body, secrets)
+        attempt = send(message, _policy(settings), settings.webhook_timeout_seconds) if secrets else _NO_SECRET
+    pause = None if delivery.attempts >= _most(settings) else settings.webhook_retry_seconds[delivery.attempts - 1]
+    retry_in = None if pause is None else pause * random.uniform(1, 1 + _JITTER)  # noqa: S311 - hides nothing
+    with session_scope(sessions) as session:
+        settle(session, delivery, attempt, retry_in=retry_in)
+    level = _LOG.info if attempt.error is None else _LOG.warning
+    level("webhook_sent", delivery=delivery.id, job_id=delivery.job_id, status=attempt.status, error=attempt.error)
+
+
+_NO_SECRET = Attempt(None, "not sent: the team has no valid secret to sign it; POST /v1/webhook-secrets makes one")
+
+
+def _secrets(sessions: Sessions, key: SigningKey, team_id: str) -> tuple[str, ...]:
+    with session_scope(sessions) as session:
+        return tuple(key.secret(row.salt, row.key_fingerprint) for row in valid_secrets(session, team_id))
+
+
+def _most(settings: Settings) -> int:
+    return 1 + len(settings.webhook_retry_seconds)
+
+
+def _policy(settings: Settings) -> FetchPolicy:
+    return FetchPolicy(private_hosts=frozenset(settings.webhook_private_hosts), plain_http=settings.webhook_plain_http)

@@ -1,0 +1,137 @@
+"""Sends one message to an address from outside, guarded as fetching is, and tells what came of it.
+
+The body of the answer is not read, redirects are not followed, and the whole attempt has one deadline: a receiver that
+lets its answer drip would otherwise hold its sender as long as it likes.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import httpx2
+
+from store.repositories.deliveries import Attempt
+from store.signing import signatures
+from worker.fetching.addresses import PinnedTransport
+from worker.fetching.errors import ReferenceForbidden, SourceUnavailable
+from worker.fetching.policy import FetchPolicy
+
+_AGENT = "axformer-webhooks/1"
+
+
+@dataclass(frozen=True)
+class Message:
+    """What is sent where."""
+
+    id: str
+    url: str
+    body: str
+    secrets: tuple[str, ...] = field(repr=False)
+    """That sign it."""
+
+
+def send(message: Message, policy: FetchPolicy, seconds: float) -> Attempt:
+    """Send a message once. Never raises for what the receiver or the network do.
+
+    Args:
+        message: what is sent where.
+        policy: which addresses may be sent to.
+        seconds: most time from the first connection on.
+    """
+    inner = httpx2.HTTPTransport(trust_env=False, limits=httpx2.Limits(max_keepalive_connections=0))
+    with (
+        _Deadline(seconds) as deadline,
+        httpx2.Client(transport=PinnedTransport(policy, inner), timeout=seconds, trust_env=False) as client,
+    ):
+        try:
+            request = client.build_request(
+                "POST",
+                message.url,
+                content=message.body.encode(),
+                headers=_headers(message),
+                extensions={"trace": deadline.trace},
+            )
+            response = client.send(request, stream=True, follow_redirects=False)
+            response.close()
+        except (ReferenceForbidden, SourceUnavailable) as error:
+            return Attempt(None, f"not sent: {error}")
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+            if deadline.is_over or isinstance(error, httpx2.TimeoutException):
+                return Attempt(None, f"the receiver did not answer within {seconds:g} s")
+            return Attempt(None, f"the receiver cannot be reached: {type(error).__name__}: {error}")
+        return _judged(response)
+
+
+def _headers(message: Message) -> dict[str, str]:
+    now = int(time.time())
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": _AGENT,
+        "webhook-id": message.id,
+        "webhook-timestamp": str(now),
+        "webhook-signature": signatures(message.secrets, message.id, now, message.body),
+    }
+
+
+def _judged(response: httpx2.Response) -> Attempt:
+    status = response.status_code
+    if response.is_success:
+        return Attempt(status, None)
+    if response.is_redirect:
+        return Attempt(
+            status, f"the receiver redirects (status {status}), which is not followed; give its final address"
+        )
+    return Attempt(status, f"the receiver answered with status {status}")
+
+
+class _Deadline:
+    """Ends the connection that a request makes when its time is over, whatever the request is doing."""
+
+    def __init__(self, seconds: float) -> None:
+        self.is_over = False
+        self._lock = threading.Lock()
+        self._connection: socket.socket | None = None
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> "_Deadline":
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._drop()
+
+    def trace(self, name: str, info: Mapping[str, Any]) -> None:
+        """Told by the client what it does; takes its own hold of each new connection."""
+        if name != "connection.connect_tcp.complete":
+            return
+        connection: socket.socket = info["return_value"].get_extra_info("socket")
+        with self._lock:
+            self._drop()
+            self._connection = connection.dup()  # stays valid when TLS takes the other one over
+            if self.is_over:
+                self._shut()
+
+    def _end(self) -> None:
+        with self._lock:
+            self.is_over = True
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._connection is not None:
+            with suppress(OSError):  # the receiver was quicker
+                self._connection.shutdown(socket.SHUT_RDWR)
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
