@@ -1,6 +1,9 @@
-"""What endpoints are given: settings, a session that commits before the answer is sent, the storage, the caller."""
+"""What endpoints are given: settings, a session that commits before the answer is sent, the storage, the caller.
 
-from collections.abc import Iterator
+What only looks something up is ``async``, so that it is called at once: anything else goes to a thread and back.
+"""
+
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated
 
 from fastapi import Depends, Request, Security
@@ -17,7 +20,7 @@ from store.storage import Storage
 _BEARER = HTTPBearer(auto_error=False, bearerFormat="axk_ID_SECRET", description="A key of your team.")
 
 
-def resources(request: Request) -> Resources:
+async def resources(request: Request) -> Resources:
     """What the app was made with."""
     made: Resources = request.app.state.resources
     return made
@@ -26,26 +29,46 @@ def resources(request: Request) -> Resources:
 ResourcesDep = Annotated[Resources, Depends(resources)]
 
 
-def settings(resources: ResourcesDep) -> Settings:
+async def settings(resources: ResourcesDep) -> Settings:
     """The service's settings."""
     return resources.settings
 
 
-def storage(resources: ResourcesDep) -> Storage:
+async def storage(resources: ResourcesDep) -> Storage:
     """Where files lie."""
     return resources.storage
 
 
-def session(resources: ResourcesDep) -> Iterator[Session]:
+async def turn(resources: ResourcesDep) -> AsyncIterator[None]:
+    """The right to hold a session, given in the order of asking.
+
+    A request holds its session's connection from its first statement to its end, and needs a thread again on the way. Were
+    more begun than there are connections, those with a connection would wait for threads, and those with threads for
+    connections.
+    """
+    async with resources.session_limiter:
+        yield
+
+
+TurnDep = Annotated[None, Depends(turn, scope="function")]
+
+
+def session(resources: ResourcesDep, _: TurnDep) -> Iterator[Session]:
     """The request's session: committed when the endpoint returns, rolled back when it raises."""
     with session_scope(resources.sessions) as opened:
+        yield opened
+
+
+async def reading_session(resources: ResourcesDep, _: TurnDep) -> AsyncIterator[Session]:
+    """The session of a request that changes nothing. Neither opening nor closing it speaks with the database."""
+    with resources.reading_sessions() as opened:
         yield opened
 
 
 def caller(
     resources: ResourcesDep, credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
 ) -> Caller:
-    """Whom the request's key stands for, in a transaction of its own, so that no stream or upload keeps one open.
+    """Whom the request's key stands for, by a session of its own, so that no stream or upload keeps one open.
 
     Raises:
         UnauthorizedError: there is no key, or it is not valid.
@@ -53,7 +76,7 @@ def caller(
     challenge = {"WWW-Authenticate": 'Bearer realm="axformer"'}
     if credentials is None:
         raise UnauthorizedError("there is no key; send 'Authorization: Bearer axk_...'", headers=challenge)
-    with session_scope(resources.sessions) as opened:
+    with session_scope(resources.reading_sessions) as opened:
         found = authenticate(opened, credentials.credentials)
     if found is None:
         challenge["WWW-Authenticate"] += ', error="invalid_token"'
@@ -63,6 +86,7 @@ def caller(
 
 SettingsDep = Annotated[Settings, Depends(settings)]
 StorageDep = Annotated[Storage, Depends(storage)]
+ReadingDep = Annotated[Session, Depends(reading_session, scope="function")]
 # Of scope "function", so that the commit is done, or has failed, before the answer says so.
 SessionDep = Annotated[Session, Depends(session, scope="function")]
 CallerDep = Annotated[Caller, Depends(caller)]

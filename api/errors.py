@@ -10,6 +10,7 @@ ApiError
 ├── UnsupportedMediaError    415  the body is of a type that is not read here
 ├── RangeError               416  the range lies outside the file
 ├── InvalidInputError        422  a value cannot be used
+├── TooManyRequestsError     429  the team has as many of these as it may have now
 └── UnavailableError         503  a part that the answer needs is not there; try again
 
 Services raise them, ``api.problems`` renders them as ``application/problem+json`` (RFC 9457).
@@ -40,6 +41,8 @@ class ApiError(Exception):
     """Stable, for programs; the class has a general one."""
     errors: Sequence[FieldError] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, int] = field(default_factory=dict)
+    """Of a limit: ``used`` and ``limit``, as members of the answer."""
 
     status = 500
     default_code = "internal_error"
@@ -109,6 +112,13 @@ class InvalidInputError(ApiError):
 
     status = 422
     default_code = "invalid_request"
+
+
+class TooManyRequestsError(ApiError):
+    """The team has as many of these as it may have now."""
+
+    status = 429
+    default_code = "too_many_requests"
 
 
 class UnavailableError(ApiError):

@@ -12,7 +12,7 @@ from api.middleware.measured import MeasuredMiddleware
 from api.middleware.request_id import RequestIdMiddleware
 from api.middleware.security_headers import SecurityHeadersMiddleware
 from api.resources import open_resources
-from api.routes import artifacts, events, health, jobs, knobs, queue, trace, uploads
+from api.routes import artifacts, events, health, jobs, knobs, queue, trace, uploads, webhooks
 from api.shutdown import noticed
 from store.logs import configure_logs
 from store.settings import Settings
@@ -32,6 +32,7 @@ _TAGS = [
     {"name": "artifacts", "description": "The finished model, its plan, trace and report."},
     {"name": "uploads", "description": "Files that jobs name as `upload:ID`."},
     {"name": "queue", "description": "Where your jobs stand."},
+    {"name": "webhooks", "description": "Who is told of a job's events, and what became of the messages."},
     {"name": "knobs", "description": "What a job can set."},
     {"name": "health", "description": "For those who run the service."},
 ]
@@ -67,7 +68,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.resources = resources
-    for part in (jobs, trace, events, artifacts, uploads, queue, knobs, health):
+    for part in (jobs, trace, events, artifacts, uploads, queue, webhooks, knobs, health):
         app.include_router(part.router, prefix=PREFIX)
     app.include_router(health.router, include_in_schema=False)  # where probes look
     app.openapi = openapi.describe(app)  # type: ignore[method-assign]

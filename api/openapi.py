@@ -25,6 +25,7 @@ _DETAILS = {
     415: "the body is no multipart/form-data with a boundary; send it as curl -F file=@model.tar.gz does",
     416: "Range 'bytes=900-' lies outside the file, which has 512 bytes",
     422: "knob refine_margin=0.5: input should be greater than or equal to 1",
+    429: "your team has 100 queued jobs and may have 100; wait until some have started, or cancel some",
     503: "the database does not answer at the moment; send the request again in a few seconds",
 }
 

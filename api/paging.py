@@ -26,7 +26,7 @@ class Limit:
     """Items on a page."""
 
 
-def page_limit(
+async def page_limit(
     settings: SettingsDep,
     limit: Annotated[int | None, Query(ge=1, description="Most items to answer with.", examples=[100])] = None,
 ) -> Limit:

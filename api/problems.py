@@ -87,6 +87,7 @@ def render(error: ApiError, instance: str) -> Response:
         instance=instance,
         errors=error.errors,
         headers=error.headers,
+        **error.figures,
     )
 
 

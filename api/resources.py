@@ -6,8 +6,9 @@ from anyio import CapacityLimiter
 from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine
 
+from api.services.queue_view import Views
 from api.wakeup import Wakeup
-from store.session import Sessions, make_engine, make_sessions
+from store.session import Sessions, make_engine, make_reading_sessions, make_sessions
 from store.settings import Settings
 from store.storage import LocalStorage, Storage
 
@@ -19,10 +20,13 @@ class Resources:
     settings: Settings
     engine: Engine
     sessions: Sessions
+    reading_sessions: Sessions
     storage: Storage
     wakeup: Wakeup
     registry: CollectorRegistry
     upload_limiter: CapacityLimiter
+    queue_views: Views
+    session_limiter: CapacityLimiter
     is_stopping: bool = False
     """True once the server is told to stop, so that endless streams end by themselves."""
 
@@ -42,8 +46,11 @@ def open_resources(settings: Settings) -> Resources:
         settings=settings,
         engine=engine,
         sessions=make_sessions(engine),
+        reading_sessions=make_reading_sessions(engine),
         storage=LocalStorage(settings.storage_dir),
         wakeup=Wakeup(settings),
         registry=CollectorRegistry(),
         upload_limiter=CapacityLimiter(settings.uploads_at_once),
+        queue_views=Views(settings.queue_view_seconds),
+        session_limiter=CapacityLimiter(settings.sessions_at_once),
     )

@@ -5,20 +5,28 @@ from typing import Any
 from urllib.parse import quote
 
 from api.paging import job_cursor
+from api.queue_views import place_read
 from api.references import shown
 from api.schemas.artifacts import ArtifactRead
+from api.schemas.bulk import BulkErrorRead, BulkItemRead, BulkRead
 from api.schemas.events import EventRead
 from api.schemas.jobs import JobErrorRead, JobLinks, JobRead, PassRead, ProgressRead, ReportRead
 from api.schemas.page import PageRead
-from api.schemas.queue import QueuedJobRead, QueueRead
 from api.schemas.uploads import UploadRead
-from api.services.queue import Queue
+from api.schemas.webhooks import DeliveryRead, Webhook, WebhookSecretCreated, WebhookSecretRead
+from api.services.jobs import BulkOutcome
+from api.services.queue import Place
 from axformer.trial import Trial
+from store.errors import IllegalTransitionError
 from store.page import Page
+from store.repositories.webhook_secrets import NewSecret
 from store.tables.artifacts import Artifact
 from store.tables.events import Event
 from store.tables.jobs import Job
 from store.tables.uploads import Upload
+from store.tables.webhooks import Delivery, DeliveryState, WebhookSecret
+
+_NOT_FOUND = "your team has no job '{}' that fits, or it is a pass of another job"
 
 Passes = Mapping[str, Sequence[Job]]
 """The passes of each job that has any, by its id."""
@@ -29,8 +37,8 @@ def job_path(job_id: str) -> str:
     return f"/v1/jobs/{job_id}"
 
 
-def job_read(job: Job, passes: Passes) -> JobRead:
-    """A job as it is shown, given the passes of those that have any."""
+def job_read(job: Job, passes: Passes, place: Place | None = None) -> JobRead:
+    """A job as it is shown, given the passes of those that have any, and perhaps its place in the queue."""
     mine = passes.get(job.id)
     return JobRead(
         id=job.id,
@@ -44,13 +52,16 @@ def job_read(job: Job, passes: Passes) -> JobRead:
         preset=job.preset,
         config=job.config,
         priority=job.priority,
+        device=job.device,
         labels=job.labels,
+        webhook=Webhook(**job.webhook | {"url": shown(job.webhook["url"])}) if job.webhook else None,
         attempt=job.attempt,
         max_attempts=job.max_attempts,
         error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
         progress=_progress(job.progress) if mine is None else _progress_of_all(mine),
         passes=None if mine is None else [_pass_read(one) for one in mine],
         report=_report(job.report) if job.report else None,
+        queue=place_read(place) if place else None,
         created_at=job.created_at,
         started_at=job.started_at,
         finished_at=job.finished_at,
@@ -64,6 +75,21 @@ def jobs_page(page: Page[Job], passes: Passes) -> PageRead[JobRead, str]:
     following = job_cursor(page.items[-1]) if page.items else None
     jobs = [job_read(job, passes) for job in page.items]
     return PageRead[JobRead, str](data=jobs, has_more=page.has_more, next=following)
+
+
+def bulk_read(outcome: BulkOutcome) -> BulkRead:
+    """What became of each job of a bulk request, by id."""
+    items = [_bulk_item(job, refusal) for job, refusal in outcome.jobs]
+    items += [
+        BulkItemRead(id=job_id, state=None, error=BulkErrorRead(code="job_not_found", detail=_NOT_FOUND.format(job_id)))
+        for job_id in outcome.unknown
+    ]
+    return BulkRead(data=items, has_more=outcome.has_more)
+
+
+def _bulk_item(job: Job, refusal: IllegalTransitionError | None) -> BulkItemRead:
+    error = None if refusal is None else BulkErrorRead(code="wrong_state", detail=f"{job.id}: {refusal}")
+    return BulkItemRead(id=job.id, state=job.state, error=error)
 
 
 def event_read(event: Event) -> EventRead:
@@ -102,36 +128,44 @@ def events_page(page: Page[Event], after: int) -> PageRead[EventRead, int]:
     return PageRead[EventRead, int](data=events, has_more=page.has_more, next=following)
 
 
+def secret_read(row: WebhookSecret) -> WebhookSecretRead:
+    """A secret as it is shown, without its text."""
+    return WebhookSecretRead(id=row.id, created_at=row.created_at, expires_at=row.expires_at)
+
+
+def secret_created(new: NewSecret) -> WebhookSecretCreated:
+    """A secret as it is shown once."""
+    return WebhookSecretCreated(**dict(secret_read(new.row)), secret=new.text)
+
+
+def delivery_read(delivery: Delivery) -> DeliveryRead:
+    """A message as it is shown."""
+    return DeliveryRead(
+        id=delivery.id,
+        seq=delivery.seq,
+        type=delivery.type,
+        url=shown(delivery.url),
+        state=delivery.state,
+        attempts=delivery.attempts,
+        last_status=delivery.last_status,
+        last_error=delivery.last_error,
+        attempted_at=delivery.attempted_at,
+        next_at=delivery.next_at if delivery.state is DeliveryState.PENDING else None,
+        created_at=delivery.created_at,
+    )
+
+
+def deliveries_page(page: Page[Delivery], after: int) -> PageRead[DeliveryRead, int]:
+    """Messages as a page; an empty one goes on where it was asked to begin."""
+    following = page.items[-1].seq if page.items else after
+    messages = [delivery_read(delivery) for delivery in page.items]
+    return PageRead[DeliveryRead, int](data=messages, has_more=page.has_more, next=following)
+
+
 def trials_page(page: Page[Trial], after: int) -> PageRead[Trial, int]:
     """Trials as a page; an empty one goes on where it was asked to begin."""
     following = page.items[-1].seq if page.items else after
     return PageRead[Trial, int](data=list(page.items), has_more=page.has_more, next=following)
-
-
-def queue_read(queue: Queue) -> QueueRead:
-    """The queue as it is shown."""
-    running = [_queued_job(job, None, queue) for job in queue.active]
-    waiting = [_queued_job(job, position, queue) for position, job in queue.queued]
-    return QueueRead(
-        data=running + waiting,
-        counts=dict(queue.counts),
-        queued_of_all_teams=queue.queued_of_all_teams,
-        workers_busy=queue.workers,
-        eta_method=queue.method,
-        as_of=queue.as_of,
-    )
-
-
-def _queued_job(job: Job, position: int | None, queue: Queue) -> QueuedJobRead:
-    estimate = queue.estimates[job.id]
-    return QueuedJobRead(
-        id=job.id,
-        name=job.name,
-        state=job.state,
-        position=position,
-        starts_in_seconds=estimate.starts,
-        ends_in_seconds=estimate.ends,
-    )
 
 
 def _reference(reference: dict[str, Any]) -> dict[str, Any]:
@@ -182,5 +216,5 @@ def _report(report: dict[str, Any]) -> ReportRead:
 
 
 def _links(path: str) -> JobLinks:
-    names = ("trace", "events", "artifacts", "cancel", "retry")
+    names = ("trace", "events", "artifacts", "deliveries", "cancel", "pause", "resume", "retry")
     return JobLinks(self=path, **{name: f"{path}/{name}" for name in names})

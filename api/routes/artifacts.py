@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from api import downloads
-from api.deps import CallerDep, SessionDep, StorageDep
+from api.deps import CallerDep, ReadingDep, StorageDep
 from api.openapi import answers
 from api.schemas.artifacts import ArtifactList
 from api.services import artifacts
@@ -21,7 +21,7 @@ _HEAD = answers(200, "The file's headers.", None, 401, 404) | {304: _FILE[304]}
 
 
 @router.get("", responses=answers(200, "The files, by name.", "artifacts", 401, 404))
-def list_artifacts(job_id: str, caller: CallerDep, session: SessionDep) -> ArtifactList:
+def list_artifacts(job_id: str, caller: CallerDep, session: ReadingDep) -> ArtifactList:
     """List the files of a job; there are none before it has succeeded."""
     found = artifacts.list_artifacts(session, caller.team_id, job_id)
     return ArtifactList(data=[artifact_read(artifact) for artifact in found])
@@ -29,7 +29,7 @@ def list_artifacts(job_id: str, caller: CallerDep, session: SessionDep) -> Artif
 
 @router.head("/{name:path}", response_class=Response, responses=_HEAD)
 def head_artifact(
-    job_id: str, name: str, request: Request, caller: CallerDep, session: SessionDep, storage: StorageDep
+    job_id: str, name: str, request: Request, caller: CallerDep, session: ReadingDep, storage: StorageDep
 ) -> Response:
     """See a file's size, digest and ETag."""
     return _answer(job_id, name, request, caller, session, storage)
@@ -37,14 +37,14 @@ def head_artifact(
 
 @router.get("/{name:path}", response_class=Response, responses=_FILE)
 def get_artifact(
-    job_id: str, name: str, request: Request, caller: CallerDep, session: SessionDep, storage: StorageDep
+    job_id: str, name: str, request: Request, caller: CallerDep, session: ReadingDep, storage: StorageDep
 ) -> Response:
     """Download a file or a part of it. The ETag is its SHA-256: `If-Range` continues a download that broke off."""
     return _answer(job_id, name, request, caller, session, storage)
 
 
 def _answer(
-    job_id: str, name: str, request: Request, caller: CallerDep, session: SessionDep, storage: StorageDep
+    job_id: str, name: str, request: Request, caller: CallerDep, session: ReadingDep, storage: StorageDep
 ) -> Response:
     found = artifacts.download(session, storage, caller.team_id, job_id, name)
     return downloads.answer(found, method=request.method, headers=request.headers)

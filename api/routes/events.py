@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query
 from starlette.responses import Response, StreamingResponse
 
-from api.deps import CallerDep, ResourcesDep, SessionDep
+from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.negotiation import choose
 from api.openapi import answers
 from api.paging import LimitDep
@@ -30,7 +30,7 @@ _ANSWERS[204] = {"description": "The job has ended and its last event was seen; 
 def get_events(
     job_id: str,
     caller: CallerDep,
-    session: SessionDep,
+    session: ReadingDep,
     resources: ResourcesDep,
     limit: LimitDep,
     response: Response,

@@ -7,7 +7,7 @@ Prometheus sends it with ``authorization.credentials_file``.
 from fastapi import APIRouter, Depends, Response
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-from api.deps import ResourcesDep, SessionDep, caller
+from api.deps import ReadingDep, ResourcesDep, caller
 from api.metrics import jobs_by_state
 from api.openapi import Responses, answer, answers
 from api.schemas.health import HealthRead, ReadyRead
@@ -39,7 +39,7 @@ def get_readiness(resources: ResourcesDep, response: Response) -> ReadyRead:
 
 
 @router.get("/metrics", response_class=Response, responses=_METRICS, dependencies=[Depends(caller)])
-def get_metrics(session: SessionDep, resources: ResourcesDep) -> Response:
+def get_metrics(session: ReadingDep, resources: ResourcesDep) -> Response:
     """Read jobs by state, requests and their durations, for Prometheus."""
     text = generate_latest(resources.registry) + jobs_by_state(session)
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)

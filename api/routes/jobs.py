@@ -1,16 +1,17 @@
-"""``/v1/jobs``: post, list, look at, cancel, retry and delete jobs."""
+"""``/v1/jobs``: post, list, look at, cancel, pause, resume, retry and delete jobs."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, BackgroundTasks, Header, Query, Response
 
-from api.deps import CallerDep, ResourcesDep, SessionDep, SettingsDep, StorageDep
+from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep
 from api.openapi import answers
 from api.paging import LimitDep
+from api.schemas.bulk import BulkCancel, BulkRead
 from api.schemas.jobs import JobCreate, JobRead
 from api.schemas.page import PageRead
-from api.services import jobs
-from api.views import job_path, job_read, jobs_page
+from api.services import jobs, queue
+from api.views import bulk_read, job_path, job_read, jobs_page
 from store.states import JobState
 from store.storage import job_folder
 
@@ -28,31 +29,42 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post("", status_code=202, responses=answers(202, "The job is queued.", "job", 401, 413, 422))
+@router.post(
+    "",
+    status_code=202,
+    response_model=JobRead,
+    responses=answers(202, "The job is queued.", "job", 401, 409, 413, 422, 429),
+)
 def post_job(
     body: JobCreate,
     caller: CallerDep,
     session: SessionDep,
     settings: SettingsDep,
     resources: ResourcesDep,
-    response: Response,
     after_commit: BackgroundTasks,
     idempotency_key: IdempotencyKey = None,
-) -> JobRead:
-    """Post a job. It is stored before this answers; a worker takes it from the queue."""
+) -> Response:
+    """Post a job. It is stored before this answers; a worker takes it from the queue.
+
+    With an `Idempotency-Key` it may be sent again after any failure. A key that is known is answered as it was the first
+    time, with `Idempotent-Replayed: true`; it is known as long as its job is there.
+    """
     created = jobs.submit(session, settings, caller.team_id, body, idempotency_key)
-    response.headers["Location"] = job_path(created.job.id)
+    headers = {"Location": job_path(created.job.id)}
     if created.is_new:
+        text = job_read(created.job, jobs.passes(session, [created.job])).model_dump_json()
+        jobs.remember_answer(created.job, text)
         after_commit.add_task(resources.wakeup.wake)
     else:
-        response.headers["Idempotent-Replayed"] = "true"
-    return job_read(created.job, jobs.passes(session, [created.job]))
+        text = created.job.first_answer or ""
+        headers["Idempotent-Replayed"] = "true"
+    return Response(text, 202, headers, media_type="application/json")
 
 
 @router.get("", responses=answers(200, "Your team's jobs, newest first.", "jobs", 401, 422))
 def list_jobs(
     caller: CallerDep,
-    session: SessionDep,
+    session: ReadingDep,
     limit: LimitDep,
     after: Annotated[str | None, Query(description="The `next` of the page before, or a job's id.")] = None,
     state: Annotated[list[JobState], Query(description="Only in these states.")] = [],  # noqa: B006 - never changed
@@ -63,11 +75,19 @@ def list_jobs(
     return jobs_page(page, jobs.passes(session, page.items))
 
 
+@router.post("/cancel", responses=answers(200, "What became of each job.", "bulk", 401, 422))
+def cancel_jobs(body: BulkCancel, caller: CallerDep, session: SessionDep) -> BulkRead:
+    """Cancel many jobs: those named, those with some labels, those in some states. Each is answered for by itself."""
+    return bulk_read(jobs.cancel_many(session, caller.team_id, body))
+
+
 @router.get("/{job_id}", responses=answers(200, "The job.", "job", 401, 404))
-def get_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
-    """Look at a job."""
+def get_job(job_id: str, caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> JobRead:
+    """Look at a job, and while it is queued at its place in the queue."""
     job = jobs.find(session, caller.team_id, job_id)
-    return job_read(job, jobs.passes(session, [job]))
+    return job_read(
+        job, jobs.passes(session, [job]), queue.place_of(session, resources.settings, resources.queue_views, job)
+    )
 
 
 @router.delete("/{job_id}", status_code=204, responses=answers(204, "The job is gone.", None, 401, 404, 409))
@@ -94,9 +114,37 @@ def cancel_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
 
 
 @router.post(
+    "/{job_id}/pause",
+    status_code=202,
+    responses=answers(202, "The job is paused, or its worker is told to give it back.", "job", 401, 404, 409),
+)
+def pause_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
+    """Pause a job: a queued one at once, a running one at the next trial. It keeps its trace. Doing so again changes nothing.
+
+    A search of orders is paused with its passes. A job that is packaging is about to end and cannot be paused.
+    """
+    job = jobs.pause(session, caller.team_id, job_id)
+    return job_read(job, jobs.passes(session, [job]))
+
+
+@router.post(
+    "/{job_id}/resume",
+    status_code=202,
+    responses=answers(202, "The job is queued again, or was never paused.", "job", 401, 404, 409),
+)
+def resume_job(
+    job_id: str, caller: CallerDep, session: SessionDep, resources: ResourcesDep, after_commit: BackgroundTasks
+) -> JobRead:
+    """Queue a paused job again; it goes on where its trace ends. A job that is queued or worked on stays as it is."""
+    job = jobs.resume(session, caller.team_id, job_id)
+    after_commit.add_task(resources.wakeup.wake)
+    return job_read(job, jobs.passes(session, [job]))
+
+
+@router.post(
     "/{job_id}/retry",
     status_code=202,
-    responses=answers(202, "The job is queued again.", "job", 401, 404, 409),
+    responses=answers(202, "The job is queued again.", "job", 401, 404, 409, 429),
 )
 def retry_job(
     job_id: str,

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query
 from starlette.responses import Response, StreamingResponse
 
-from api.deps import CallerDep, ResourcesDep, SessionDep
+from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.downloads import attachment
 from api.negotiation import choose
 from api.openapi import answers
@@ -34,7 +34,7 @@ _ANSWERS[200]["content"] |= {
 def get_trace(
     job_id: str,
     caller: CallerDep,
-    session: SessionDep,
+    session: ReadingDep,
     resources: ResourcesDep,
     limit: LimitDep,
     response: Response,
@@ -55,6 +55,8 @@ def get_trace(
 
 
 def _stream(resources: Resources, job_id: str, media_type: str, after: int, limit: int | None) -> StreamingResponse:
-    trials = traces.stream(resources.sessions, job_id, after=after, limit=limit, chunk=resources.settings.trace_chunk)
+    trials = traces.stream(
+        resources.reading_sessions, job_id, after=after, limit=limit, chunk=resources.settings.trace_chunk
+    )
     headers = _VARY | {"Content-Disposition": attachment(f"{job_id}-trace.{SUFFIXES[media_type]}")}
     return StreamingResponse(WRITERS[media_type](trials), media_type=media_type, headers=headers)

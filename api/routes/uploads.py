@@ -6,13 +6,14 @@ import anyio.from_thread
 import anyio.to_thread
 from fastapi import APIRouter, BackgroundTasks, Request, Response
 
-from api.deps import CallerDep, ResourcesDep, SessionDep, StorageDep
+from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, StorageDep
 from api.errors import TooLargeError
 from api.multipart import FIELD, FilePart
 from api.openapi import answers
 from api.resources import Resources
 from api.schemas.uploads import UploadRead
 from api.services import uploads
+from api.services.quotas import no_room_for_upload, room_for_upload
 from api.views import upload_read
 from store.errors import TooLargeError as StoredTooLargeError
 from store.ids import UPLOAD_PREFIX, new_id
@@ -35,7 +36,7 @@ _BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM, 
 @router.post(
     "",
     status_code=201,
-    responses=answers(201, "The file is stored.", "upload", 400, 401, 413, 415, 422),
+    responses=answers(201, "The file is stored.", "upload", 400, 401, 409, 413, 415, 422),
     openapi_extra={"requestBody": _BODY},
 )
 async def post_upload(request: Request, caller: CallerDep, resources: ResourcesDep, response: Response) -> UploadRead:
@@ -54,7 +55,7 @@ async def post_upload(request: Request, caller: CallerDep, resources: ResourcesD
 
 
 @router.get("/{upload_id}", responses=answers(200, "The upload.", "upload", 401, 404))
-def get_upload(upload_id: str, caller: CallerDep, session: SessionDep) -> UploadRead:
+def get_upload(upload_id: str, caller: CallerDep, session: ReadingDep) -> UploadRead:
     """Look at an upload."""
     return upload_read(uploads.find(session, caller.team_id, upload_id))
 
@@ -79,10 +80,15 @@ def _receive(part: FilePart, team_id: str, resources: Resources) -> UploadRead:
     """Bring the file to the storage and note it; runs in a worker thread."""
     upload_id, most = new_id(UPLOAD_PREFIX), resources.settings.upload_max_bytes
     folder = upload_folder(upload_id)
+    with session_scope(resources.sessions) as session:
+        room = room_for_upload(session, team_id)
     try:
-        stored = resources.storage.put(folder, _chunks(part), max_bytes=most)
+        stored = resources.storage.put(folder, _chunks(part), max_bytes=most if room is None else min(most, room))
     except StoredTooLargeError:
-        raise _too_large(most) from None
+        if room is None or room >= most:
+            raise _too_large(most) from None
+        with session_scope(resources.sessions) as session:
+            raise no_room_for_upload(session, team_id) from None
     try:
         with session_scope(resources.sessions) as session:
             return upload_read(uploads.record(session, team_id, upload_id, part.filename, stored))

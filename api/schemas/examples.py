@@ -5,6 +5,7 @@ from typing import Any
 from axformer.data.columns import Columns
 
 JOB_ID = "job_0199d1c2a4b37c5f8e21d3b4a5968778"
+_OTHER_ID = "job_0199d1c2a4b37c5f8e21d3b4a5968779"
 UPLOAD_ID = "upl_0199d1c2a4b37c5f8e21d3b4a5968778"
 _SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 _TIME = "2026-11-21T11:01:41.123456Z"
@@ -24,7 +25,9 @@ JOB: dict[str, Any] = {
     "preset": "paper",
     "config": {"refine_margin": 1.2, "majority_fraction": 0.5},
     "priority": 0,
+    "device": "any",
     "labels": {"project": "reviews"},
+    "webhook": {"url": "https://ci.acme.example/axformer", "events": ["job.succeeded", "job.failed"]},
     "attempt": 1,
     "max_attempts": 3,
     "error": None,
@@ -38,6 +41,7 @@ JOB: dict[str, Any] = {
     },
     "passes": None,
     "report": None,
+    "queue": None,
     "created_at": _TIME,
     "started_at": _TIME,
     "finished_at": None,
@@ -47,7 +51,10 @@ JOB: dict[str, Any] = {
         "trace": f"/v1/jobs/{JOB_ID}/trace",
         "events": f"/v1/jobs/{JOB_ID}/events",
         "artifacts": f"/v1/jobs/{JOB_ID}/artifacts",
+        "deliveries": f"/v1/jobs/{JOB_ID}/deliveries",
         "cancel": f"/v1/jobs/{JOB_ID}/cancel",
+        "pause": f"/v1/jobs/{JOB_ID}/pause",
+        "resume": f"/v1/jobs/{JOB_ID}/resume",
         "retry": f"/v1/jobs/{JOB_ID}/retry",
     },
 }
@@ -97,26 +104,62 @@ QUEUE = {
             "id": JOB_ID,
             "name": "reviews, nightly",
             "state": "queued",
-            "position": 2,
+            "device": "gpu",
+            "position": 3,
+            "ahead": [{"team": "nlp", "jobs": 1}, {"team": None, "jobs": 1}],
+            "waits_for": "turn",
+            "reason": "the job starts when a worker is free and the jobs ahead have begun",
             "starts_in_seconds": 95.0,
             "ends_in_seconds": 215.0,
         }
     ],
     "counts": {
-        "queued": 1,
+        "queued": 2,
         "fetching": 0,
         "validating": 0,
         "running": 0,
         "packaging": 0,
+        "pausing": 0,
+        "paused": 0,
         "cancelling": 0,
         "succeeded": 12,
         "failed": 1,
         "cancelled": 0,
     },
     "queued_of_all_teams": 3,
-    "workers_busy": 1,
+    "workers_alive": 2,
+    "workers_busy": 2,
+    "workers": [{"queue": "axformer", "device": "gpu", "alive": 2, "busy": 2}],
     "eta_method": "Running jobs: known trials left times the measured seconds a trial. Queued jobs: given in queue order.",
     "as_of": _TIME,
+}
+BULK = {
+    "data": [
+        {"id": JOB_ID, "state": "cancelled", "error": None},
+        {
+            "id": _OTHER_ID,
+            "state": "succeeded",
+            "error": {
+                "code": "wrong_state",
+                "detail": f"{_OTHER_ID}: a job that is succeeded cannot become cancelled; it can become nothing else",
+            },
+        },
+    ],
+    "has_more": False,
+}
+_SECRET = {"id": "whs_0199d1c2a4b37c5f8e21d3b4a5968778", "created_at": _TIME, "expires_at": None}
+DELIVERY = {
+    "id": "msg_0199d1c2a4b37c5f8e21d3b4a5968778",
+    "seq": 7,
+    "type": "job.succeeded",
+    "url": "https://ci.acme.example/axformer",
+    "state": "pending",
+    "attempts": 2,
+    "last_status": 502,
+    "last_error": "the receiver answered with status 502",
+    "attempted_at": _TIME,
+    "next_at": _TIME,
+    "created_at": _TIME,
 }
 KNOBS = {
     "knobs": [
@@ -140,6 +183,11 @@ EXAMPLES: dict[str, Any] = {
     "artifacts": ARTIFACTS,
     "upload": UPLOAD,
     "queue": QUEUE,
+    "bulk": BULK,
+    "webhook_secret": _SECRET | {"secret": "whsec_" + 43 * "A" + "="},
+    "webhook_secrets": {"data": [_SECRET]},
+    "delivery": DELIVERY,
+    "deliveries": {"data": [DELIVERY], "has_more": False, "next": 7},
     "knobs": KNOBS,
     "health": HEALTH,
     "ready": READY,

@@ -6,8 +6,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, Uri, without_zero_bytes
+from api.schemas.queue import PlaceRead
+from api.schemas.webhooks import Webhook
 from axformer.config import Preset
 from axformer.data.columns import Columns
+from store.devices import Device
 from store.states import JobState
 
 PRIORITY_MOST = 100
@@ -49,6 +52,7 @@ class JobCreate(Schema):
                     "config": {"refine_margin": 1.2},
                     "priority": 0,
                     "labels": {"project": "reviews"},
+                    "webhook": {"url": "https://ci.acme.example/axformer", "events": ["job.succeeded", "job.failed"]},
                 }
             ]
         }
@@ -66,9 +70,13 @@ class JobCreate(Schema):
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
     """Knobs that differ from the preset; ``GET /v1/knobs`` lists them."""
     priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)
-    """Higher is sooner; among equals the older job."""
+    """Higher is sooner, among your team's jobs: each point counts as some minutes of waiting."""
+    device: Device = Device.ANY
+    """What a worker must have to take the job: ``any`` may run on a CPU too."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=LABEL_COUNT)
     """Words to find jobs by."""
+    webhook: Webhook | None = None
+    """Who is told of the job's events; needs a secret of the team, see ``POST /v1/webhook-secrets``."""
 
 
 class JobErrorRead(Schema):
@@ -134,7 +142,10 @@ class JobLinks(Schema):
     trace: str
     events: str
     artifacts: str
+    deliveries: str
     cancel: str
+    pause: str
+    resume: str
     retry: str
 
 
@@ -143,10 +154,10 @@ class JobRead(Schema):
 
     id: str
     parent: str | None
-    """Of a pass: the job that searches orders. It is cancelled, retried and deleted with that job only."""
+    """Of a pass: the job that searches orders. It is cancelled, paused, retried and deleted with that job only."""
     name: str
     state: JobState
-    """``cancelling`` means that the worker was told and has not stopped yet."""
+    """``cancelling`` and ``pausing`` mean that the worker was told and has not stopped yet."""
     status_reason: str | None
     """Why it is there, in words."""
     checkpoint: dict[str, Any]
@@ -157,7 +168,9 @@ class JobRead(Schema):
     config: dict[str, Any]
     """Every knob with its value."""
     priority: int
+    device: Device
     labels: dict[str, str]
+    webhook: Webhook | None
     attempt: int
     """Times a worker has begun it since it was posted or retried."""
     max_attempts: int
@@ -166,6 +179,8 @@ class JobRead(Schema):
     passes: list[PassRead] | None
     """With ``order=search``: a job for each order, of which the best becomes this job's result; only listed here."""
     report: ReportRead | None
+    queue: PlaceRead | None
+    """Where it stands while it is queued; shown by ``GET /v1/jobs/{id}`` alone. A search of orders stands by its passes."""
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

@@ -30,5 +30,9 @@ class Problem(Schema):
     code: str
     """Stable, for programs."""
     errors: list[ProblemField] = Field(default_factory=list)
+    used: int | None = None
+    """Only where a limit of the team is reached: what it uses now, jobs or bytes."""
+    limit: int | None = None
+    """Only there: what it may use."""
     request_id: str | None = None
     """Only of unexpected errors: what to look for in the log."""

@@ -1,23 +1,64 @@
 """The queue as a team sees it."""
 
 from datetime import datetime
+from enum import StrEnum
 
 from api.schemas.base import Schema
+from store.devices import Device
 from store.states import JobState
 
 
-class QueuedJobRead(Schema):
+class WaitsFor(StrEnum):
+    """What keeps a job in the queue."""
+
+    TURN = "turn"
+    RUNNING_LIMIT = "running_limit"
+    WORKER = "worker"
+
+
+class AheadRead(Schema):
+    """How many jobs of one team go before a job."""
+
+    team: str | None
+    """Your team's name; null of any other team, which stay unnamed."""
+    jobs: int
+
+
+class PlaceRead(Schema):
+    """Where a waiting job stands. All is null of a job that a worker has, except when it ends."""
+
+    position: int | None
+    """Its place, from 1, among the waiting jobs of all teams; a free worker takes the first that it can."""
+    ahead: list[AheadRead] | None
+    """The jobs with lower positions by their teams: yours first, then the others."""
+    waits_for: WaitsFor | None
+    """``turn``; or ``running_limit``, your team's; or ``worker``, where no living one has the job's device."""
+    reason: str | None
+    """The same in words."""
+    starts_in_seconds: float | None
+    """Estimate of when a worker takes it; null where it cannot be estimated, or once it has begun."""
+    ends_in_seconds: float | None
+    """Estimate of when it ends; null where it cannot be estimated."""
+
+
+class QueuedJobRead(PlaceRead):
     """One of the team's jobs that has not ended. A search of orders stands here by its passes, while they have not ended."""
 
     id: str
     name: str
     state: JobState
-    position: int | None
-    """Queued jobs of all teams that come first, plus one; null once a worker has it."""
-    starts_in_seconds: float | None
-    """Estimate of when a worker takes it; null where it cannot be estimated, or once it has begun."""
-    ends_in_seconds: float | None
-    """Estimate of when it ends; null where it cannot be estimated."""
+    device: Device
+
+
+class WorkersRead(Schema):
+    """The living workers of one kind."""
+
+    queue: str | None
+    """The broker's queue that they listen to; null of those that have not said so."""
+    device: Device
+    alive: int
+    """Seen within a lease: they looked for a job, worked on one, or found that there was none for them."""
+    busy: int
 
 
 class QueueRead(Schema):
@@ -29,8 +70,11 @@ class QueueRead(Schema):
     """The team's jobs by state, as they are listed."""
     queued_of_all_teams: int
     """Queued jobs of all teams that wait for a worker."""
+    workers_alive: int
     workers_busy: int
-    """Workers that hold a job now, of any team. How many are idle is not known here."""
+    """Workers that hold a job now, of any team."""
+    workers: list[WorkersRead]
+    """The same by the queue that they listen to and their device."""
     eta_method: str
     """How the estimates were made."""
     as_of: datetime

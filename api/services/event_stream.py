@@ -18,7 +18,7 @@ from starlette.concurrency import run_in_threadpool
 from api.resources import Resources
 from api.views import event_read
 from store.repositories.events import events_after
-from store.repositories.jobs import find_job
+from store.repositories.jobs import find_standing
 from store.session import Sessions, session_scope
 from store.states import TERMINAL
 from store.tables.events import Event
@@ -38,11 +38,16 @@ class News:
 def read_news(sessions: Sessions, team_id: str, job_id: str, after: int, limit: int) -> News:
     """What happened to the job after this event. It is the last where the job has ended or is gone."""
     with session_scope(sessions) as session:
-        # The job is read last: its count shows whether an event came after those that were read.
-        page = events_after(session, job_id, after=after, limit=limit)
-        job = find_job(session, job_id, team_id)
-    seen = page.items[-1].seq if page.items else after
-    return News(page.items, is_last=job is None or (job.state in TERMINAL and seen >= job.event_count))
+        # Most looks find nothing new, so they read no more than where the job stands.
+        standing = find_standing(session, job_id, team_id)
+        if standing is None:
+            return News((), is_last=True)
+        has_ended = standing.state in TERMINAL
+        if standing.event_count <= after:
+            return News((), is_last=has_ended)
+        events = events_after(session, job_id, after=after, limit=limit).items
+    # Events may be past retention, all of them too. One above the count has come since: the job was retried and goes on.
+    return News(events, is_last=has_ended and (not events or events[-1].seq == standing.event_count))
 
 
 async def stream(resources: Resources, team_id: str, job_id: str, after: int) -> AsyncIterator[bytes]:
@@ -53,7 +58,7 @@ async def stream(resources: Resources, team_id: str, job_id: str, after: int) ->
     while not resources.is_stopping:
         try:
             news = await run_in_threadpool(
-                read_news, resources.sessions, team_id, job_id, after, settings.page_limit_max
+                read_news, resources.reading_sessions, team_id, job_id, after, settings.page_limit_max
             )
         except (OperationalError, InterfaceError, PoolTimeoutError) as error:
             _LOG.warning("event_stream_waits_for_database", error=type(error).__name__)

@@ -1,36 +1,65 @@
-"""Where a team's jobs stand in the queue, and when they may begin and end.
+"""Where a team's jobs stand in the queue, and what they wait for. Of other teams a team sees numbers, never names."""
 
-The estimate hands the queue, in order, to the workers that are busy now: each is free when its job's measured seconds are
-over, and every queued job takes the median of the last finished ones. Where a figure is missing, so is the estimate.
-"""
-
-import heapq
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from statistics import median
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from api.schemas.queue import WaitsFor
+from api.services.estimates import Busy, Estimate, can_take
+from api.services.queue_view import NO_ESTIMATE, View, Views, view_now
+from store.devices import Device
 from store.repositories import queue as repository
+from store.repositories.queue import Waiting
+from store.repositories.teams import get_team
 from store.settings import Settings
 from store.states import JobState
 from store.tables.jobs import Job
+from store.tables.teams import Team
 
 METHOD = (
-    "Running jobs: known trials left times the measured seconds a trial, else the median run time less the time so far. "
-    "Queued jobs: given in queue order to the {workers} workers that are busy now as they get free, each job taking the "
-    "median run time of the last {sample} succeeded jobs{median}. Jobs that are posted later with a higher priority come "
-    "first; idle workers are not counted."
+    "Running jobs: known trials left times the measured seconds a trial, else the median worker time less the time so far. "
+    "Queued jobs: given in the order of the queue to the {alive} living workers that can take them, {idle} of them idle "
+    "and free at once; a job starts when those before it have run for a time slice of {slice:g} s or have ended, and ends as "
+    "if none that has begun were interrupted. A job that has begun takes its known trials left times its measured "
+    "seconds a trial, any other the median worker time of the last {sample} succeeded jobs{median}. Jobs that are posted "
+    "later may go first."
 )
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """Seconds from now; null where it cannot be said."""
+class Ahead:
+    """How many jobs of one team go first."""
 
-    starts: float | None
-    ends: float | None
+    team: str | None
+    """The name of the team that asks; null of any other."""
+    jobs: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one waiting job stands."""
+
+    position: int
+    """From 1, among the waiting jobs of all teams."""
+    ahead: Sequence[Ahead]
+    """The team's own first, then the others', most jobs first."""
+    waits_for: WaitsFor
+    reason: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class WorkerCount:
+    """The living workers of one kind."""
+
+    queue: str | None
+    """What they listen to; null, with the device ``any``, of those that have not made themselves known."""
+    device: Device
+    alive: int
+    busy: int
 
 
 @dataclass(frozen=True)
@@ -38,63 +67,102 @@ class Queue:
     """The queue as a team sees it."""
 
     active: Sequence[Job]
-    queued: Sequence[tuple[int, Job]]
-    """The team's queued jobs with their positions, from 1."""
+    """The team's jobs that workers hold."""
+    queued: Sequence[Job]
+    """The team's waiting jobs, the next first."""
+    places: Mapping[str, Place]
+    """Of all its waiting jobs, by the job's id."""
+    running: Mapping[str, Estimate]
+    """Of its active jobs, by the job's id."""
     queued_of_all_teams: int
     counts: Mapping[JobState, int]
-    workers: int
-    estimates: Mapping[str, Estimate]
-    """By the job's id."""
+    workers: Sequence[WorkerCount]
     method: str
     as_of: datetime
 
 
 def look(session: Session, settings: Settings, team_id: str) -> Queue:
     """The queue now."""
-    now = datetime.now(UTC)
-    active = repository.active_jobs(session)
-    queued = repository.queued_positions(session, team_id, settings.page_limit_max)
-    recent = repository.recent_run_seconds(session, settings.eta_sample)
-    typical = median(recent) if recent else None
-    ends = {job.id: _seconds_left(job, typical, now) for job in active}
-    starts = starting_times(list(ends.values()), queued[-1][0] if queued else 0, typical)
-    running = {job_id: Estimate(None, left) for job_id, left in ends.items()}
+    view = view_now(session, settings)
+    places = _places(view, get_team(session, team_id))
+    active = [job for job in view.active if job.team_id == team_id]
+    shown = list(places)[: settings.page_limit_max]
+    queued = repository.jobs_by_id(session, shown)
     return Queue(
-        active=[job for job in active if job.team_id == team_id],
-        queued=queued,
-        queued_of_all_teams=repository.queue_length(session),
+        active=active,
+        queued=[queued[job_id] for job_id in shown if job_id in queued],
+        places=places,
+        running={job.id: Estimate(None, view.ends[job.id]) for job in active},
+        queued_of_all_teams=len(view.line),
         counts=repository.state_counts(session, team_id),
-        workers=len(active),
-        estimates=running | {job.id: _queued(starts[position - 1], typical) for position, job in queued},
-        method=METHOD.format(
-            workers=len(active), sample=len(recent), median="" if typical is None else f", {typical:.1f} s"
-        ),
-        as_of=now,
+        workers=_worker_counts(view),
+        method=_method(view),
+        as_of=view.as_of,
     )
 
 
-def starting_times(busy_for: Sequence[float | None], waiting: int, typical: float | None) -> list[float | None]:
-    """When each waiting job starts, in seconds, given for how long each worker is busy and what a job takes."""
-    if typical is None or not busy_for or None in busy_for:
-        return [None] * waiting
-    free = [seconds for seconds in busy_for if seconds is not None]
-    heapq.heapify(free)
-    starts: list[float | None] = []
-    for _ in range(waiting):
-        start = heapq.heappop(free)
-        starts.append(start)
-        heapq.heappush(free, start + typical)
-    return starts
-
-
-def _queued(start: float | None, typical: float | None) -> Estimate:
-    return Estimate(start, None if start is None or typical is None else start + typical)
-
-
-def _seconds_left(job: Job, typical: float | None, now: datetime) -> float | None:
-    left = (job.progress or {}).get("seconds_left")
-    if left is not None:
-        return max(0.0, float(left))
-    if typical is None or job.started_at is None:
+def place_of(session: Session, settings: Settings, views: Views, job: Job) -> Place | None:
+    """Where a job stands; null unless it waits for a worker, which a search of orders leaves to its passes."""
+    if job.state is not JobState.QUEUED:
         return None
-    return max(0.0, typical - (now - job.started_at).total_seconds())
+    view = views.of_job(session, settings, job.id)
+    waiting = view.by_id.get(job.id)
+    if waiting is None:
+        return None
+    before = Counter(one.team_id for one in view.line[: waiting.place - 1])
+    return _place(view, get_team(session, job.team_id), waiting, before)
+
+
+def _places(view: View, team: Team) -> dict[str, Place]:
+    """The places of the team's waiting jobs, the next first."""
+    before: Counter[str] = Counter()
+    places: dict[str, Place] = {}
+    team_id = team.id
+    for one in view.line:
+        if one.team_id == team_id:
+            places[one.job_id] = _place(view, team, one, before)
+        before[one.team_id] += 1
+    return places
+
+
+def _place(view: View, team: Team, one: Waiting, before: Mapping[str, int]) -> Place:
+    waits_for, reason = _cause(one, team, [worker.time for worker in view.workers])
+    return Place(one.place, _ahead(before, team), waits_for, reason, view.estimates.get(one.job_id, NO_ESTIMATE))
+
+
+def _ahead(before: Mapping[str, int], team: Team) -> list[Ahead]:
+    others = sorted((jobs for team_id, jobs in before.items() if team_id != team.id), reverse=True)
+    own = [Ahead(team.name, before[team.id])] if before.get(team.id) else []
+    return own + [Ahead(None, jobs) for jobs in others]
+
+
+def _cause(one: Waiting, team: Team, workers: Sequence[Busy]) -> tuple[WaitsFor, str]:
+    if not any(can_take(worker.device, one.device) for worker in workers):
+        kind = "worker" if one.device is Device.ANY else f"{one.device} worker"
+        return WaitsFor.WORKER, f"no {kind} is alive; the job starts when the operator has started one"
+    if one.held_back:
+        return (
+            WaitsFor.RUNNING_LIMIT,
+            f"your team may run {team.running_limit} jobs at a time; the job starts when one of them ends",
+        )
+    return WaitsFor.TURN, "the job starts when a worker is free and the jobs ahead have begun"
+
+
+def _worker_counts(view: View) -> list[WorkerCount]:
+    kinds = [(worker.queue or "", worker.time.device, worker.is_idle) for worker in view.workers]
+    alive, idle = Counter(kind[:2] for kind in kinds), Counter(kind[:2] for kind in kinds if kind[2])
+    return [
+        WorkerCount(queue or None, device, count, count - idle[queue, device])
+        for (queue, device), count in sorted(alive.items())
+    ]
+
+
+def _method(view: View) -> str:
+    typical = view.typical
+    return METHOD.format(
+        alive=len(view.workers),
+        idle=sum(worker.is_idle for worker in view.workers),
+        slice=view.slice_seconds,
+        sample=len(view.recent),
+        median="" if typical is None else f", {typical:.1f} s",
+    )

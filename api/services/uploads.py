@@ -1,17 +1,25 @@
 """What teams may do with files of their own: send, look up, delete."""
 
+from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
 from api.errors import ConflictError, NotFoundError
+from api.services.quotas import check_stored
 from store.repositories import uploads as repository
 from store.storage import Stored
 from store.tables.uploads import Upload
 
 
 def record(session: Session, team_id: str, upload_id: str, filename: str, stored: Stored) -> Upload:
-    """Note a file whose content lies in the storage."""
+    """Note a file whose content lies in the storage.
+
+    Raises:
+        ConflictError: the team would store more than it may.
+    """
     upload = Upload(id=upload_id, team_id=team_id, filename=filename, sha256=stored.sha256, bytes=stored.bytes)
-    return repository.add_upload(session, upload)
+    repository.add_upload(session, upload)
+    check_stored(session, team_id, upload.bytes)
+    return upload
 
 
 def find(session: Session, team_id: str, upload_id: str) -> Upload:
@@ -22,7 +30,7 @@ def find(session: Session, team_id: str, upload_id: str) -> Upload:
     """
     upload = repository.find_upload(session, upload_id, team_id) if upload_id.isprintable() else None
     if upload is None:
-        raise NotFoundError(f"your team has no upload '{upload_id}'", code="upload_not_found")
+        raise _no_upload(upload_id)
     return upload
 
 
@@ -34,8 +42,16 @@ def delete(session: Session, team_id: str, upload_id: str) -> None:
         ConflictError: a job that has not ended needs it.
     """
     upload = find(session, team_id, upload_id)
+    try:
+        repository.lock_upload(session, upload)
+    except NoResultFound:  # deleted at the same time
+        raise _no_upload(upload_id) from None
     users = repository.unfinished_jobs_with(session, upload)
     if users:
         detail = f"upload {upload_id} is needed by {', '.join(users)}; cancel or wait for them first"
         raise ConflictError(detail, code="upload_in_use")
     repository.delete_upload(session, upload)
+
+
+def _no_upload(upload_id: str) -> NotFoundError:
+    return NotFoundError(f"your team has no upload '{upload_id}'", code="upload_not_found")

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from api.main import create_app
 from axformer.trial import Phase, Trial, Verdict
-from store.repositories import jobs, leases
+from store.repositories import claims, jobs, leases
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team
 from store.session import Sessions, session_scope
@@ -127,7 +127,7 @@ class Stage:
         """A running job with a trace; no other job may be queued."""
         job_id = self.queued(**changes)
         with session_scope(self.sessions) as session:
-            claimed = leases.claim_next(session, "worker-1", 60)
+            claimed = claims.claim_next(session, "worker-1", 60)
             assert claimed.id == job_id
             for state in (JobState.VALIDATING, JobState.RUNNING):
                 leases.set_state(session, job_id, claimed.fence, state)

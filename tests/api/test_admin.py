@@ -34,11 +34,30 @@ def test_a_team_is_made_gets_keys_and_loses_one(admin, client):
     assert (status(first[0]), status(second)) == (401, 200)
 
 
+def test_limits_of_a_team_are_set_shown_and_taken_away(admin, crew, rivals, stage):
+    stage.running()
+    stage.queued()
+    changed = admin("team", "limit", "crew", "--running", "2", "--stored", "20GB")
+    assert changed.exit_code == 0
+    shown = f"crew ({crew.id}): running 1 of 2; queued 1, no limit; stored_bytes 0 of 20000000000\n"
+    assert changed.stdout == shown
+    assert admin("team", "show", "crew").stdout == shown
+    again = admin("team", "limit", "crew", "--running", "none", "--queued", "0").stdout
+    assert again == f"crew ({crew.id}): running 1, no limit; queued 1 of 0; stored_bytes 0 of 20000000000\n"
+    assert admin("team", "show").stdout.splitlines() == [
+        again.strip(),
+        f"rivals ({rivals.id}): running 0, no limit; queued 0, no limit; stored_bytes 0, no limit",
+    ]
+
+
 def test_what_cannot_be_done_is_one_line_and_status_2(admin, crew):
     refusals = [
         (("team", "create", "crew"), {}, "there is a team 'crew' already"),
         (("key", "create", "nobody"), {}, "there is no team 'nobody'"),
         (("key", "revoke", "0" * 16), {}, "there is no valid key"),
+        (("team", "limit", "nobody", "--running", "1"), {}, "there is no team 'nobody'"),
+        (("team", "limit", "crew", "--running", "-1"), {}, "--running=-1 is no limit; give a whole number"),
+        (("team", "limit", "crew", "--stored", "much"), {}, "--stored=much is no limit; give bytes"),
         (("team", "create", "x"), {"database_url": "mysql://secret@host/db"}, "not a PostgreSQL address"),
         (("team", "create", "x"), {"database_url": "postgresql://nobody@127.0.0.1:1/x"}, "does not answer"),
     ]

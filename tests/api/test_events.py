@@ -143,9 +143,9 @@ def test_a_stream_outlives_an_outage_of_the_database(live, stage, crew, outage):
 
 def test_streams_end_when_the_server_is_told_to_stop(live, app, stage, crew):
     job_id = stage.running()
-    stopping = threading.Timer(0.2, app.state.resources.stop)
-    stopping.start()
     with follow(live, job_id, crew.headers) as response:
+        stopping = threading.Timer(0.2, app.state.resources.stop)
+        stopping.start()
         found = events_of(response)
     stopping.join()
     assert [message.type for message in found] == TYPES[:4]

@@ -7,6 +7,7 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from api.main import create_app
+from store.migrate import newest_revision
 from store.ports import free_port
 from store.session import session_scope
 
@@ -36,6 +37,17 @@ def test_a_missing_part_is_named(settings, missing, change):
     assert "127.0.0.1" not in answer.text
 
 
+@pytest.fixture
+def revision_put_back(sessions):
+    """All tests share the schema, so what the database says of it is as before at the end."""
+    yield
+    with session_scope(sessions) as session:
+        session.execute(text("CREATE TABLE IF NOT EXISTS alembic_version (version_num varchar(32) NOT NULL)"))
+        session.execute(text("DELETE FROM alembic_version"))
+        session.execute(text("INSERT INTO alembic_version VALUES (:revision)"), {"revision": newest_revision()})
+
+
+@pytest.mark.usefixtures("revision_put_back")
 def test_an_old_schema_is_not_ready(client, sessions):
     with session_scope(sessions) as session:
         session.execute(text("UPDATE alembic_version SET version_num = 'older'"))

@@ -36,7 +36,10 @@ def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
     assert (job["test"], job["labels"]) == (sent["test"], sent["labels"])
     assert job["checkpoint"] == {"uri": "https://example.org/bert.tar.gz?…"}
     assert job["created_at"].endswith("Z")
-    assert api.get(answer.headers["Location"]).json() == job
+    found = api.get(answer.headers["Location"]).json()
+    assert found.pop("queue")["position"] == 1
+    assert job.pop("queue") is None
+    assert found == job
 
 
 BAD_FIELDS = [
@@ -288,7 +291,10 @@ ROUTES = [
     ("GET", ""),
     ("DELETE", ""),
     ("POST", "/cancel"),
+    ("POST", "/pause"),
+    ("POST", "/resume"),
     ("POST", "/retry"),
+    ("GET", "/deliveries"),
     ("GET", "/trace"),
     ("GET", "/events"),
     ("GET", "/artifacts"),

@@ -1,78 +1,171 @@
-"""The queue: positions are the order of the claims, and estimates follow from what was measured."""
+"""The queue: positions are the order of the claims, others stay unnamed, and estimates follow from what was measured."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from sqlalchemy import text
 
-from api.services.queue import starting_times
-from store.repositories import jobs, leases
+from api.services.queue_view import Views
+from store.devices import Device
+from store.repositories import claims, jobs, leases
+from store.repositories.quotas import Limits, set_limits
+from store.repositories.workers import note_worker
 from store.session import session_scope
 
-SECONDS = st.floats(0, 1e6)
+
+def of_rivals(sessions, rivals, **changes):
+    with session_scope(sessions) as session:
+        new = jobs.NewJob(rivals.id, "x", {"uri": "hf://a/b"}, {"uri": "s3://a/b.csv"}, "paper", {}, **changes)
+        return jobs.create_job(session, new).job.id
 
 
-@given(busy=st.lists(SECONDS, min_size=1, max_size=5), waiting=st.integers(0, 20), typical=SECONDS)
-def test_jobs_start_in_order_and_no_more_at_a_time_than_there_are_workers(busy, waiting, typical):
-    starts = starting_times(busy, waiting, typical)
-    assert len(starts) == waiting
-    assert starts == sorted(starts)
-    for place, start in enumerate(starts):
-        ends = busy + [begun + typical for begun in starts[:place]]
-        assert sum(end > start for end in ends) < len(busy)
+def start_worker(sessions, name="w", device=Device.CPU):
+    with session_scope(sessions) as session:
+        note_worker(session, name, name, "axformer", device)
 
 
-@given(waiting=st.integers(0, 5))
-def test_what_is_not_known_is_not_estimated(waiting):
-    unknown = [None] * waiting
-    assert starting_times([], waiting, 10.0) == unknown
-    assert starting_times([1.0], waiting, None) == unknown
-    assert starting_times([1.0, None], waiting, 10.0) == unknown
+def look(api):
+    queue = api.get("/v1/queue").json()
+    return queue, {item["id"]: item for item in queue["data"]}
 
 
 def test_an_empty_queue(api):
-    queue = api.get("/v1/queue").json()
-    assert (queue["data"], queue["queued_of_all_teams"], queue["workers_busy"]) == ([], 0, 0)
+    queue, _ = look(api)
+    assert (queue["data"], queue["queued_of_all_teams"], queue["workers_alive"], queue["workers_busy"]) == ([], 0, 0, 0)
     assert set(queue["counts"].values()) == {0}
+    assert queue["workers"] == []
 
 
 def test_positions_are_the_order_of_the_claims(api, stage, rivals, sessions):
     mine = [stage.queued(priority=priority) for priority in (0, 5, 0)]
-    with session_scope(sessions) as session:
-        plain = jobs.find_job(session, mine[0], stage.team_id)
-        new = jobs.NewJob(rivals.id, "x", plain.checkpoint, plain.validation, "paper", {}, priority=1)
-        theirs = jobs.create_job(session, new).job.id
-    queue = api.get("/v1/queue").json()
-    positions = {item["id"]: item["position"] for item in queue["data"]}
+    theirs = of_rivals(sessions, rivals, priority=1)
+    queue, items = look(api)
+    positions = {job: item["position"] for job, item in items.items()}
     assert (queue["queued_of_all_teams"], queue["counts"]["queued"]) == (4, 3)
     assert theirs not in positions
     with session_scope(sessions) as session:
-        claims = [leases.claim_next(session, "worker", 60).id for _ in range(4)]
-    assert positions == {job: claims.index(job) + 1 for job in mine}
-    assert [item["id"] for item in queue["data"]] == [job for job in claims if job in mine]
+        order = [claims.claim_next(session, "worker", 60).id for _ in range(4)]
+    assert positions == {job: order.index(job) + 1 for job in mine}
+    assert [item["id"] for item in queue["data"]] == [job for job in order if job in mine]
+
+
+def test_jobs_ahead_are_told_by_team_and_other_teams_stay_unnamed(api, stage, rivals, sessions):
+    for _ in range(2):
+        of_rivals(sessions, rivals)
+    mine = [stage.queued() for _ in range(2)]
+    _, items = look(api)
+    first, second = (items[job] for job in mine)
+    assert (first["position"], first["ahead"]) == (2, [{"team": None, "jobs": 1}])
+    assert second["position"] in (3, 4)
+    assert second["ahead"][0] == {"team": "crew", "jobs": 1}
+    assert sum(team["jobs"] for team in second["ahead"]) == second["position"] - 1
+    told = api.get("/v1/queue").text
+    assert "rivals" not in told
+    assert rivals.id not in told
+
+
+def test_a_job_tells_its_own_place_while_it_is_queued(api, stage):
+    running = stage.running([], {"done": 1, "known": 5, "seconds": 10.0, "seconds_left": 40.0})
+    queued = stage.queued()
+    _, items = look(api)
+    place = api.get(f"/v1/jobs/{queued}").json()["queue"]
+    assert place == {name: items[queued][name] for name in place}
+    assert place["position"] == 1
+    assert api.get(f"/v1/jobs/{running}").json()["queue"] is None
 
 
 def test_estimates_come_from_progress_and_finished_jobs(api, stage):
     stage.succeeded({})
     running = stage.running([], {"done": 1, "known": 5, "seconds": 10.0, "seconds_left": 40.0})
     waiting = stage.queued()
-    queue = api.get("/v1/queue").json()
-    first, second = queue["data"]
-    assert (first["id"], first["state"], first["position"], first["starts_in_seconds"]) == (
-        running,
+    queue, items = look(api)
+    first, second = items[running], items[waiting]
+    assert (first["state"], first["position"], first["ahead"], first["starts_in_seconds"]) == (
         "running",
+        None,
         None,
         None,
     )
     assert first["ends_in_seconds"] == 40.0
-    assert (second["id"], second["position"], second["starts_in_seconds"]) == (waiting, 1, 40.0)
+    assert (second["position"], second["starts_in_seconds"]) == (1, 40.0)
     assert second["ends_in_seconds"] == pytest.approx(40.0, abs=5)  # and the little that the finished job took
-    assert queue["workers_busy"] == 1
-    assert "1 workers" in queue["eta_method"]
+    assert (queue["workers_alive"], queue["workers_busy"]) == (1, 1)
+    assert "1 living workers" in queue["eta_method"]
     assert "last 1 succeeded" in queue["eta_method"]
 
 
-def test_without_figures_there_is_no_estimate(api, stage):
+def test_a_job_that_has_begun_is_estimated_by_its_own_measure(api, stage, sessions):
+    job = stage.running([], {"done": 1, "known": 5, "seconds": 10.0, "seconds_left": 40.0})
+    with session_scope(sessions) as session:
+        leases.release(session, job, jobs.lock_job(session, job).fence, "its slice is over")
+    start_worker(sessions)
+    _, items = look(api)
+    assert (items[job]["starts_in_seconds"], items[job]["ends_in_seconds"]) == (0.0, 40.0)
+
+
+def test_without_figures_no_end_is_estimated_and_a_start_after_a_slice(api, stage, settings):
+    running = stage.running()
+    waiting = stage.queued()
+    _, items = look(api)
+    assert (items[running]["starts_in_seconds"], items[running]["ends_in_seconds"]) == (None, None)
+    assert items[waiting]["starts_in_seconds"] == pytest.approx(settings.slice_seconds, abs=30)
+    assert items[waiting]["ends_in_seconds"] is None
+
+
+def test_workers_are_alive_while_they_are_seen_and_busy_while_they_hold_a_job(api, stage, sessions, settings):
+    start_worker(sessions, "worker-1", Device.GPU)
+    start_worker(sessions, "idle", Device.GPU)
+    start_worker(sessions, "small", Device.CPU)
+    start_worker(sessions, "dead")
+    with session_scope(sessions) as session:
+        silence = f"make_interval(secs => {settings.lease_seconds + 1})"
+        session.execute(text(f"UPDATE workers SET last_seen = last_seen - {silence} WHERE name = 'dead'"))
     stage.running()
-    stage.queued()
-    queue = api.get("/v1/queue").json()
-    assert [(item["starts_in_seconds"], item["ends_in_seconds"]) for item in queue["data"]] == [(None, None)] * 2
+    queue, _ = look(api)
+    assert queue["workers"] == [
+        {"queue": "axformer", "device": "cpu", "alive": 1, "busy": 0},
+        {"queue": "axformer", "device": "gpu", "alive": 2, "busy": 1},
+    ]
+    assert (queue["workers_alive"], queue["workers_busy"]) == (3, 1)
+    assert "3 living workers that can take them, 2 of them idle" in queue["eta_method"]
+
+
+def test_a_job_that_no_living_worker_can_take_says_so(api, stage, sessions):
+    for_gpu, for_any = stage.queued(device=Device.GPU), stage.queued()
+    _, items = look(api)
+    assert {item["waits_for"] for item in items.values()} == {"worker"}
+    assert "no worker is alive" in items[for_any]["reason"]
+    start_worker(sessions)
+    _, items = look(api)
+    assert (items[for_gpu]["waits_for"], items[for_gpu]["device"]) == ("worker", "gpu")
+    assert "no gpu worker is alive" in items[for_gpu]["reason"]
+    assert items[for_any]["waits_for"] == "turn"
+    assert items[for_any]["starts_in_seconds"] == 0.0
+    assert items[for_gpu]["starts_in_seconds"] is None
+
+
+def test_a_job_that_its_teams_limit_holds_back_says_so(api, stage, sessions, crew):
+    with session_scope(sessions) as session:
+        set_limits(session, crew.id, Limits(running=1))
+    start_worker(sessions)
+    stage.running()
+    waiting = stage.queued()
+    _, items = look(api)
+    assert items[waiting]["waits_for"] == "running_limit"
+    assert "may run 1 jobs at a time" in items[waiting]["reason"]
+    with session_scope(sessions) as session:
+        assert claims.claim_next(session, "w", 60) is None
+
+
+def test_those_who_look_again_share_a_view_until_it_is_old_or_lacks_their_job(sessions, settings, stage):
+    def look_at(views, job):
+        with session_scope(sessions) as session:
+            return views.of_job(session, settings, job)
+
+    first = stage.queued()
+    patient, impatient = Views(1000.0), Views(0.0)
+    view = look_at(patient, first)
+    assert look_at(patient, first) is view
+    second = stage.queued()
+    newer = look_at(patient, second)
+    assert set(newer.by_id) == {first, second}
+    assert look_at(patient, first) is newer
+    assert look_at(impatient, first) is not look_at(impatient, first)

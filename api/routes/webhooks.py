@@ -1,0 +1,71 @@
+"""``/v1/webhook-secrets`` and ``/v1/jobs/{id}/deliveries``: what signs a job's messages, and what became of them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from api.deps import CallerDep, SessionDep, SettingsDep
+from api.openapi import answers
+from api.paging import LimitDep
+from api.schemas.page import PageRead
+from api.schemas.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretList
+from api.services import jobs, webhooks
+from api.views import deliveries_page, delivery_read, secret_created, secret_read
+from store.repositories.deliveries import deliveries_after
+
+router = APIRouter(tags=["webhooks"])
+
+
+@router.post(
+    "/webhook-secrets",
+    status_code=201,
+    responses=answers(201, "The secret, shown this once.", "webhook_secret", 401),
+)
+def post_secret(caller: CallerDep, session: SessionDep, settings: SettingsDep) -> WebhookSecretCreated:
+    """Make a secret that signs your team's webhooks, the first or a new one.
+
+    The one before it signs too for a day, so that receivers can change over without a gap; older ones sign no more.
+    """
+    return secret_created(webhooks.create_secret(session, settings, caller.team_id))
+
+
+@router.get(
+    "/webhook-secrets", responses=answers(200, "The secrets that sign now, without their text.", "webhook_secrets", 401)
+)
+def list_secrets(caller: CallerDep, session: SessionDep) -> WebhookSecretList:
+    """List your team's secrets, the newest first."""
+    return WebhookSecretList(data=[secret_read(row) for row in webhooks.list_secrets(session, caller.team_id)])
+
+
+@router.delete(
+    "/webhook-secrets/{secret_id}", status_code=204, responses=answers(204, "The secret is gone.", None, 401, 404)
+)
+def delete_secret(secret_id: str, caller: CallerDep, session: SessionDep) -> None:
+    """Let a secret sign no more, at once; for one that was given away."""
+    webhooks.delete_secret(session, caller.team_id, secret_id)
+
+
+@router.get(
+    "/jobs/{job_id}/deliveries", responses=answers(200, "The messages, oldest first.", "deliveries", 401, 404, 422)
+)
+def list_deliveries(
+    job_id: str,
+    caller: CallerDep,
+    session: SessionDep,
+    limit: LimitDep,
+    after: Annotated[int, Query(ge=0, description="Number of the last event seen.")] = 0,
+) -> PageRead[DeliveryRead, int]:
+    """See what became of the messages of a job's webhook: attempts, the last status, when it is tried next, or `dead`."""
+    job = jobs.find(session, caller.team_id, job_id)
+    return deliveries_page(deliveries_after(session, job.id, after=after, limit=limit.page), after)
+
+
+@router.post(
+    "/jobs/{job_id}/deliveries/{delivery_id}/redeliver",
+    status_code=202,
+    responses=answers(202, "The message is sent again.", "delivery", 401, 404),
+)
+def redeliver(job_id: str, delivery_id: str, caller: CallerDep, session: SessionDep) -> DeliveryRead:
+    """Send a message again, whatever became of it, under the same `webhook-id` and with all attempts before it."""
+    job = jobs.find(session, caller.team_id, job_id)
+    return delivery_read(webhooks.send_again(session, job, delivery_id))

@@ -1,0 +1,135 @@
+"""The queue of all teams at one moment: who waits, who works, and when each job may start and end.
+
+The estimate hands the line, in order, to the workers that are alive: an idle one is free now, a busy one when its job's
+measured seconds are over or its time slice is. Where a figure is missing, so is the estimate.
+"""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from statistics import median
+
+from sqlalchemy.orm import Session
+
+from api.services.estimates import Busy, Demand, Estimate, estimates
+from store.devices import Device
+from store.repositories import queue as repository
+from store.repositories.line import rules_of
+from store.repositories.queue import Waiting
+from store.repositories.workers import living_workers
+from store.settings import Settings
+from store.tables.jobs import Job
+
+NO_ESTIMATE = Estimate(None, None)
+
+
+@dataclass(frozen=True)
+class Living:
+    """A worker that is alive."""
+
+    queue: str | None
+    """Null where it has not made itself known, and is alive since it holds a job."""
+    is_idle: bool
+    time: Busy
+    """Until it has done the job that it holds."""
+    slice: Busy
+    """Until it has done it, or the job's time slice is over."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One look at the queue of all teams."""
+
+    line: Sequence[Waiting]
+    active: Sequence[Job]
+    ends: Mapping[str, float | None]
+    """Seconds until each active job ends, by its id."""
+    workers: Sequence[Living]
+    recent: Sequence[float]
+    """How long the last succeeded jobs took, in seconds."""
+    slice_seconds: float
+    as_of: datetime
+
+    @property
+    def typical(self) -> float | None:
+        """Seconds that a job takes of which nothing is known."""
+        return median(self.recent) if self.recent else None
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Waiting]:
+        """The jobs that wait."""
+        return {one.job_id: one for one in self.line}
+
+    @cached_property
+    def estimates(self) -> Mapping[str, Estimate]:
+        """Of each job that waits for its turn or a worker, by its id."""
+        # What a limit holds back starts when a job of its team ends, whoever else is in the line, so it is left out of it.
+        free = [one for one in self.line if not one.held_back]
+        typical = self.typical
+        demands = [Demand(one.device, typical if one.seconds_left is None else one.seconds_left) for one in free]
+        slices = [Demand(one.device, min(one.seconds or self.slice_seconds, self.slice_seconds)) for one in demands]
+        starts = estimates([worker.slice for worker in self.workers], slices)
+        ends = estimates([worker.time for worker in self.workers], demands)
+        found = zip(free, starts, ends, strict=True)
+        return {one.job_id: Estimate(start.starts, end.ends) for one, start, end in found}
+
+
+class Views:
+    """The latest view, for those who look again and again: one of a job is at most so many seconds old."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._latest: tuple[float, View] | None = None
+
+    def of_job(self, session: Session, settings: Settings, job_id: str) -> View:
+        """A view in which the job waits, if it does."""
+        with self._lock:  # who comes meanwhile finds what this one makes
+            now = time.monotonic()
+            if self._latest is not None:
+                made, view = self._latest
+                if now - made <= self._seconds and job_id in view.by_id:
+                    return view
+            view = view_now(session, settings)
+            self._latest = (now, view)
+            return view
+
+
+def view_now(session: Session, settings: Settings) -> View:
+    """The queue now."""
+    now = datetime.now(UTC)
+    active = repository.active_jobs(session)
+    recent = repository.recent_run_seconds(session, settings.eta_sample)
+    typical = median(recent) if recent else None
+    ends = {job.id: _seconds_left(job, typical, now) for job in active}
+    known = {one.process: (one.queue, one.device) for one in living_workers(session, settings.lease_seconds)}
+    held = {str(job.worker): job for job in active}
+    workers = []
+    for process in known | held:
+        queue, device = known.get(process, (None, Device.ANY))
+        job = held.get(process)
+        left = 0.0 if job is None else ends[job.id]
+        over = 0.0 if job is None else _slice_left(job, settings.slice_seconds, now)
+        shorter = Busy(device, over if left is None else min(left, over))
+        workers.append(Living(queue, job is None, Busy(device, left), shorter))
+    line = repository.waiting_jobs(session, rules_of(settings))
+    return View(line, active, ends, workers, recent, settings.slice_seconds, now)
+
+
+def _slice_left(job: Job, slice_seconds: float, now: datetime) -> float:
+    """Until a job may have to give way; what loads and replays it is not counted by the worker, and here it is."""
+    held = 0.0 if job.claimed_at is None else (now - job.claimed_at).total_seconds()
+    return max(0.0, slice_seconds - held)
+
+
+def _seconds_left(job: Job, typical: float | None, now: datetime) -> float | None:
+    """Until a worker has done a job that it holds."""
+    left = (job.progress or {}).get("seconds_left")
+    if left is not None:
+        return max(0.0, float(left))
+    if typical is None or job.claimed_at is None:
+        return None
+    return max(0.0, typical - job.worker_seconds - (now - job.claimed_at).total_seconds())

@@ -1,0 +1,79 @@
+"""Refuses what would exceed a team's limits, with the figures. Running jobs are not refused: they stay queued."""
+
+from sqlalchemy.orm import Session
+
+from api.errors import ConflictError, TooManyRequestsError
+from store.repositories.quotas import limits_of, lock_limits, queued_jobs, stored_bytes
+
+QUEUED_CODE = "queued_limit"
+STORED_CODE = "stored_bytes_limit"
+_RETRY_AFTER = {"Retry-After": "60"}
+"""Seconds; a short job takes about a minute, and its end lets the next one in."""
+
+
+def check_queued(session: Session, team_id: str) -> None:
+    """Make sure that the jobs of a team, one just added included, are not too many, and that their results have room.
+
+    Raises:
+        TooManyRequestsError: too many jobs wait.
+        ConflictError: there is no room for results.
+    """
+    limits = limits_of(session, team_id)
+    if limits.queued is not None:
+        lock_limits(session, team_id)
+        others = queued_jobs(session, team_id) - 1
+        if others >= limits.queued:
+            raise TooManyRequestsError(
+                f"your team has {others} queued jobs and may have {limits.queued}; wait until some have started, cancel "
+                "some, or ask the operator for a higher limit",
+                code=QUEUED_CODE,
+                headers=_RETRY_AFTER,
+                figures={"used": others, "limit": limits.queued},
+            )
+    if limits.stored_bytes is not None:
+        used = stored_bytes(session, team_id)
+        if used >= limits.stored_bytes:
+            raise _no_room(used, limits.stored_bytes)
+
+
+def check_stored(session: Session, team_id: str, added: int) -> None:
+    """Make sure that what a team stores, an upload of so many bytes that was just added included, is not too much.
+
+    Raises:
+        ConflictError: it is.
+    """
+    limit = limits_of(session, team_id).stored_bytes
+    if limit is not None:
+        lock_limits(session, team_id)
+        used = stored_bytes(session, team_id)
+        if used > limit:
+            raise _no_room(used - added, limit)
+
+
+def room_for_upload(session: Session, team_id: str) -> int | None:
+    """Bytes that a team may still store; null where there is no limit.
+
+    Raises:
+        ConflictError: none.
+    """
+    limit = limits_of(session, team_id).stored_bytes
+    if limit is None:
+        return None
+    used = stored_bytes(session, team_id)
+    if used >= limit:
+        raise _no_room(used, limit)
+    return limit - used
+
+
+def no_room_for_upload(session: Session, team_id: str) -> ConflictError:
+    """The answer to an upload that is larger than what is left."""
+    return _no_room(stored_bytes(session, team_id), limits_of(session, team_id).stored_bytes or 0)
+
+
+def _no_room(used: int, limit: int) -> ConflictError:
+    return ConflictError(
+        f"your team stores {used} bytes and may store {limit}; delete uploads and jobs that you no longer need, or ask the "
+        "operator for a higher limit",
+        code=STORED_CODE,
+        figures={"used": used, "limit": limit},
+    )

@@ -1,0 +1,97 @@
+"""What teams may do with webhooks: have them in jobs, make and delete secrets, see messages and send them again."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from sqlalchemy.orm import Session
+
+from api.errors import FieldError, InvalidInputError, NotFoundError
+from api.references import shown
+from api.schemas.webhooks import Webhook
+from store.addresses import is_public, numeric_addresses
+from store.repositories import webhook_secrets as repository
+from store.repositories.deliveries import redeliver
+from store.repositories.webhook_secrets import NewSecret, valid_secrets
+from store.settings import Settings
+from store.signing import signing_key
+from store.tables.jobs import Job
+from store.tables.webhooks import Delivery, WebhookSecret
+
+_POINTER = "#/webhook"
+_LOCAL = ("localhost", ".localhost", ".local", ".internal")
+
+
+def check_webhook(settings: Settings, webhook: Webhook) -> None:
+    """Refuse an address that can never be sent to. A name is looked up, and judged again, when a message is sent.
+
+    Raises:
+        InvalidInputError: wrong scheme, malformed, or at an address that is not public.
+    """
+    url = webhook.url
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise _refused(url, f"is not a URL: {error}") from None
+    if parts.scheme != "https" and not (parts.scheme == "http" and settings.webhook_plain_http):
+        raise _refused(url, "is not sent to; use an https:// address")
+    if "@" in parts.netloc:
+        raise _refused(url, "holds a user name or password; leave them out")
+    if not host:
+        raise _refused(url, "names no host")
+    if host in settings.webhook_private_hosts:
+        return
+    is_local = host == _LOCAL[0] or host.endswith(_LOCAL[1:])
+    if is_local or not all(is_public(address) for address in numeric_addresses(host)):
+        raise _refused(url, "is not at a public address; the operator can allow the host")
+
+
+def check_secret(session: Session, team_id: str) -> None:
+    """Make sure that messages of the team can be signed.
+
+    Raises:
+        InvalidInputError: the team has no secret.
+    """
+    if not valid_secrets(session, team_id):
+        detail = "your team has no secret that would sign its messages; POST /v1/webhook-secrets makes one"
+        raise InvalidInputError(detail, code="no_webhook_secret", errors=[FieldError(detail, pointer=_POINTER)])
+
+
+def create_secret(session: Session, settings: Settings, team_id: str) -> NewSecret:
+    """Make a secret; the one before it signs too for a while, and older ones no more."""
+    overlap = timedelta(hours=settings.webhook_overlap_hours)
+    return repository.create_secret(session, team_id, signing_key(settings), overlap)
+
+
+def list_secrets(session: Session, team_id: str) -> Sequence[WebhookSecret]:
+    """The secrets that sign now, the newest first."""
+    return valid_secrets(session, team_id)
+
+
+def delete_secret(session: Session, team_id: str, secret_id: str) -> None:
+    """Let a secret sign no more.
+
+    Raises:
+        NotFoundError: the team has none of this id.
+    """
+    if not secret_id.isprintable() or not repository.delete_secret(session, team_id, secret_id):
+        raise NotFoundError(f"your team has no webhook secret '{secret_id}'", code="webhook_secret_not_found")
+
+
+def send_again(session: Session, job: Job, delivery_id: str) -> Delivery:
+    """Send a message of a job again, with all attempts before it.
+
+    Raises:
+        NotFoundError: the job has no such message.
+    """
+    delivery = redeliver(session, job.id, delivery_id) if delivery_id.isprintable() else None
+    if delivery is None:
+        detail = f"job {job.id} has no message '{delivery_id}'; GET /v1/jobs/{job.id}/deliveries lists those there are"
+        raise NotFoundError(detail, code="delivery_not_found")
+    return delivery
+
+
+def _refused(url: str, why: str) -> InvalidInputError:
+    detail = f"webhook '{shown(url)}' {why}"
+    return InvalidInputError(detail, code="invalid_webhook", errors=[FieldError(detail, pointer=f"{_POINTER}/url")])
