@@ -14,8 +14,13 @@ export OMP_WAIT_POLICY ?= PASSIVE
 SHARED ?= ../shared
 # Sets and checkpoints of the benchmark; made once.
 BENCH_HOME := var/bench
+SETS ?= cola rte sst2
+ONLY := $(addprefix --only ,$(SETS))
 # Where the benchmark writes RESULTS.md and results/.
 OUTPUT ?= benchmarks
+# How much torture.
+RUNS ?= 3000
+KILLS ?= 30
 CODE := axformer store api worker migrations benchmarks tests
 
 # The virtual environment is complete when this file is newer than what says what belongs into it.
@@ -27,7 +32,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo serve test bench families check lint types imports migrations containers clean
+.PHONY: help install demo serve test torture bench families check lint types imports migrations containers clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,14 +48,21 @@ serve: $(INSTALLED) ## Run the whole service on this machine until Ctrl-C (PORT=
 test: $(INSTALLED) ## Run every test, on a PostgreSQL and a Valkey of their own
 	$(BIN)/python -m pytest
 
-bench: $(INSTALLED) ## Measure how fast a pass is, and write benchmarks/RESULTS.md (SHARED=../shared, BENCH="--only cola")
+torture: $(INSTALLED) ## Simulate and break the service many times, put load on it, and print the figures (an hour)
+	$(BIN)/python -m tests.simulation --runs $(RUNS)
+	$(BIN)/python -m tests.faults --kills $(KILLS) --others 3
+	$(BIN)/python -m benchmarks.load
+	$(BIN)/python -m benchmarks.load.overhead
+
+bench: $(INSTALLED) ## Measure how fast a pass is, and write benchmarks/RESULTS.md (SHARED=../shared, SETS=cola, BENCH="--rounds 1")
 	@test -d $(SHARED)/data || { echo "there are no public data sets in $(SHARED)/data; name the directory that holds data/:" \
 	    "make bench SHARED=DIR"; exit 1; }
-	$(BIN)/python -m benchmarks.sets.catalog --source $(SHARED)/data --output $(BENCH_HOME)/sets --only cola --only rte --only sst2
-	$(BIN)/python -m benchmarks.train_checkpoints --sets $(BENCH_HOME)/sets --output $(BENCH_HOME)/checkpoints \
-	    --only cola --only rte --only sst2 --bfloat16 --threads 2
-	$(BIN)/python -m benchmarks.speed --source $(SHARED)/data --oracle $(SHARED)/oracle/naive_axformer.py \
-	    --checkpoints $(BENCH_HOME)/checkpoints --output $(OUTPUT) $(BENCH)
+	$(BIN)/python -m benchmarks.sets.catalog --source $(SHARED)/data --output $(BENCH_HOME)/sets $(ONLY)
+	$(BIN)/python -m benchmarks.train_checkpoints --sets $(BENCH_HOME)/sets --output $(BENCH_HOME)/checkpoints $(ONLY) \
+	    --bfloat16 --threads 2
+	$(BIN)/python -m benchmarks.speed --source $(SHARED)/data --checkpoints $(BENCH_HOME)/checkpoints --output $(OUTPUT) $(ONLY) $(BENCH)
+	$(BIN)/python -m benchmarks.speed.verdicts --source $(SHARED)/data --oracle $(SHARED)/oracle/naive_axformer.py \
+	    --checkpoints $(BENCH_HOME)/checkpoints --output $(OUTPUT) $(ONLY)
 
 families: $(INSTALLED) ## Run every law over every family and task, and write docs/families.md
 	$(BIN)/python -m pytest --quiet -p tests.families_table --families-table docs/families.md tests/axformer/test_families.py

@@ -29,6 +29,7 @@ class Loopback:
 
     def __init__(self, answers: Answers, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[tuple[str, str, dict[str, str]]] = []
+        self.bodies: list[bytes] = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -36,7 +37,7 @@ class Loopback:
 
             def _answer(self) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                self.rfile.read(int(headers.get("content-length", 0)))
+                outer.bodies.append(self.rfile.read(int(headers.get("content-length", 0))))
                 outer.requests.append((self.command, self.path, headers))
                 answer = answers(self.command, self.path, headers)
                 self.send_response(answer.status)

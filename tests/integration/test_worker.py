@@ -1,89 +1,31 @@
 """A real worker process on a real broker and database."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from celery import Celery
 
 from store.settings import Settings
-from store.states import TERMINAL, JobState
+from store.states import JobState
+from tests.integration.real_worker import (
+    HOURS,
+    JOB_SECONDS,
+    STOP_SECONDS,
+    has_ended,
+    log_of,
+    settings,
+    wait_until,
+    worker,
+)
 from tests.tiny_models import tiny_rows, write_rows
-from tests.worker.conftest import LONG_PASS, Open, Post, Watch, opened, post, watch
+from tests.worker.conftest import LONG_PASS, Post, Watch, opened, post, watch
 
-__all__ = ["opened", "post", "watch"]
-
-START_SECONDS = 60.0
-JOB_SECONDS = 100.0
-"""Two imports of PyTorch, one in the worker and one in the check of the artifact, are most of it."""
-STOP_SECONDS = 15.0
-HOURS = 9999.0
-
+__all__ = ["opened", "post", "settings", "watch"]
 
 pytestmark = pytest.mark.timeout(300)
-
-
-@pytest.fixture
-def settings(database_url: str, broker_url: str, tmp_path: Path, opened: Open) -> Settings:
-    return Settings(
-        database_url=database_url,
-        broker_url=broker_url,
-        var_dir=tmp_path / "var",
-        file_roots=(opened.root, tmp_path),
-        celery_queue=f"test-{tmp_path.name}",
-    )
-
-
-@contextmanager
-def worker(settings: Settings, announce_seconds: float) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker process that is ready, stopped at the end if it still runs."""
-    environment = os.environ | {
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "BROKER_URL": settings.broker_url.get_secret_value(),
-        "AXFORMER_VAR_DIR": str(settings.var_dir),
-        "AXFORMER_FILE_ROOTS": os.pathsep.join(map(str, settings.file_roots)),
-        "AXFORMER_CELERY_QUEUE": settings.celery_queue,
-        "AXFORMER_ANNOUNCE_SECONDS": str(announce_seconds),
-        "AXFORMER_DEVICE": "cpu",
-        "AXFORMER_TRIAL_BATCH_SECONDS": "0.05",
-        "OMP_NUM_THREADS": "1",
-    }
-    log = log_of(settings)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.unlink(missing_ok=True)
-    with log.open("ab") as output:
-        command = [sys.executable, "-m", "celery", "-A", "worker.celery_app", "worker"]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=output, env=environment)
-    try:
-        wait_until(lambda: " ready." in log.read_text(), START_SECONDS, log)
-        yield process
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(STOP_SECONDS) == 0
-    finally:
-        process.kill()
-        process.wait()
-
-
-def log_of(settings: Settings) -> Path:
-    return settings.var_dir / "worker.log"
-
-
-def wait_until(condition: Callable[[], bool], seconds: float, log: Path) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.05)
-
-
-def has_ended(watch: Watch, job_id: str) -> bool:
-    return watch.job(job_id).state in TERMINAL
 
 
 def test_a_message_wakes_a_worker_that_runs_the_job(settings: Settings, post: Post, watch: Watch) -> None:
@@ -99,6 +41,17 @@ def test_a_message_wakes_a_worker_that_runs_the_job(settings: Settings, post: Po
     assert (claimed["job_id"], claimed["fence"]) == (job_id, 1)
     assert {line["level"] for line in lines} == {"info"}
     assert settings.broker_url.get_secret_value() not in log_of(settings).read_text()
+
+
+def test_processes_of_a_worker_share_the_samples_of_its_job(
+    settings: Settings, post: Post, watch: Watch, tmp_path: Path
+) -> None:
+    data = write_rows(tmp_path / "rows.jsonl", tiny_rows(300))
+    with worker(settings, announce_seconds=0.2, shards=2):
+        job_id = post(validation={"uri": f"file://{data}"})
+        wait_until(lambda: has_ended(watch, job_id), JOB_SECONDS, log_of(settings))
+    job = watch.job(job_id)
+    assert (job.state, job.error) == (JobState.SUCCEEDED, None)
 
 
 def test_without_any_message_jobs_are_found_given_back_at_the_end_and_found_again(

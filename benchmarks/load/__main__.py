@@ -1,0 +1,87 @@
+"""How quick the API is under load: ``python -m benchmarks.load [--seconds 60]``.
+
+Starts a PostgreSQL, a Valkey and an API as ``make serve`` does, fills the queue, and puts load on it: 2,000 queued jobs of
+20 teams, 50 pollers, 20 readers of event streams, a trace of 50,000 trials, and workers that claim and write. All of it,
+this program too, shares the machine.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from benchmarks.load.queue import bytes_of, fill_queue
+from benchmarks.load.report import report
+from benchmarks.load.traffic import put_load
+from store.embedded.postgres import start_postgres
+from store.embedded.server import running
+from store.embedded.valkey import start_valkey
+from store.migrate import migrate
+from store.ports import LOOPBACK, free_port
+from store.session import make_engine, make_sessions
+from store.settings import Settings
+from store.stack import Program, Stack
+
+READY_SECONDS = 60.0
+STOP_SECONDS = 10.0
+WARM_SECONDS = 3.0
+"""Load before the measured one, in which code is imported and plans are made."""
+
+
+@contextmanager
+def serving(directory: Path, processes: int) -> Iterator[tuple[str, dict[str, str]]]:
+    """An API on a database and a broker of its own: its address, and the environment of its programs."""
+    with (
+        running(start_postgres(directory / "postgres", directory / "postgres.log")) as postgres,
+        running(start_valkey(directory / "valkey", directory / "valkey.log")) as valkey,
+        Stack() as stack,
+    ):
+        environment = dict(os.environ) | {
+            "DATABASE_URL": postgres.url,
+            "BROKER_URL": valkey.url,
+            "AXFORMER_VAR_DIR": str(directory / "var"),
+        }
+        migrate(Settings(database_url=SecretStr(postgres.url)))
+        port = free_port()
+        arguments = ["uvicorn", "api.main:create_app", "--factory", "--host", LOOPBACK, "--port", str(port)]
+        arguments += ["--workers", str(processes)] if processes > 1 else []
+        stack.add_program(Program("api", arguments, directory / "api.log", environment, STOP_SECONDS))
+        stack.wait_until_ready(port, READY_SECONDS)
+        yield f"http://{LOOPBACK}:{port}", environment
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.load")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1, help="of the API")
+    given = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="axformer-load-") as made,
+        serving(Path(made), given.processes) as (url, environment),
+    ):
+        engine = make_engine(Settings(database_url=SecretStr(environment["DATABASE_URL"])))
+        sessions = make_sessions(engine)
+        queue = fill_queue(sessions)
+        sizes = bytes_of(sessions)
+        asyncio.run(put_load(url, queue, WARM_SECONDS, given.seed))
+        command = [sys.executable, "-m", "benchmarks.load.workers", str(given.seconds)]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as workers:
+            measured = asyncio.run(put_load(url, queue, given.seconds, given.seed + 1))
+            answer, _ = workers.communicate()
+        print(report(measured, json.loads(answer), sizes, given.seconds))
+        engine.dispose()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

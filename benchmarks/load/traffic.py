@@ -1,0 +1,94 @@
+"""Requests at a fixed rate that does not wait for answers: a server that falls behind is seen to fall behind."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from benchmarks.load.client import Client
+from benchmarks.load.queue import LONG_TRACE, LoadedQueue
+
+POLLERS = 50
+READERS = 20
+REST = {"POST job": 10, "trace page": 15, "queue": 10, "list jobs": 15}
+"""Requests a second beside those of the pollers, who ask for a job each once a second: 100 together."""
+_PAGE = 100
+_ANSWER_SECONDS = 30.0
+"""After that a request counts as refused."""
+_FIRST_REFUSAL = 400
+_BODY = {
+    "name": "posted under load",
+    "checkpoint": {"uri": "hf://acme/bert-base-uncased-finetuned"},
+    "validation": {"uri": "hf://datasets/acme/validation/data.jsonl"},
+}
+
+Ask = Callable[[], Awaitable[tuple[int, bytes]]]
+
+
+@dataclass
+class Measured:
+    """Milliseconds from when each request was due to the end of its answer, by kind."""
+
+    milliseconds: dict[str, list[float]] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
+    events: int = 0
+    """Events that the readers of streams got."""
+
+
+async def put_load(url: str, queue: LoadedQueue, seconds: float, seed: int) -> Measured:
+    """Put the load on the server for so long."""
+    chance, client, measured, last = random.Random(seed), Client(url), Measured(), asyncio.Event()  # noqa: S311
+    kinds = {"GET job": POLLERS, **REST}
+    asks = _asks(client, queue, chance)
+    readers = [
+        asyncio.ensure_future(client.events(f"/v1/jobs/{job}/events", key, last))
+        for job, key in [queue.long, *chance.sample(queue.queued, READERS - 1)]
+    ]
+    answers = []
+    begun = due = time.monotonic()
+    while due < begun + seconds:
+        due += chance.expovariate(sum(kinds.values()))
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        kind = chance.choices(list(kinds), list(kinds.values()))[0]
+        answers.append(asyncio.ensure_future(_measure(measured, kind, asks[kind], due)))
+    try:
+        await asyncio.gather(*answers)
+    finally:
+        last.set()
+        measured.events = sum(await asyncio.gather(*readers))
+        client.close()
+    return measured
+
+
+def _asks(client: Client, queue: LoadedQueue, chance: random.Random) -> dict[str, Ask]:
+    polled = [queue.long, *chance.sample(queue.queued, POLLERS - 1)]
+
+    def get_job() -> Awaitable[tuple[int, bytes]]:
+        job, key = chance.choice(polled)
+        return client.request("GET", f"/v1/jobs/{job}", key)
+
+    def get_trace() -> Awaitable[tuple[int, bytes]]:
+        job, key = queue.long
+        after = chance.randrange(LONG_TRACE - _PAGE)
+        return client.request("GET", f"/v1/jobs/{job}/trace?after={after}&limit={_PAGE}", key)
+
+    return {
+        "GET job": get_job,
+        "POST job": lambda: client.request("POST", "/v1/jobs", chance.choice(queue.keys), _BODY),
+        "trace page": get_trace,
+        "queue": lambda: client.request("GET", "/v1/queue", chance.choice(queue.keys)),
+        "list jobs": lambda: client.request("GET", "/v1/jobs", chance.choice(queue.keys)),
+    }
+
+
+async def _measure(measured: Measured, kind: str, ask: Ask, due: float) -> None:
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            status, _ = await ask()
+        is_refused = status >= _FIRST_REFUSAL
+    except (TimeoutError, OSError, asyncio.IncompleteReadError):
+        is_refused = True
+    measured.milliseconds.setdefault(kind, []).append((time.monotonic() - due) * 1000)
+    if is_refused:
+        measured.refused[kind] = measured.refused.get(kind, 0) + 1

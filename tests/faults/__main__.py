@@ -1,0 +1,111 @@
+"""The long version: ``python -m tests.faults --kills 30``, or one seed again: ``--first 12 --kills 1 --others 0``.
+
+Prints each fault, what became of the job, and how many outcomes differed from that of the undisturbed pass.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from store.processes import Child
+from store.states import JobState
+from tests.faults.faults import (
+    ROOM_FOR_INPUTS,
+    at_trial,
+    can_fill_disk,
+    fill_disk,
+    kill_broker,
+    kill_database,
+    kill_worker,
+    point_of,
+    stop_worker_past_lease,
+)
+from tests.faults.service import Service, kill_tree, service
+from tests.faults.undisturbed import Outcome, outcome_of, undisturbed, write_inputs
+
+ROOM_FOR_NOTHING = 64
+"""KiB, less than the checkpoint."""
+
+
+class Torture:
+    """Runs faults and keeps the score."""
+
+    def __init__(self, service: Service, expected: Outcome) -> None:
+        self.service = service
+        self.expected = expected
+        self.done = self.wrong = 0
+
+    def note(self, what: str, row: Any, begun: float) -> None:
+        """Compare the job's outcome with the undisturbed one and print it."""
+        is_equal = row["state"] == JobState.SUCCEEDED and outcome_of(self.service, row["id"]) == self.expected
+        self.done += 1
+        self.wrong += not is_equal
+        seconds = time.monotonic() - begun
+        outcome = "equal" if is_equal else f"NOT EQUAL: {row['state']} {row['error']}"
+        print(f"{what:50} attempts {row['attempt']}  {seconds:5.1f} s  {outcome}", flush=True)
+
+
+def kill_many(torture: Torture, body: Any, seeds: range) -> int:
+    """Kill a worker for each seed, in turn its job's process and all of it; how many kills met a job at work."""
+    worker = torture.service.start_worker()
+    met = 0
+    for seed in seeds:
+        begun, point, whole = time.monotonic(), point_of(seed, len(torture.expected.trace)), seed % 2 == 0
+        row, worker = kill_worker(torture.service, worker, body, point, whole=whole)
+        met += row["attempt"] > 1
+        torture.note(f"kill -9 {'worker' if whole else 'child'} at {point.name} (seed {seed})", row, begun)
+    kill_tree(worker.process)
+    return met
+
+
+def other_faults(torture: Torture, body: Any, seeds: range) -> None:
+    """Each other fault once a seed."""
+    for seed in seeds:
+        point = point_of(seed, len(torture.expected.trace))
+        worker = torture.service.start_worker()
+        begun = time.monotonic()
+        for row in kill_broker(torture.service, body, point):
+            torture.note(f"kill -9 valkey at {point.name} (seed {seed})", row, begun)
+        begun = time.monotonic()
+        row = kill_database(torture.service, body, point)
+        torture.note(f"kill -9 postgres at {point.name} (seed {seed})", row, begun)
+        _stop_past_lease(torture, worker, body, seed)
+        kill_tree(worker.process)
+    if seeds and can_fill_disk():
+        for room in (ROOM_FOR_NOTHING, ROOM_FOR_INPUTS):
+            begun = time.monotonic()
+            failed, row = fill_disk(torture.service, body, room)
+            torture.note(f"disk of {room} KiB ({failed['error']['code']} after {failed['trials']} trials)", row, begun)
+
+
+def _stop_past_lease(torture: Torture, worker: Child, body: Any, seed: int) -> None:
+    begun, point = time.monotonic(), at_trial(seed, len(torture.expected.trace))
+    row, _ = stop_worker_past_lease(torture.service, worker, body, point)
+    torture.note(f"SIGSTOP past the lease at {point.name} (seed {seed})", row, begun)
+
+
+def main() -> int:
+    """The command; 1 where an outcome differs."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults")
+    parser.add_argument("--kills", type=int, default=30, help="kills of a worker")
+    parser.add_argument("--others", type=int, default=3, help="rounds of all other faults")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first kill and round")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="axformer-faults-") as made:
+        directory = Path(made)
+        body = write_inputs(directory)
+        expected = undisturbed(directory)
+        print(f"undisturbed pass: {len(expected.trace)} trials")
+        with service(directory) as started:
+            torture = Torture(started, expected)
+            met = kill_many(torture, body, range(given.first, given.first + given.kills))
+            other_faults(torture, body, range(given.first, given.first + given.others))
+    print(f"{torture.done} faults, {met} of {given.kills} kills met a job at work; {torture.wrong} outcomes differ")
+    return 1 if torture.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
