@@ -57,8 +57,8 @@ class Supervisor:
         self._every_seconds = every_seconds
         self._known: set[int] = set()
         """The processes that live, or that have died and of whose job nothing was done yet."""
-        self._held_at: dict[int, float] = {}
-        """When each process, dead ones included, was last seen to hold a job; only of those that were."""
+        self._idle_since: dict[int, float | None] = {}
+        """When each process that has held a job, dead ones included, was first seen to hold none; null while it holds one."""
         self._pausing_since: dict[tuple[str, int], float] = {}
         """When each held job, by its fence, was first seen to be about to be paused."""
         self._stop_by: float | None = None
@@ -92,12 +92,12 @@ class Supervisor:
             held = held_by(session, pids.keys())
         holders = {pids[one.worker] for one in held}
         self._known = alive | holders
-        self._held_at.update(dict.fromkeys(holders, now))
+        self._idle_since.update(dict.fromkeys(holders))
         pausing = {(one.job_id, one.fence) for one in held if one.is_pausing}
         self._pausing_since = {key: self._pausing_since.get(key, now) for key in pausing}
         for one in held:
             self._judge(one, pids[one.worker], is_alive=pids[one.worker] in alive)
-        for pid in self._held_at.keys() - holders:
+        for pid in self._idle_since.keys() - holders:
             self._judge_idle(pid, now, is_alive=pid in alive)
 
     def _judge(self, held: Held, pid: int, *, is_alive: bool) -> None:
@@ -111,10 +111,16 @@ class Supervisor:
             self._take(held, pid, "its process did not renew its lease and was ended")
 
     def _judge_idle(self, pid: int, now: float, *, is_alive: bool) -> None:
-        """A process that has held a job and holds none: it is about to end, or works on for nothing."""
+        """A process that has held a job and holds none: it is about to end, or works on for nothing.
+
+        Its time begins when it is first seen so: a worker that was stopped as a whole wakes up together with its processes.
+        """
+        since = self._idle_since[pid]
         if not is_alive:
-            del self._held_at[pid]
-        elif now - self._held_at[pid] > self._obey_seconds:
+            del self._idle_since[pid]
+        elif since is None:
+            self._idle_since[pid] = now
+        elif now - since > self._obey_seconds:
             _LOG.warning("process_killed", pid=pid, reason="it has lost its job and did not end")
             self._kill(pid)
 

@@ -99,6 +99,8 @@ for _ in run.trials():
 run.publish(Path(output))
 print(held("VmHWM") - before)
 """
+SLACK_BYTES = 64 * 2**20
+"""What threads, allocators and libraries take besides, which differs between machines."""
 FEW_TRIALS = {"refine_margin": 1.0, "hard_attention": False, "cache_budget": 0}
 
 
@@ -115,4 +117,4 @@ def test_the_least_is_close_to_what_a_pass_takes(tmp_path: Path, layers: int, in
     assert done.returncode == 0, done.stderr
     need = least(read_sizes(checkpoint), data.stat().st_size, make_config("paper", FEW_TRIALS), 512, on_gpu=False)
     estimate, measured = need.host_bytes - PROCESS_BYTES, int(done.stdout)
-    assert estimate <= measured <= 2.5 * estimate + 32 * 2**20, (estimate / 1e6, measured / 1e6)
+    assert estimate <= measured <= 2.5 * estimate + SLACK_BYTES, (estimate / 1e6, measured / 1e6)

@@ -34,6 +34,7 @@ END_SECONDS = 150.0
 KILL_SECONDS = 10.0
 ATTEMPTS = 20
 """Above the usual three, because a test may kill more workers than that."""
+WORKER_THREADS = 1
 _POLL_SECONDS = 0.01
 _ENVIRONMENT = {
     "AXFORMER_LEASE_SECONDS": str(LEASE_SECONDS),
@@ -43,7 +44,7 @@ _ENVIRONMENT = {
     "AXFORMER_TRIAL_BATCH": "5",
     "AXFORMER_MAX_ATTEMPTS": str(ATTEMPTS),
     "AXFORMER_DEVICE": "cpu",
-    "OMP_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": str(WORKER_THREADS),
     "PYTHONUNBUFFERED": "1",
 }
 

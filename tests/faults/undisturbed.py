@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from axformer.config import make_config
 from axformer.data.dataset import DataSource
 from axformer.run import PruningRun
-from tests.faults.service import Service
+from tests.faults.service import WORKER_THREADS, Service
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
 KNOBS = {"neuron_group_size": 1, "refine_margin": 100.0}
@@ -41,7 +43,19 @@ def write_inputs(directory: Path) -> dict[str, Any]:
 
 
 def undisturbed(directory: Path) -> Outcome:
-    """The outcome of the library alone, in this process."""
+    """The outcome of the library alone, in this process, on as many cores as the workers compute with.
+
+    With more, batches come in pairs, and a trial may have seen one more of them when it is decided.
+    """
+    cores = torch.get_num_threads()
+    torch.set_num_threads(WORKER_THREADS)
+    try:
+        return _undisturbed(directory)
+    finally:
+        torch.set_num_threads(cores)
+
+
+def _undisturbed(directory: Path) -> Outcome:
     run = PruningRun.open(
         directory / "checkpoint",
         DataSource(str(directory / "validation.jsonl")),
