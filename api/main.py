@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import openapi, problems
+from api import openapi, problems, process
 from api.middleware.body_limit import BodyLimitMiddleware
 from api.middleware.measured import MeasuredMiddleware
 from api.middleware.request_id import RequestIdMiddleware
@@ -54,6 +54,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         _configure_logs()
+        process.tune()
         with noticed(resources.stop):
             yield
         resources.close()

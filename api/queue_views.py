@@ -3,7 +3,9 @@
 from typing import Any
 
 from api.schemas.queue import AheadRead, PlaceRead, QueuedJobRead, QueueRead, WorkersRead
+from api.services.estimates import Estimate
 from api.services.queue import Place, Queue
+from store.repositories.queue import Waiting
 from store.tables.jobs import Job
 
 
@@ -15,7 +17,7 @@ def place_read(place: Place) -> PlaceRead:
 def queue_read(queue: Queue) -> QueueRead:
     """The queue as it is shown."""
     return QueueRead(
-        data=[_running(job, queue) for job in queue.active] + [_waiting(job, queue) for job in queue.queued],
+        data=[_running(*one) for one in queue.active] + [_waiting(*one) for one in queue.waiting],
         counts=dict(queue.counts),
         queued_of_all_teams=queue.queued_of_all_teams,
         workers_alive=sum(kind.alive for kind in queue.workers),
@@ -26,19 +28,14 @@ def queue_read(queue: Queue) -> QueueRead:
     )
 
 
-def _running(job: Job, queue: Queue) -> QueuedJobRead:
-    estimate = queue.running[job.id]
+def _running(job: Job, estimate: Estimate) -> QueuedJobRead:
     unplaced: dict[str, Any] = dict.fromkeys(PlaceRead.model_fields)
     unplaced["ends_in_seconds"] = estimate.ends
-    return QueuedJobRead(**_of_job(job), **unplaced)
+    return QueuedJobRead(id=job.id, name=job.name, state=job.state, device=job.device, **unplaced)
 
 
-def _waiting(job: Job, queue: Queue) -> QueuedJobRead:
-    return QueuedJobRead(**_of_job(job), **_of_place(queue.places[job.id]))
-
-
-def _of_job(job: Job) -> dict[str, Any]:
-    return {"id": job.id, "name": job.name, "state": job.state, "device": job.device}
+def _waiting(job: Waiting, place: Place) -> QueuedJobRead:
+    return QueuedJobRead(id=job.job_id, name=job.name, state=job.state, device=job.device, **_of_place(place))
 
 
 def _of_place(place: Place) -> dict[str, Any]:

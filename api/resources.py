@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine
 
 from api.services.queue_view import Views
+from api.services.standings import Standings
 from api.wakeup import Wakeup
 from store.session import Sessions, make_engine, make_reading_sessions, make_sessions
 from store.settings import Settings
@@ -26,6 +27,7 @@ class Resources:
     registry: CollectorRegistry
     upload_limiter: CapacityLimiter
     queue_views: Views
+    standings: Standings
     session_limiter: CapacityLimiter
     is_stopping: bool = False
     """True once the server is told to stop, so that endless streams end by themselves."""
@@ -42,15 +44,17 @@ class Resources:
 def open_resources(settings: Settings) -> Resources:
     """Everything an app needs; nothing is connected yet."""
     engine = make_engine(settings)
+    reading_sessions = make_reading_sessions(engine)
     return Resources(
         settings=settings,
         engine=engine,
         sessions=make_sessions(engine),
-        reading_sessions=make_reading_sessions(engine),
+        reading_sessions=reading_sessions,
         storage=LocalStorage(settings.storage_dir),
         wakeup=Wakeup(settings),
         registry=CollectorRegistry(),
         upload_limiter=CapacityLimiter(settings.uploads_at_once),
         queue_views=Views(settings.queue_view_seconds),
+        standings=Standings(reading_sessions, settings.event_poll_seconds),
         session_limiter=CapacityLimiter(settings.sessions_at_once),
     )

@@ -146,7 +146,7 @@ class Settings(BaseSettings):
     wake_timeout_seconds: float = Field(default=2.0, gt=0)
     """How long the api tries to reach the broker after a job is posted; the outbox announces the job otherwise."""
     queue_view_seconds: float = Field(default=1.0, ge=0)
-    """How old the view of the queue may be that a queued job is shown with; a long line takes some 20 ms to read, and
+    """How long a look at the queue is shown to all who ask for theirs; a line of 2,000 jobs takes some 50 ms to read, and
     many people watch their jobs."""
     eta_sample: int = Field(default=20, ge=1)
     """Finished jobs whose median run time estimates those that wait; enough to be steady, few enough to be recent."""

@@ -14,6 +14,7 @@ from api.schemas.page import PageRead
 from api.services import event_stream, jobs
 from api.views import events_page
 from store.repositories.events import events_after
+from store.repositories.jobs import Standing
 from store.states import TERMINAL
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["events"])
@@ -46,5 +47,5 @@ def get_events(
     begin = after if last_event_id is None else last_event_id
     if last_event_id is not None and job.state in TERMINAL and begin >= job.event_count:
         return Response(status_code=204, headers=_VARY)  # the one answer after which browsers do not connect again
-    events = event_stream.stream(resources, caller.team_id, job.id, begin)
+    events = event_stream.stream(resources, job.id, begin, Standing(job.state, job.event_count))
     return StreamingResponse(events, media_type=_SSE, headers=_STREAMING)

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from api.deps import CallerDep, ReadingDep, SettingsDep
+from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.openapi import answers
 from api.queue_views import queue_read
 from api.schemas.queue import QueueRead
@@ -12,9 +12,9 @@ router = APIRouter(prefix="/queue", tags=["queue"])
 
 
 @router.get("", responses=answers(200, "The queue now.", "queue", 401))
-def get_queue(caller: CallerDep, session: ReadingDep, settings: SettingsDep) -> QueueRead:
+def get_queue(caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> QueueRead:
     """See your team's unfinished jobs with position and estimated times, and how the estimate was made.
 
-    Of other teams only numbers are shown.
+    Of other teams only numbers are shown. All who ask within a second get the same look; `as_of` says when it was.
     """
-    return queue_read(queue.look(session, settings, caller.team_id))
+    return queue_read(queue.look(session, resources.settings, resources.queue_views, caller.team_id))

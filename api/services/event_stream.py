@@ -1,7 +1,8 @@
 """Events of a job as server-sent events: those there are, then each new one, until the job has ended.
 
-The stream looks for news in short transactions and holds nothing in between, so idle watchers cost neither a connection
-nor a thread. The id of an event is its number: a caller that lost the connection goes on with ``Last-Event-ID``.
+The stream learns from a look that it shares with all others whether there is news, and reads it in a short transaction. It
+holds nothing in between, so idle watchers cost neither a connection nor a thread. The id of an event is its number: a caller
+that lost the connection goes on with ``Last-Event-ID``.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from api.resources import Resources
 from api.views import event_read
 from store.repositories.events import events_after
-from store.repositories.jobs import find_standing
+from store.repositories.jobs import Standing
 from store.session import Sessions, session_scope
 from store.states import TERMINAL
 from store.tables.events import Event
@@ -35,42 +36,48 @@ class News:
     is_last: bool
 
 
-def read_news(sessions: Sessions, team_id: str, job_id: str, after: int, limit: int) -> News:
-    """What happened to the job after this event. It is the last where the job has ended or is gone."""
-    with session_scope(sessions) as session:
-        # Most looks find nothing new, so they read no more than where the job stands.
-        standing = find_standing(session, job_id, team_id)
-        if standing is None:
-            return News((), is_last=True)
-        has_ended = standing.state in TERMINAL
-        if standing.event_count <= after:
-            return News((), is_last=has_ended)
-        events = events_after(session, job_id, after=after, limit=limit).items
-    # Events may be past retention, all of them too. One above the count has come since: the job was retried and goes on.
-    return News(events, is_last=has_ended and (not events or events[-1].seq == standing.event_count))
+async def stream(resources: Resources, job_id: str, after: int, standing: Standing | None) -> AsyncIterator[bytes]:
+    """The events after a number in the wire format, with a comment where there is nothing to say for a while.
 
-
-async def stream(resources: Resources, team_id: str, job_id: str, after: int) -> AsyncIterator[bytes]:
-    """The events after a number in the wire format, with a comment where there is nothing to say for a while."""
+    Args:
+        standing: where the job stands now.
+    """
     settings = resources.settings
     yield format_sse_event(retry=_RECONNECT_MS)
     said = time.monotonic()
     while not resources.is_stopping:
         try:
-            news = await run_in_threadpool(
-                read_news, resources.reading_sessions, team_id, job_id, after, settings.page_limit_max
-            )
+            news = await _news(resources.reading_sessions, job_id, after, standing, settings.page_limit_max)
+            for event in news.events:
+                after = event.seq
+                yield format_sse_event(
+                    data_str=event_read(event).model_dump_json(), event=event.type, id=str(event.seq)
+                )
+            if news.is_last:
+                return
+            if news.events:
+                said = time.monotonic()
+            elif time.monotonic() - said >= settings.event_heartbeat_seconds:
+                said = time.monotonic()
+                yield KEEPALIVE_COMMENT
+            standing = await resources.standings.next(job_id)
         except (OperationalError, InterfaceError, PoolTimeoutError) as error:
             _LOG.warning("event_stream_waits_for_database", error=type(error).__name__)
-            news = News((), is_last=False)
-        for event in news.events:
-            after = event.seq
-            yield format_sse_event(data_str=event_read(event).model_dump_json(), event=event.type, id=str(event.seq))
-        if news.is_last:
-            return
-        if news.events:
-            said = time.monotonic()
-        elif time.monotonic() - said >= settings.event_heartbeat_seconds:
-            said = time.monotonic()
-            yield KEEPALIVE_COMMENT
-        await asyncio.sleep(settings.event_poll_seconds)
+            await asyncio.sleep(settings.event_poll_seconds)
+
+
+async def _news(sessions: Sessions, job_id: str, after: int, standing: Standing | None, limit: int) -> News:
+    """What happened to the job after this event. It is the last where the job has ended or is gone."""
+    if standing is None:
+        return News((), is_last=True)
+    has_ended = standing.state in TERMINAL
+    if standing.event_count <= after:
+        return News((), is_last=has_ended)
+    events = await run_in_threadpool(_read, sessions, job_id, after, limit)
+    # Events may be past retention, all of them too. One above the count has come since: the job was retried and goes on.
+    return News(events, is_last=has_ended and (not events or events[-1].seq == standing.event_count))
+
+
+def _read(sessions: Sessions, job_id: str, after: int, limit: int) -> Sequence[Event]:
+    with session_scope(sessions) as session:
+        return events_after(session, job_id, after=after, limit=limit).items

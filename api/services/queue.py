@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from api.schemas.queue import WaitsFor
 from api.services.estimates import Busy, Estimate, can_take
-from api.services.queue_view import NO_ESTIMATE, View, Views, view_now
+from api.services.queue_view import NO_ESTIMATE, View, Views
 from store.devices import Device
 from store.repositories import queue as repository
 from store.repositories.queue import Waiting
@@ -66,14 +66,10 @@ class WorkerCount:
 class Queue:
     """The queue as a team sees it."""
 
-    active: Sequence[Job]
-    """The team's jobs that workers hold."""
-    queued: Sequence[Job]
-    """The team's waiting jobs, the next first."""
-    places: Mapping[str, Place]
-    """Of all its waiting jobs, by the job's id."""
-    running: Mapping[str, Estimate]
-    """Of its active jobs, by the job's id."""
+    active: Sequence[tuple[Job, Estimate]]
+    """The team's jobs that workers hold, each with when it ends."""
+    waiting: Sequence[tuple[Waiting, Place]]
+    """The team's waiting jobs, the next first, as many as a page holds."""
     queued_of_all_teams: int
     counts: Mapping[JobState, int]
     workers: Sequence[WorkerCount]
@@ -81,18 +77,12 @@ class Queue:
     as_of: datetime
 
 
-def look(session: Session, settings: Settings, team_id: str) -> Queue:
-    """The queue now."""
-    view = view_now(session, settings)
-    places = _places(view, get_team(session, team_id))
-    active = [job for job in view.active if job.team_id == team_id]
-    shown = list(places)[: settings.page_limit_max]
-    queued = repository.jobs_by_id(session, shown)
+def look(session: Session, settings: Settings, views: Views, team_id: str) -> Queue:
+    """The queue as it was at the latest look."""
+    view = views.get(session, settings)
     return Queue(
-        active=active,
-        queued=[queued[job_id] for job_id in shown if job_id in queued],
-        places=places,
-        running={job.id: Estimate(None, view.ends[job.id]) for job in active},
+        active=[(job, Estimate(None, view.ends[job.id])) for job in view.active if job.team_id == team_id],
+        waiting=_waiting(view, get_team(session, team_id), settings.page_limit_max),
         queued_of_all_teams=len(view.line),
         counts=repository.state_counts(session, team_id),
         workers=_worker_counts(view),
@@ -102,10 +92,13 @@ def look(session: Session, settings: Settings, team_id: str) -> Queue:
 
 
 def place_of(session: Session, settings: Settings, views: Views, job: Job) -> Place | None:
-    """Where a job stands; null unless it waits for a worker, which a search of orders leaves to its passes."""
+    """Where a job stood at the latest look.
+
+    Null unless it waits for a worker, which a search of orders leaves to its passes, and of a job that came since.
+    """
     if job.state is not JobState.QUEUED:
         return None
-    view = views.of_job(session, settings, job.id)
+    view = views.get(session, settings)
     waiting = view.by_id.get(job.id)
     if waiting is None:
         return None
@@ -113,16 +106,17 @@ def place_of(session: Session, settings: Settings, views: Views, job: Job) -> Pl
     return _place(view, get_team(session, job.team_id), waiting, before)
 
 
-def _places(view: View, team: Team) -> dict[str, Place]:
-    """The places of the team's waiting jobs, the next first."""
+def _waiting(view: View, team: Team, most: int) -> list[tuple[Waiting, Place]]:
+    """The first of the team's waiting jobs with their places, the next first."""
     before: Counter[str] = Counter()
-    places: dict[str, Place] = {}
-    team_id = team.id
+    found: list[tuple[Waiting, Place]] = []
     for one in view.line:
-        if one.team_id == team_id:
-            places[one.job_id] = _place(view, team, one, before)
+        if one.team_id == team.id:
+            found.append((one, _place(view, team, one, before)))
+            if len(found) == most:
+                break
         before[one.team_id] += 1
-    return places
+    return found
 
 
 def _place(view: View, team: Team, one: Waiting, before: Mapping[str, int]) -> Place:
@@ -163,6 +157,6 @@ def _method(view: View) -> str:
         alive=len(view.workers),
         idle=sum(worker.is_idle for worker in view.workers),
         slice=view.slice_seconds,
-        sample=len(view.recent),
+        sample=view.sample,
         median="" if typical is None else f", {typical:.1f} s",
     )

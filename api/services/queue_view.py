@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from statistics import median
 
 from sqlalchemy.orm import Session
@@ -44,58 +43,53 @@ class View:
     """One look at the queue of all teams."""
 
     line: Sequence[Waiting]
+    by_id: Mapping[str, Waiting]
+    """The same by the ids of the jobs."""
+    estimates: Mapping[str, Estimate]
+    """Of each job in the line, by its id, but for those that a limit holds back."""
     active: Sequence[Job]
     ends: Mapping[str, float | None]
     """Seconds until each active job ends, by its id."""
     workers: Sequence[Living]
-    recent: Sequence[float]
-    """How long the last succeeded jobs took, in seconds."""
+    typical: float | None
+    """Seconds that a job takes of which nothing is known."""
+    sample: int
+    """Succeeded jobs whose median that is."""
     slice_seconds: float
     as_of: datetime
 
-    @property
-    def typical(self) -> float | None:
-        """Seconds that a job takes of which nothing is known."""
-        return median(self.recent) if self.recent else None
-
-    @cached_property
-    def by_id(self) -> Mapping[str, Waiting]:
-        """The jobs that wait."""
-        return {one.job_id: one for one in self.line}
-
-    @cached_property
-    def estimates(self) -> Mapping[str, Estimate]:
-        """Of each job that waits for its turn or a worker, by its id."""
-        # What a limit holds back starts when a job of its team ends, whoever else is in the line, so it is left out of it.
-        free = [one for one in self.line if not one.held_back]
-        typical = self.typical
-        demands = [Demand(one.device, typical if one.seconds_left is None else one.seconds_left) for one in free]
-        slices = [Demand(one.device, min(one.seconds or self.slice_seconds, self.slice_seconds)) for one in demands]
-        starts = estimates([worker.slice for worker in self.workers], slices)
-        ends = estimates([worker.time for worker in self.workers], demands)
-        found = zip(free, starts, ends, strict=True)
-        return {one.job_id: Estimate(start.starts, end.ends) for one, start, end in found}
-
 
 class Views:
-    """The latest view, for those who look again and again: one of a job is at most so many seconds old."""
+    """The latest view, which all share who look within so many seconds: a long line is costly to read, and many watch it."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._lock = threading.Lock()
+        self._making = threading.Lock()
         self._latest: tuple[float, View] | None = None
 
-    def of_job(self, session: Session, settings: Settings, job_id: str) -> View:
-        """A view in which the job waits, if it does."""
-        with self._lock:  # who comes meanwhile finds what this one makes
-            now = time.monotonic()
-            if self._latest is not None:
-                made, view = self._latest
-                if now - made <= self._seconds and job_id in view.by_id:
-                    return view
-            view = view_now(session, settings)
-            self._latest = (now, view)
-            return view
+    def get(self, session: Session, settings: Settings) -> View:
+        """The latest view, or a new one where that is too old. While one asker makes it, others get the old one."""
+        if (young := self._young()) is not None:
+            return young
+        if not self._making.acquire(blocking=self._latest is None):
+            assert self._latest is not None, "it never becomes null again"
+            return self._latest[1]
+        try:
+            return self._young() or self._make(session, settings)
+        finally:
+            self._making.release()
+
+    def _young(self) -> View | None:
+        if self._latest is None:
+            return None
+        made_at, view = self._latest
+        return view if time.monotonic() - made_at < self._seconds else None
+
+    def _make(self, session: Session, settings: Settings) -> View:
+        began = time.monotonic()
+        view = view_now(session, settings)
+        self._latest = began, view
+        return view
 
 
 def view_now(session: Session, settings: Settings) -> View:
@@ -116,7 +110,31 @@ def view_now(session: Session, settings: Settings) -> View:
         shorter = Busy(device, over if left is None else min(left, over))
         workers.append(Living(queue, job is None, Busy(device, left), shorter))
     line = repository.waiting_jobs(session, rules_of(settings))
-    return View(line, active, ends, workers, recent, settings.slice_seconds, now)
+    return View(
+        line=line,
+        by_id={one.job_id: one for one in line},
+        estimates=_estimates(line, workers, typical, settings.slice_seconds),
+        active=active,
+        ends=ends,
+        workers=workers,
+        typical=typical,
+        sample=len(recent),
+        slice_seconds=settings.slice_seconds,
+        as_of=now,
+    )
+
+
+def _estimates(
+    line: Sequence[Waiting], workers: Sequence[Living], typical: float | None, slice_seconds: float
+) -> Mapping[str, Estimate]:
+    """When jobs start, if those before them give way after a slice, and when they end, if none does."""
+    # What a limit holds back starts when a job of its team ends, whoever else is in the line, so it is left out of it.
+    free = [one for one in line if not one.held_back]
+    demands = [Demand(one.device, typical if one.seconds_left is None else one.seconds_left) for one in free]
+    slices = [Demand(one.device, min(one.seconds or slice_seconds, slice_seconds)) for one in demands]
+    starts = estimates([worker.slice for worker in workers], slices)
+    ends = estimates([worker.time for worker in workers], demands)
+    return {one.job_id: Estimate(start.starts, end.ends) for one, start, end in zip(free, starts, ends, strict=True)}
 
 
 def _slice_left(job: Job, slice_seconds: float, now: datetime) -> float:

@@ -92,11 +92,10 @@ def find_job(session: Session, job_id: str, team_id: str) -> Job | None:
     return session.scalars(select(Job).where(Job.id == job_id, Job.team_id == team_id)).one_or_none()
 
 
-def find_standing(session: Session, job_id: str, team_id: str) -> Standing | None:
-    """Where the team's job stands, without all that it holds; null where the team has no such job."""
-    query = select(Job.state, Job.event_count).where(Job.id == job_id, Job.team_id == team_id)
-    found = session.execute(query).one_or_none()
-    return None if found is None else Standing(found.state, found.event_count)
+def find_standings(session: Session, job_ids: Sequence[str]) -> dict[str, Standing]:
+    """Where those of these jobs that there are stand, without all that they hold."""
+    query = select(Job.id, Job.state, Job.event_count).where(Job.id.in_(job_ids))
+    return {found.id: Standing(found.state, found.event_count) for found in session.execute(query)}
 
 
 def lock_job(session: Session, job_id: str) -> Job:

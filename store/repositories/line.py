@@ -53,15 +53,15 @@ def rules_of(settings: Settings) -> Rules:
 def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CTE:
     """The jobs that wait for a worker with these abilities: all, or ``most`` of each team.
 
-    Columns: ``id``, ``team_id``, ``device``, ``progress``; ``place``, from 1, in which jobs are claimed; and
-    ``held_back``, whether the team's limit of running jobs forbids to claim it now.
+    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``progress``; ``place``, from 1, in which jobs are claimed;
+    and ``held_back``, whether the team's limit of running jobs forbids to claim it now.
     """
     standing, waiting = standings(rules), _waiting(rules, able)
     is_near = true() if most is None else waiting.c.behind < most
     # A claim moves a job from those that wait to those that run, so that this order stays while nothing ends.
     turn = standing.c.running + waiting.c.behind
     order = (turn, standing.c.used, waiting.c.key, waiting.c.parent_id.nulls_first(), waiting.c.id)
-    columns = (waiting.c.id, waiting.c.team_id, waiting.c.device, waiting.c.progress)
+    columns = (waiting.c.id, waiting.c.name, waiting.c.state, waiting.c.team_id, waiting.c.device, waiting.c.progress)
     held_back = func.coalesce(turn >= standing.c.running_limit, False).label("held_back")
     place = func.row_number().over(order_by=order).label("place")
     line = select(*columns, place, held_back).join(standing, standing.c.team_id == waiting.c.team_id)
@@ -136,5 +136,5 @@ def _waiting(rules: Rules, able: Abilities) -> CTE:
     key = _seconds(Job.waits_since) - cast(Job.priority, Double) * rules.priority_seconds
     order = (key, Job.parent_id.nulls_first(), Job.id)
     behind = func.row_number().over(partition_by=Job.team_id, order_by=order) - 1
-    columns = (Job.id, Job.team_id, Job.parent_id, Job.device, Job.progress, key.label("key"), behind.label("behind"))
-    return select(*columns).where(is_waiting(), fits(able)).cte("waiting")
+    job = (Job.id, Job.name, Job.state, Job.team_id, Job.parent_id, Job.device, Job.progress)
+    return select(*job, key.label("key"), behind.label("behind")).where(is_waiting(), fits(able)).cte("waiting")

@@ -17,6 +17,8 @@ class Waiting(NamedTuple):
     """A job that waits for a worker."""
 
     job_id: str
+    name: str
+    state: JobState
     team_id: str
     device: Device
     place: int
@@ -34,7 +36,8 @@ def waiting_jobs(session: Session, rules: Rules = DEFAULT_RULES) -> Sequence[Wai
     """
     line = the_line(rules)
     seconds_left = cast(line.c.progress["seconds_left"].astext, Double)
-    query = select(line.c.id, line.c.team_id, line.c.device, line.c.place, line.c.held_back, seconds_left)
+    job = (line.c.id, line.c.name, line.c.state, line.c.team_id, line.c.device)
+    query = select(*job, line.c.place, line.c.held_back, seconds_left)
     return [Waiting(*row) for row in session.execute(query.order_by(line.c.place))]
 
 
@@ -55,11 +58,6 @@ def active_jobs(session: Session) -> Sequence[Job]:
     """All jobs that workers hold, of all teams, oldest claim first; those of lost workers wait again."""
     held = (Job.worker.is_not(None), Job.lease_until >= func.statement_timestamp())
     return session.scalars(select(Job).where(*held).order_by(Job.claimed_at, Job.id)).all()
-
-
-def jobs_by_id(session: Session, job_ids: Sequence[str]) -> dict[str, Job]:
-    """These jobs, by their ids."""
-    return {job.id: job for job in session.scalars(select(Job).where(Job.id.in_(job_ids)))}
 
 
 def recent_run_seconds(session: Session, limit: int) -> Sequence[float]:

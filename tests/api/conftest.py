@@ -67,6 +67,7 @@ def settings(database_url: str, broker_url: str, tmp_path: Path, file_root: Path
         page_limit_default=5,
         page_limit_max=50,
         trace_chunk=7,
+        queue_view_seconds=0,
         event_poll_seconds=0.02,
         event_heartbeat_seconds=0.1,
         wake_timeout_seconds=1.0,

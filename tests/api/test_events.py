@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import httpx2
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from store.session import session_scope
 
@@ -88,6 +88,36 @@ def test_a_stream_goes_on_behind_the_last_event_seen(live, stage, crew, subtests
             assert [message.id for message in events_of(response)] == list(range(seen + 1, 7))
             # No content is the one answer that tells a browser not to connect again.
             assert response.status_code == (200 if seen < 6 else 204)
+
+
+def test_a_stream_from_behind_the_last_event_is_empty_and_ends_with_the_job(live, stage, crew):
+    done, running = stage.succeeded({}), stage.running()
+    with follow(live, done, crew.headers, after=99) as response:
+        assert events_of(response) == []
+    with follow(live, done, crew.headers | {"Last-Event-ID": "99"}) as response:
+        assert response.status_code == 204
+    finish = threading.Timer(0.2, stage.succeed, (running, {}))
+    finish.start()
+    with follow(live, running, crew.headers, after=99) as response:
+        assert events_of(response) == []
+    finish.join()
+
+
+def test_many_streams_share_a_look(live, stage, crew, app):
+    job_id = stage.running()
+    looks = []
+    event.listen(app.state.resources.engine, "before_cursor_execute", lambda *call: looks.append(call[2]))
+    watching = [follow(live, job_id, crew.headers) for _ in range(10)]
+    streams = [stream.__enter__() for stream in watching]
+    found = [next(message for message in messages(stream) if message.data) for stream in streams]
+    assert len(found) == 10
+    looks.clear()
+    time.sleep(1.0)
+    seen = len(looks)
+    stage.succeed(job_id, {})
+    for stream in watching:
+        stream.__exit__(None, None, None)
+    assert 1 <= seen <= 1.5 / app.state.resources.settings.event_poll_seconds
 
 
 def test_a_retried_jobs_stream_goes_on_behind_the_first_end(live, api, stage, crew):

@@ -1,5 +1,9 @@
 """The queue: positions are the order of the claims, others stay unnamed, and estimates follow from what was measured."""
 
+import threading
+import time
+from contextlib import contextmanager
+
 import pytest
 from sqlalchemy import text
 
@@ -155,17 +159,72 @@ def test_a_job_that_its_teams_limit_holds_back_says_so(api, stage, sessions, cre
         assert claims.claim_next(session, "w", 60) is None
 
 
-def test_those_who_look_again_share_a_view_until_it_is_old_or_lacks_their_job(sessions, settings, stage):
-    def look_at(views, job):
+def test_those_who_look_again_share_a_view_until_it_is_old(sessions, settings, stage):
+    def look_at(views):
         with session_scope(sessions) as session:
-            return views.of_job(session, settings, job)
+            return views.get(session, settings)
 
     first = stage.queued()
     patient, impatient = Views(1000.0), Views(0.0)
-    view = look_at(patient, first)
-    assert look_at(patient, first) is view
+    view, seen = look_at(patient), look_at(impatient)
     second = stage.queued()
-    newer = look_at(patient, second)
-    assert set(newer.by_id) == {first, second}
-    assert look_at(patient, first) is newer
-    assert look_at(impatient, first) is not look_at(impatient, first)
+    assert look_at(patient) is view
+    assert set(seen.by_id) == {first}
+    assert set(look_at(impatient).by_id) == {first, second}
+
+
+def test_who_comes_while_a_view_is_made_gets_the_old_one_and_waits_only_for_the_first(sessions, settings, stage):
+    views, answers = Views(0.0), []
+
+    def look_at():
+        with session_scope(sessions) as session:
+            answers.append(views.get(session, settings))
+
+    def look_at_once(lookers):
+        threads = [threading.Thread(target=look_at) for _ in range(lookers)]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    with blocked_jobs(sessions):
+        threads = look_at_once(5)
+        time.sleep(0.2)
+        assert answers == []
+    for thread in threads:
+        thread.join()
+    old = answers[-1]
+    answers.clear()
+    with blocked_jobs(sessions):
+        threads = look_at_once(5)
+        wait_until(lambda: len(answers) == 4)
+        assert all(answer is old for answer in answers)
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 5
+
+
+def test_a_job_that_came_after_the_look_has_no_place_yet(app, api, stage):
+    app.state.resources.queue_views = Views(1000.0)
+    first = stage.queued()
+    look(api)
+    second = stage.queued()
+    queue, items = look(api)
+    assert set(items) == {first}
+    assert queue["counts"]["queued"] == 2
+    assert api.get(f"/v1/jobs/{first}").json()["queue"]["position"] == 1
+    assert api.get(f"/v1/jobs/{second}").json()["queue"] is None
+
+
+@contextmanager
+def blocked_jobs(sessions):
+    """Nobody can read the jobs meanwhile."""
+    with session_scope(sessions) as session:
+        session.execute(text("LOCK TABLE jobs"))
+        yield
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + 5.0
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -1,0 +1,41 @@
+"""Where watched jobs stand: one look at the database for all event streams of a process, so that a watcher costs little."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from starlette.concurrency import run_in_threadpool
+
+from store.repositories.jobs import Standing, find_standings
+from store.session import Sessions, session_scope
+
+
+class Standings:
+    """Looks every so many seconds while anybody waits, and holds nothing in between."""
+
+    def __init__(self, sessions: Sessions, seconds: float) -> None:
+        self._sessions = sessions
+        self._seconds = seconds
+        self._wanted: set[str] = set()
+        self._next: asyncio.Task[Mapping[str, Standing]] | None = None
+
+    async def next(self, job_id: str) -> Standing | None:
+        """Where the job stands at the next look; null where there is no such job.
+
+        Raises:
+            sqlalchemy.exc.SQLAlchemyError: the database does not answer.
+        """
+        self._wanted.add(job_id)
+        if self._next is None:
+            self._next = asyncio.create_task(self._look())
+        # One watcher that goes away must not end the look of the others.
+        return (await asyncio.shield(self._next)).get(job_id)
+
+    async def _look(self) -> Mapping[str, Standing]:
+        await asyncio.sleep(self._seconds)
+        # Who comes from now on waits for the look after this one.
+        wanted, self._wanted, self._next = self._wanted, set(), None
+        return await run_in_threadpool(self._find, sorted(wanted))
+
+    def _find(self, job_ids: Sequence[str]) -> Mapping[str, Standing]:
+        with session_scope(self._sessions) as session:
+            return find_standings(session, job_ids)
