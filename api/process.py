@@ -5,7 +5,7 @@ import sys
 import threading
 
 _SWITCH_SECONDS = 0.0005
-"""How long a thread may compute while others want to. A request changes threads several times, and with Python's usual 5 ms it
+"""How long a thread may compute while others want to. A request changes threads several times, and with the usual 5 ms it
 would wait that long at each change while another is busy."""
 
 

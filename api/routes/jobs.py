@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, BackgroundTasks, Header, Query, Response
 
+from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep
 from api.openapi import answers
 from api.paging import LimitDep
@@ -61,7 +62,11 @@ def post_job(
     return Response(text, 202, headers, media_type="application/json")
 
 
-@router.get("", responses=answers(200, "Your team's jobs, newest first.", "jobs", 401, 422))
+@router.get(
+    "",
+    response_model=PageRead[JobRead, str],
+    responses=answers(200, "Your team's jobs, newest first.", "jobs", 401, 422),
+)
 def list_jobs(
     caller: CallerDep,
     session: ReadingDep,
@@ -69,10 +74,10 @@ def list_jobs(
     after: Annotated[str | None, Query(description="The `next` of the page before, or a job's id.")] = None,
     state: Annotated[list[JobState], Query(description="Only in these states.")] = [],  # noqa: B006 - never changed
     label: Annotated[list[str], Query(description="Only with all of these, written `key:value`.")] = [],  # noqa: B006
-) -> PageRead[JobRead, str]:
+) -> Response:
     """List your team's jobs. The passes of a search of orders stand with it, not by themselves."""
     page = jobs.list_jobs(session, caller.team_id, limit=limit.page, after=after, states=state, labels=label)
-    return jobs_page(page, jobs.passes(session, page.items))
+    return as_json(jobs_page(page, jobs.passes(session, page.items)))
 
 
 @router.post("/cancel", responses=answers(200, "What became of each job.", "bulk", 401, 422))
@@ -81,13 +86,12 @@ def cancel_jobs(body: BulkCancel, caller: CallerDep, session: SessionDep) -> Bul
     return bulk_read(jobs.cancel_many(session, caller.team_id, body))
 
 
-@router.get("/{job_id}", responses=answers(200, "The job.", "job", 401, 404))
-def get_job(job_id: str, caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> JobRead:
+@router.get("/{job_id}", response_model=JobRead, responses=answers(200, "The job.", "job", 401, 404))
+def get_job(job_id: str, caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """Look at a job, and while it is queued at its place in the queue."""
     job = jobs.find(session, caller.team_id, job_id)
-    return job_read(
-        job, jobs.passes(session, [job]), queue.place_of(session, resources.settings, resources.queue_views, job)
-    )
+    place = queue.place_of(session, resources.settings, resources.queue_views, job)
+    return as_json(job_read(job, jobs.passes(session, [job]), place))
 
 
 @router.delete("/{job_id}", status_code=204, responses=answers(204, "The job is gone.", None, 401, 404, 409))

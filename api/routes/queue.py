@@ -1,7 +1,8 @@
 """``/v1/queue``: where a team's jobs stand."""
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
+from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.openapi import answers
 from api.queue_views import queue_read
@@ -11,10 +12,10 @@ from api.services import queue
 router = APIRouter(prefix="/queue", tags=["queue"])
 
 
-@router.get("", responses=answers(200, "The queue now.", "queue", 401))
-def get_queue(caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> QueueRead:
+@router.get("", response_model=QueueRead, responses=answers(200, "The queue now.", "queue", 401))
+def get_queue(caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """See your team's unfinished jobs with position and estimated times, and how the estimate was made.
 
     Of other teams only numbers are shown. All who ask within a second get the same look; `as_of` says when it was.
     """
-    return queue_read(queue.look(session, resources.settings, resources.queue_views, caller.team_id))
+    return as_json(queue_read(queue.look(session, resources.settings, resources.queue_views, caller.team_id)))

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query
 from starlette.responses import Response, StreamingResponse
 
+from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.downloads import attachment
 from api.negotiation import choose
@@ -37,10 +38,9 @@ def get_trace(
     session: ReadingDep,
     resources: ResourcesDep,
     limit: LimitDep,
-    response: Response,
     after: Annotated[int, Query(ge=BEFORE_FIRST, description="Number of the last trial seen.")] = BEFORE_FIRST,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
-) -> PageRead[Trial, int] | StreamingResponse:
+) -> Response:
     """Read the trace: a page of JSON, or everything after `after` as NDJSON, CSV or Parquet, by the `Accept` header.
 
     NDJSON is line for line the artifact's `trace.jsonl`.
@@ -49,9 +49,8 @@ def get_trace(
     media_type = choose(accept, _FORMATS)
     if media_type != JSON:
         return _stream(resources, job.id, media_type, after, limit.asked)
-    response.headers.update(_VARY)
     page = trials_after(session, job.id, after=after, limit=limit.page)
-    return trials_page(page, after)
+    return as_json(trials_page(page, after), _VARY)
 
 
 def _stream(resources: Resources, job_id: str, media_type: str, after: int, limit: int | None) -> StreamingResponse:

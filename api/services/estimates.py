@@ -2,13 +2,12 @@
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from store.devices import Device
 
 
-@dataclass(frozen=True)
-class Busy:
+class Busy(NamedTuple):
     """A living worker."""
 
     device: Device
@@ -17,8 +16,7 @@ class Busy:
     """Until it is free: 0 of an idle one, null where it cannot be said."""
 
 
-@dataclass(frozen=True)
-class Demand:
+class Demand(NamedTuple):
     """A job that waits."""
 
     device: Device
@@ -26,12 +24,14 @@ class Demand:
     """Of a worker's time that it takes; null where it cannot be said."""
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """Seconds from now; null where it cannot be said."""
 
     starts: float | None
     ends: float | None
+
+
+UNKNOWN = Estimate(None, None)
 
 
 class _Workers:
@@ -57,16 +57,19 @@ def can_take(worker: Device, wanted: Device) -> bool:
 
 def _give(job: Demand, candidates: Sequence[_Workers]) -> Estimate:
     """Let the first worker of the candidates to be free take the job."""
-    free = [workers for workers in candidates if workers.known]
-    if not free:
-        return Estimate(None, None)
-    first = min(free, key=lambda workers: workers.known[0])
+    first = min((workers for workers in candidates if workers.known), key=_next_free, default=None)
+    if first is None:
+        return UNKNOWN
     start = first.known[0]
     if start > 0 and any(workers.unknown for workers in candidates):
-        return Estimate(None, None)  # another may be free before
-    heapq.heappop(first.known)
+        return UNKNOWN  # another may be free before
     if job.seconds is None:
+        heapq.heappop(first.known)
         first.unknown += 1
         return Estimate(start, None)
-    heapq.heappush(first.known, start + job.seconds)
+    heapq.heapreplace(first.known, start + job.seconds)
     return Estimate(start, start + job.seconds)
+
+
+def _next_free(workers: _Workers) -> float:
+    return workers.known[0]

@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
 from api.schemas.queue import WaitsFor
-from api.services.estimates import Busy, Estimate, can_take
-from api.services.queue_view import NO_ESTIMATE, View, Views
+from api.services.estimates import UNKNOWN, Busy, Estimate, can_take
+from api.services.queue_view import View, Views
 from store.devices import Device
 from store.repositories import queue as repository
 from store.repositories.queue import Waiting
@@ -29,8 +30,7 @@ METHOD = (
 )
 
 
-@dataclass(frozen=True)
-class Ahead:
+class Ahead(NamedTuple):
     """How many jobs of one team go first."""
 
     team: str | None
@@ -121,7 +121,7 @@ def _waiting(view: View, team: Team, most: int) -> list[tuple[Waiting, Place]]:
 
 def _place(view: View, team: Team, one: Waiting, before: Mapping[str, int]) -> Place:
     waits_for, reason = _cause(one, team, [worker.time for worker in view.workers])
-    return Place(one.place, _ahead(before, team), waits_for, reason, view.estimates.get(one.job_id, NO_ESTIMATE))
+    return Place(one.place, _ahead(before, team), waits_for, reason, view.estimates.get(one.job_id, UNKNOWN))
 
 
 def _ahead(before: Mapping[str, int], team: Team) -> list[Ahead]:

@@ -22,8 +22,6 @@ from store.repositories.workers import living_workers
 from store.settings import Settings
 from store.tables.jobs import Job
 
-NO_ESTIMATE = Estimate(None, None)
-
 
 @dataclass(frozen=True)
 class Living:
