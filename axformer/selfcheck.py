@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from torch import Tensor
 from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
 from axformer.errors import ArtifactError
+from axformer.forms import stock
+from axformer.forms.stock import TEXTS
 
 ROWS = 32
 """Model rows that both models compute; what is damaged shows on any of them."""
@@ -20,10 +23,18 @@ TOKENS = 1024
 """Tokens of all of them together, padding included, for a language model's output holds its whole vocabulary at each."""
 TOLERANCE = 1e-5
 TIMEOUT_SECONDS = 600
-TEXTS = "texts of the tokenizer"
+WITH_PACKAGE = ("-m", "axformer.selfcheck")
+"""What a fresh process runs to load a compact model."""
 
 
-def self_check(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) -> None:
+def in_stock_transformers(auto_class: str) -> tuple[str, ...]:
+    """What a fresh process runs to load a model without this package, given the Auto class of its head."""
+    return ("-I", stock.__file__, auto_class)
+
+
+def self_check(
+    model: Any, tokenizer: Any, encoded: Encoded, directory: Path, program: Sequence[str] = WITH_PACKAGE
+) -> None:
     """Make sure that a saved model computes what the model in memory does.
 
     Args:
@@ -31,6 +42,7 @@ def self_check(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) ->
         tokenizer: of the model in memory.
         encoded: real inputs; some model rows, spread over them, go through both.
         directory: what was saved.
+        program: how a fresh Python loads it.
 
     Raises:
         ArtifactError: the saved model or its tokenizer does not load in a fresh process, or computes something else.
@@ -40,7 +52,7 @@ def self_check(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) ->
     with tempfile.TemporaryDirectory(prefix="axformer-check-") as scratch:
         asked, answered = Path(scratch, "inputs"), Path(scratch, "outputs")
         save_file({name: values.contiguous().cpu() for name, values in inputs.items()}, asked)
-        _ask(directory, str(model.device), asked, answered)
+        _ask([*program, str(directory), str(model.device), str(asked), str(answered)])
         found = load_file(answered)
     if not torch.equal(found.pop(TEXTS), texts_of(tokenizer, inputs)):
         raise ArtifactError(
@@ -82,9 +94,9 @@ def _compare(name: str, expected: Tensor, found: Tensor | None) -> None:
         )
 
 
-def _ask(directory: Path, device: str, inputs: Path, outputs: Path) -> None:
+def _ask(arguments: Sequence[str]) -> None:
     process = subprocess.run(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-m", "axformer.selfcheck", str(directory), device, str(inputs), str(outputs)],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,
