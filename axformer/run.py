@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from axformer.artifact import MODEL_DIRECTORY, new_directory, save_model, write_texts
+from axformer.artifact import MODEL_DIRECTORY, load, new_directory, save_model, write_texts
 from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
@@ -15,6 +15,7 @@ from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.build import evaluators
+from axformer.forms.form import COMPACT, Form
 from axformer.order_search import best_of, final_loss, opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
@@ -177,11 +178,12 @@ class PruningRun:
         with new_directory(directory) as draft:
             home = draft / MODEL_DIRECTORY
             size = save_model(model, checkpoint.tokenizer, home)
-            outcome = Outcome(self.trace, self.plan, model, size, self._order_results())
+            fresh = self_check(model, checkpoint.tokenizer, self._validation.samples.encoded, home)
+            forms = [Form(COMPACT, load(home).to(model.device), size, fresh)]
+            outcome = Outcome(self.trace, self.plan, model, forms, self._order_results())
             report = make_report(checkpoint, outcome, self._validation, self._test, self.config)
             card = write_card(report, outcome.plan, self.dimensions, loading_of(checkpoint.task, checkpoint.head))
             write_texts(draft, self._plan_file(), self.trace, report, card)
-            self_check(model, checkpoint.tokenizer, self._validation.samples.encoded, home)
         return report.model_dump(mode="json")
 
     def _plan_file(self) -> PlanFile:

@@ -1,0 +1,1 @@
+"""The forms in which a finished model is deployed."""
