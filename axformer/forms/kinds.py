@@ -45,7 +45,7 @@ BASE = Kind(
     name="base",
     directory=".",
     files=WEIGHTS,
-    module="axformer.forms.stock",
+    module="axformer.forms.whole",
     summary="the checkpoint before the pass",
 )
 """The untouched checkpoint, measured like a form."""
@@ -64,7 +64,7 @@ KINDS = {
             name="zeroed",
             directory="zeroed",
             files=WEIGHTS,
-            module="axformer.forms.stock",
+            module="axformer.forms.whole",
             summary="of the old shape, with zeros where something went; needs transformers alone",
         ),
     )
