@@ -51,6 +51,8 @@ class Checkpoint:
     """Digest of the weights."""
     bytes: int
     """Size of the weight files."""
+    directory: Path | None = None
+    """Where it was loaded from; null where it was in memory."""
 
     @property
     def dimensions(self) -> Dimensions:
@@ -85,6 +87,7 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
         task=task_of(head.auto_class, model.config),
         sha256=digest(weights),
         bytes=sum(path.stat().st_size for path in weights),
+        directory=directory,
     )
 
 

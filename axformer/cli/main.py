@@ -2,6 +2,7 @@
 
 import typer
 
+from axformer.cli.apply import apply
 from axformer.cli.diff import diff
 from axformer.cli.families import families
 from axformer.cli.prune import prune
@@ -14,5 +15,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(prune)
+app.command()(apply)
 app.command()(diff)
 app.command()(families)

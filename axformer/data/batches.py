@@ -87,7 +87,7 @@ def batched(encoded: Encoded, tokenizer: Any, *, batch_tokens: int, device: str)
 def assemble(encoded: Encoded, places: Sequence[int], tokenizer: Any, device: str) -> Batch:
     """One batch of the model rows at some places, padded on the side that the tokenizer says."""
     chosen = {name: [values[place] for place in places] for name, values in encoded.features.items()}
-    inputs = _pad(chosen, encoded.choices, tokenizer)
+    inputs = padded(chosen, encoded.choices, tokenizer)
     labels = [encoded.labels[place] for place in places]
     if encoded.per_token:
         labels = _pad_labels(labels, inputs["input_ids"].shape[-1], tokenizer.padding_side)
@@ -110,11 +110,12 @@ def _groups(lengths: Tensor, batch_tokens: int) -> Iterator[list[int]]:
         yield group
 
 
-def _pad(features: dict[str, list[Any]], choices: int, tokenizer: Any) -> dict[str, Tensor]:
+def padded(features: dict[str, list[Any]], choices: int, tokenizer: Any) -> dict[str, Tensor]:
+    """Model rows as one batch, of shape (rows, tokens) or (rows, choices, tokens), padded to the longest."""
     if choices > 1:
         features = {name: [ids for row in rows for ids in row] for name, rows in features.items()}
-    padded = tokenizer.pad(features, padding="longest", return_tensors="pt", verbose=False)
-    return {name: ids.unflatten(0, (-1, choices)) if choices > 1 else ids for name, ids in padded.items()}
+    filled = tokenizer.pad(features, padding="longest", return_tensors="pt", verbose=False)
+    return {name: ids.unflatten(0, (-1, choices)) if choices > 1 else ids for name, ids in filled.items()}
 
 
 def _pad_labels(labels: list[list[int]], tokens: int, side: str) -> list[list[int]]:

@@ -1,32 +1,31 @@
 """Measure a model before and after a pass: what ``report.json`` says of it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
-
 from axformer.checkpoint import Checkpoint
-from axformer.compact import stock_attention
 from axformer.config import PassConfig
-from axformer.data.batches import Samples, assemble
+from axformer.data.batches import Samples
 from axformer.data.dataset import DataSet
+from axformer.forms.form import COMPACT, Form, NotMade
 from axformer.int8 import in_int8
 from axformer.plan import Plan, removed_elements
 from axformer.reporting.environment import describe
-from axformer.reporting.latency import measure_latency
+from axformer.reporting.form_reports import measure_forms, stock_attention_in
 from axformer.reporting.memory import device_peak_bytes, peak_bytes
 from axformer.reporting.report import Comparison, DataSummary, InInt8, Measures, OrderResult, Report, Scores, Work
 from axformer.reporting.scoring import Score, compare, score
+from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
+from axformer.reporting.workloads import typical
 from axformer.tasks.base import Task
 from axformer.trial import Phase, Trial, Verdict
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished pass: its trace, the plan it leads to, and the compact model with the size of its files in bytes.
+    """A finished pass.
 
     ``orders`` says what each order led to where the pass is the best of several.
     """
@@ -34,26 +33,36 @@ class Outcome:
     trace: Sequence[Trial]
     plan: Plan
     model: Any
-    bytes: int
+    """The compact model as the pass left it in memory, which all forms are compared with."""
+    forms: Sequence[Form | NotMade]
+    """The forms of it, the compact one among them."""
     orders: Sequence[OrderResult] | None
 
 
 def make_report(
     checkpoint: Checkpoint, outcome: Outcome, validation: DataSet, test: DataSet | None, config: PassConfig
 ) -> Report:
-    """Measure both models on all data and for speed, and put everything into one report."""
+    """Measure both models on all data and for speed, and all forms, and put everything into one report.
+
+    Raises:
+        ArtifactError: a form gives back something that is no number.
+    """
     base, small = checkpoint.model, outcome.model
-    with _stock_attention(base):
-        (before, after), setting = measure_latency([base, small], _typical_input(validation.samples, checkpoint))
+    with stock_attention_in(base):
+        headline, (before, after) = _headline(checkpoint, small, validation.samples)
     sets = {"validation": validation, "test": test}
-    base_scores, small_scores = (_scores(model, checkpoint.task, sets) for model in (base, small))
+    base_scores = _scores(base, checkpoint.task, sets)
+    forms = measure_forms(
+        checkpoint, outcome.model, outcome.forms, validation.samples, base_scores["validation"], QUICK
+    )
+    small_scores = {"validation": forms.score} | _scores(small, checkpoint.task, {"test": test})
     accepted = [trial for trial in outcome.trace if trial.verdict is Verdict.ACCEPT]
     removed = [str(trial.element) for trial in accepted if trial.phase is not Phase.HARD_ATTENTION]
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
     return Report(
         task=checkpoint.task.name,
         base=_measures(base, base_scores, checkpoint.bytes, before),
-        pruned=_measures(small, small_scores, outcome.bytes, after),
+        pruned=_measures(small, small_scores, _bytes_of_compact(outcome.forms), after),
         comparison=_comparisons(base_scores, small_scores),
         int8=_in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None,
         removed=removed_elements(removed),
@@ -64,9 +73,23 @@ def make_report(
         orders=None if outcome.orders is None else list(outcome.orders),
         config=config.model_dump(mode="json"),
         data={name: None if data is None else _summary(data) for name, data in sets.items()},
-        latency=setting.model_dump(),
+        latency=headline,
+        base_form=forms.base,
+        forms=forms.forms,
         environment=describe(str(base.device)),
     )
+
+
+def _headline(checkpoint: Checkpoint, small: Any, samples: Samples) -> tuple[dict[str, int], list[float]]:
+    """Median milliseconds of both models for one row of the median length, and of what that is."""
+    workload = typical(samples.encoded, checkpoint.tokenizer)
+    (before,), (after,) = measure_speed([checkpoint.model, small], [workload], HEADLINE)
+    setting = {"batch": workload.batch, "tokens": round(workload.tokens), "repeats": before.repeats}
+    return setting, [before.p50_ms, after.p50_ms]
+
+
+def _bytes_of_compact(forms: Sequence[Form | NotMade]) -> int:
+    return next(form.bytes for form in forms if isinstance(form, Form) and form.name == COMPACT)
 
 
 def _work(trace: Sequence[Trial], device: str) -> Work:
@@ -116,20 +139,3 @@ def _measures(model: Any, scores: Mapping[str, Score | None], size: int, latency
 def _as_report(scores: Mapping[str, Score | None]) -> dict[str, Any]:
     figures = {name: None if score is None else score.figures for name, score in scores.items()}
     return figures | {f"{name}_intervals": None if score is None else score.intervals for name, score in scores.items()}
-
-
-def _typical_input(samples: Samples, checkpoint: Checkpoint) -> dict[str, Tensor]:
-    """A model row of the median length."""
-    place = int(samples.lengths.median(dim=0).indices)
-    return assemble(samples.encoded, [place], checkpoint.tokenizer, str(checkpoint.model.device)).inputs
-
-
-@contextmanager
-def _stock_attention(model: Any) -> Iterator[None]:
-    """Let a whole model compute attention as its users' models do, while its speed is measured."""
-    own = model.config._attn_implementation
-    model.config._attn_implementation = stock_attention(model)
-    try:
-        yield
-    finally:
-        model.config._attn_implementation = own

@@ -1,19 +1,26 @@
 """How much memory a process took."""
 
+import re
 import resource
 import sys
+from pathlib import Path
 
 import torch
 
-_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage counts bytes there, KiB on Linux
+_STATUS = Path("/proc/self/status")
+_KIB = 1024
+_MAXRSS_UNIT = 1 if sys.platform == "darwin" else _KIB  # getrusage counts bytes there, KiB on Linux
 
 
 def peak_bytes() -> int:
     """The most memory that this process has held since it began.
 
-    On Linux a new process starts with what its parent had held.
+    Linux says so in ``/proc``. Elsewhere ``getrusage`` does, which on Linux would begin with what the parent had held.
     """
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT
+    found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text(encoding="utf-8")) if _STATUS.is_file() else None
+    if found is None:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT
+    return int(found[1]) * _KIB
 
 
 def device_peak_bytes(device: str) -> int | None:

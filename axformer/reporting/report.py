@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Interval = tuple[float, float]
-REPORT_FORMAT: Literal["axformer-report/1"] = "axformer-report/1"
+REPORT_FORMAT: Literal["axformer-report/2"] = "axformer-report/2"
 
 
 class Scores(BaseModel):
@@ -67,6 +67,62 @@ class InInt8(BaseModel):
     comparison: dict[str, Comparison | None]
 
 
+class SpeedCell(BaseModel):
+    """Speed on batches of one kind; all models of a report took turns, so their cells can be compared one by one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    batch: int = Field(description="Inputs computed together.")
+    length: int | None = Field(
+        description="Tokens of each input; null for rows of the validation data, each of its own length and padded to the "
+        "longest of its batch."
+    )
+    tokens: float = Field(description="Mean tokens of an input that were computed, padding included.")
+    p50_ms: float = Field(description="Median milliseconds of a forward pass of one batch.")
+    p95_ms: float = Field(description="Milliseconds that 95 % of the forward passes kept below.")
+    inputs_per_second: float = Field(description="Inputs by the time of all forward passes together.")
+    repeats: int = Field(description="Forward passes that were timed.")
+
+
+class FormReport(BaseModel):
+    """One form of a model, measured as it loads from its files. What could not be measured is null."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    made: bool
+    reason: str | None = Field(default=None, description="Why it was not made; null where it was.")
+    directory: str | None = Field(
+        default=None, description="Where it lies in the result; null for the untouched model."
+    )
+    bytes: int | None = Field(default=None, description="Size of the weight files.")
+    load_seconds: float | None = Field(
+        default=None,
+        description="Seconds that a fresh process took to load it, with the form's libraries imported before and the files in "
+        "the system's cache.",
+    )
+    idle_bytes: int | None = Field(
+        default=None, description="Most memory that this process had held with libraries imported and nothing loaded."
+    )
+    peak_bytes: int | None = Field(
+        default=None,
+        description="Most memory that it held until one batch of real rows was computed, libraries included; memory of a GPU "
+        "is not counted.",
+    )
+    max_logit_difference: float | None = Field(
+        default=None,
+        description="Largest absolute difference of any logit from the model in memory over the whole validation data.",
+    )
+    validation: dict[str, float] | None = Field(
+        default=None, description="Mean loss and the task's metrics on the validation data."
+    )
+    validation_intervals: dict[str, Interval] | None = None
+    change: Comparison | None = Field(
+        default=None, description="Against the compact form, sample by sample; null for the compact form itself."
+    )
+    speed: list[SpeedCell] = Field(default=[], description="Every batch size with every length that the model takes.")
+
+
 class DataSummary(BaseModel):
     """One data set that was used."""
 
@@ -111,7 +167,7 @@ class Report(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: Literal["axformer-report/1"] = REPORT_FORMAT
+    format: Literal["axformer-report/2"] = REPORT_FORMAT
     task: str
     base: Measures
     pruned: Measures
@@ -127,5 +183,9 @@ class Report(BaseModel):
     )
     config: dict[str, Any] = Field(description="Every knob.")
     data: dict[str, DataSummary | None]
-    latency: dict[str, int] = Field(description="Inputs in a batch, tokens of an input, repeats.")
-    environment: dict[str, Any]
+    latency: dict[str, int] = Field(description="Of `latency_ms`: inputs in a batch, tokens of an input, repeats.")
+    base_form: FormReport = Field(description="The untouched model, measured like the forms.")
+    forms: list[FormReport] = Field(
+        description="The forms in which the finished model can be deployed, and those not made."
+    )
+    environment: dict[str, Any] = Field(description="Versions and hardware that all figures here come from.")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from axformer.data.batches import Samples
-from axformer.evaluation.plain import predict
+from axformer.evaluation.plain import Predictions, predict
 from axformer.reporting.confidence import Figures, Interval, bootstrap, interval, mcnemar
 from axformer.reporting.report import Comparison, Difference, McNemarTest
 from axformer.tasks.base import Task
@@ -31,7 +31,11 @@ class Score:
 
 def score(model: Any, task: Task, samples: Samples) -> Score:
     """Run a model over a data set and measure it."""
-    predictions = predict(model, task, samples)
+    return score_of(predict(model, task, samples), task, samples)
+
+
+def score_of(predictions: Predictions, task: Task, samples: Samples) -> Score:
+    """Measure what a model made of a data set."""
     losses = samples.per_sample(predictions.losses).double().numpy()
     statistics = task.statistics(predictions.answers, samples.encoded)
 

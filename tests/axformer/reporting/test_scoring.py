@@ -1,4 +1,4 @@
-"""What a report says of every task: figures with intervals, a comparison, a latency, and how the model is loaded."""
+"""What a report says of every task: figures with intervals, a comparison, and how the model is loaded."""
 
 import json
 
@@ -7,13 +7,11 @@ import pytest
 import torch
 from transformers.pipelines import SUPPORTED_TASKS
 
-from axformer.data.batches import assemble
 from axformer.heads import Head
 from axformer.reporting.card import loading_of
-from axformer.reporting.latency import measure_latency
 from axformer.reporting.scoring import compare, score
 from tests.axformer.tasks.test_losses import CASES, every_case, model_of, samples_of
-from tests.tiny_models import tiny_head, tiny_tokenizer
+from tests.tiny_models import tiny_head
 
 
 @every_case
@@ -53,15 +51,6 @@ def test_mcnemar_counts_the_answers_that_changed() -> None:
     assert test is not None
     assert test.gained - test.lost == int(after.correct.sum()) - int(before.correct.sum())
     assert np.flatnonzero(~before.correct & after.correct).size == test.gained
-
-
-@every_case
-def test_latency_is_that_of_a_real_input(name: str) -> None:
-    _, samples = samples_of(name)
-    inputs = assemble(samples.encoded, [3], tiny_tokenizer(), "cpu").inputs
-    (taken,), setting = measure_latency([model_of(name)], inputs)
-    assert taken > 0
-    assert (setting.batch, setting.tokens) == (1, samples.lengths[3])
 
 
 @every_case

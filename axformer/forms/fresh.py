@@ -1,0 +1,104 @@
+"""Load a form in a process of its own, as whoever deploys it does: what it computes, how long that takes, how much memory.
+
+The program is ``python -m axformer.forms.fresh KIND DIRECTORY DEVICE INPUTS OUTPUTS``.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from axformer.errors import ArtifactError
+from axformer.forms.kinds import BASE, KINDS, Kind
+from axformer.reporting.memory import peak_bytes
+
+TIMEOUT_SECONDS = 600
+_TEXTS = "texts of the tokenizer"
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """What a fresh process found."""
+
+    load_seconds: float
+    """Reading the model from its files, which the system had read before; the form's libraries were imported already."""
+    idle_bytes: int
+    """The most memory that the process had held when the form's libraries were imported and nothing was loaded yet."""
+    peak_bytes: int
+    """The most memory that the process held until it had computed one batch."""
+    outputs: dict[str, Tensor]
+    """All tensors that the model gave back for that batch, on the CPU."""
+    texts: Tensor | None
+    """What the tokenizer beside the model makes of the batch's token ids, see :func:`texts_of`; null where none is there."""
+
+
+def run_fresh(kind: Kind, directory: Path, device: str, inputs: dict[str, Tensor]) -> Fresh:
+    """Load a form in a fresh process, and let it compute one batch.
+
+    Args:
+        kind: what is loaded.
+        directory: of the form itself.
+        device: where it computes.
+        inputs: the batch, by name.
+
+    Raises:
+        ArtifactError: it does not load there, or does not compute.
+    """
+    with tempfile.TemporaryDirectory(prefix="axformer-fresh-") as scratch:
+        asked, answered = Path(scratch, "inputs"), Path(scratch, "outputs")
+        save_file({name: values.contiguous().cpu() for name, values in inputs.items()}, asked)
+        process = subprocess.run(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-m", __name__, kind.name, str(directory), device, str(asked), str(answered)],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+        if process.returncode != 0:
+            reason = process.stderr.strip().splitlines()[-1] if process.stderr.strip() else "no reason given"
+            raise ArtifactError(f"the saved model does not load in a fresh process: {reason}")
+        outputs = load_file(answered)
+    return Fresh(**json.loads(process.stdout.splitlines()[-1]), texts=outputs.pop(_TEXTS, None), outputs=outputs)
+
+
+@torch.inference_mode()
+def outputs_of(model: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """All tensors that a model gives back, on the CPU."""
+    outputs = model(**inputs)
+    return {name: values.contiguous().cpu() for name, values in outputs.items() if isinstance(values, Tensor)}
+
+
+def texts_of(tokenizer: Any, inputs: dict[str, Tensor]) -> Tensor:
+    """What a tokenizer makes of token ids again, as the bytes of one text."""
+    texts = tokenizer.batch_decode(inputs["input_ids"].flatten(0, -2))
+    return torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)
+
+
+def _answer(name: str, directory: Path, device: str, asked: Path, answered: Path) -> None:
+    """What the fresh process does."""
+    load = (KINDS | {BASE.name: BASE})[name].load
+    idle = peak_bytes()
+    start = time.perf_counter()
+    model = load(directory, device)
+    seconds = time.perf_counter() - start
+    inputs = {name: values.to(device) for name, values in load_file(asked).items()}
+    found = outputs_of(model, inputs)
+    figures = {"load_seconds": seconds, "idle_bytes": idle, "peak_bytes": peak_bytes()}
+    if (directory / "tokenizer_config.json").is_file():
+        from transformers import AutoTokenizer
+
+        found[_TEXTS] = texts_of(AutoTokenizer.from_pretrained(directory, local_files_only=True), inputs)
+    save_file(found, answered)
+    sys.stdout.write(f"\n{json.dumps(figures)}\n")
+
+
+if __name__ == "__main__":
+    _answer(sys.argv[1], Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), Path(sys.argv[5]))

@@ -1,0 +1,91 @@
+"""How far the forms of a model are from the model in memory, over a whole data set."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from axformer.data.batches import Batch, Samples
+from axformer.errors import ArtifactError
+from axformer.evaluation.plain import Predictions
+from axformer.tasks.base import Task
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One form beside the model in memory."""
+
+    difference: float
+    """The largest absolute difference of any logit."""
+    predictions: Predictions
+    """What the form makes of the data set."""
+
+
+@torch.inference_mode()
+def compare_outputs(
+    reference: Any, forms: Mapping[str, Any], task: Task, samples: Samples
+) -> tuple[Predictions, dict[str, Agreement]]:
+    """Run forms over a data set beside the model that they were made of, batch by batch.
+
+    Args:
+        reference: the model in memory.
+        forms: called like it, by name; each may be on a device of its own.
+        task: whose outputs these are.
+        samples: on the device of the model in memory.
+
+    Returns:
+        What the model in memory makes of the data set, and how each form compares.
+
+    Raises:
+        ArtifactError: a form gives back something that is no number.
+    """
+    made, apart = _no_predictions(samples), dict.fromkeys(forms, 0.0)
+    by_form = {name: _no_predictions(samples) for name in forms}
+    for batch in samples.batches:
+        output = reference(**batch.inputs)
+        _take(output, task, batch, made)
+        expected = _logits(output, batch, task)
+        for name, form in forms.items():
+            mine = _on_device(batch, form.device)
+            output = form(**mine.inputs)
+            _take(output, task, mine, by_form[name])
+            apart[name] = max(apart[name], _difference(expected, _logits(output, batch, task), name))
+    return made, {name: Agreement(apart[name], by_form[name]) for name in forms}
+
+
+def _no_predictions(samples: Samples) -> Predictions:
+    rows = len(samples.sample_of_row)
+    return Predictions(torch.empty(rows), [None] * rows)
+
+
+def _take(output: Any, task: Task, batch: Batch, predictions: Predictions) -> None:
+    """Note what a model makes of one batch."""
+    predictions.losses[batch.rows.cpu()] = task.losses(output, batch).cpu()
+    for place, answer in zip(batch.rows.tolist(), task.answers(output, batch), strict=True):
+        predictions.answers[place] = answer
+
+
+def _difference(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], form: str) -> float:
+    largest = 0.0
+    for name, values in expected.items():
+        difference = torch.where(found[name] == values, 0.0, (found[name] - values).abs())
+        if not difference.isfinite().all():
+            raise ArtifactError(f"the form '{form}' gives back {name} that are no numbers; it was not published")
+        largest = max(largest, float(difference.max()))
+    return largest
+
+
+def _logits(output: Mapping[str, Any], batch: Batch, task: Task) -> dict[str, Tensor]:
+    """The logits of an output, on the CPU; of heads that answer for every token without those of padding."""
+    found = {name: values.cpu() for name, values in output.items() if name.endswith("logits")}
+    if task.pooled:
+        return found
+    real = batch.inputs["attention_mask"].bool().cpu()
+    return {name: values[real] for name, values in found.items()}
+
+
+def _on_device(batch: Batch, device: Any) -> Batch:
+    inputs = {name: values.to(device) for name, values in batch.inputs.items()}
+    return replace(batch, rows=batch.rows.to(device), inputs=inputs, labels=batch.labels.to(device))

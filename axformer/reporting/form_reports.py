@@ -1,0 +1,141 @@
+"""Measure every form of a result beside the untouched model: what ``forms`` in ``report.json`` says."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from axformer.checkpoint import Checkpoint
+from axformer.compact import stock_attention
+from axformer.data.batches import Samples
+from axformer.errors import ArtifactError
+from axformer.forms.form import COMPACT, Form, NotMade
+from axformer.forms.fresh import Fresh, run_fresh
+from axformer.forms.kinds import BASE, KINDS
+from axformer.reporting.agreement import Agreement, compare_outputs
+from axformer.reporting.report import FormReport, SpeedCell
+from axformer.reporting.scoring import Score, compare, score_of
+from axformer.reporting.speed import Effort, measure_speed
+from axformer.reporting.workloads import limits_of, workloads
+from axformer.selfcheck import check_difference, check_inputs
+
+
+@dataclass(frozen=True)
+class FormsMeasured:
+    """All forms measured together."""
+
+    score: Score
+    """Of the model in memory on the validation data."""
+    base: FormReport
+    forms: list[FormReport]
+
+
+def measure_forms(
+    checkpoint: Checkpoint,
+    model: Any,
+    forms: Sequence[Form | NotMade],
+    samples: Samples,
+    base_score: Score | None,
+    effort: Effort,
+) -> FormsMeasured:
+    """Measure forms and the untouched model.
+
+    Args:
+        checkpoint: the untouched model.
+        model: the model in memory that the forms were made of.
+        forms: the compact one among them.
+        samples: the validation data.
+        base_score: what the untouched model makes of it.
+        effort: of each measurement of speed.
+
+    Raises:
+        ArtifactError: a form answers otherwise than the model in memory, or with something that is no number.
+    """
+    made = [form for form in forms if isinstance(form, Form)]
+    predictions, agreements = compare_outputs(model, {form.name: form.model for form in made}, checkpoint.task, samples)
+    check_agreements(agreements)
+    scores = {name: score_of(one.predictions, checkpoint.task, samples) for name, one in agreements.items()}
+    limits = limits_of(checkpoint.head, model.config, checkpoint.architecture.max_tokens(model.config))
+    with stock_attention_in(checkpoint.model):
+        loads = workloads(samples.encoded, checkpoint.tokenizer, limits)
+        base_cells, *cells = measure_speed([checkpoint.model, *(form.model for form in made)], loads, effort)
+    fresh = _fresh_base(checkpoint, samples)
+    base = Form(BASE.name, checkpoint.model, checkpoint.bytes, fresh)
+    reports = {
+        form.name: form_report(form, speed, agreements[form.name], scores[form.name], scores[COMPACT])
+        for form, speed in zip(made, cells, strict=True)
+    }
+    return FormsMeasured(
+        score=score_of(predictions, checkpoint.task, samples),
+        base=form_report(base, base_cells, None, base_score, None),
+        forms=[reports[form.name] if isinstance(form, Form) else not_made(form) for form in forms],
+    )
+
+
+def check_agreements(agreements: Mapping[str, Agreement]) -> None:
+    """Refuse forms that answer a whole data set otherwise than the model that they were made of.
+
+    Raises:
+        ArtifactError: one does.
+    """
+    for name, one in agreements.items():
+        check_difference(f"form '{name}': its logits over the data", one.difference, KINDS[name].tolerance)
+
+
+def form_report(
+    form: Form, speed: list[SpeedCell], agreement: Agreement | None, score: Score | None, compact: Score | None
+) -> FormReport:
+    """What a report says of one form.
+
+    Args:
+        form: the form.
+        speed: its cells.
+        agreement: with the model in memory, where it was compared.
+        score: on the validation data, where there is some.
+        compact: the score of the compact form.
+    """
+    kind = KINDS.get(form.name)
+    own = form.name in (COMPACT, BASE.name)
+    return FormReport(
+        name=form.name,
+        made=True,
+        directory=None if kind is None else kind.directory,
+        bytes=form.bytes,
+        load_seconds=None if form.fresh is None else form.fresh.load_seconds,
+        idle_bytes=None if form.fresh is None else form.fresh.idle_bytes,
+        peak_bytes=None if form.fresh is None else form.fresh.peak_bytes,
+        max_logit_difference=None if agreement is None else agreement.difference,
+        validation=None if score is None else score.figures,
+        validation_intervals=None if score is None else score.intervals,
+        change=None if own or score is None or compact is None else compare(compact, score),
+        speed=speed,
+    )
+
+
+def not_made(form: NotMade) -> FormReport:
+    """What a report says of a form that a model does not have."""
+    return FormReport(name=form.name, made=False, reason=form.reason)
+
+
+def _fresh_base(checkpoint: Checkpoint, samples: Samples) -> Fresh | None:
+    """What a fresh process needs for the untouched model; null where its files are gone or cannot be loaded as they are."""
+    if checkpoint.directory is None or not checkpoint.directory.is_dir():
+        return None
+    device = str(checkpoint.model.device)
+    try:
+        return run_fresh(
+            BASE, checkpoint.directory, device, check_inputs(samples.encoded, checkpoint.tokenizer, device)
+        )
+    except ArtifactError:
+        return None
+
+
+@contextmanager
+def stock_attention_in(model: Any) -> Iterator[None]:
+    """Let a whole model compute attention as its users' models do, while its speed is measured."""
+    own = model.config._attn_implementation
+    model.config._attn_implementation = stock_attention(model)
+    try:
+        yield
+    finally:
+        model.config._attn_implementation = own

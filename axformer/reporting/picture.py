@@ -1,0 +1,165 @@
+"""A plan as a picture, after figure 3 of the AxFormer paper: a row a layer, attention by heads beside the FFN by neurons.
+
+Colours are classes of one style sheet with a light and a dark side, on a ground of their own, so that the picture can be read
+wherever it is shown. Every part carries the id of its element in ``data-element`` and a tooltip.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from axformer.elements import Dimensions
+from axformer.elements import attention as attention_of
+from axformer.elements import ffn as ffn_of
+from axformer.elements import head as head_of
+from axformer.elements import neurons as neurons_of
+from axformer.plan import LayerPlan, Plan
+
+_ROW, _BLOCK = 26, 18
+_TOP, _BOTTOM = 64, 82
+_LEFT, _WIDTH, _SIDE = 54, 260, 96
+_FFN = _LEFT + _WIDTH + _SIDE
+_TOTAL = _FFN + _WIDTH + _SIDE
+_STYLE = """
+svg{font:12px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}
+.ground{fill:#fff;stroke:#d0d7de}.ink{fill:#1f2328}.faint{fill:#59636e}.title{font-size:14px;font-weight:600}
+.kept{fill:#2f6fb2}.hard{fill:#b4580a}.gone{fill:#eef1f4;stroke:#afb8c1}.removed{fill:none;stroke:#8c959f;stroke-dasharray:4 3}
+.lost{fill:#6e7781}
+@media (prefers-color-scheme:dark){
+.ground{fill:#0d1117;stroke:#30363d}.ink{fill:#e6edf3}.faint{fill:#9198a1}
+.kept{fill:#539bf5}.hard{fill:#e0823d}.gone{fill:#1c2128;stroke:#444c56}.removed{stroke:#768390}.lost{fill:#9198a1}}
+""".replace("\n", "")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A run of heads or neurons that is kept or gone as one."""
+
+    element: str
+    start: int
+    stop: int
+    kept: bool
+
+
+def picture(plan: Plan, dimensions: Dimensions) -> str:
+    """The SVG text of a plan for a model with these dimensions, the last layer on top as in the paper."""
+    height = _TOP + _ROW * dimensions.layers + _BOTTOM
+    summary = escape(describe_plan(plan, dimensions))
+    rows = [line for index, layer in enumerate(plan.layers) for line in _row(index, layer, dimensions)]
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_TOTAL} {height}" width="{_TOTAL}" height="{height}" '
+            'role="img" aria-labelledby="title summary">',
+            '<title id="title">What is left of each layer</title>',
+            f'<desc id="summary">{summary}</desc>',
+            f"<style>{_STYLE}</style>",
+            f'<rect class="ground" x=".5" y=".5" width="{_TOTAL - 1}" height="{height - 1}" rx="8"/>',
+            _text(_LEFT, 26, "What is left of each layer", "ink title"),
+            *_headings(dimensions),
+            *rows,
+            *_legend(height - _BOTTOM + 22),
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def describe_plan(plan: Plan, dimensions: Dimensions) -> str:
+    """The picture in words."""
+    heads = sum(len(layer.heads) for layer in plan.layers)
+    neurons = sum(layer.neuron_count for layer in plan.layers)
+    gone = [attention_of(index).id for index, layer in enumerate(plan.layers) if not layer.attention]
+    gone += [ffn_of(index).id for index, layer in enumerate(plan.layers) if not layer.ffn]
+    hard = [str(index) for index, layer in enumerate(plan.layers) if layer.hard_attention is not None]
+    parts = [
+        f"{dimensions.layers} layers",
+        f"{heads} of {dimensions.layers * dimensions.heads} heads kept",
+        f"{neurons} of {dimensions.layers * dimensions.intermediate_size} neurons kept",
+        f"removed blocks: {', '.join(gone) or 'none'}",
+        f"hard attention in layers: {', '.join(hard) or 'none'}",
+    ]
+    return "; ".join(parts)
+
+
+def _headings(dimensions: Dimensions) -> Iterator[str]:
+    yield _text(_LEFT, 50, f"attention, {dimensions.heads} heads", "ink")
+    yield _text(_FFN, 50, f"FFN, {dimensions.intermediate_size:,} neurons", "ink")
+    yield _text(_LEFT - 10, 50, "layer", "ink", "end")
+
+
+def _row(index: int, layer: LayerPlan, dimensions: Dimensions) -> Iterator[str]:
+    y = _TOP + _ROW * (dimensions.layers - 1 - index)
+    yield _text(_LEFT - 10, y + 13, str(index), "ink", "end")
+    if layer.attention:
+        shade = "kept" if layer.hard_attention is None else "hard"
+        yield from _block(_head_parts(index, layer, dimensions), dimensions.heads, _LEFT, y, shade)
+        yield _text(_LEFT + _WIDTH + 8, y + 13, _attention_note(layer, dimensions), "ink")
+    else:
+        yield from _hollow(attention_of(index).id, _LEFT, y)
+    if layer.ffn:
+        parts = _neuron_parts(index, layer, dimensions)
+        yield from _block(parts, dimensions.intermediate_size, _FFN, y, "kept")
+        yield _text(_FFN + _WIDTH + 8, y + 13, _percent(layer.neuron_count, dimensions.intermediate_size), "ink")
+    else:
+        yield from _hollow(ffn_of(index).id, _FFN, y)
+
+
+def _attention_note(layer: LayerPlan, dimensions: Dimensions) -> str:
+    hard = "" if layer.hard_attention is None else f", K {layer.hard_attention}"
+    return f"{len(layer.heads)}/{dimensions.heads}{hard}"
+
+
+def _percent(kept: int, total: int) -> str:
+    """A share in per cent; 0 and 100 mean none and all."""
+    return f"{min(max(round(100 * kept / total), int(kept > 0)), 100 - int(kept < total))} %"
+
+
+def _head_parts(index: int, layer: LayerPlan, dimensions: Dimensions) -> list[_Part]:
+    heads = range(dimensions.heads)
+    return [_Part(head_of(index, place).id, place, place + 1, place in layer.heads) for place in heads]
+
+
+def _neuron_parts(index: int, layer: LayerPlan, dimensions: Dimensions) -> list[_Part]:
+    edges = [0, *(edge for bounds in layer.neurons for edge in bounds), dimensions.intermediate_size]
+    runs = [(start, stop, bool(place % 2)) for place, (start, stop) in enumerate(zip(edges, edges[1:], strict=False))]
+    return [_Part(neurons_of(index, start, stop).id, start, stop, kept) for start, stop, kept in runs if start < stop]
+
+
+def _block(parts: Sequence[_Part], total: int, x: int, y: int, shade: str) -> Iterator[str]:
+    """The parts of a block that stands, side by side; a hair between those that are wide enough."""
+    for part in parts:
+        left, right = x + _WIDTH * part.start / total, x + _WIDTH * part.stop / total
+        gap = 1.5 if right - left > 5 else 0
+        box = f'x="{left:.2f}" y="{y}" width="{right - left - gap:.2f}" height="{_BLOCK}"'
+        yield (
+            f'<rect class="{shade if part.kept else "gone"}" data-element="{part.element}" {box} rx="{min(2, gap)}">'
+            f"<title>{part.element}: {'kept' if part.kept else 'removed'}</title></rect>"
+        )
+
+
+def _hollow(element: str, x: int, y: int) -> Iterator[str]:
+    yield (
+        f'<rect class="removed" data-element="{element}" x="{x + 0.5}" y="{y + 0.5}" width="{_WIDTH - 1.5}" '
+        f'height="{_BLOCK - 1}" rx="2"><title>{element}: removed</title></rect>'
+    )
+    yield _text(x + _WIDTH + 8, y + 13, "removed", "lost")
+
+
+def _legend(y: int) -> Iterator[str]:
+    entries = (
+        ("kept", "kept"),
+        ("gone", "removed part"),
+        ("removed", "removed block"),
+        ("hard", "kept, hard attention"),
+    )
+    x = _LEFT
+    for shade, words in entries:
+        yield f'<rect class="{shade}" x="{x + 0.5}" y="{y - 10.5}" width="21" height="13" rx="2"/>'
+        yield _text(x + 29, y, words, "ink")
+        x += 60 + 7 * len(words)
+    yield _text(_LEFT, y + 24, "Heads and neurons stand at their own places; beside them, how many are left.", "faint")
+    yield _text(_LEFT, y + 42, "K: attention probabilities that hard attention keeps for each query.", "faint")
+
+
+def _text(x: float, y: float, words: str, shade: str, anchor: str = "start") -> str:
+    return f'<text class="{shade}" x="{x}" y="{y}" text-anchor="{anchor}">{escape(words)}</text>'
