@@ -1,6 +1,7 @@
 """The plan: what is left of a model, as frozen data. A pass changes plans; masking and surgery carry them out."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -135,6 +136,23 @@ class PlanFile(BaseModel):
     def plan(self) -> Plan:
         """The plan alone."""
         return Plan(layers=self.layers)
+
+
+def read_plan_file(path: Path) -> PlanFile:
+    """Read a ``plan.json``, or that of a result by its directory.
+
+    Raises:
+        PlanError: there is none, or it is not one.
+    """
+    file = path / "plan.json" if path.is_dir() else path
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"plan '{file}' cannot be read: {error}") from None
+    try:
+        return parse_plan_file(text)
+    except PlanError as error:
+        raise PlanError(f"'{file}': {error}") from None
 
 
 def parse_plan_file(text: str) -> PlanFile:

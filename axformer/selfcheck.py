@@ -1,5 +1,6 @@
 """Load a finished model in a fresh process and compare it with the model in memory before anybody sees it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,24 +10,29 @@ from torch import Tensor
 from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
 from axformer.errors import ArtifactError
-from axformer.forms.fresh import Fresh, outputs_of, run_fresh, texts_of
-from axformer.forms.kinds import KINDS
+from axformer.forms.fresh import Fresh, in_package, outputs_of, run_fresh, texts_of
+from axformer.forms.kinds import COMPACT
 
 ROWS = 32
 """Model rows that both models compute; what is damaged shows on any of them."""
 TOKENS = 1024
 """Tokens of all of them together, padding included, for a language model's output holds its whole vocabulary at each."""
 TOLERANCE = 1e-5
+WITH_PACKAGE = in_package(COMPACT)
+"""What a fresh process runs to load a compact model."""
 
 
-def self_check(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) -> Fresh:
-    """Make sure that a saved compact model computes what the model in memory does.
+def self_check(
+    model: Any, tokenizer: Any, encoded: Encoded, directory: Path, program: Sequence[str] = WITH_PACKAGE
+) -> Fresh:
+    """Make sure that a saved model computes what the model in memory does.
 
     Args:
         model: the model in memory.
         tokenizer: of the model in memory.
         encoded: real inputs; some model rows, spread over them, go through both.
         directory: what was saved.
+        program: how a fresh Python loads it, see :func:`axformer.forms.fresh.run_fresh`.
 
     Returns:
         What the fresh process found.
@@ -37,10 +43,10 @@ def self_check(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) ->
     inputs = check_inputs(encoded, tokenizer, str(model.device))
     expected = outputs_of(model, inputs)
     try:
-        found = run_fresh(KINDS["compact"], directory, str(model.device), inputs)
+        found = run_fresh(program, directory, str(model.device), inputs)
     except ArtifactError as error:
         raise ArtifactError(f"{error}; it was not published") from None
-    if found.texts is None or not torch.equal(found.texts, texts_of(tokenizer, inputs)):
+    if not torch.equal(found.texts, texts_of(tokenizer, inputs)):
         raise ArtifactError(
             "the saved tokenizer reads token ids as other texts than the one in memory; it was not published"
         )

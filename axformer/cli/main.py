@@ -2,6 +2,7 @@
 
 import typer
 
+from axformer.cli.diff import diff
 from axformer.cli.families import families
 from axformer.cli.prune import prune
 
@@ -13,4 +14,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(prune)
+app.command()(diff)
 app.command()(families)

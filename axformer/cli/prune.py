@@ -82,7 +82,7 @@ def _run(
     with console.status("Cutting, measuring and checking the model"):
         report = run.publish(output)
     console.print(closing_table(report))
-    console.print(f"Wrote {output}/ (model/, plan.json, trace.jsonl, report.json, README.md)")
+    console.print(f"Wrote {output}/ (model/, plan.json, trace.jsonl, report.json, README.md, plan.svg)")
 
 
 def _knobs_of(path: Path | None) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 WEIGHTS = "*.safetensors"
+COMPACT, ZEROED, ONNX, ONNX_INT8 = "compact", "zeroed", "onnx", "onnx_int8"
+"""The names of the forms; the others are compared with the compact one."""
 
 
 @dataclass(frozen=True)
@@ -50,23 +52,40 @@ BASE = Kind(
 )
 """The untouched checkpoint, measured like a form."""
 
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind(
-            name="compact",
-            directory="model",
-            files=WEIGHTS,
-            module="axformer.forms.compact",
-            summary="physically smaller; needs this package",
-        ),
-        Kind(
-            name="zeroed",
-            directory="zeroed",
-            files=WEIGHTS,
-            module="axformer.forms.whole",
-            summary="of the old shape, with zeros where something went; needs transformers alone",
-        ),
-    )
-}
-"""The forms of a result, in the order in which they are told."""
+_FORMS = (
+    Kind(
+        name=COMPACT,
+        directory="model",
+        files=WEIGHTS,
+        module="axformer.forms.compact",
+        summary="physically smaller; needs this package",
+    ),
+    Kind(
+        name=ZEROED,
+        directory="zeroed",
+        files=WEIGHTS,
+        module="axformer.forms.whole",
+        summary="zeros where something went; transformers alone loads it; as large and as slow as before",
+    ),
+    Kind(
+        name=ONNX,
+        directory="onnx",
+        files="model.onnx*",
+        module="axformer.forms.onnx_model",
+        summary="a graph for runtimes without PyTorch, as small as the compact form",
+    ),
+    Kind(
+        name=ONNX_INT8,
+        directory="onnx_int8",
+        files="model.onnx*",
+        module="axformer.forms.onnx_model",
+        summary="the same graph with weights in 8 bits; its answers differ a little",
+    ),
+)
+KINDS = {kind.name: kind for kind in _FORMS}
+"""The forms of a result by name, in the order in which they are told."""
+
+
+def kind_named(name: str) -> Kind:
+    """A form of a result, or the untouched checkpoint."""
+    return BASE if name == BASE.name else KINDS[name]

@@ -9,9 +9,9 @@ from axformer.checkpoint import Checkpoint
 from axformer.compact import stock_attention
 from axformer.data.batches import Samples
 from axformer.errors import ArtifactError
-from axformer.forms.form import COMPACT, Form, NotMade
-from axformer.forms.fresh import Fresh, run_fresh
-from axformer.forms.kinds import BASE, KINDS
+from axformer.forms.form import Form, NotMade
+from axformer.forms.fresh import Fresh, in_stock_transformers, run_fresh
+from axformer.forms.kinds import BASE, COMPACT, KINDS
 from axformer.reporting.agreement import Agreement, compare_outputs
 from axformer.reporting.report import FormReport, SpeedCell
 from axformer.reporting.scoring import Score, compare, score_of
@@ -111,10 +111,10 @@ def _fresh_base(checkpoint: Checkpoint, samples: Samples) -> Fresh | None:
     if checkpoint.directory is None or not checkpoint.directory.is_dir():
         return None
     device = str(checkpoint.model.device)
+    inputs = check_inputs(samples.encoded, checkpoint.tokenizer, device)
+    program = in_stock_transformers(checkpoint.head.auto_class.__name__)
     try:
-        return run_fresh(
-            BASE, checkpoint.directory, device, check_inputs(samples.encoded, checkpoint.tokenizer, device)
-        )
+        return run_fresh(program, checkpoint.directory, device, inputs)
     except ArtifactError:
         return None
 

@@ -9,7 +9,8 @@ from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
 from axformer.data.batches import Samples
 from axformer.data.dataset import DataSet
-from axformer.forms.form import COMPACT, Form, NotMade
+from axformer.forms.form import Form, NotMade
+from axformer.forms.kinds import COMPACT
 from axformer.int8 import in_int8
 from axformer.plan import Plan, removed_elements
 from axformer.reporting.environment import describe

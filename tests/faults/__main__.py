@@ -16,16 +16,20 @@ from tests.faults.faults import (
     ROOM_FOR_INPUTS,
     at_trial,
     can_fill_disk,
+    cancel,
     fill_disk,
+    freeze_database,
     kill_broker,
     kill_database,
     kill_worker,
     point_of,
     stop_worker_past_lease,
+    terminate_worker,
 )
-from tests.faults.service import Service, kill_tree, service
+from tests.faults.service import LEASE_SECONDS, Service, kill_tree, service
 from tests.faults.undisturbed import Outcome, outcome_of, undisturbed, write_inputs
 
+FROZEN_SECONDS = 2 * LEASE_SECONDS
 ROOM_FOR_NOTHING = 64
 """KiB, less than the checkpoint."""
 
@@ -72,6 +76,13 @@ def other_faults(torture: Torture, body: Any, seeds: range) -> None:
         begun = time.monotonic()
         row = kill_database(torture.service, body, point)
         torture.note(f"kill -9 postgres at {point.name} (seed {seed})", row, begun)
+        begun = time.monotonic()
+        row = freeze_database(torture.service, body, point, FROZEN_SECONDS)
+        torture.note(f"SIGSTOP postgres at {point.name} (seed {seed})", row, begun)
+        begun = time.monotonic()
+        row, worker, seconds = terminate_worker(torture.service, worker, body, point)
+        torture.note(f"SIGTERM twice, ended in {seconds:.1f} s, at {point.name} (seed {seed})", row, begun)
+        _cancel(torture, body, seed)
         _stop_past_lease(torture, worker, body, seed)
         kill_tree(worker.process)
     if seeds and can_fill_disk():
@@ -79,6 +90,15 @@ def other_faults(torture: Torture, body: Any, seeds: range) -> None:
             begun = time.monotonic()
             failed, row = fill_disk(torture.service, body, room)
             torture.note(f"disk of {room} KiB ({failed['error']['code']} after {failed['trials']} trials)", row, begun)
+
+
+def _cancel(torture: Torture, body: Any, seed: int) -> None:
+    """Each cancelled job ends so, and says how soon; there is no outcome to compare."""
+    point = at_trial(seed, len(torture.expected.trace))
+    row, seconds = cancel(torture.service, body, point)
+    torture.done += 1
+    torture.wrong += row["state"] != JobState.CANCELLED
+    print(f"{f'cancel at {point.name} (seed {seed})':50} {row['state']} {seconds:.2f} s after the answer", flush=True)
 
 
 def _stop_past_lease(torture: Torture, worker: Child, body: Any, seed: int) -> None:

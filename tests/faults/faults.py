@@ -22,6 +22,7 @@ MOST_DELAY = 0.3
 """Seconds that a kill may come after the state that it waits for."""
 PASS_SECONDS = 4.0
 """About what a job takes from its claim to its end."""
+SECOND_SIGNAL_SECONDS = 0.5
 ROOM_FOR_INPUTS = 256
 """KiB of a disk that holds the checkpoint and the data, and not also the pruned model."""
 STATES = (JobState.FETCHING, JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING)
@@ -95,6 +96,49 @@ def kill_database(service: Service, body: Mapping[str, Any], point: Point) -> An
     service.restart_postgres()
     wait_until(lambda: is_ready(service.client), READY_SECONDS, service.postgres.child.log)
     return service.wait_until_ended(job_id)
+
+
+def freeze_database(service: Service, body: Mapping[str, Any], point: Point, seconds: float) -> Any:
+    """PostgreSQL takes connections and does not answer for so long in the middle of a job. Then all goes on."""
+    job_id = service.post(body)
+    service.wait_for(job_id, point.is_reached)
+    time.sleep(point.delay)
+    frozen = tree(service.postgres.child.process)
+    for process in frozen:
+        process.suspend()
+    time.sleep(seconds)
+    for process in frozen:
+        process.resume()
+    return service.wait_until_ended(job_id)
+
+
+def terminate_worker(
+    service: Service, worker: Child, body: Mapping[str, Any], point: Point
+) -> tuple[Any, Child, float]:
+    """``SIGTERM``, and once more; also gives the worker that comes next and how many seconds the first one took to end."""
+    job_id = service.post(body)
+    service.wait_for(job_id, point.is_reached)
+    time.sleep(point.delay)
+    begun = time.monotonic()
+    worker.process.terminate()
+    time.sleep(SECOND_SIGNAL_SECONDS)
+    worker.process.terminate()
+    worker.process.wait(READY_SECONDS)
+    seconds = time.monotonic() - begun
+    worker = service.start_worker()
+    return service.wait_until_ended(job_id), worker, seconds
+
+
+def cancel(service: Service, body: Mapping[str, Any], point: Point) -> tuple[Any, float]:
+    """Cancel a job in the middle; also gives how many seconds after the answer its worker had ended it."""
+    job_id = service.post(body)
+    service.wait_for(job_id, point.is_reached)
+    time.sleep(point.delay)
+    answer = service.client.post(f"/v1/jobs/{job_id}/cancel")
+    begun = time.monotonic()
+    assert answer.status_code in (httpx2.codes.ACCEPTED, httpx2.codes.CONFLICT), answer.text
+    row = service.wait_until_ended(job_id)
+    return row, time.monotonic() - begun
 
 
 def survive_all(service: Service, workers: list[Child], body: Mapping[str, Any], trials: int) -> tuple[Any, str]:
