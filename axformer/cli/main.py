@@ -2,6 +2,7 @@
 
 import typer
 
+from axformer.cli.bench import bench
 from axformer.cli.diff import diff
 from axformer.cli.families import families
 from axformer.cli.prune import prune
@@ -15,4 +16,5 @@ app = typer.Typer(
 )
 app.command()(prune)
 app.command()(diff)
+app.command()(bench)
 app.command()(families)

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from axformer.errors import ArtifactError
 from axformer.forms import stock
-from axformer.forms.kinds import kind_named
+from axformer.forms.kinds import BASE, ZEROED, kind_named
 from axformer.forms.stock import TEXTS
 from axformer.reporting.memory import peak_bytes
 
@@ -52,6 +52,11 @@ def in_package(name: str) -> tuple[str, ...]:
 def in_stock_transformers(auto_class: str) -> tuple[str, ...]:
     """What a fresh Python runs to load a model without this package, given the Auto class of its head."""
     return ("-I", stock.__file__, auto_class)
+
+
+def program_of(name: str, auto_class: str) -> tuple[str, ...]:
+    """What a fresh Python runs to load a form, or the untouched checkpoint, as its users do."""
+    return in_stock_transformers(auto_class) if name in (BASE.name, ZEROED) else in_package(name)
 
 
 def run_fresh(program: Sequence[str], directory: Path, device: str, inputs: dict[str, Tensor]) -> Fresh:

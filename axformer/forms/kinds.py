@@ -35,8 +35,8 @@ class Kind:
         return loader
 
     def is_in(self, result: Path) -> bool:
-        """Whether a result has this form."""
-        return any((result / self.directory).glob(self.files))
+        """Whether a result has this form, sound or damaged."""
+        return (result / self.directory).is_dir()
 
     def bytes_in(self, directory: Path) -> int:
         """Size of the weight files in the form's own directory."""

@@ -130,7 +130,7 @@ def _how(name: str, loading: Loading) -> str:
         return _code(f'from transformers import {auto}\nmodel = {auto}.from_pretrained("{directory}")')
     return _code(
         f'import onnxruntime, transformers\nsession = onnxruntime.InferenceSession("{directory}/model.onnx")\n'
-        f'inputs = transformers.AutoTokenizer.from_pretrained("model")("a text", return_tensors="np")\n'
+        f'inputs = transformers.AutoTokenizer.from_pretrained("{directory}")("a text", return_tensors="np")\n'
         "outputs = session.run(None, {value.name: inputs[value.name] for value in session.get_inputs()})"
     )
 
