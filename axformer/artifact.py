@@ -13,6 +13,7 @@ from axformer.architectures.registry import architecture_of
 from axformer.compact import MODEL_TYPE_PREFIX, compact_model_class
 from axformer.errors import ArtifactError, InputError
 from axformer.plan import PlanFile
+from axformer.reporting.card import PICTURE
 from axformer.reporting.report import Report
 from axformer.trial import Trial
 
@@ -84,12 +85,15 @@ def check_target(target: Path) -> None:
         raise InputError(f"output '{target}' exists and is not empty; choose another directory or remove it")
 
 
-def write_texts(directory: Path, plan: PlanFile, trace: Sequence[Trial], report: Report, card: str) -> None:
-    """Write what stands beside the model: ``plan.json``, ``trace.jsonl``, ``report.json``, ``README.md``."""
+def write_texts(
+    directory: Path, plan: PlanFile, trace: Sequence[Trial], report: Report, card: str, picture: str
+) -> None:
+    """Write what stands beside the model: ``plan.json``, ``trace.jsonl``, ``report.json``, ``README.md``, ``plan.svg``."""
     _write(directory / "plan.json", plan.model_dump_json(indent=1) + "\n")
     _write(directory / "trace.jsonl", "".join(trial.model_dump_json() + "\n" for trial in trace))
     _write(directory / "report.json", report.model_dump_json(indent=1) + "\n")
     _write(directory / "README.md", card)
+    _write(directory / PICTURE, picture)
 
 
 def _write(path: Path, text: str) -> None:

@@ -15,14 +15,16 @@ from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.build import evaluators
-from axformer.forms.form import COMPACT
+from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
 from axformer.order_search import best_of, final_loss, opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan, PlanFile, PlanSource
-from axformer.reporting.card import loading_of, write_card
+from axformer.reporting.card import write_card
+from axformer.reporting.card_forms import loading_of
 from axformer.reporting.measure import Outcome, make_report
+from axformer.reporting.picture import picture
 from axformer.reporting.report import OrderResult
 from axformer.search import plan_of, search
 from axformer.trial import Trial
@@ -165,7 +167,7 @@ class PruningRun:
         """Cut, measure, write and check the result. Nothing is left behind where any of it fails.
 
         Args:
-            directory: where ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json`` and ``README.md`` go.
+            directory: where ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json``, ``README.md`` and ``plan.svg`` go.
             forms: of :data:`axformer.forms.kinds.KINDS`, made beside the compact model, each in a directory of its own.
 
         Returns:
@@ -182,7 +184,7 @@ class PruningRun:
             outcome = Outcome(self.trace, self.plan, model, made, self._order_results())
             report = make_report(checkpoint, outcome, self._validation, self._test, self.config)
             card = write_card(report, outcome.plan, self.dimensions, loading_of(checkpoint.task, checkpoint.head))
-            write_texts(draft, self._plan_file(), self.trace, report, card)
+            write_texts(draft, self._plan_file(), self.trace, report, card, picture(outcome.plan, self.dimensions))
         return report.model_dump(mode="json")
 
     def _plan_file(self) -> PlanFile:

@@ -1,5 +1,6 @@
 """Load a finished model in a fresh process and compare it with the model in memory before anybody sees it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ TOKENS = 1024
 """Tokens of all of them together, padding included, for a language model's output holds its whole vocabulary at each."""
 
 
-def self_check(model: Any, tokenizer: Any, encoded: Encoded, kind: Kind, directory: Path) -> Fresh:
+def self_check(
+    model: Any, tokenizer: Any, encoded: Encoded, kind: Kind, directory: Path, program: Sequence[str]
+) -> Fresh:
     """Make sure that a form that was saved computes what the model in memory does, as closely as that form can.
 
     Args:
@@ -27,20 +30,21 @@ def self_check(model: Any, tokenizer: Any, encoded: Encoded, kind: Kind, directo
         encoded: real inputs; some model rows, spread over them, go through both.
         kind: which form it is.
         directory: what was saved.
+        program: how a fresh Python loads it, see :func:`axformer.forms.fresh.run_fresh`.
 
     Returns:
         What the fresh process found.
 
     Raises:
-        ArtifactError: the form or its tokenizer does not load in a fresh process, or computes something else.
+        ArtifactError: the saved model or its tokenizer does not load in a fresh process, or computes something else.
     """
     inputs = check_inputs(encoded, tokenizer, str(model.device))
     expected = outputs_of(model, inputs)
     try:
-        found = run_fresh(kind, directory, str(model.device), inputs)
+        found = run_fresh(program, directory, str(model.device), inputs)
     except ArtifactError as error:
         raise ArtifactError(f"form '{kind.name}': {error}; it was not published") from None
-    if found.texts is None or not torch.equal(found.texts, texts_of(tokenizer, inputs)):
+    if not torch.equal(found.texts, texts_of(tokenizer, inputs)):
         raise ArtifactError(
             "the saved tokenizer reads token ids as other texts than the one in memory; it was not published"
         )

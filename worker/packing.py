@@ -17,6 +17,7 @@ _MEDIA_TYPES = {
     ".json": "application/json",
     ".jsonl": "application/x-ndjson",
     ".md": "text/markdown; charset=utf-8",
+    ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
 _OTHER = "application/octet-stream"

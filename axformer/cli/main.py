@@ -3,6 +3,7 @@
 import typer
 
 from axformer.cli.apply import apply
+from axformer.cli.bench import bench
 from axformer.cli.diff import diff
 from axformer.cli.families import families
 from axformer.cli.prune import prune
@@ -17,4 +18,5 @@ app = typer.Typer(
 app.command()(prune)
 app.command()(apply)
 app.command()(diff)
+app.command()(bench)
 app.command()(families)

@@ -42,7 +42,7 @@ def prune(
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     try:
         knobs = _knobs_of(config) | dict(parse_knob(text) for text in set_ or [])
-        _run(checkpoint, data, output, test, make_config(preset, knobs), _columns_of(columns), device, shards)
+        _run(checkpoint, data, output, test, make_config(preset, knobs), columns_of(columns), device, shards)
     except InputError as error:
         errors.print(f"error: {error}")
         raise typer.Exit(EXIT_INPUT) from None
@@ -82,7 +82,7 @@ def _run(
     with console.status("Cutting, measuring and checking the model"):
         report = run.publish(output)
     console.print(closing_table(report))
-    console.print(f"Wrote {output}/ (model/, plan.json, trace.jsonl, report.json, README.md)")
+    console.print(f"Wrote {output}/ (model/, plan.json, trace.jsonl, report.json, README.md, plan.svg)")
 
 
 def _knobs_of(path: Path | None) -> dict[str, Any]:
@@ -98,7 +98,12 @@ def _knobs_of(path: Path | None) -> dict[str, Any]:
     return knobs
 
 
-def _columns_of(text: str | None) -> Columns:
+def columns_of(text: str | None) -> Columns:
+    """Names of columns as the command line takes them.
+
+    Raises:
+        ConfigError: they are not written so, or a field is unknown.
+    """
     if text is None:
         return Columns()
     names = {}

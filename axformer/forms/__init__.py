@@ -1,1 +1,1 @@
-"""The forms in which a finished model is deployed."""
+"""The forms in which a result is handed out, each checked against the model in memory before anybody sees it."""

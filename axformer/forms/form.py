@@ -5,9 +5,6 @@ from typing import Any
 
 from axformer.forms.fresh import Fresh
 
-COMPACT = "compact"
-"""The name of the form that the others are compared with."""
-
 
 @dataclass(frozen=True)
 class Form:

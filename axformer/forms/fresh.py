@@ -1,6 +1,8 @@
 """Load a form in a process of its own, as whoever deploys it does: what it computes, how long that takes, how much memory.
 
-The program is ``python -m axformer.forms.fresh KIND DIRECTORY DEVICE INPUTS OUTPUTS``.
+A program takes ``DIRECTORY DEVICE INPUTS OUTPUTS`` as its last arguments: it loads what is in the directory, computes the
+inputs, writes what came of them, and prints one line of JSON with the figures of :class:`Fresh`. This module is one, for
+forms that need this package, and :mod:`axformer.forms.stock` is another, for those that do not.
 """
 
 import json
@@ -8,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +20,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from axformer.errors import ArtifactError
-from axformer.forms.kinds import BASE, KINDS, Kind
+from axformer.forms import stock
+from axformer.forms.kinds import BASE, ZEROED, kind_named
+from axformer.forms.stock import TEXTS
 from axformer.reporting.memory import peak_bytes
 
 TIMEOUT_SECONDS = 600
-_TEXTS = "texts of the tokenizer"
 
 
 @dataclass(frozen=True)
@@ -36,15 +40,30 @@ class Fresh:
     """The most memory that the process held until it had computed one batch."""
     outputs: dict[str, Tensor]
     """All tensors that the model gave back for that batch, on the CPU."""
-    texts: Tensor | None
-    """What the tokenizer beside the model makes of the batch's token ids, see :func:`texts_of`; null where none is there."""
+    texts: Tensor
+    """What the tokenizer beside the model makes of the batch's token ids, see :func:`texts_of`."""
 
 
-def run_fresh(kind: Kind, directory: Path, device: str, inputs: dict[str, Tensor]) -> Fresh:
+def in_package(name: str) -> tuple[str, ...]:
+    """What a fresh Python runs to load the form of this name with this package."""
+    return ("-m", __name__, name)
+
+
+def in_stock_transformers(auto_class: str) -> tuple[str, ...]:
+    """What a fresh Python runs to load a model without this package, given the Auto class of its head."""
+    return ("-I", stock.__file__, auto_class)
+
+
+def program_of(name: str, auto_class: str) -> tuple[str, ...]:
+    """What a fresh Python runs to load a form, or the untouched checkpoint, as its users do."""
+    return in_stock_transformers(auto_class) if name in (BASE.name, ZEROED) else in_package(name)
+
+
+def run_fresh(program: Sequence[str], directory: Path, device: str, inputs: dict[str, Tensor]) -> Fresh:
     """Load a form in a fresh process, and let it compute one batch.
 
     Args:
-        kind: what is loaded.
+        program: what the fresh Python runs.
         directory: of the form itself.
         device: where it computes.
         inputs: the batch, by name.
@@ -56,7 +75,7 @@ def run_fresh(kind: Kind, directory: Path, device: str, inputs: dict[str, Tensor
         asked, answered = Path(scratch, "inputs"), Path(scratch, "outputs")
         save_file({name: values.contiguous().cpu() for name, values in inputs.items()}, asked)
         process = subprocess.run(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", __name__, kind.name, str(directory), device, str(asked), str(answered)],
+            [sys.executable, *program, str(directory), device, str(asked), str(answered)],
             capture_output=True,
             text=True,
             timeout=TIMEOUT_SECONDS,
@@ -66,7 +85,7 @@ def run_fresh(kind: Kind, directory: Path, device: str, inputs: dict[str, Tensor
             reason = process.stderr.strip().splitlines()[-1] if process.stderr.strip() else "no reason given"
             raise ArtifactError(f"the saved model does not load in a fresh process: {reason}")
         outputs = load_file(answered)
-    return Fresh(**json.loads(process.stdout.splitlines()[-1]), texts=outputs.pop(_TEXTS, None), outputs=outputs)
+    return Fresh(**json.loads(process.stdout.splitlines()[-1]), texts=outputs.pop(TEXTS), outputs=outputs)
 
 
 @torch.inference_mode()
@@ -84,19 +103,17 @@ def texts_of(tokenizer: Any, inputs: dict[str, Tensor]) -> Tensor:
 
 def _answer(name: str, directory: Path, device: str, asked: Path, answered: Path) -> None:
     """What the fresh process does."""
-    load = (KINDS | {BASE.name: BASE})[name].load
-    idle = peak_bytes()
-    start = time.perf_counter()
+    from transformers import AutoTokenizer
+
+    load = kind_named(name).load
+    idle, start = peak_bytes(), time.perf_counter()
     model = load(directory, device)
     seconds = time.perf_counter() - start
-    inputs = {name: values.to(device) for name, values in load_file(asked).items()}
+    inputs = {key: values.to(device) for key, values in load_file(asked).items()}
     found = outputs_of(model, inputs)
     figures = {"load_seconds": seconds, "idle_bytes": idle, "peak_bytes": peak_bytes()}
-    if (directory / "tokenizer_config.json").is_file():
-        from transformers import AutoTokenizer
-
-        found[_TEXTS] = texts_of(AutoTokenizer.from_pretrained(directory, local_files_only=True), inputs)
-    save_file(found, answered)
+    tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
+    save_file(found | {TEXTS: texts_of(tokenizer, inputs)}, answered)
     sys.stdout.write(f"\n{json.dumps(figures)}\n")
 
 

@@ -3,6 +3,7 @@
 A new form is a module with a function ``load(directory, device)`` and a line of :data:`KINDS`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 WEIGHTS = "*.safetensors"
+COMPACT, ZEROED, ONNX, ONNX_INT8 = "compact", "zeroed", "onnx", "onnx_int8"
+"""The names of the forms; the others are compared with the compact one."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,8 @@ class Kind:
         return loader
 
     def is_in(self, result: Path) -> bool:
-        """Whether a result has this form."""
-        return any((result / self.directory).glob(self.files))
+        """Whether a result has this form, sound or damaged."""
+        return (result / self.directory).is_dir()
 
     def bytes_in(self, directory: Path) -> int:
         """Size of the weight files in the form's own directory."""
@@ -53,25 +56,44 @@ BASE = Kind(
 )
 """The untouched checkpoint, measured like a form."""
 
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind(
-            name="compact",
-            directory="model",
-            files=WEIGHTS,
-            module="axformer.forms.compact",
-            tolerance=1e-5,
-            summary="physically smaller; needs this package",
-        ),
-        Kind(
-            name="zeroed",
-            directory="zeroed",
-            files=WEIGHTS,
-            module="axformer.forms.whole",
-            tolerance=1e-4,
-            summary="of the old shape, with zeros where something went; needs transformers alone",
-        ),
-    )
-}
-"""The forms of a result, in the order in which they are told."""
+_FORMS = (
+    Kind(
+        name=COMPACT,
+        directory="model",
+        files=WEIGHTS,
+        module="axformer.forms.compact",
+        tolerance=1e-5,
+        summary="physically smaller; needs this package",
+    ),
+    Kind(
+        name=ZEROED,
+        directory="zeroed",
+        files=WEIGHTS,
+        module="axformer.forms.whole",
+        tolerance=1e-4,
+        summary="zeros where something went; transformers alone loads it; as large and as slow as before",
+    ),
+    Kind(
+        name=ONNX,
+        directory="onnx",
+        files="model.onnx*",
+        module="axformer.forms.onnx_model",
+        tolerance=1e-3,
+        summary="a graph for runtimes without PyTorch, as small as the compact form",
+    ),
+    Kind(
+        name=ONNX_INT8,
+        directory="onnx_int8",
+        files="model.onnx*",
+        module="axformer.forms.onnx_model",
+        tolerance=math.inf,
+        summary="the same graph with weights in 8 bits; its answers differ a little",
+    ),
+)
+KINDS = {kind.name: kind for kind in _FORMS}
+"""The forms of a result by name, in the order in which they are told."""
+
+
+def kind_named(name: str) -> Kind:
+    """A form of a result, or the untouched checkpoint."""
+    return BASE if name == BASE.name else KINDS[name]

@@ -10,7 +10,8 @@ from axformer.checkpoint import Checkpoint
 from axformer.data.encoding import Encoded
 from axformer.errors import FormError
 from axformer.forms.form import Form, NotMade
-from axformer.forms.kinds import KINDS, Kind
+from axformer.forms.fresh import program_of
+from axformer.forms.kinds import COMPACT, KINDS, ZEROED, Kind
 from axformer.forms.zeroed import zeroed
 from axformer.plan import Plan
 from axformer.selfcheck import self_check
@@ -53,19 +54,19 @@ def _made(finished: Finished, kind: Kind, result: Path) -> Form | NotMade:
     except FormError as error:
         shutil.rmtree(directory, ignore_errors=True)
         return NotMade(kind.name, str(error))
-    fresh = self_check(finished.model, finished.checkpoint.tokenizer, finished.encoded, kind, directory)
+    checkpoint = finished.checkpoint
+    program = program_of(kind.name, checkpoint.head.auto_class.__name__)
+    fresh = self_check(finished.model, checkpoint.tokenizer, finished.encoded, kind, directory, program)
     return Form(kind.name, kind.load(directory, str(finished.model.device)), kind.bytes_in(directory), fresh)
 
 
 def _write_compact(finished: Finished, result: Path) -> None:
-    _save(finished.model, finished, result / KINDS["compact"].directory)
+    _save(finished.model, finished, result / KINDS[COMPACT].directory)
 
 
 def _write_zeroed(finished: Finished, result: Path) -> None:
     checkpoint = finished.checkpoint
-    _save(
-        zeroed(checkpoint.model, checkpoint.architecture, finished.plan), finished, result / KINDS["zeroed"].directory
-    )
+    _save(zeroed(checkpoint.model, checkpoint.architecture, finished.plan), finished, result / KINDS[ZEROED].directory)
 
 
 def _save(model: Any, finished: Finished, directory: Path) -> None:
@@ -73,4 +74,4 @@ def _save(model: Any, finished: Finished, directory: Path) -> None:
     finished.checkpoint.tokenizer.save_pretrained(directory)
 
 
-_WRITERS: Mapping[str, Callable[[Finished, Path], None]] = {"compact": _write_compact, "zeroed": _write_zeroed}
+_WRITERS: Mapping[str, Callable[[Finished, Path], None]] = {COMPACT: _write_compact, ZEROED: _write_zeroed}

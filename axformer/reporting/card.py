@@ -1,34 +1,16 @@
 """The model card: ``README.md`` beside a finished model, written for whoever finds the directory."""
 
-from dataclasses import dataclass
-
+from axformer.config import PassConfig
 from axformer.elements import Dimensions, parse
-from axformer.heads import Head
-from axformer.plan import LayerPlan, Plan
+from axformer.plan import Plan
+from axformer.reporting.card_forms import Loading, forms_section, loading_section
+from axformer.reporting.card_tables import before_and_after, in_int8, orders_table
 from axformer.reporting.confidence import CONFIDENCE
-from axformer.reporting.report import Comparison, InInt8, Interval, Measures, Report, Scores
-from axformer.tasks.base import Task
+from axformer.reporting.picture import describe_plan
+from axformer.reporting.report import Comparison, DataSummary, Report
 
-_FULL, _PART, _GONE = "█", "▒", "·"
-
-
-@dataclass(frozen=True)
-class Loading:
-    """How a model is loaded with transformers' own classes."""
-
-    tag: str
-    """The task as model hubs call it."""
-    code: str
-
-
-def loading_of(task: Task, head: Head) -> Loading:
-    """By the pipeline of its task where transformers has one, else by the Auto class of its head."""
-    if task.pipeline is not None:
-        code = f'from transformers import pipeline\npredict = pipeline("{task.pipeline}", model="model")'
-        return Loading(task.pipeline, code)
-    name = head.auto_class.__name__
-    code = f'from transformers import {name}\nmodel = {name}.from_pretrained("model")'
-    return Loading(task.name.replace("_", "-"), code)
+PICTURE = "plan.svg"
+"""The file of the plan's picture, beside the card."""
 
 
 def write_card(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) -> str:
@@ -45,37 +27,34 @@ helped more than half of the validation samples were removed (Nagarajan et al., 
 
 ## Before and after
 
-{_table(report)}
+{before_and_after(report)}
 
 In brackets are {CONFIDENCE:.0%} bootstrap intervals over the samples, for the change those of the paired bootstrap.
 Latency is the median of {report.latency["repeats"]} forward passes, both models taking turns
-(batch {report.latency["batch"]}, {report.latency["tokens"]} tokens, {report.environment["device"]}, threads: \
-{report.environment["threads"]}). The pass took {report.seconds:.1f} s for {report.trials} trials.
+(batch {report.latency["batch"]}, {report.latency["tokens"]} tokens). The pass took {report.seconds:.1f} s for {report.trials} \
+trials.
 
 {_int8(report)}{_orders(report)}## What was removed
 
 {_removed(report)}
 
-```
-{_map(plan, dimensions)}
-```
+![{describe_plan(plan, dimensions)}]({PICTURE})
 
-{_FULL} kept · {_PART} kept in part · {_GONE} removed. Attention and FFN as whole blocks, then heads one by one, then the share
-of neurons kept; K marks hard attention.
+## Forms
+
+{forms_section(report)}
 
 ## Loading
 
-```python
-import axformer
-model = axformer.load("model")
-```
+{loading_section(report, loading)}
 
-or, where transformers' own classes are used:
+## Made with
 
-```python
-import axformer.auto
-{loading.code}
-```
+{_made_with(report)}
+
+## What the figures hold for
+
+{_limits(report)}
 
 `plan.json` says what was removed, `trace.jsonl` why: one trial a line. `report.json` holds these figures.
 """
@@ -132,7 +111,7 @@ def _int8(report: Report) -> str:
 The pass decided in int8: every trial computed the layers with weights and activations of 8 bits, so what was removed is right
 for the quantized model. Both models in that arithmetic:
 
-{_lines(_scores(report.int8))}
+{in_int8(report.int8)}
 
 """
 
@@ -141,69 +120,13 @@ def _orders(report: Report) -> str:
     """What the other orders would have led to, where they were tried."""
     if report.orders is None:
         return ""
-    rows = [
-        f"| {one.order}{' (this model)' if one.kept else ''} | {one.loss:.4f} | {one.parameters:,} | {one.trials} "
-        f"| {one.seconds:.1f} |"
-        for one in report.orders
-    ]
-    return "\n".join(
-        [
-            "## Orders",
-            "",
-            f"{len(rows)} passes inspected the blocks in different orders; the one with the least validation loss was kept.",
-            "",
-            "| order | validation loss | parameters | trials | seconds |",
-            "|---|---|---|---|---|",
-            *rows,
-            "\n",
-        ]
-    )
+    return f"""## Orders
 
+{len(report.orders)} passes inspected the blocks in different orders; the one with the least validation loss was kept.
 
-def _table(report: Report) -> str:
-    return _lines(_scores(report) + _sizes(report.base, report.pruned))
+{orders_table(report)}
 
-
-def _lines(rows: list[str]) -> str:
-    return "\n".join(["| measure | before | after | change |", "|---|---|---|---|", *rows])
-
-
-def _scores(both: Report | InInt8) -> list[str]:
-    sets = ("validation",) if both.base.test is None else ("validation", "test")
-    return [row for data in sets for row in _rows(data, _figures(both.base, data), _figures(both.pruned, data), both)]
-
-
-def _figures(measures: Scores, data: str) -> dict[str, str]:
-    values: dict[str, float] = getattr(measures, data)
-    intervals: dict[str, Interval] = getattr(measures, f"{data}_intervals")
-    return {key: f"{value:.4f} {_bracketed(intervals[key])}" for key, value in values.items()}
-
-
-def _bracketed(interval: Interval, form: str = ".4f") -> str:
-    return f"[{interval[0]:{form}}, {interval[1]:{form}}]"
-
-
-def _rows(data: str, before: dict[str, str], after: dict[str, str], both: Report | InInt8) -> list[str]:
-    comparison = both.comparison[data]
-    assert comparison is not None, "both models were measured on this data"
-    name = "held-out" if data == "test" else data
-    return [
-        f"| {name} {key.replace('_', ' ')} | {before[key]} | {after[key]} "
-        f"| {change.value:+.4f} {_bracketed(change.interval, '+.4f')} |"
-        for key, change in comparison.differences.items()
-    ]
-
-
-def _sizes(base: Measures, pruned: Measures) -> list[str]:
-    return [
-        f"| parameters | {base.parameters:,} | {pruned.parameters:,} | {_share(base.parameters, pruned.parameters)} |",
-        f"| weight files, MB | {base.bytes / 1e6:.1f} | {pruned.bytes / 1e6:.1f} | {_share(base.bytes, pruned.bytes)} |",
-        f"| latency, ms | {base.latency_ms:.2f} | {pruned.latency_ms:.2f} | {_share(base.latency_ms, pruned.latency_ms)} |",
-    ]
-
-
-def _share(before: float, after: float) -> str:
-    return f"{after / before - 1:+.1%}"
+"""
 
 
 def _removed(report: Report) -> str:
@@ -219,22 +142,45 @@ def _removed(report: Report) -> str:
     return " ".join(parts)
 
 
-def _map(plan: Plan, dimensions: Dimensions) -> str:
-    width = len(str(dimensions.layers - 1))
-    rows = [_map_row(index, layer, dimensions, width) for index, layer in enumerate(plan.layers)]
-    return "\n".join(reversed(rows))
+def _made_with(report: Report) -> str:
+    machine = report.environment
+    commit = "" if machine["commit"] is None else f" (commit {machine['commit']})"
+    sets = (("validation", "validation, which decided"), ("test", "held-out, which did not"))
+    data = [_data(name, report.data[key]) for key, name in sets]
+    return "\n".join(
+        [
+            f"- axformer {machine['axformer']}{commit}, torch {machine['torch']}, transformers {machine['transformers']}, "
+            f"Python {machine['python']}",
+            *(f"- Data, {line}" for line in data if line),
+            f"- Knobs: {_knobs(report)}",
+        ]
+    )
 
 
-def _map_row(index: int, layer: LayerPlan, dimensions: Dimensions, width: int) -> str:
-    heads = "".join(_FULL if head in layer.heads else _GONE for head in range(dimensions.heads))
-    share = layer.neuron_count / dimensions.intermediate_size
-    attention = _mark(layer.attention, len(layer.heads), dimensions.heads)
-    ffn = _mark(layer.ffn, layer.neuron_count, dimensions.intermediate_size)
-    hard = "K" if layer.hard_attention is not None else " "
-    return f"layer {index:{width}}  attention {attention}{hard}  heads {heads}  ffn {ffn}  neurons {share:4.0%}"
+def _data(name: str, summary: DataSummary | None) -> str:
+    if summary is None:
+        return ""
+    cut = f", {summary.cut:,} of them cut" if summary.cut else ""
+    return f"{name}: {summary.rows:,} rows{cut}, SHA-256 `{summary.sha256}`"
 
 
-def _mark(kept: bool, parts: int, whole: int) -> str:
-    if not kept:
-        return _GONE
-    return _FULL if parts == whole else _PART
+def _knobs(report: Report) -> str:
+    """Those that are not as by default."""
+    default = PassConfig().model_dump(mode="json")
+    changed = [f"`{name}={value}`" for name, value in report.config.items() if value != default[name]]
+    rest = "the others are" if changed else "all are"
+    return f"{', '.join([*changed, ''])}{rest} as by default; `plan.json` lists them"
+
+
+def _limits(report: Report) -> str:
+    machine = report.environment
+    sets = "validation and held-out data" if report.data["test"] is not None else "validation data"
+    lines = [
+        f"- Speed, load and memory were measured once, on {machine['device']} ({machine['cores']} cores, threads of "
+        f"PyTorch: {machine['threads']}, {machine['platform']}). Another machine gives other figures, perhaps another order; "
+        "`axformer bench` measures there.",
+        f"- Loss and metrics are those of the {sets} named above. What the removed parts did for inputs unlike these was not "
+        "looked at: measure on your own before you rely on it.",
+        "- The validation data decided what went, so its figures flatter the result; intervals do not say by how much.",
+    ]
+    return "\n".join(lines)

@@ -8,12 +8,13 @@ from typing import Any
 from axformer.checkpoint import Checkpoint
 from axformer.compact import stock_attention
 from axformer.data.batches import Samples
+from axformer.data.dataset import DataSet
 from axformer.errors import ArtifactError
-from axformer.forms.form import COMPACT, Form, NotMade
-from axformer.forms.fresh import Fresh, run_fresh
-from axformer.forms.kinds import BASE, KINDS
+from axformer.forms.form import Form, NotMade
+from axformer.forms.fresh import Fresh, in_stock_transformers, run_fresh
+from axformer.forms.kinds import BASE, COMPACT, KINDS
 from axformer.reporting.agreement import Agreement, compare_outputs
-from axformer.reporting.report import FormReport, SpeedCell
+from axformer.reporting.report import DataSummary, FormReport, SpeedCell
 from axformer.reporting.scoring import Score, compare, score_of
 from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import limits_of, workloads
@@ -117,15 +118,20 @@ def not_made(form: NotMade) -> FormReport:
     return FormReport(name=form.name, made=False, reason=form.reason)
 
 
+def summary(data: DataSet) -> DataSummary:
+    """What a report says of a data set."""
+    return DataSummary(rows=len(data.rows), cut=data.samples.cut, sha256=data.rows.digest())
+
+
 def _fresh_base(checkpoint: Checkpoint, samples: Samples) -> Fresh | None:
     """What a fresh process needs for the untouched model; null where its files are gone or cannot be loaded as they are."""
     if checkpoint.directory is None or not checkpoint.directory.is_dir():
         return None
     device = str(checkpoint.model.device)
+    inputs = check_inputs(samples.encoded, checkpoint.tokenizer, device)
+    program = in_stock_transformers(checkpoint.head.auto_class.__name__)
     try:
-        return run_fresh(
-            BASE, checkpoint.directory, device, check_inputs(samples.encoded, checkpoint.tokenizer, device)
-        )
+        return run_fresh(program, checkpoint.directory, device, inputs)
     except ArtifactError:
         return None
 

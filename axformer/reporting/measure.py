@@ -9,13 +9,14 @@ from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
 from axformer.data.batches import Samples
 from axformer.data.dataset import DataSet
-from axformer.forms.form import COMPACT, Form, NotMade
+from axformer.forms.form import Form, NotMade
+from axformer.forms.kinds import COMPACT
 from axformer.int8 import in_int8
 from axformer.plan import Plan, removed_elements
 from axformer.reporting.environment import describe
-from axformer.reporting.form_reports import measure_forms, stock_attention_in
+from axformer.reporting.form_reports import measure_forms, stock_attention_in, summary
 from axformer.reporting.memory import device_peak_bytes, peak_bytes
-from axformer.reporting.report import Comparison, DataSummary, InInt8, Measures, OrderResult, Report, Scores, Work
+from axformer.reporting.report import Comparison, InInt8, Measures, OrderResult, Report, Scores, Work
 from axformer.reporting.scoring import Score, compare, score
 from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
@@ -72,7 +73,7 @@ def make_report(
         work=_work(outcome.trace, str(base.device)),
         orders=None if outcome.orders is None else list(outcome.orders),
         config=config.model_dump(mode="json"),
-        data={name: None if data is None else _summary(data) for name, data in sets.items()},
+        data={name: None if data is None else summary(data) for name, data in sets.items()},
         latency=headline,
         base_form=forms.base,
         forms=forms.forms,
@@ -100,10 +101,6 @@ def _work(trace: Sequence[Trial], device: str) -> Work:
         peak_bytes=peak_bytes(),
         device_peak_bytes=device_peak_bytes(device),
     )
-
-
-def _summary(data: DataSet) -> DataSummary:
-    return DataSummary(rows=len(data.rows), cut=data.samples.cut, sha256=data.rows.digest())
 
 
 def _scores(model: Any, task: Task, sets: Mapping[str, DataSet | None]) -> dict[str, Score | None]:

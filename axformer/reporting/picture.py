@@ -7,6 +7,7 @@ wherever it is shown. Every part carries the id of its element in ``data-element
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 from axformer.elements import Dimensions
 from axformer.elements import attention as attention_of
@@ -121,7 +122,7 @@ def _head_parts(index: int, layer: LayerPlan, dimensions: Dimensions) -> list[_P
 
 def _neuron_parts(index: int, layer: LayerPlan, dimensions: Dimensions) -> list[_Part]:
     edges = [0, *(edge for bounds in layer.neurons for edge in bounds), dimensions.intermediate_size]
-    runs = [(start, stop, bool(place % 2)) for place, (start, stop) in enumerate(zip(edges, edges[1:], strict=False))]
+    runs = [(start, stop, bool(place % 2)) for place, (start, stop) in enumerate(pairwise(edges))]
     return [_Part(neurons_of(index, start, stop).id, start, stop, kept) for start, stop, kept in runs if start < stop]
 
 

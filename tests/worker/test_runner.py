@@ -38,6 +38,7 @@ NEVER = threading.Event()
 FILES = {
     "README.md",
     "plan.json",
+    "plan.svg",
     "report.json",
     "trace.jsonl",
     "model/config.json",

@@ -1,14 +1,19 @@
 """The zeroed form computes what the compact one does, in stock transformers, or is refused."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 import axformer.auto  # noqa: F401 - some heads build their base model by it
 from axformer.compact import compact
-from axformer.errors import FormError
+from axformer.errors import ArtifactError, FormError
 from axformer.evaluation.plain import predict
+from axformer.forms.fresh import in_stock_transformers
+from axformer.forms.kinds import KINDS, ZEROED
 from axformer.forms.zeroed import zeroed
 from axformer.plan import Plan
+from axformer.selfcheck import self_check
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
 from tests.tiny_families import DIMENSIONS
 
@@ -31,6 +36,36 @@ def test_zeroed_equals_compact(case: Case) -> None:
     assert type(whole).__module__.startswith("transformers.")
     expected, found = (predict(model, checkpoint.task, samples).losses for model in (small, whole))
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", [Case("bert", "classification"), Case("gpt2", "causal_lm")], ids=str)
+def test_it_loads_where_this_package_is_not(case: Case, tmp_path: Path) -> None:
+    checkpoint, encoded = checkpoint_of(case), data_of(case).samples.encoded
+    whole = zeroed(checkpoint.model, checkpoint.architecture, PLAN)
+    for part in (whole, checkpoint.tokenizer):
+        part.save_pretrained(tmp_path)
+    small = compact(checkpoint.model, checkpoint.architecture, PLAN)
+    program = in_stock_transformers(checkpoint.head.auto_class.__name__)
+    self_check(small, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, program)
+    other = compact(checkpoint.model, checkpoint.architecture, soft(some_plan(2)))
+    with pytest.raises(ArtifactError, match="differ by"):
+        self_check(other, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, program)
+
+
+def test_a_compact_model_does_not_load_there(tmp_path: Path) -> None:
+    checkpoint = checkpoint_of(Case("bert", "classification"))
+    small = compact(checkpoint.model, checkpoint.architecture, PLAN)
+    for part in (small, checkpoint.tokenizer):
+        part.save_pretrained(tmp_path)
+    with pytest.raises(ArtifactError, match="does not load in a fresh process"):
+        self_check(
+            small,
+            checkpoint.tokenizer,
+            data_of(Case("bert", "classification")).samples.encoded,
+            KINDS[ZEROED],
+            tmp_path,
+            in_stock_transformers("AutoModelForSequenceClassification"),
+        )
 
 
 def test_hard_attention_is_refused_and_named() -> None:

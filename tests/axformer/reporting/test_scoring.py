@@ -8,7 +8,7 @@ import torch
 from transformers.pipelines import SUPPORTED_TASKS
 
 from axformer.heads import Head
-from axformer.reporting.card import loading_of
+from axformer.reporting.card_forms import loading_of
 from axformer.reporting.scoring import compare, score
 from tests.axformer.tasks.test_losses import CASES, every_case, model_of, samples_of
 from tests.tiny_models import tiny_head

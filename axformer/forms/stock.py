@@ -1,9 +1,13 @@
 """Loads a model as its users do who have transformers alone, and computes: run by its path, so that this package is not there.
 
-``python -I stock.py AUTO_CLASS MODEL DEVICE INPUTS OUTPUTS``
+``python -I stock.py AUTO_CLASS MODEL DEVICE INPUTS OUTPUTS`` prints what that took as one line of JSON.
 """
 
+import json
+import runpy
 import sys
+import time
+from pathlib import Path
 
 import torch
 import transformers
@@ -14,17 +18,26 @@ TEXTS = "texts of the tokenizer"
 
 def main(auto_class: str, directory: str, device: str, inputs: str, outputs: str) -> None:
     """Answer the inputs with all tensors that the model gives back, and with what the tokenizer reads in them."""
-    model = getattr(transformers, auto_class).from_pretrained(directory, local_files_only=True).to(device).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
+    peak_bytes = runpy.run_path(str(Path(__file__).parents[1] / "reporting" / "memory.py"))["peak_bytes"]
+    auto = getattr(transformers, auto_class)
+    auto._model_mapping[
+        type(transformers.AutoConfig.from_pretrained(directory, local_files_only=True))
+    ]  # imports its class
+    idle, start = peak_bytes(), time.perf_counter()
+    model = auto.from_pretrained(directory, local_files_only=True).to(device).eval()
+    seconds = time.perf_counter() - start
     asked = load_file(inputs, device=device)
     with torch.inference_mode():
         found = model(**asked)
+    figures = {"load_seconds": seconds, "idle_bytes": idle, "peak_bytes": peak_bytes()}
     answer = {name: values.contiguous().cpu() for name, values in found.items() if isinstance(values, torch.Tensor)}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
     texts = tokenizer.batch_decode(asked["input_ids"].flatten(0, -2))
     answer[TEXTS] = torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)
     if any(name.partition(".")[0] == "axformer" for name in sys.modules):
         raise SystemExit("axformer was imported")
     save_file(answer, outputs)
+    sys.stdout.write(f"\n{json.dumps(figures)}\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,103 @@
+"""``axformer bench``: what each form of a finished result is worth on this machine."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from axformer.cli.failing import failing
+from axformer.cli.prune import columns_of
+
+if TYPE_CHECKING:
+    from axformer.reporting.bench import BenchReport
+    from axformer.reporting.report import FormReport, SpeedCell
+
+_UNKNOWN = "–"
+
+
+def bench(
+    result: Annotated[Path, typer.Argument(help="Directory of a result, as axformer prune writes it.")],
+    checkpoint: Annotated[
+        str | None, typer.Option(help="The checkpoint before the pass, to be measured beside the forms.")
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Rows with labels: adds losses, metrics, and the speed at their own lengths."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Measure all forms of a result against each other: speed, loading, memory, and what they answer."""
+    with failing():
+        report = _measure(result, checkpoint, data, columns, device)
+    if as_json:
+        print(report.model_dump_json(indent=1))  # noqa: T201 - this is what was asked for
+        return
+    console = Console(highlight=False)
+    console.print(_summary(report))
+    console.print(_speed(report))
+    machine = report.environment
+    console.print(
+        f"{machine['device']}, {machine['cores']} cores, threads of PyTorch: {machine['threads']}", soft_wrap=True
+    )
+
+
+def _measure(result: Path, checkpoint: str | None, data: str | None, columns: str | None, device: str) -> "BenchReport":
+    from axformer.cli.quiet import silence_libraries
+    from axformer.data.dataset import DataSource
+    from axformer.devices import resolve_device
+    from axformer.reporting.bench import bench as measure
+    from axformer.reporting.speed import THOROUGH
+
+    silence_libraries()
+    source = None if data is None else DataSource(data, columns_of(columns))
+    with Console(stderr=True).status("Measuring"):
+        return measure(result, checkpoint, source, resolve_device(device), THOROUGH)
+
+
+def _summary(report: "BenchReport") -> Table:
+    table, forms = _table("What the forms are worth", report), _columns(report)
+    table.add_row("weight files, MB", *(_number(form.bytes, 1e-6, ".1f") for form in forms))
+    table.add_row("loads in, s", *(_number(form.load_seconds, 1, ".2f") for form in forms))
+    table.add_row("memory at most, MB", *(_number(form.peak_bytes, 1e-6, ".0f") for form in forms))
+    table.add_row("of it before loading, MB", *(_number(form.idle_bytes, 1e-6, ".0f") for form in forms))
+    for name in report.forms[0].validation or {}:
+        figures = [(form.validation or {}).get(name) for form in forms]
+        table.add_row(name.replace("_", " "), *(_number(figure, 1, ".4f") for figure in figures))
+    if report.data is not None:
+        table.add_row("logits differ by", *(_number(form.max_logit_difference, 1, ".1e") for form in forms))
+    return table
+
+
+def _speed(report: "BenchReport") -> Table:
+    table = _table("Milliseconds of a batch: median, 95 % below; inputs a second", report)
+    for cells in zip(*(form.speed for form in _columns(report)), strict=True):
+        length = "own lengths" if cells[0].length is None else f"{cells[0].length} tokens"
+        table.add_row(f"{cells[0].batch} × {length}", *map(_cell, cells))
+    return table
+
+
+def _table(title: str, report: "BenchReport") -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("", no_wrap=True)
+    for form in _columns(report):
+        table.add_column(form.name, justify="right")
+    return table
+
+
+def _columns(report: "BenchReport") -> "list[FormReport]":
+    return report.forms if report.base is None else [report.base, *report.forms]
+
+
+def _cell(cell: "SpeedCell") -> str:
+    return f"{cell.p50_ms:.2f}, {cell.p95_ms:.2f}; {cell.inputs_per_second:,.0f}"
+
+
+def _number(value: float | None, scale: float, form: str) -> str:
+    return _UNKNOWN if value is None else format(value * scale, form)

@@ -1,0 +1,220 @@
+"""Measure every form of a finished result again, thoroughly, on this machine."""
+
+import inspect
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from transformers import AutoTokenizer
+
+from axformer.architectures.registry import architecture_of
+from axformer.checkpoint import Checkpoint, digest, load_checkpoint, weight_files
+from axformer.compact import MODEL_TYPE_PREFIX
+from axformer.config import PassConfig
+from axformer.data.dataset import DataSet, DataSource, prepare
+from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.reading import read_rows
+from axformer.errors import ArtifactError, InputError, first_line
+from axformer.forms.form import Form
+from axformer.forms.fresh import Fresh, program_of, run_fresh
+from axformer.forms.kinds import BASE, COMPACT, KINDS, Kind
+from axformer.plan import PlanFile, read_plan_file
+from axformer.reporting.agreement import Agreement, compare_outputs
+from axformer.reporting.environment import describe
+from axformer.reporting.form_reports import form_report, stock_attention_in, summary
+from axformer.reporting.report import DataSummary, FormReport, SpeedCell
+from axformer.reporting.scoring import Score, score, score_of
+from axformer.reporting.speed import Effort, measure_speed
+from axformer.reporting.workloads import BATCHES, limits_of, workloads
+from axformer.selfcheck import check_inputs
+from axformer.tasks.registry import task_of
+
+BENCH_FORMAT: Literal["axformer-bench/1"] = "axformer-bench/1"
+MADE_UP_TOKENS = 32
+"""Tokens of a made-up row; they are repeated or cut to each length."""
+MADE_UP_CHOICES = 4
+"""Choices of a made-up row for multiple choice, as exams have them."""
+
+
+class BenchReport(BaseModel):
+    """What a bench found."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["axformer-bench/1"] = BENCH_FORMAT
+    base: FormReport | None = Field(description="The untouched model where it was given.")
+    forms: list[FormReport] = Field(description="The forms in the result; `validation` is of the data that was given.")
+    data: DataSummary | None = Field(description="The data that was given; without it inputs are made up.")
+    environment: dict[str, Any] = Field(description="Versions and hardware that all figures here come from.")
+
+
+def bench(result: Path, base: str | None, data: DataSource | None, device: str, effort: Effort) -> BenchReport:
+    """Measure the forms of a result, all in turn.
+
+    Args:
+        result: the directory that a pass wrote.
+        base: the checkpoint before the pass, to be measured too.
+        data: rows with labels, for losses, metrics and the speed at their own lengths.
+        device: where PyTorch computes.
+        effort: of each measurement of speed.
+
+    Raises:
+        InputError: there is no result, a form of it is damaged, or checkpoint or data do not fit it.
+    """
+    compact = compact_checkpoint(result, device)
+    plan = read_plan_file(result)
+    untouched = None if base is None else _untouched(base, plan, compact, device)
+    rows = None if data is None else _read(data, plan, compact)
+    encoded = made_up(compact) if rows is None else rows.samples.encoded
+    forms = _forms(result, compact, encoded, device)
+    base_cells, cells = _speed(compact, untouched, forms, encoded, rows, effort)
+    scores, apart = _accuracy(compact, forms, rows)
+    base_score = None if untouched is None or rows is None else score(untouched.model, untouched.task, rows.samples)
+    return BenchReport(
+        base=None if untouched is None else form_report(_base(untouched, encoded), base_cells, None, base_score, None),
+        forms=[
+            form_report(form, speed, apart.get(form.name), scores.get(form.name), scores.get(COMPACT))
+            for form, speed in zip(forms, cells, strict=True)
+        ],
+        data=None if rows is None else summary(rows),
+        environment=describe(device),
+    )
+
+
+def compact_checkpoint(result: Path, device: str) -> Checkpoint:
+    """The compact form of a result with all that is known of it.
+
+    Raises:
+        InputError: there is none, or it is damaged.
+    """
+    kind = KINDS[COMPACT]
+    directory = result / kind.directory
+    if not directory.is_dir():
+        raise InputError(f"'{result}' holds no result: it has no {kind.directory}/; give a directory that a pass wrote")
+    model, tokenizer = _load(result, kind, device), _tokenizer(result, directory)
+    architecture = architecture_of(model.config.model_type.removeprefix(MODEL_TYPE_PREFIX))
+    head = next(head for head in architecture.heads if isinstance(model, head.model_class))
+    weights = weight_files(directory)
+    return Checkpoint(
+        model=model,
+        tokenizer=tokenizer,
+        architecture=architecture,
+        head=head,
+        task=task_of(head.auto_class, model.config),
+        sha256=digest(weights),
+        bytes=kind.bytes_in(directory),
+        directory=directory,
+    )
+
+
+def made_up(checkpoint: Checkpoint) -> Encoded:
+    """As many rows of random tokens as the largest batch takes, for speed alone."""
+    tokenizer, chance = checkpoint.tokenizer, random.Random(0)  # noqa: S311 - not a secret
+    known = [token for token in range(len(tokenizer)) if token not in tokenizer.all_special_ids]
+    accepted = inspect.signature(checkpoint.model.forward).parameters
+    constants = {"attention_mask": 1, "token_type_ids": 0}
+    choices = MADE_UP_CHOICES if checkpoint.task.name == "multiple_choice" else 1
+    features: dict[str, list[Any]] = {"input_ids": []}
+    features |= {name: [] for name in constants if name in tokenizer.model_input_names and name in accepted}
+    for _ in range(max(BATCHES)):
+        for name, rows in features.items():
+            row = [_ids(constants.get(name), known, chance) for _ in range(choices)]
+            rows.append(row if choices > 1 else row[0])
+    return one_row_a_sample(features, [0] * max(BATCHES), 0)
+
+
+def _ids(constant: int | None, known: list[int], chance: random.Random) -> list[int]:
+    return chance.choices(known, k=MADE_UP_TOKENS) if constant is None else [constant] * MADE_UP_TOKENS
+
+
+def _untouched(base: str, plan: PlanFile, compact: Checkpoint, device: str) -> Checkpoint:
+    """The checkpoint before the pass, once it is known that it is of the same kind."""
+    checkpoint = load_checkpoint(base, device)
+    kinds = [(one.architecture.model_type, one.head.name) for one in (checkpoint, compact)]
+    if kinds[0] != kinds[1]:
+        raise InputError(
+            f"checkpoint '{base}' is a {' '.join(kinds[0])}, the result was made of a {' '.join(kinds[1])}; give that one"
+        )
+    plan.plan.check_fits(checkpoint.dimensions)
+    return checkpoint
+
+
+def _read(data: DataSource, plan: PlanFile, compact: Checkpoint) -> DataSet:
+    """The data, cut where the pass cut it."""
+    return prepare(read_rows(data.path, data.columns), compact, PassConfig(max_length=plan.config.get("max_length")))
+
+
+def _forms(result: Path, compact: Checkpoint, encoded: Encoded, device: str) -> list[Form]:
+    found = []
+    for kind in KINDS.values():
+        if kind.is_in(result):
+            model = compact.model if kind.name == COMPACT else _load(result, kind, device)
+            fresh = _fresh(kind, result / kind.directory, compact, encoded, f"result '{result}'")
+            found.append(Form(kind.name, model, kind.bytes_in(result / kind.directory), fresh))
+    return found
+
+
+def _base(untouched: Checkpoint, encoded: Encoded) -> Form:
+    assert untouched.directory is not None, "it was loaded from files"
+    fresh = _fresh(BASE, untouched.directory, untouched, encoded, f"checkpoint '{untouched.directory}'")
+    return Form(BASE.name, untouched.model, untouched.bytes, fresh)
+
+
+def _load(result: Path, kind: Kind, device: str) -> Any:
+    try:
+        return kind.load(result / kind.directory, device)
+    except Exception as error:  # noqa: BLE001 - each runtime has errors of its own, and all are about this form
+        raise InputError(
+            f"result '{result}': its form '{kind.name}' does not load: {first_line(error)}; make or fetch the result again"
+        ) from None
+
+
+def _tokenizer(result: Path, directory: Path) -> Any:
+    try:
+        return AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # noqa: BLE001 - transformers names many
+        raise InputError(
+            f"result '{result}': its tokenizer does not load: {first_line(error)}; make or fetch the result again"
+        ) from None
+
+
+def _fresh(kind: Kind, directory: Path, checkpoint: Checkpoint, encoded: Encoded, what: str) -> Fresh:
+    device = str(checkpoint.model.device)
+    inputs = check_inputs(encoded, checkpoint.tokenizer, device)
+    try:
+        return run_fresh(program_of(kind.name, checkpoint.head.auto_class.__name__), directory, device, inputs)
+    except ArtifactError as error:
+        raise InputError(f"{what}, form '{kind.name}': {error}") from None
+
+
+def _speed(
+    compact: Checkpoint,
+    untouched: Checkpoint | None,
+    forms: Sequence[Form],
+    encoded: Encoded,
+    rows: DataSet | None,
+    effort: Effort,
+) -> tuple[list[SpeedCell], list[list[SpeedCell]]]:
+    """The cells of the untouched model, none where there is no such, and those of each form."""
+    limits = limits_of(compact.head, compact.model.config, compact.architecture.max_tokens(compact.model.config))
+    loads = workloads(encoded, compact.tokenizer, limits, own=rows is not None)
+    models = [form.model for form in forms]
+    if untouched is None:
+        return [], measure_speed(models, loads, effort)
+    with stock_attention_in(untouched.model):
+        first, *others = measure_speed([untouched.model, *models], loads, effort)
+    return first, others
+
+
+def _accuracy(
+    compact: Checkpoint, forms: Sequence[Form], rows: DataSet | None
+) -> tuple[dict[str, Score], dict[str, Agreement]]:
+    """Each form's scores, and how the others agree with the compact one."""
+    if rows is None:
+        return {}, {}
+    others = {form.name: form.model for form in forms if form.name != COMPACT}
+    made, apart = compare_outputs(compact.model, others, compact.task, rows.samples)
+    predictions = {COMPACT: made} | {name: one.predictions for name, one in apart.items()}
+    return {name: score_of(one, compact.task, rows.samples) for name, one in predictions.items()}, apart
