@@ -6,7 +6,8 @@ AxFormerError
 │   ├── CheckpointError   the checkpoint is missing, damaged, or of a kind that is not supported
 │   ├── DataError         the data cannot be read, or does not fit the model
 │   └── PlanError         a plan or a stored trace does not fit this model
-└── ArtifactError         a finished model failed its own check and was not published
+├── ArtifactError         a finished model failed its own check and was not published
+└── FormError             a form of a finished model cannot be made
 
 Each class carries a ``code`` (stable, for programs); each message says what was wrong, with which value, what to do.
 """
@@ -52,6 +53,12 @@ class ArtifactError(AxFormerError):
     """A finished model failed its own check and was not published."""
 
     code = "artifact_check_failed"
+
+
+class FormError(AxFormerError):
+    """A form of a finished model (ONNX, for example) cannot be made."""
+
+    code = "form_not_made"
 
 
 def first_line(error: Exception) -> str:
