@@ -1,6 +1,7 @@
 """Make the forms of a finished model. Each is loaded in a fresh process and compared before it counts as made."""
 
 import shutil
+import tempfile
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,9 @@ from axformer.data.encoding import Encoded
 from axformer.errors import FormError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.fresh import program_of
-from axformer.forms.kinds import COMPACT, KINDS, ZEROED, Kind
+from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED, Kind
+from axformer.forms.onnx import write_onnx
+from axformer.forms.onnx_int8 import write_onnx_int8
 from axformer.forms.zeroed import zeroed
 from axformer.plan import Plan
 from axformer.selfcheck import self_check
@@ -69,9 +72,33 @@ def _write_zeroed(finished: Finished, result: Path) -> None:
     _save(zeroed(checkpoint.model, checkpoint.architecture, finished.plan), finished, result / KINDS[ZEROED].directory)
 
 
+def _write_onnx(finished: Finished, result: Path) -> None:
+    _export(finished, result / KINDS[ONNX].directory)
+
+
+def _write_onnx_int8(finished: Finished, result: Path) -> None:
+    """Of the ONNX form where there is one already, else of one that does not stay."""
+    target, source = result / KINDS[ONNX_INT8].directory, result / KINDS[ONNX].directory
+    if source.is_dir():
+        write_onnx_int8(source, target)
+        return
+    with tempfile.TemporaryDirectory(prefix="axformer-onnx-") as scratch:
+        _export(finished, Path(scratch))
+        write_onnx_int8(Path(scratch), target)
+
+
+def _export(finished: Finished, directory: Path) -> None:
+    write_onnx(finished.model, finished.checkpoint.tokenizer, finished.encoded, directory)
+
+
 def _save(model: Any, finished: Finished, directory: Path) -> None:
     model.save_pretrained(directory)
     finished.checkpoint.tokenizer.save_pretrained(directory)
 
 
-_WRITERS: Mapping[str, Callable[[Finished, Path], None]] = {COMPACT: _write_compact, ZEROED: _write_zeroed}
+_WRITERS: Mapping[str, Callable[[Finished, Path], None]] = {
+    COMPACT: _write_compact,
+    ZEROED: _write_zeroed,
+    ONNX: _write_onnx,
+    ONNX_INT8: _write_onnx_int8,
+}

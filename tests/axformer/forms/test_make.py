@@ -38,7 +38,8 @@ def finished(case: Case, plan: Plan) -> Finished:
 
 
 def test_what_cannot_be_made_is_said_and_leaves_nothing(tmp_path: Path) -> None:
-    small, zeroed = make_forms(finished(Case("albert", "classification"), soft(some_plan(1))), KINDS, tmp_path)[:2]
+    case, forms = Case("albert", "classification"), ["compact", "zeroed"]
+    small, zeroed = make_forms(finished(case, soft(some_plan(1))), forms, tmp_path)
     assert isinstance(small, Form)
     assert small.bytes == sum(file.stat().st_size for file in (tmp_path / "model").glob("*.safetensors"))
     assert isinstance(zeroed, NotMade)
@@ -62,10 +63,14 @@ def test_a_result_and_the_same_by_its_plan(tmp_path: Path, data: Path) -> None:
     checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint")
     run = PruningRun.open(checkpoint, DataSource(str(data)), config=PassConfig(hard_attention=False))
     assert list(run.trials())
-    run.publish(tmp_path / "result", ["zeroed"])
+    run.publish(tmp_path / "result", KINDS)
     forms = {form["name"]: form for form in report_of(tmp_path / "result")["forms"]}
-    assert forms["zeroed"]["made"]
-    assert forms["zeroed"]["max_logit_difference"] <= KINDS["zeroed"].tolerance
+    assert list(forms) == list(KINDS)
+    for name, form in forms.items():
+        assert form["made"]
+        assert form["bytes"] > 0
+        assert form["max_logit_difference"] <= KINDS[name].tolerance
+        assert form["validation"]["accuracy"] >= 0
     arguments = ["apply", str(tmp_path / "result"), str(checkpoint), "--data", str(data), "--forms", "compact,zeroed"]
     again = CliRunner().invoke(app, [*arguments, "--output", str(tmp_path / "again")])
     assert again.exit_code == 0, again.output
