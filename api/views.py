@@ -53,6 +53,7 @@ def job_read(job: Job, passes: Passes, place: Place | None = None) -> JobRead:
         config=job.config,
         priority=job.priority,
         device=job.device,
+        forms=job.forms,
         labels=job.labels,
         webhook=Webhook(**job.webhook | {"url": shown(job.webhook["url"])}) if job.webhook else None,
         attempt=job.attempt,

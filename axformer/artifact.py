@@ -85,13 +85,6 @@ def check_target(target: Path) -> None:
         raise InputError(f"output '{target}' exists and is not empty; choose another directory or remove it")
 
 
-def save_model(model: Any, tokenizer: Any, directory: Path) -> int:
-    """Save a compact model and its tokenizer; the size of its weight files in bytes."""
-    model.save_pretrained(directory)
-    tokenizer.save_pretrained(directory)
-    return sum(path.stat().st_size for path in directory.glob("*.safetensors"))
-
-
 def write_texts(
     directory: Path, plan: PlanFile, trace: Sequence[Trial], report: Report, card: str, picture: str
 ) -> None:

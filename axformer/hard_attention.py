@@ -27,7 +27,10 @@ def keep_top_k(probabilities: Tensor, k: int) -> Tensor:
         probabilities: shape (batch, heads, queries, keys).
         k: how many to keep; with as many keys or fewer nothing changes.
     """
-    if k >= probabilities.shape[-1]:
+    keys_there = probabilities.shape[-1]
+    if torch.compiler.is_exporting():  # the graph is one for all lengths
+        k = torch.sym_min(k, keys_there)  # type: ignore[no-untyped-call]
+    elif k >= keys_there:
         return probabilities
     values, keys = probabilities.topk(k, dim=-1)
     return probabilities.new_zeros(probabilities.shape).scatter(-1, keys, values)

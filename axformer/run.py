@@ -1,12 +1,12 @@
 """A pass from beginning to end: load, check, search, cut, measure, write. The command line and the service both use this."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from axformer.artifact import MODEL_DIRECTORY, load, new_directory, save_model, write_texts
+from axformer.artifact import new_directory, write_texts
 from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
@@ -15,8 +15,8 @@ from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.build import evaluators
-from axformer.forms.form import Form
 from axformer.forms.kinds import COMPACT
+from axformer.forms.make import Finished, make_forms
 from axformer.order_search import best_of, final_loss, opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
@@ -27,7 +27,6 @@ from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.picture import picture
 from axformer.reporting.report import OrderResult
 from axformer.search import plan_of, search
-from axformer.selfcheck import self_check
 from axformer.trial import Trial
 
 
@@ -164,26 +163,25 @@ class PruningRun:
         """The physically smaller model that the trials so far lead to."""
         return compact(self._checkpoint.model, self._checkpoint.architecture, self.plan)
 
-    def publish(self, directory: Path) -> dict[str, Any]:
+    def publish(self, directory: Path, forms: Collection[str] = ()) -> dict[str, Any]:
         """Cut, measure, write and check the result. Nothing is left behind where any of it fails.
 
         Args:
             directory: where ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json``, ``README.md`` and ``plan.svg`` go.
+            forms: of :data:`axformer.forms.kinds.KINDS`, made beside the compact model, each in a directory of its own.
 
         Returns:
             The content of ``report.json``.
 
         Raises:
             InputError: the directory exists and is not empty.
-            ArtifactError: the saved model does not load in a fresh process, or computes something else.
+            ArtifactError: a form does not load in a fresh process, or computes something else.
         """
         checkpoint, model = self._checkpoint, self.compact_model()
         with new_directory(directory) as draft:
-            home = draft / MODEL_DIRECTORY
-            size = save_model(model, checkpoint.tokenizer, home)
-            fresh = self_check(model, checkpoint.tokenizer, self._validation.samples.encoded, home)
-            forms = [Form(COMPACT, load(home).to(model.device), size, fresh)]
-            outcome = Outcome(self.trace, self.plan, model, forms, self._order_results())
+            finished = Finished(checkpoint, self.plan, model, self._validation.samples.encoded)
+            made = make_forms(finished, {COMPACT, *forms}, draft)
+            outcome = Outcome(self.trace, self.plan, model, made, self._order_results())
             report = make_report(checkpoint, outcome, self._validation, self._test, self.config)
             card = write_card(report, outcome.plan, self.dimensions, loading_of(checkpoint.task, checkpoint.head))
             write_texts(draft, self._plan_file(), self.trace, report, card, picture(outcome.plan, self.dimensions))

@@ -163,7 +163,7 @@ def _finish(context: WorkerContext, job: Job, opened: OpenPass, ledger: Ledger, 
         if job.parent_id is not None:
             ledger.succeed(None, [])  # its trace is all that the parent needs to publish the best
             return
-        report = opened.run.publish(opened.work / "artifact")
+        report = opened.run.publish(opened.work / "artifact", job.forms)
     artifacts = store_files(opened.work / "artifact", job.id, context.storage, lease.check)
     ledger.succeed(report, artifacts)
 

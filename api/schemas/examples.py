@@ -26,6 +26,7 @@ JOB: dict[str, Any] = {
     "config": {"refine_margin": 1.2, "majority_fraction": 0.5},
     "priority": 0,
     "device": "any",
+    "forms": ["compact", "zeroed", "onnx", "onnx_int8"],
     "labels": {"project": "reviews"},
     "webhook": {"url": "https://ci.acme.example/axformer", "events": ["job.succeeded", "job.failed"]},
     "attempt": 1,

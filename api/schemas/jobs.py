@@ -1,7 +1,7 @@
 """Jobs as they are posted and as they are shown."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, ConfigDict, Field
 
@@ -14,6 +14,8 @@ from store.devices import Device
 from store.states import JobState
 
 PRIORITY_MOST = 100
+FormName = Literal["compact", "zeroed", "onnx", "onnx_int8"]
+"""The names of :data:`axformer.forms.kinds.KINDS`."""
 
 
 class CheckpointRef(Schema):
@@ -73,6 +75,9 @@ class JobCreate(Schema):
     """Higher is sooner, among your team's jobs: each point counts as some minutes of waiting."""
     device: Device = Device.ANY
     """What a worker must have to take the job: ``any`` may run on a CPU too."""
+    forms: list[FormName] = Field(default_factory=lambda: list(get_args(FormName)), min_length=1)
+    """In which forms the result is handed out. The compact one is always there; one that cannot be made is named with its
+    reason in the report, and the job succeeds."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=LABEL_COUNT)
     """Words to find jobs by."""
     webhook: Webhook | None = None
@@ -169,6 +174,7 @@ class JobRead(Schema):
     """Every knob with its value."""
     priority: int
     device: Device
+    forms: list[str]
     labels: dict[str, str]
     webhook: Webhook | None
     attempt: int

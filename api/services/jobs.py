@@ -18,6 +18,7 @@ from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
 from axformer.config import make_config
 from axformer.errors import ConfigError
+from axformer.forms.kinds import COMPACT, KINDS
 from store.errors import IllegalTransitionError
 from store.page import Page
 from store.repositories import jobs as repository
@@ -68,6 +69,7 @@ def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, 
         config=_knobs(body),
         priority=body.priority,
         device=body.device,
+        forms=[name for name in KINDS if name == COMPACT or name in body.forms],
         labels=dict(body.labels),
         max_attempts=settings.max_attempts,
         idempotency_key=key,

@@ -2,6 +2,7 @@
 
 import typer
 
+from axformer.cli.apply import apply
 from axformer.cli.bench import bench
 from axformer.cli.diff import diff
 from axformer.cli.families import families
@@ -15,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(prune)
+app.command()(apply)
 app.command()(diff)
 app.command()(bench)
 app.command()(families)

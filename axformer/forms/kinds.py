@@ -3,6 +3,7 @@
 A new form is a module with a function ``load(directory, device)`` and a line of :data:`KINDS`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,6 +26,8 @@ class Kind:
     """A pattern of the files there that hold its weights."""
     module: str
     """Its loader ``load(directory, device)`` is in this module, which imports all that the form needs."""
+    tolerance: float
+    """How far its logits may be from those of the model in memory."""
     summary: str
     """What it is and what it needs, for people."""
 
@@ -48,6 +51,7 @@ BASE = Kind(
     directory=".",
     files=WEIGHTS,
     module="axformer.forms.whole",
+    tolerance=0.0,
     summary="the checkpoint before the pass",
 )
 """The untouched checkpoint, measured like a form."""
@@ -58,6 +62,7 @@ _FORMS = (
         directory="model",
         files=WEIGHTS,
         module="axformer.forms.compact",
+        tolerance=1e-5,
         summary="physically smaller; needs this package",
     ),
     Kind(
@@ -65,6 +70,7 @@ _FORMS = (
         directory="zeroed",
         files=WEIGHTS,
         module="axformer.forms.whole",
+        tolerance=1e-4,
         summary="zeros where something went; transformers alone loads it; as large and as slow as before",
     ),
     Kind(
@@ -72,6 +78,7 @@ _FORMS = (
         directory="onnx",
         files="model.onnx*",
         module="axformer.forms.onnx_model",
+        tolerance=1e-3,
         summary="a graph for runtimes without PyTorch, as small as the compact form",
     ),
     Kind(
@@ -79,6 +86,7 @@ _FORMS = (
         directory="onnx_int8",
         files="model.onnx*",
         module="axformer.forms.onnx_model",
+        tolerance=math.inf,
         summary="the same graph with weights in 8 bits; its answers differ a little",
     ),
 )

@@ -37,6 +37,7 @@ class NewJob:
     test: dict[str, Any] | None = None
     priority: int = 0
     device: Device = Device.ANY
+    forms: list[str] = field(default_factory=lambda: ["compact"])
     labels: dict[str, str] = field(default_factory=dict)
     max_attempts: int = MAX_ATTEMPTS
     idempotency_key: str | None = None

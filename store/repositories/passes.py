@@ -30,6 +30,7 @@ _AS_PARENT = (
     "preset",
     "priority",
     "device",
+    "forms",
     "labels",
     "max_attempts",
     "created_at",

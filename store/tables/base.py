@@ -44,4 +44,5 @@ class Base(DeclarativeBase):
         datetime: DateTime(timezone=True),
         dict[str, Any]: JSONB(none_as_null=True),
         dict[str, str]: JSONB(none_as_null=True),
+        list[str]: JSONB(none_as_null=True),
     }

@@ -49,6 +49,8 @@ class Job(Base):
     """Higher is sooner, among the jobs of the team."""
     device: Mapped[Device] = mapped_column(text_enum(Device, "device"), server_default=Device.ANY.value)
     """What a worker must have to take it."""
+    forms: Mapped[list[str]] = mapped_column(server_default='["compact"]')
+    """In which forms the result is handed out."""
     labels: Mapped[dict[str, str]]
 
     error: Mapped[dict[str, Any] | None]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from axformer.config import PassConfig, make_config
 from axformer.data.columns import Columns
+from axformer.forms.kinds import KINDS
 
 JOB = "/v1/jobs/{}"
 KNOBS = list(PassConfig.model_fields)
@@ -34,12 +35,18 @@ def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
     assert job["config"] == make_config("published", {"refine_margin": 1.5}).model_dump(mode="json")
     assert job["validation"]["columns"] == {**Columns().model_dump(), "text": "sentence"}
     assert (job["test"], job["labels"]) == (sent["test"], sent["labels"])
+    assert job["forms"] == list(KINDS)
     assert job["checkpoint"] == {"uri": "https://example.org/bert.tar.gz?…"}
     assert job["created_at"].endswith("Z")
     found = api.get(answer.headers["Location"]).json()
     assert found.pop("queue")["position"] == 1
     assert job.pop("queue") is None
     assert found == job
+
+
+def test_the_compact_form_is_always_there(api, body):
+    posted = api.post("/v1/jobs", json=body | {"forms": ["onnx", "zeroed", "onnx"]}).json()
+    assert posted["forms"] == ["compact", "zeroed", "onnx"]
 
 
 BAD_FIELDS = [
@@ -53,6 +60,8 @@ BAD_FIELDS = [
     ({"validation": {"uri": "s3://a/b", "columns": {"txt": "x"}}}, "#/validation/columns/txt", "leave it out"),
     ({"validation": {"uri": "s3://a/b", "columns": {"text": "\0"}}}, "#/validation/columns", "zero byte"),
     ({"test": {"uri": "file:///etc/passwd"}}, "#/test/uri", "outside of the directories"),
+    ({"forms": ["tiny"]}, "#/forms/0", "'onnx_int8'"),
+    ({"forms": []}, "#/forms", "at least 1"),
     ({"preset": "fast"}, "#/preset", "'paper' or 'published'"),
     ({"config": {"refine_margin": 0.5}}, "#/config", "refine_margin=0.5"),
     ({"config": {"refine_margin": float("nan")}}, "#/config", "refine_margin=nan"),

@@ -16,6 +16,8 @@ from axformer.checkpoint import load_checkpoint
 from axformer.config import PassConfig, make_config
 from axformer.data.dataset import DataSource
 from axformer.errors import ArtifactError, ConfigError, InputError
+from axformer.forms.fresh import in_package
+from axformer.forms.kinds import COMPACT, KINDS
 from axformer.plan import parse_plan_file
 from axformer.run import PruningRun
 from axformer.selfcheck import self_check
@@ -132,23 +134,27 @@ def test_the_card_is_honest_about_held_out_data(published: tuple[Path, PruningRu
     assert run.plan.layers
 
 
+def check_again(run: PruningRun, directory: Path) -> None:
+    encoded = run._validation.samples.encoded
+    self_check(run.compact_model(), tiny_tokenizer(), encoded, KINDS[COMPACT], directory, in_package(COMPACT))
+
+
 def test_a_changed_file_is_found_before_it_is_published(published: tuple[Path, PruningRun], tmp_path: Path) -> None:
     _, run = published
     other = run.compact_model()
     other.classifier.bias.data += 1
     other.save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
-    encoded = run._validation.samples.encoded
     with pytest.raises(ArtifactError, match=r"logits differ by 1\.00e\+00"):
-        self_check(run.compact_model(), tiny_tokenizer(), encoded, tmp_path)
+        check_again(run, tmp_path)
     run.compact_model().save_pretrained(tmp_path)
-    self_check(run.compact_model(), tiny_tokenizer(), encoded, tmp_path)
+    check_again(run, tmp_path)
     BertTokenizer(vocab={word: index for index, word in enumerate(SPECIAL + WORDS[::-1])}).save_pretrained(tmp_path)
     with pytest.raises(ArtifactError, match="the saved tokenizer reads token ids as other texts"):
-        self_check(run.compact_model(), tiny_tokenizer(), encoded, tmp_path)
+        check_again(run, tmp_path)
     (tmp_path / "config.json").unlink()
     with pytest.raises(ArtifactError, match="does not load in a fresh process"):
-        self_check(run.compact_model(), tiny_tokenizer(), encoded, tmp_path)
+        check_again(run, tmp_path)
 
 
 def test_a_result_is_never_written_over_another(published: tuple[Path, PruningRun]) -> None:

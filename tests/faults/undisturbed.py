@@ -39,6 +39,7 @@ def write_inputs(directory: Path) -> dict[str, Any]:
         "checkpoint": {"uri": f"file://{directory / 'checkpoint'}"},
         "validation": {"uri": f"file://{directory / 'validation.jsonl'}"},
         "config": KNOBS,
+        "forms": ["compact"],
     }
 
 

@@ -8,15 +8,15 @@ from store.states import WORKING, JobState
 from tests.simulation.database import Row, Snapshot
 
 
-def wrong_claim(before: Snapshot, claimed: Row, others: Sequence[Row]) -> str | None:
+def wrong_claim(before: Snapshot, line: Sequence[Row], claimed: Row, others: Sequence[Row]) -> str | None:
     """Why a claim was not of the first in the line, or null where it was.
 
     Args:
         before: what was there before the claim, with the time of the claim.
+        line: the jobs that waited then, without those that the claim has ended on its way.
         claimed: the job as it was then.
-        others: the jobs that could have been claimed instead.
+        others: the jobs of the line that could have been claimed instead.
     """
-    line = waiting_jobs(before)
     mine = _place(before, line, claimed)
     for other in others:
         theirs = _place(before, line, other)

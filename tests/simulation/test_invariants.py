@@ -132,12 +132,19 @@ def line(*jobs: Row, used: float = 0.0) -> Snapshot:
 def test_the_order_is_told_from_any_other(first: Row, second: Row, used: float) -> None:
     seen = line(first, second, used=used)
     assert waiting_jobs(seen) == [first, second]
-    assert wrong_claim(seen, first, [second]) is None
-    assert wrong_claim(seen, second, [first]) is not None
+    assert wrong_claim(seen, [first, second], first, [second]) is None
+    assert wrong_claim(seen, [first, second], second, [first]) is not None
 
 
 def test_a_team_with_a_running_job_is_behind_one_without() -> None:
     running, same, other = job(id="job_0", lease_until=BEGIN), waits("job_1"), waits("job_2", team_id="b")
     seen = line(running, same, other, used=1e6)
-    assert wrong_claim(seen, other, [same]) is None
-    assert wrong_claim(seen, same, [other]) is not None
+    assert wrong_claim(seen, [same, other], other, [same]) is None
+    assert wrong_claim(seen, [same, other], same, [other]) is not None
+
+
+def test_what_a_claim_has_ended_does_not_count_as_going_first() -> None:
+    ended, first, other = waits("job_1"), waits("job_2"), waits("job_3", team_id="b")
+    seen = line(ended, first, other, used=1.0)
+    assert wrong_claim(seen, [first, other], first, [other]) is None
+    assert wrong_claim(seen, [ended, first, other], first, [other]) is not None

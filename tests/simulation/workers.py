@@ -234,8 +234,9 @@ class Worker:
                 raise BrokenInvariantError(f"{job.name} was taken from {was['worker']}, whose lease has not ended")
         if job.fence <= was["fence"]:
             raise BrokenInvariantError(f"{job.name} was given with fence {job.fence} after {was['fence']}")
-        others = [one for one in waiting_jobs(before) if one["id"] in free and one["id"] != job.id]
-        wrong = wrong_claim(before, was, [one for one in others if not _ends_by_itself(one, before)])
+        line = [one for one in waiting_jobs(before) if not (_ends_by_itself(one, before) and _search_of(one) in free)]
+        others = [one for one in line if one["id"] in free and one["id"] != job.id and not _ends_by_itself(one, before)]
+        wrong = wrong_claim(before, line, was, others)
         if wrong is not None:
             raise BrokenInvariantError(f"wrong order: {wrong}")
 
@@ -270,10 +271,14 @@ def _check_fence(session: Session, job: Job) -> None:
         raise BrokenInvariantError(f"a write with fence {job.fence} was taken while {now.fence} is valid of {job.name}")
 
 
+def _search_of(job: Row) -> str:
+    """The job itself, or the search of orders that it is a pass of."""
+    return str(job["parent_id"] or job["id"])
+
+
 def _ends_by_itself(job: Row, snapshot: Snapshot) -> bool:
     """Whether a claim that meets the job ends it, or the search that it belongs to, instead of taking it."""
-    search = job["parent_id"] or job["id"]
-    passes = [one for one in snapshot.jobs.values() if one["parent_id"] == search]
+    passes = [one for one in snapshot.jobs.values() if one["parent_id"] == _search_of(job)]
     has_failed = any(one["state"] == JobState.FAILED or _is_spent(one, snapshot) for one in passes)
     return job["state"] == JobState.CANCELLING or _is_spent(job, snapshot) or has_failed
 

@@ -10,6 +10,7 @@ from axformer.compact import compact
 from axformer.errors import ArtifactError, FormError
 from axformer.evaluation.plain import predict
 from axformer.forms.fresh import in_stock_transformers
+from axformer.forms.kinds import KINDS, ZEROED
 from axformer.forms.zeroed import zeroed
 from axformer.plan import Plan
 from axformer.selfcheck import self_check
@@ -45,10 +46,10 @@ def test_it_loads_where_this_package_is_not(case: Case, tmp_path: Path) -> None:
         part.save_pretrained(tmp_path)
     small = compact(checkpoint.model, checkpoint.architecture, PLAN)
     program = in_stock_transformers(checkpoint.head.auto_class.__name__)
-    self_check(small, checkpoint.tokenizer, encoded, tmp_path, program)
+    self_check(small, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, program)
     other = compact(checkpoint.model, checkpoint.architecture, soft(some_plan(2)))
     with pytest.raises(ArtifactError, match="differ by"):
-        self_check(other, checkpoint.tokenizer, encoded, tmp_path, program)
+        self_check(other, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, program)
 
 
 def test_a_compact_model_does_not_load_there(tmp_path: Path) -> None:
@@ -61,6 +62,7 @@ def test_a_compact_model_does_not_load_there(tmp_path: Path) -> None:
             small,
             checkpoint.tokenizer,
             data_of(Case("bert", "classification")).samples.encoded,
+            KINDS[ZEROED],
             tmp_path,
             in_stock_transformers("AutoModelForSequenceClassification"),
         )

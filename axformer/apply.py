@@ -1,0 +1,80 @@
+"""Carry out a plan that is there already on a checkpoint: its forms without another pass."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from axformer.artifact import new_directory
+from axformer.checkpoint import Checkpoint, load_checkpoint
+from axformer.compact import compact
+from axformer.config import PassConfig
+from axformer.data.dataset import DataSource, prepare
+from axformer.data.reading import read_rows
+from axformer.errors import PlanError
+from axformer.forms.form import Form, NotMade
+from axformer.forms.make import Finished, make_forms
+from axformer.plan import PlanFile
+from axformer.reporting.agreement import compare_outputs
+from axformer.reporting.form_reports import check_agreements
+
+
+def apply_plan(
+    file: PlanFile,
+    checkpoint: str | Path,
+    data: DataSource,
+    output: Path,
+    *,
+    forms: Collection[str],
+    other_weights: bool = False,
+    device: str = "cpu",
+) -> Sequence[Form | NotMade]:
+    """Write forms of what a plan leaves of a checkpoint, each in a directory of its own, and ``plan.json``.
+
+    Args:
+        file: the plan.
+        checkpoint: a local directory, or ``hf://organisation/name``.
+        data: real inputs, with all of which every form is compared with the model in memory.
+        output: it must not exist, or be empty. Nothing is left there where anything fails.
+        forms: of :data:`axformer.forms.kinds.KINDS`.
+        other_weights: whether the checkpoint may have other weights than those that the plan was made with, as after one more
+            fine-tuning.
+        device: where PyTorch computes.
+
+    Returns:
+        Each form, or why this model does not have it.
+
+    Raises:
+        PlanError: the plan was made from other weights, or does not fit the model.
+        InputError: something else does not fit.
+        ArtifactError: a form does not load in a fresh process, or computes something else.
+    """
+    rows, loaded = read_rows(data.path, data.columns), load_checkpoint(checkpoint, device)
+    check_source(file, loaded, other_weights=other_weights)
+    # The knobs of the pass say how its data was read; those of an earlier version are not all known any more.
+    config = PassConfig(max_length=file.config.get("max_length"))
+    samples = prepare(rows, loaded, config).samples
+    model = compact(loaded.model, loaded.architecture, file.plan)
+    with new_directory(output) as draft:
+        made = make_forms(Finished(loaded, file.plan, model, samples.encoded), forms, draft)
+        models = {form.name: form.model for form in made if isinstance(form, Form)}
+        check_agreements(compare_outputs(model, models, loaded.task, samples)[1])
+        source = file.source.model_copy(update={"sha256": loaded.sha256})
+        text = file.model_copy(update={"source": source}).model_dump_json(indent=1)
+        (draft / "plan.json").write_text(f"{text}\n", encoding="utf-8")
+    return made
+
+
+def check_source(file: PlanFile, checkpoint: Checkpoint, *, other_weights: bool = False) -> None:
+    """Make sure that a plan belongs to a checkpoint.
+
+    Raises:
+        PlanError: it was made from a model of another family, or from other weights while these are not allowed.
+    """
+    family = checkpoint.architecture.model_type
+    if file.source.model_type != family:
+        raise PlanError(f"the plan is of a model of type '{file.source.model_type}', the checkpoint is '{family}'")
+    if not other_weights and file.source.sha256 != checkpoint.sha256:
+        raise PlanError(
+            f"the plan was made from weights with sha256 {file.source.sha256[:12]}..., the checkpoint's have "
+            f"{checkpoint.sha256[:12]}...; take the checkpoint that the pass began with, or say --other-weights"
+        )
+    file.plan.check_fits(checkpoint.dimensions)

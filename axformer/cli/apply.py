@@ -1,0 +1,74 @@
+"""``axformer apply``: the forms of a plan that is there already."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from axformer.cli.failing import failing
+from axformer.cli.options import columns_of, forms_of
+from axformer.data.columns import Columns
+from axformer.plan import read_plan_file
+
+
+def apply(
+    plan: Annotated[Path, typer.Argument(help="A plan.json, or the directory of a result.")],
+    checkpoint: Annotated[
+        str, typer.Argument(help="The checkpoint that the pass began with, or hf://organisation/name.")
+    ],
+    data: Annotated[str, typer.Option(help="Data that every form is checked with: a .jsonl, .csv or .parquet.")],
+    output: Annotated[Path, typer.Option(help="Directory for the forms; it must not exist, or be empty.")],
+    forms: Annotated[str, typer.Option(help="Forms to make, with commas between: compact, zeroed.")] = "compact",
+    columns: Annotated[
+        str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")
+    ] = None,
+    other_weights: Annotated[
+        bool, typer.Option("--other-weights", help="Let the checkpoint have other weights than the plan was made from.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")] = "auto",
+) -> None:
+    """Carry out a plan on a checkpoint without another pass, and write the forms of the result."""
+    with failing():
+        names, read = forms_of(forms), columns_of(columns)
+        _run(plan, checkpoint, data, output, names, read, device, other_weights=other_weights)
+
+
+def _run(
+    plan: Path,
+    checkpoint: str,
+    data: str,
+    output: Path,
+    names: list[str],
+    columns: Columns,
+    device: str,
+    *,
+    other_weights: bool,
+) -> None:
+    from axformer.apply import apply_plan
+    from axformer.artifact import check_target
+    from axformer.cli.quiet import silence_libraries
+    from axformer.data.dataset import DataSource
+    from axformer.devices import resolve_device
+    from axformer.forms.form import Form
+    from axformer.forms.kinds import KINDS
+
+    console = Console(highlight=False)
+    silence_libraries()
+    file = read_plan_file(plan)
+    check_target(output)
+    with console.status("Making and checking the forms"):
+        made = apply_plan(
+            file,
+            checkpoint,
+            DataSource(data, columns),
+            output,
+            forms=names,
+            other_weights=other_weights,
+            device=resolve_device(device),
+        )
+    for form in made:
+        if isinstance(form, Form):
+            console.print(f"{form.name}: {output / KINDS[form.name].directory}/, {form.bytes / 1e6:.1f} MB")
+        else:
+            console.print(f"{form.name}: not made, because {form.reason}", soft_wrap=True)

@@ -1,0 +1,67 @@
+"""What a runtime without transformers must know of a model beside its graph: ``config.json`` of the ONNX forms."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from axformer.architectures.registry import architecture_of
+from axformer.compact import MODEL_TYPE_PREFIX
+from axformer.errors import ArtifactError, first_line
+
+FACTS_FILE = "config.json"
+
+
+class Facts(BaseModel):
+    """Plain facts of a model and its tokenizer."""
+
+    model_config = ConfigDict(frozen=True)
+
+    inputs: tuple[str, ...]
+    """Names of what the graph takes, int64 of shape (batch, tokens) or (batch, choices, tokens)."""
+    outputs: tuple[str, ...]
+    """Names of what it gives, float32."""
+    max_length: int | None
+    """The longest input in tokens, special ones included; null where there is no limit."""
+    padding_side: str
+    pad_token: str
+    pad_token_id: int
+    pad_token_type_id: int
+    problem_type: str | None
+    """What transformers knows a classification head for; null where the model does not say."""
+    id2label: dict[int, str]
+
+    def write(self, directory: Path) -> None:
+        """Write ``config.json``."""
+        (directory / FACTS_FILE).write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def facts_of(model: Any, tokenizer: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Facts:
+    """The facts of a compact or a whole model."""
+    config = model.config
+    return Facts(
+        inputs=inputs,
+        outputs=outputs,
+        max_length=architecture_of(config.model_type.removeprefix(MODEL_TYPE_PREFIX)).max_tokens(config),
+        padding_side=tokenizer.padding_side,
+        pad_token=tokenizer.pad_token,
+        pad_token_id=tokenizer.pad_token_id,
+        pad_token_type_id=tokenizer.pad_token_type_id,
+        problem_type=config.problem_type,
+        id2label=config.id2label,
+    )
+
+
+def read_facts(directory: Path) -> Facts:
+    """The facts that stand beside a graph.
+
+    Raises:
+        ArtifactError: they are missing or damaged.
+    """
+    path = directory / FACTS_FILE
+    try:
+        return Facts.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ArtifactError(f"'{directory}' holds no ONNX form: {error.strerror}: {path.name}") from None
+    except ValidationError as error:
+        raise ArtifactError(f"'{path}' is not of an ONNX form: {first_line(error)}") from None

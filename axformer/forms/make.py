@@ -1,0 +1,104 @@
+"""Make the forms of a finished model. Each is loaded in a fresh process and compared before it counts as made."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from axformer.checkpoint import Checkpoint
+from axformer.data.encoding import Encoded
+from axformer.errors import FormError
+from axformer.forms.form import Form, NotMade
+from axformer.forms.fresh import program_of
+from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED, Kind
+from axformer.forms.onnx import write_onnx
+from axformer.forms.onnx_int8 import write_onnx_int8
+from axformer.forms.zeroed import zeroed
+from axformer.plan import Plan
+from axformer.selfcheck import self_check
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A model whose forms are made."""
+
+    checkpoint: Checkpoint
+    """The whole model."""
+    plan: Plan
+    model: Any
+    """The compact model that the plan leaves of it."""
+    encoded: Encoded
+    """Real inputs, which every form must answer as the compact model does."""
+
+
+def make_forms(finished: Finished, names: Collection[str], result: Path) -> list[Form | NotMade]:
+    """Write forms into the directory of a result, each into its own.
+
+    Args:
+        finished: what they are made of.
+        names: of :data:`axformer.forms.kinds.KINDS`.
+        result: where their directories go.
+
+    Returns:
+        Each form, or why this model does not have it. Nothing is left of a form that was not made.
+
+    Raises:
+        ArtifactError: a form was written, but does not load in a fresh process, or computes something else.
+    """
+    return [_made(finished, kind, result) for name, kind in KINDS.items() if name in names]
+
+
+def _made(finished: Finished, kind: Kind, result: Path) -> Form | NotMade:
+    directory = result / kind.directory
+    try:
+        _WRITERS[kind.name](finished, result)
+    except FormError as error:
+        shutil.rmtree(directory, ignore_errors=True)
+        return NotMade(kind.name, str(error))
+    checkpoint = finished.checkpoint
+    program = program_of(kind.name, checkpoint.head.auto_class.__name__)
+    fresh = self_check(finished.model, checkpoint.tokenizer, finished.encoded, kind, directory, program)
+    return Form(kind.name, kind.load(directory, str(finished.model.device)), kind.bytes_in(directory), fresh)
+
+
+def _write_compact(finished: Finished, result: Path) -> None:
+    _save(finished.model, finished, result / KINDS[COMPACT].directory)
+
+
+def _write_zeroed(finished: Finished, result: Path) -> None:
+    checkpoint = finished.checkpoint
+    _save(zeroed(checkpoint.model, checkpoint.architecture, finished.plan), finished, result / KINDS[ZEROED].directory)
+
+
+def _write_onnx(finished: Finished, result: Path) -> None:
+    _export(finished, result / KINDS[ONNX].directory)
+
+
+def _write_onnx_int8(finished: Finished, result: Path) -> None:
+    """Of the ONNX form where there is one already, else of one that does not stay."""
+    target, source = result / KINDS[ONNX_INT8].directory, result / KINDS[ONNX].directory
+    if source.is_dir():
+        write_onnx_int8(source, target)
+        return
+    with tempfile.TemporaryDirectory(prefix="axformer-onnx-") as scratch:
+        _export(finished, Path(scratch))
+        write_onnx_int8(Path(scratch), target)
+
+
+def _export(finished: Finished, directory: Path) -> None:
+    write_onnx(finished.model, finished.checkpoint.tokenizer, finished.encoded, directory)
+
+
+def _save(model: Any, finished: Finished, directory: Path) -> None:
+    model.save_pretrained(directory)
+    finished.checkpoint.tokenizer.save_pretrained(directory)
+
+
+_WRITERS: Mapping[str, Callable[[Finished, Path], None]] = {
+    COMPACT: _write_compact,
+    ZEROED: _write_zeroed,
+    ONNX: _write_onnx,
+    ONNX_INT8: _write_onnx_int8,
+}

@@ -1,0 +1,77 @@
+"""An ONNX form that can be called like the model it was made of."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.utils.generic import ModelOutput
+
+from axformer.errors import ArtifactError, first_line
+from axformer.forms.facts import read_facts
+from axformer.forms.onnx import GRAPH_FILE
+from axformer.forms.packages import needed
+
+
+class OnnxModel:
+    """Runs ``model.onnx`` in ONNX Runtime on the CPU.
+
+    >>> model = OnnxModel(Path("onnx"))
+    >>> model(**tokenizer(["a text"], return_tensors="pt")).logits
+    """
+
+    device = torch.device("cpu")
+
+    def __init__(self, directory: Path, threads: int | None = None) -> None:
+        """Load what a form's writer wrote.
+
+        Args:
+            directory: where ``model.onnx`` and ``config.json`` are.
+            threads: that share each operation; as many as there are cores where null.
+
+        Raises:
+            ArtifactError: the files are missing or damaged, or not of one form.
+            FormError: ONNX Runtime is not installed.
+        """
+        facts = read_facts(directory)
+        self._session = _session(directory / GRAPH_FILE, threads)
+        self._inputs, self._outputs = facts.inputs, facts.outputs
+        sides = self._session.get_inputs(), self._session.get_outputs()
+        there = [tuple(value.name for value in side) for side in sides]
+        if there != [self._inputs, self._outputs]:
+            raise ArtifactError(
+                f"'{directory / GRAPH_FILE}' takes and gives {there}, but config.json beside it says "
+                f"{[self._inputs, self._outputs]}; they are not of one model"
+            )
+
+    def __call__(self, **inputs: Tensor) -> ModelOutput:
+        """What the model makes of a batch.
+
+        Args:
+            inputs: integers of shape (batch, tokens) or (batch, choices, tokens); those that it does not take are ignored.
+        """
+        taken = {name: inputs[name].cpu().numpy() for name in self._inputs}
+        given: list[Any] = self._session.run(self._outputs, taken)
+        outputs = {name: torch.from_numpy(values) for name, values in zip(self._outputs, given, strict=True)}
+        return ModelOutput(outputs)  # type: ignore[no-untyped-call]
+
+
+def load(directory: Path, device: str) -> OnnxModel:  # noqa: ARG001 - as every form's loader; it computes on the CPU
+    """The form, ready to be called.
+
+    Raises:
+        ArtifactError: it is missing or damaged.
+        FormError: ONNX Runtime is not installed.
+    """
+    return OnnxModel(directory)
+
+
+def _session(path: Path, threads: int | None) -> Any:
+    runtime = needed("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads or 0
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # who waits leaves the core to others
+    try:
+        return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # noqa: BLE001 - its errors have no base of their own
+        raise ArtifactError(f"'{path}' is no ONNX graph that loads: {first_line(error)}") from None

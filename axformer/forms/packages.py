@@ -1,0 +1,21 @@
+"""Packages that only some forms need, and that a bare installation of the library does not bring."""
+
+from importlib import import_module
+from typing import Any
+
+from axformer.errors import FormError
+
+
+def needed(name: str) -> Any:
+    """A module of the extra ``onnx``.
+
+    Raises:
+        FormError: its package is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise FormError(
+            f"ONNX files need the package {name.partition('.')[0]}, which does not load ({error}); "
+            "pip install 'axformer[onnx]'"
+        ) from None

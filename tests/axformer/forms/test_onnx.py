@@ -1,0 +1,212 @@
+"""The law of the ONNX forms: what a runtime computes from the file is what the model in memory computes."""
+
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+import torch
+from torch import Tensor, nn
+
+import axformer.auto  # noqa: F401 - registers the compact models
+from axformer.compact import compact
+from axformer.data.dataset import DataSet
+from axformer.errors import ArtifactError, FormError
+from axformer.evaluation.plain import predict
+from axformer.forms.onnx import write_onnx
+from axformer.forms.onnx_int8 import write_onnx_int8
+from axformer.forms.onnx_model import OnnxModel
+from axformer.reporting.agreement import compare_outputs
+from axformer.reporting.scoring import score
+from tests.axformer.forms.uneven_data import uneven_data
+from tests.family_cases import Case, checkpoint_of, some_plan, stock_model
+
+TOLERANCE = 1e-4
+ROUNDING = 0.2
+"""Of int8: the root of the mean squared difference, as a share of the outputs' standard deviation."""
+CASES = [
+    Case("bert", "classification"),
+    Case("distilbert", "question_answering"),
+    Case("roberta", "multiple_choice"),
+    Case("albert", "masked_lm"),
+    Case("gpt2", "causal_lm"),
+    Case("llama", "token_classification"),
+]
+BERT = CASES[0]
+cases = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+@cache
+def model_of(case: Case) -> Any:
+    """A model with removed and emptied blocks, cut ones and hard attention."""
+    checkpoint, plan = checkpoint_of(case), some_plan(2)
+    assert any(layer.hard_attention for layer in plan.layers)
+    return compact(checkpoint.model, checkpoint.architecture, plan)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the forms are, each made once."""
+    return tmp_path_factory.mktemp("forms")
+
+
+def exported(case: Case, home: Path) -> Path:
+    directory = home / str(case)
+    if not directory.exists():
+        write_onnx(model_of(case), checkpoint_of(case).tokenizer, uneven_data(case).samples.encoded, directory)
+    return directory
+
+
+def rounded(case: Case, home: Path) -> Path:
+    directory = home / f"{case}-int8"
+    if not directory.exists():
+        write_onnx_int8(exported(case, home), directory)
+    return directory
+
+
+def weights_in(directory: Path) -> dict[str, Any]:
+    graph = onnx.load(directory / "model.onnx").graph
+    return {weight.name: onnx.numpy_helper.to_array(weight) for weight in graph.initializer}
+
+
+def apart(model: Any, form: OnnxModel, case: Case, data: DataSet) -> float:
+    """The largest difference of any logit over the data."""
+    return compare_outputs(model, {"form": form}, checkpoint_of(case).task, data.samples)[1]["form"].difference
+
+
+@cases
+def test_exported_equals_in_memory(case: Case, home: Path) -> None:
+    form = OnnxModel(exported(case, home), threads=1)
+    for data in (uneven_data(case), uneven_data(case, batch_tokens=1)):
+        assert len({batch.tokens for batch in data.samples.batches}) > 1
+        assert apart(model_of(case), form, case, data) < TOLERANCE
+
+
+@cases
+def test_int8_is_close_and_small(case: Case, home: Path) -> None:
+    form, samples = OnnxModel(rounded(case, home), threads=1), uneven_data(case).samples
+    differences, outputs = [], []
+    for batch in samples.batches:
+        there = batch.inputs["attention_mask"].bool()
+        for name, values in form(**batch.inputs).items():
+            with torch.inference_mode():
+                wanted = model_of(case)(**batch.inputs)[name]
+            real = there if values.shape[: there.dim()] == there.shape else torch.ones(values.shape, dtype=torch.bool)
+            differences.append((values - wanted)[real].flatten())
+            outputs.append(wanted[real].flatten())
+    assert torch.cat(differences).square().mean().sqrt() < ROUNDING * torch.cat(outputs).std()
+    assert torch.cat(differences).abs().max() > TOLERANCE, "int8 is not float32"
+    matrices = [
+        values for values in weights_in(rounded(case, home)).values() if values.ndim == 2 and 1 not in values.shape
+    ]
+    assert matrices
+    assert {values.dtype.name for values in matrices} == {"int8"}
+
+
+@cases
+def test_only_weights_that_are_read_are_in_the_file_and_no_trace_of_the_machine(case: Case, home: Path) -> None:
+    for directory in (exported(case, home), rounded(case, home)):
+        graph = onnx.load(directory / "model.onnx").graph
+        assert set(weights_in(directory)) <= {name for node in graph.node for name in node.input}
+        assert b".py" not in (directory / "model.onnx").read_bytes()
+
+
+def test_a_form_is_measured_like_a_model(home: Path) -> None:
+    form, task, samples = OnnxModel(exported(BERT, home)), checkpoint_of(BERT).task, uneven_data(BERT).samples
+    torch.testing.assert_close(
+        predict(form, task, samples).losses, predict(model_of(BERT), task, samples).losses, rtol=1e-4, atol=1e-5
+    )
+    assert score(form, task, samples).figures == pytest.approx(score(model_of(BERT), task, samples).figures, abs=1e-4)
+
+
+def test_a_whole_model_without_what_its_outputs_do_not_need(tmp_path: Path) -> None:
+    case = Case("distilbert", "classification")
+    model = stock_model(case)
+    model.distilbert.nobody_s = nn.Linear(32, 7)
+    before = model.config._attn_implementation
+    try:
+        write_onnx(model, checkpoint_of(case).tokenizer, uneven_data(case).samples.encoded, tmp_path / "form")
+        assert apart(model, OnnxModel(tmp_path / "form", threads=1), case, uneven_data(case)) < TOLERANCE
+    finally:
+        del model.distilbert.nobody_s
+    assert model.config._attn_implementation == before
+    assert all(7 not in values.shape for values in weights_in(tmp_path / "form").values())
+
+
+class Moody(nn.Module):
+    """A head that no graph can be made of: what it does depends on what it sees."""
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return hidden if hidden.sum() > 0 else -hidden
+
+
+def test_a_model_that_cannot_be_exported_says_why(tmp_path: Path) -> None:
+    model = compact(checkpoint_of(BERT).model, checkpoint_of(BERT).architecture, some_plan(2))
+    model.classifier = Moody()
+    with pytest.raises(FormError, match=r"cannot be written as ONNX: .*data-dependent"):
+        write_onnx(model, checkpoint_of(BERT).tokenizer, uneven_data(BERT).samples.encoded, tmp_path / "form")
+    assert not (tmp_path / "form").exists()
+
+
+@pytest.mark.parametrize("missing", ["onnx", "onnxscript"])
+def test_a_missing_package_is_named_with_its_remedy(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(FormError, match=rf"package {missing}, .*pip install 'axformer\[onnx\]'"):
+        write_onnx(model_of(BERT), checkpoint_of(BERT).tokenizer, uneven_data(BERT).samples.encoded, tmp_path / "form")
+
+
+def test_a_missing_runtime_is_named_with_its_remedy(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = exported(BERT, home)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(FormError, match=r"package onnxruntime, .*pip install 'axformer\[onnx\]'"):
+        OnnxModel(directory)
+
+
+def cut_short(directory: Path) -> None:
+    content = (directory / "model.onnx").read_bytes()
+    (directory / "model.onnx").write_bytes(content[: len(content) // 2])
+
+
+def overwritten(directory: Path) -> None:
+    (directory / "model.onnx").write_text("no graph")
+
+
+def without_graph(directory: Path) -> None:
+    (directory / "model.onnx").unlink()
+
+
+def without_facts(directory: Path) -> None:
+    (directory / "config.json").unlink()
+
+
+def of_transformers(directory: Path) -> None:
+    model_of(BERT).config.save_pretrained(directory)
+
+
+def of_another_task(directory: Path) -> None:
+    text = (directory / "config.json").read_text()
+    (directory / "config.json").write_text(text.replace('"logits"', '"start_logits"'))
+
+
+@pytest.mark.parametrize(
+    "damage", [cut_short, overwritten, without_graph, without_facts, of_transformers, of_another_task]
+)
+def test_a_damaged_form_is_refused(damage: Any, home: Path, tmp_path: Path) -> None:
+    damaged = shutil.copytree(exported(BERT, home), tmp_path / "damaged")
+    damage(damaged)
+    with pytest.raises(ArtifactError, match="damaged"):
+        OnnxModel(damaged)
+
+
+@pytest.mark.parametrize("damage", [cut_short, overwritten, without_graph, without_facts])
+def test_a_damaged_form_is_not_rounded(damage: Any, home: Path, tmp_path: Path) -> None:
+    damaged = shutil.copytree(exported(BERT, home), tmp_path / "damaged")
+    damage(damaged)
+    with pytest.raises(ArtifactError, match="damaged"):
+        write_onnx_int8(damaged, tmp_path / "int8")
+    assert not (tmp_path / "int8").exists()
