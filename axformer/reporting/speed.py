@@ -67,12 +67,13 @@ def take_turns(models: Sequence[Any], batches: Sequence[Inputs], effort: Effort)
             for turn in range(len(models)):
                 place = (repeat + turn) % len(models)
                 seconds[place].append(_seconds(models[place], own[place][repeat % len(batches)]))
-            if _is_enough(sum(map(sum, seconds)) / len(models), repeat + 1, effort):
+            if is_enough(sum(map(sum, seconds)) / len(models), repeat + 1, effort):
                 break
     return seconds
 
 
-def _is_enough(spent: float, repeats: int, effort: Effort) -> bool:
+def is_enough(spent: float, repeats: int, effort: Effort) -> bool:
+    """Whether a measurement ends that has taken so many seconds a model."""
     return (spent >= effort.seconds and repeats >= effort.least) or spent >= PATIENCE * effort.seconds
 
 

@@ -1,0 +1,146 @@
+"""What a report and its card say of the forms of a result."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from axformer.artifact import load
+from axformer.checkpoint import load_checkpoint
+from axformer.config import PassConfig
+from axformer.data.dataset import prepare
+from axformer.data.reading import read_rows
+from axformer.forms.form import Form, NotMade
+from axformer.forms.fresh import program_of, run_fresh
+from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
+from axformer.forms.whole import load as load_whole
+from axformer.plan import read_plan_file
+from axformer.reporting.card import write_card
+from axformer.reporting.card_forms import loading_of
+from axformer.reporting.measure import Outcome, make_report
+from axformer.reporting.memory import peak_bytes
+from axformer.reporting.report import Report
+from axformer.reporting.schema import schema_text
+from axformer.selfcheck import check_inputs
+from axformer.trial import Trial
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
+REASON = "its graph has a shape that cannot be written"
+
+
+@pytest.fixture(scope="module")
+def made(result: Path, checkpoint: Path, data: Path) -> tuple[Report, str]:
+    """A report of two forms and one that was not made, with its card."""
+    whole = load_checkpoint(checkpoint)
+    plan = read_plan_file(result).plan
+    validation = prepare(read_rows(str(data)), whole, PassConfig(max_length=10))
+    inputs = check_inputs(validation.samples.encoded, whole.tokenizer, "cpu")
+    forms: list[Form | NotMade] = []
+    for name in (COMPACT, ZEROED):
+        home = result / KINDS[name].directory
+        fresh = run_fresh(program_of(name, whole.head.auto_class.__name__), home, "cpu", inputs)
+        forms.append(Form(name, KINDS[name].load(home, "cpu"), KINDS[name].bytes_in(home), fresh))
+    trace = [Trial.model_validate_json(line) for line in (result / "trace.jsonl").read_text().splitlines()]
+    outcome = Outcome(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], None)
+    report = make_report(whole, outcome, validation, None, PassConfig(max_length=10))
+    return report, write_card(report, plan, whole.dimensions, loading_of(whole.task, whole.head))
+
+
+def test_every_form_is_measured_like_the_untouched_model(made: tuple[Report, str], result: Path) -> None:
+    report, _ = made
+    base, (compact, zeroed, onnx) = report.base_form, report.forms
+    assert [(form.name, form.made) for form in report.forms] == [(COMPACT, True), (ZEROED, True), (ONNX, False)]
+    assert (onnx.reason, onnx.bytes, onnx.speed) == (REASON, None, [])
+    cells = [[(cell.batch, cell.length) for cell in form.speed] for form in (base, compact, zeroed)]
+    assert cells[0] == cells[1] == cells[2]
+    assert len(cells[0]) == 12
+    for form in (base, compact, zeroed):
+        assert form.load_seconds is not None
+        assert form.load_seconds > 0
+        assert form.idle_bytes is not None
+        assert form.peak_bytes is not None
+        assert 0 < form.idle_bytes <= form.peak_bytes
+    assert (base.directory, compact.directory, zeroed.directory) == (None, "model", "zeroed")
+    assert compact.bytes == report.pruned.bytes == (result / "model" / "model.safetensors").stat().st_size
+    assert compact.bytes < (zeroed.bytes or 0)
+    assert (base.bytes, base.validation) == (report.base.bytes, report.base.validation)
+    assert compact.validation == report.pruned.validation
+
+
+def test_forms_are_compared_with_the_compact_one(made: tuple[Report, str]) -> None:
+    report, _ = made
+    base, (compact, zeroed, _) = report.base_form, report.forms
+    assert (base.max_logit_difference, base.change, compact.change) == (None, None, None)
+    assert compact.max_logit_difference == 0
+    assert zeroed.max_logit_difference is not None
+    assert zeroed.max_logit_difference < 1e-5
+    assert zeroed.validation == pytest.approx(compact.validation, abs=1e-5)
+    assert zeroed.change is not None
+    assert zeroed.change.differences["loss"].value == pytest.approx(0, abs=1e-5)
+    assert zeroed.change.mcnemar is not None
+    assert (zeroed.change.mcnemar.gained, zeroed.change.mcnemar.lost) == (0, 0)
+
+
+def test_the_card_tells_of_each_form_and_shows_how_it_is_loaded(made: tuple[Report, str]) -> None:
+    report, card = made
+    rows = {line.split(" | ")[0].strip("| *"): line for line in card.splitlines() if line.startswith("| ")}
+    for form in (report.base_form, *report.forms[:2]):
+        assert form.bytes is not None
+        row = rows["before the pass" if form.name == BASE.name else form.name]
+        assert f"{form.bytes / 1e6:.1f}" in row
+    assert f"**onnx** was not made: {REASON}." in card
+    assert 'model = axformer.load("model")' in card
+    assert "import axformer.auto" in card
+    assert 'AutoModelForSequenceClassification.from_pretrained("zeroed")' in card
+    assert "onnxruntime" not in card
+    for text in (report.data["validation"], report.environment["axformer"], report.environment["device"]):
+        assert str(getattr(text, "sha256", text)) in card
+    assert "`max_length=10`" in card
+    assert "![3 layers; " in card
+    assert "](plan.svg)" in card
+
+
+def test_the_code_for_the_zeroed_form_runs_as_the_card_has_it(made: tuple[Report, str], result: Path) -> None:
+    _, card = made
+    _, _, section = card.partition("### Zeroed")
+    code = section.partition("```python\n")[2].partition("```")[0]
+    check = "import sys; assert not [name for name in sys.modules if name.startswith('axformer')]"
+    ran = subprocess.run([sys.executable, "-I", "-c", f"{code}{check}"], cwd=result, capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_published_report_fits_the_published_schema(result: Path) -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == schema_text(), (
+        "write it again: python -m axformer.reporting.schema > docs/report.schema.json"
+    )
+    validator = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+    Draft202012Validator.check_schema(validator.schema)
+    report = json.loads((result / "report.json").read_text(encoding="utf-8"))
+    validator.validate(report)
+    assert Report.model_validate(report).model_dump(mode="json") == report
+    assert [error.message for error in validator.iter_errors({**report, "format": "axformer-report/1"})]
+    assert [error.message for error in validator.iter_errors({**report, "forms": [{"name": "onnx"}]})]
+
+
+def test_every_figure_of_a_form_is_described() -> None:
+    definitions = json.loads(schema_text())["$defs"]
+    for name in ("SpeedCell", "FormReport"):
+        said = {key for key, field in definitions[name]["properties"].items() if "description" in field}
+        assert set(definitions[name]["properties"]) - said <= {"name", "made", "validation_intervals"}
+
+
+def test_a_process_tells_its_own_peak_and_not_its_parent_s() -> None:
+    held = np.ones(75_000_000)
+    code = "from axformer.reporting.memory import peak_bytes; print(peak_bytes())"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0 < int(ran.stdout) < peak_bytes() - held.nbytes / 2
+
+
+def test_a_whole_model_loads_as_its_user_saved_it(checkpoint: Path) -> None:
+    model = load_whole(checkpoint, "cpu")
+    assert type(model).__name__ == "BertForSequenceClassification"
+    assert not model.training
