@@ -15,7 +15,8 @@ from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.build import evaluators
-from axformer.order_search import best_of, final_loss, opening_of, pass_configs, passes_in
+from axformer.operations import Operations
+from axformer.order_search import Rank, best_of, final_loss, opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan, PlanFile, PlanSource
@@ -24,6 +25,7 @@ from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.report import OrderResult
 from axformer.search import plan_of, search
 from axformer.selfcheck import self_check
+from axformer.targets import Targets
 from axformer.trial import Trial
 
 
@@ -57,6 +59,10 @@ class PruningRun:
         self._test = test
         self._shards = shards
         self._passes: list[list[Trial]] = []
+        model, architecture, lengths = checkpoint.model, checkpoint.architecture, validation.samples.lengths
+        self._parameters = ParameterCount(model, architecture)
+        operations = Operations(model, architecture, pooled=checkpoint.task.pooled, lengths=lengths)
+        self._targets = Targets(config, Plan.full(self.dimensions), self._parameters.left, operations.left)
 
     @classmethod
     def open(
@@ -123,13 +129,13 @@ class PruningRun:
                 yield trial
 
     def _run(self, config: PassConfig, replay: Sequence[Trial], clock: Callable[[], float]) -> Iterator[Trial]:
-        count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
         with evaluators(self._checkpoint, self._validation.samples, config, self._shards) as (evaluator, screen):
             yield from search(
                 evaluator,
                 self.dimensions,
                 config,
-                parameters_left=count.left,
+                parameters_left=self._parameters.left,
+                is_enough=self._targets.is_reached,
                 screen=screen,
                 replay=replay,
                 clock=clock,
@@ -149,12 +155,17 @@ class PruningRun:
     @property
     def trace(self) -> tuple[Trial, ...]:
         """The trials so far; of several passes those of the best."""
-        return tuple(self._passes[best_of(self._passes)]) if self._passes else ()
+        return tuple(self._passes[self._best()]) if self._passes else ()
 
     @property
     def plan(self) -> Plan:
         """What the trials so far leave of the model."""
         return plan_of(self.trace, self.dimensions, self.config)
+
+    @property
+    def closing_note(self) -> str | None:
+        """What the user should know of how the pass ended; null where it just came to its end."""
+        return self._targets.note(self.plan)
 
     def compact_model(self) -> Any:
         """The physically smaller model that the trials so far lead to."""
@@ -187,22 +198,28 @@ class PruningRun:
     def _plan_file(self) -> PlanFile:
         """The plan, with the knobs of the very pass that led to it."""
         source = PlanSource(model_type=self._checkpoint.architecture.model_type, sha256=self._checkpoint.sha256)
-        config = self._configs[best_of(self._passes)]
+        config = self._configs[self._best()]
         return PlanFile(source=source, config=config.model_dump(mode="json"), layers=self.plan.layers)
+
+    def _best(self) -> int:
+        """Place of the pass that is kept."""
+        return best_of(self._passes, self._rank)
+
+    def _rank(self, trace: Sequence[Trial]) -> Rank:
+        return self._targets.rank(plan_of(trace, self.dimensions, self.config), final_loss(trace))
 
     def _order_results(self) -> list[OrderResult] | None:
         """What each order that was run led to, where there are several."""
         if len(self._configs) == 1:
             return None
-        count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
         return [
             OrderResult(
                 order=config.order.value,
                 loss=final_loss(trace),
                 trials=len(trace),
                 seconds=trace[-1].seconds,
-                parameters=count.left(plan_of(trace, self.dimensions, config)),
-                kept=place == best_of(self._passes),
+                parameters=self._parameters.left(plan_of(trace, self.dimensions, config)),
+                kept=place == self._best(),
             )
             for place, (config, trace) in enumerate(zip(self._configs, self._passes, strict=False))
         ]

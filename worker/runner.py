@@ -159,6 +159,8 @@ def _finish(context: WorkerContext, job: Job, opened: OpenPass, ledger: Ledger, 
             _take_best(opened, ledger, lease)
         else:
             _search(context, opened, ledger, lease)
+        if opened.run.closing_note is not None:
+            ledger.note("job.noted", {"notes": [opened.run.closing_note]})
         ledger.enter(JobState.PACKAGING)
         if job.parent_id is not None:
             ledger.succeed(None, [])  # its trace is all that the parent needs to publish the best
@@ -197,7 +199,7 @@ def _search(context: WorkerContext, opened: OpenPass, ledger: Ledger, lease: Lea
     except (StopRequestedError, PauseRequestedError):
         recorder.flush()
         raise
-    recorder.flush()
+    recorder.end()
 
 
 def _take_best(opened: OpenPass, ledger: Ledger, lease: Lease) -> None:

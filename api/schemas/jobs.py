@@ -98,7 +98,8 @@ class ProgressRead(Schema):
     done: int
     """Trials done, the base included; with ``order=search`` those of all passes."""
     known: int
-    """Trials done and known to come; grows when a block's parts are to be tried."""
+    """Trials done and known to come; grows when a block's parts are to be tried, and falls to ``done`` where the pass stops at
+    its target."""
     seconds: float
     seconds_left: float | None = None
     """Known trials left times the mean seconds of a trial so far; with ``order=search`` as if one worker did them all."""

@@ -79,6 +79,9 @@ def _run(
     with display_for(console, run.dimensions, config) as display:
         for trial in run.trials():
             display.show(trial)
+        display.end()
+    if run.closing_note is not None:
+        console.print(f"note: {run.closing_note}")
     with console.status("Cutting, measuring and checking the model"):
         report = run.publish(output)
     console.print(closing_table(report))

@@ -30,6 +30,7 @@ from store.tables.jobs import Job
 from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch
 from worker.context import WorkerContext
+from worker.ledger import Ledger
 from worker.packing import ARCHIVE_NAME
 from worker.runner import run_job
 
@@ -101,6 +102,48 @@ def test_a_job_runs_from_references_to_artifacts(
     assert job.progress is not None
     assert job.progress["done"] == job.progress["known"] == len(lines)
     assert list(context.settings.work_dir.iterdir()) == []
+
+
+def test_a_pass_that_stops_at_its_target_ends_with_all_that_a_job_has(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
+) -> None:
+    knobs = {"target_size": 0.9, "loss_budget": 1.2, "majority_fraction": 0.3}
+    job_id = post(knobs=knobs)
+    run_job(context, claim(), NEVER)
+
+    job, alone = watch.job(job_id), library_run(opened, knobs)
+    trials = watch.trials(job_id)
+    assert without_seconds(trials) == without_seconds(alone.trace)
+    assert len(trials) < len(library_run(opened, knobs | {"target_size": None}).trace)
+    assert job.report is not None
+    assert job.report["pruned"]["parameters"] <= 0.9 * job.report["base"]["parameters"]
+    assert job.progress is not None
+    assert job.progress["done"] == job.progress["known"] == len(trials)
+    assert job.progress["seconds_left"] == 0
+    with session_scope(context.sessions) as session:
+        events = events_after(session, job_id, limit=100).items
+    notes = [event.data["notes"] for event in events if event.type == "job.noted"]
+    assert notes == [[alone.closing_note]]
+
+
+def test_a_job_whose_worker_died_behind_its_target_measures_no_trial_again(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
+) -> None:
+    knobs = {"target_size": 0.9, "loss_budget": 1.2, "majority_fraction": 0.3}
+    job_id, trace = post(knobs=knobs), library_run(opened, knobs).trace
+    job = claim()
+    died = Ledger(context.sessions, job.id, job.fence)
+    for state in (JobState.VALIDATING, JobState.RUNNING):
+        died.enter(state)
+    died.record(trace, None)
+    died.give_back("as if its lease had run out")
+
+    run_job(context, claim(), NEVER)
+    job = watch.job(job_id)
+    assert job.state is JobState.SUCCEEDED
+    assert watch.trials(job_id) == list(trace)
+    assert job.progress is not None
+    assert (job.progress["done"], job.progress["known"]) == (len(trace), len(trace))
 
 
 BAD = "bad.jsonl"
