@@ -186,6 +186,21 @@ def test_nothing_removed_is_a_result_too(tmp_path: Path, checkpoint: Path, data:
     assert "Nothing: no removal lowered the loss" in (tmp_path / "same" / "README.md").read_text()
 
 
+def test_a_pass_to_a_target_within_a_budget_is_published_as_it_ended(
+    tmp_path: Path, checkpoint: Path, data: Path
+) -> None:
+    config = make_config("paper", {"majority_fraction": 0.3, "loss_budget": 1.2, "target_size": 0.9})
+    run = PruningRun.open(checkpoint, DataSource(str(data)), config=config)
+    trials = list(run.trials())
+    report = run.publish(tmp_path / "pruned")
+    assert report["trials"] == len(trials)
+    assert report["pruned"]["parameters"] <= 0.9 * report["base"]["parameters"]
+    assert report["pruned"]["validation"]["loss"] == pytest.approx(trials[-1].loss, rel=1e-5)
+    assert trials[-1].loss < 1.2 * trials[0].loss
+    card = (tmp_path / "pruned" / "README.md").read_text()
+    assert "kept the validation loss below 1.2 times what it was before" in card
+
+
 def test_a_regression_goes_the_same_way(tmp_path: Path) -> None:
     checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(labels=1))
     data = write_rows(tmp_path / "data.jsonl", tiny_rows(30, pairs=True, labels=1))
