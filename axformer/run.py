@@ -10,11 +10,12 @@ from axformer.artifact import MODEL_DIRECTORY, new_directory, save_model, write_
 from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
-from axformer.data.dataset import DataSet, DataSource, prepare
+from axformer.data.dataset import DataSet, DataSource, encode, prepare
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.build import evaluators
+from axformer.finetune_settings import FinetuneSettings, check_trainable
 from axformer.operations import Operations
 from axformer.order_search import Rank, best_of, final_loss, opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
@@ -26,6 +27,7 @@ from axformer.reporting.report import OrderResult
 from axformer.search import plan_of, search
 from axformer.selfcheck import self_check
 from axformer.targets import Targets
+from axformer.training import Trained, Training
 from axformer.trial import Trial
 
 
@@ -46,7 +48,13 @@ class PruningRun:
     """
 
     def __init__(
-        self, checkpoint: Checkpoint, validation: DataSet, test: DataSet | None, config: PassConfig, shards: int = 1
+        self,
+        checkpoint: Checkpoint,
+        validation: DataSet,
+        test: DataSet | None,
+        config: PassConfig,
+        shards: int = 1,
+        training: Training | None = None,
     ) -> None:
         self._configs = pass_configs(config)
         for one in self._configs:
@@ -58,6 +66,8 @@ class PruningRun:
         self._validation = validation
         self._test = test
         self._shards = shards
+        self._training = training
+        self._trained: Trained | None = None
         self._passes: list[list[Trial]] = []
         model, architecture, lengths = checkpoint.model, checkpoint.architecture, validation.samples.lengths
         self._parameters = ParameterCount(model, architecture)
@@ -74,6 +84,8 @@ class PruningRun:
         config: PassConfig | None = None,
         device: str = "cpu",
         shards: int = 1,
+        train: DataSource | None = None,
+        finetune: FinetuneSettings | None = None,
     ) -> "PruningRun":
         """Load a checkpoint and its data and check that they fit.
 
@@ -84,16 +96,23 @@ class PruningRun:
             config: the knobs; the preset ``paper`` where none are given.
             device: where PyTorch computes, for example ``cpu`` or ``cuda``.
             shards: processes that share the validation samples; on CUDA they take the GPUs in turn.
+            train: data that the finished model is trained on; null trains nothing.
+            finetune: how; the defaults where nothing is said.
 
         Raises:
             InputError: something does not fit; the message says what and what to do.
         """
         config = config or PassConfig()
+        lessons = None if train is None else read_rows(train.path, train.columns)
         rows = read_rows(validation.path, validation.columns)
         held_out = None if test is None else read_rows(test.path, test.columns)
         loaded = load_checkpoint(checkpoint, device)
         test_set = None if held_out is None else prepare(held_out, loaded, config)
-        return cls(loaded, prepare(rows, loaded, config), test_set, config, shards)
+        training = None
+        if lessons is not None:
+            check_trainable(loaded.task.name, device)
+            training = Training(lessons, encode(lessons, loaded, config), finetune or FinetuneSettings())
+        return cls(loaded, prepare(rows, loaded, config), test_set, config, shards, training)
 
     def trials(
         self, replay: Sequence[Trial] = (), clock: Callable[[], float] = time.monotonic
@@ -171,8 +190,19 @@ class PruningRun:
         """The physically smaller model that the trials so far lead to."""
         return compact(self._checkpoint.model, self._checkpoint.architecture, self.plan)
 
+    def finetune(self, heed: Callable[[], None] = lambda: None) -> None:
+        """Train the model that the finished pass leaves, where there is data for it. A call that was broken off begins anew.
+
+        Args:
+            heed: called before every step; what it raises ends the training.
+        """
+        if self._training is not None and self._trained is None:
+            sets = self._validation, self._test
+            self._trained = self._training.carry_out(self._checkpoint, self.compact_model(), *sets, heed)
+
     def publish(self, directory: Path) -> dict[str, Any]:
-        """Cut, measure, write and check the result. Nothing is left behind where any of it fails.
+        """Cut, train where that is asked for and not done, measure, write and check. Nothing is left behind where any of it
+        fails.
 
         Args:
             directory: where ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json`` and ``README.md`` go.
@@ -184,11 +214,13 @@ class PruningRun:
             InputError: the directory exists and is not empty.
             ArtifactError: the saved model does not load in a fresh process, or computes something else.
         """
-        checkpoint, model = self._checkpoint, self.compact_model()
+        self.finetune()
+        checkpoint, trained = self._checkpoint, self._trained
+        model, finetuning = (self.compact_model(), None) if trained is None else (trained.model, trained.finetuning)
         with new_directory(directory) as draft:
             home = draft / MODEL_DIRECTORY
             size = save_model(model, checkpoint.tokenizer, home)
-            outcome = Outcome(self.trace, self.plan, model, size, self._order_results())
+            outcome = Outcome(self.trace, self.plan, model, size, self._order_results(), finetuning)
             report = make_report(checkpoint, outcome, self._validation, self._test, self.config)
             card = write_card(report, outcome.plan, self.dimensions, loading_of(checkpoint.task, checkpoint.head))
             write_texts(draft, self._plan_file(), self.trace, report, card)

@@ -39,9 +39,9 @@ pipeline_tag: {loading.tag}
 ---
 # A transformer after an AxFormer pass
 
-This model was made from a fine-tuned transformer without training: parts whose removal {_condition(report)} and
+This model was made from a fine-tuned transformer {_training(report)}: parts whose removal {_condition(report)} and
 helped more than half of the validation samples were removed (Nagarajan et al., AxFormer, 2022, Algorithm 1).
-{_verdict(report)}
+{_finetuned(report)}{_verdict(report)}
 
 ## Before and after
 
@@ -79,6 +79,22 @@ import axformer.auto
 
 `plan.json` says what was removed, `trace.jsonl` why: one trial a line. `report.json` holds these figures.
 """
+
+
+def _training(report: Report) -> str:
+    return "without training" if report.finetune is None else "and then trained"
+
+
+def _finetuned(report: Report) -> str:
+    """What training had to do with the figures, where there was any."""
+    if report.finetune is None:
+        return ""
+    training, after = report.finetune, report.pruned.validation["loss"]
+    epochs = training.settings["epochs"]
+    return (
+        f"Then it was trained on {training.data.rows:,} rows ({epochs} {'epoch' if epochs == 1 else 'epochs'}): the "
+        f"validation loss was {training.before.validation['loss']:.4f} before and is {after:.4f} now.\n"
+    )
 
 
 def _condition(report: Report) -> str:

@@ -18,7 +18,17 @@ from axformer.plan import Plan, removed_elements
 from axformer.reporting.environment import describe
 from axformer.reporting.latency import measure_latency
 from axformer.reporting.memory import device_peak_bytes, peak_bytes
-from axformer.reporting.report import Comparison, DataSummary, InInt8, Measures, OrderResult, Report, Scores, Work
+from axformer.reporting.report import (
+    Comparison,
+    DataSummary,
+    Finetuning,
+    InInt8,
+    Measures,
+    OrderResult,
+    Report,
+    Scores,
+    Work,
+)
 from axformer.reporting.scoring import Score, compare, score
 from axformer.tasks.base import Task
 from axformer.trial import Phase, Trial, Verdict
@@ -28,7 +38,8 @@ from axformer.trial import Phase, Trial, Verdict
 class Outcome:
     """A finished pass: its trace, the plan it leads to, and the compact model with the size of its files in bytes.
 
-    ``orders`` says what each order led to where the pass is the best of several.
+    ``orders`` says what each order led to where the pass is the best of several, ``finetune`` what the model was before it was
+    trained, where it was.
     """
 
     trace: Sequence[Trial]
@@ -36,6 +47,7 @@ class Outcome:
     model: Any
     bytes: int
     orders: Sequence[OrderResult] | None
+    finetune: Finetuning | None = None
 
 
 def make_report(
@@ -62,11 +74,17 @@ def make_report(
         seconds=outcome.trace[-1].seconds,
         work=_work(outcome.trace, str(base.device)),
         orders=None if outcome.orders is None else list(outcome.orders),
+        finetune=outcome.finetune,
         config=config.model_dump(mode="json"),
         data={name: None if data is None else _summary(data) for name, data in sets.items()},
         latency=setting.model_dump(),
         environment=describe(str(base.device)),
     )
+
+
+def scores_of(model: Any, task: Task, validation: DataSet, test: DataSet | None) -> Scores:
+    """How good a model is on all data."""
+    return Scores(**_as_report(_scores(model, task, {"validation": validation, "test": test})))
 
 
 def _work(trace: Sequence[Trial], device: str) -> Work:
