@@ -4,11 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from axformer.artifact import save_model
-from axformer.checkpoint import load_checkpoint
 from axformer.config import make_config
 from axformer.data.dataset import DataSource
-from axformer.forms.zeroed import zeroed
 from axformer.run import PruningRun
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
@@ -30,8 +27,5 @@ def result(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: Pat
     run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(data)), config=config)
     list(run.trials())
     directory = tmp_path_factory.mktemp("results") / "pruned"
-    run.publish(directory)
-    if not (directory / "zeroed").exists():
-        whole = load_checkpoint(checkpoint)
-        save_model(zeroed(whole.model, whole.architecture, run.plan), whole.tokenizer, directory / "zeroed")
+    run.publish(directory, ["zeroed"])
     return directory
