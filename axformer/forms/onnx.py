@@ -26,13 +26,15 @@ OUTPUTS = ("logits", "start_logits", "end_logits")
 """What heads give back, as transformers names it."""
 EXAMPLE = 2, 7
 """Rows and tokens of the example that is followed through the model; of no axis may there be 0 or 1, which are special."""
+PACKAGES = ("onnx", "onnxscript")
+"""What the exporter of PyTorch is made with."""
 LOGGERS = ("torch.onnx", "onnxscript", "onnx_ir")
 
 
 def write_onnx(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) -> None:
     """Write ``model.onnx``, the tokenizer's files, and ``config.json`` with plain facts.
 
-    The weights are in ``model.onnx`` as long there are less than 1.5 GB of them, else in ``model.onnx.data`` beside it.
+    The weights are in ``model.onnx`` as long as there are less than 1.5 GB of them, else in ``model.onnx.data`` beside it.
 
     Args:
         model: compact or whole, in evaluation mode.
@@ -42,7 +44,8 @@ def write_onnx(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) ->
     Raises:
         FormError: the model computes something that no graph can be made of, or a package is not installed.
     """
-    needed("onnx"), needed("onnxscript")
+    for package in PACKAGES:
+        needed(package)
     row = assemble(encoded, [0], tokenizer, str(model.device)).inputs
     with torch.inference_mode():
         given = model(**row)

@@ -114,6 +114,17 @@ def test_only_weights_that_are_read_are_in_the_file_and_no_trace_of_the_machine(
         assert b".py" not in (directory / "model.onnx").read_bytes()
 
 
+def test_weights_may_be_in_a_file_beside_the_graph(home: Path, tmp_path: Path) -> None:
+    apart = shutil.copytree(exported(BERT, home), tmp_path / "apart")
+    graph = onnx.load(apart / "model.onnx")
+    onnx.save(graph, apart / "model.onnx", save_as_external_data=True, location="model.onnx.data")
+    write_onnx_int8(apart, tmp_path / "int8")
+    samples = uneven_data(BERT).samples
+    assert compare_outputs(model_of(BERT), OnnxModel(apart), samples) < TOLERANCE
+    assert compare_outputs(OnnxModel(rounded(BERT, home)), OnnxModel(tmp_path / "int8"), samples) == 0.0
+    assert sorted(path.name for path in (tmp_path / "int8").iterdir()) == sorted(path.name for path in apart.iterdir())
+
+
 def test_a_form_is_measured_like_a_model(home: Path) -> None:
     form, task, samples = OnnxModel(exported(BERT, home)), checkpoint_of(BERT).task, uneven_data(BERT).samples
     torch.testing.assert_close(
