@@ -49,6 +49,8 @@ def job_read(job: Job, passes: Passes, place: Place | None = None) -> JobRead:
         checkpoint=_reference(job.checkpoint),
         validation=_reference(job.validation),
         test=_reference(job.test) if job.test else None,
+        train=_reference(job.train) if job.train else None,
+        finetune=job.finetune,
         preset=job.preset,
         config=job.config,
         priority=job.priority,
@@ -213,6 +215,7 @@ def _report(report: dict[str, Any]) -> ReportRead:
         removed_count=len(report["removed"]),
         seconds=report.get("seconds"),
         orders=report.get("orders"),
+        finetune=report.get("finetune"),
     )
 
 

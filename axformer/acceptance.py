@@ -1,6 +1,11 @@
-"""The accept rule (Algorithm 1, lines 4 and 19) as pure functions of numbers, and of bounds of them.
+"""The accept rule (Algorithm 1, lines 4 and 19) as pure functions of numbers, and of bounds of them; and when a pass may stop.
 
 A trial may be decided before it is measured to the end: as soon as nothing that is still possible would change its verdict.
+
+A budget lets loss go for size, which the paper does not: it takes the place of the least loss in both lines. So what is within
+the budget is accepted, or its parts are tried. Most samples must be helped all the same: the paper has this half of the rule
+against overfitting, and a looser loss makes it no less needed. Both lines stand still then, whatever has been accepted, so a
+pass never goes over its budget.
 """
 
 from dataclasses import dataclass
@@ -22,6 +27,13 @@ class Rule:
     """The loss must fall below this many times ``min_loss``; 1 is the paper's rule."""
     refine_margin: float | None = None
     """An element below this many times ``min_loss`` has its parts tried (Alg. 1 line 19); null where it has none."""
+    budget: float | None = None
+    """A mean loss that stands in the place of ``min_loss`` in both lines; null is the paper's rule."""
+
+    @property
+    def line(self) -> float:
+        """The loss that margins are counted from."""
+        return self.min_loss if self.budget is None else self.budget
 
 
 @dataclass(frozen=True)
@@ -41,9 +53,9 @@ def verdict_of(loss: float, helped: int, rule: Rule) -> Verdict:
         loss: mean validation loss with the change.
         helped: samples whose loss went down against the reference.
     """
-    if loss < rule.loss_margin * rule.min_loss and helped > rule.majority_fraction * rule.total:
+    if loss < rule.loss_margin * rule.line and helped > rule.majority_fraction * rule.total:
         return Verdict.ACCEPT
-    is_refined = rule.refine_margin is not None and loss < rule.refine_margin * rule.min_loss
+    is_refined = rule.refine_margin is not None and loss < rule.refine_margin * rule.line
     return Verdict.REFINE if is_refined else Verdict.REJECT
 
 
@@ -55,3 +67,28 @@ def decided(bounds: Bounds, rule: Rule) -> Verdict | None:
     """
     verdicts = {verdict_of(loss, helped, rule) for loss in bounds.loss for helped in bounds.helped}
     return verdicts.pop() if len(verdicts) == 1 else None
+
+
+@dataclass(frozen=True)
+class Goal:
+    """How far a pass goes; without any part it goes to its end."""
+
+    size: float | None = None
+    """Share of the parameters that may be left."""
+    speedup: float | None = None
+    """How many times fewer operations there should be."""
+
+
+def is_met(goal: Goal, size: float, speedup: float) -> bool:
+    """Whether a pass may stop: all that its goal names is reached, and it names something.
+
+    Args:
+        size: share of the parameters that is left.
+        speedup: operations of the untouched model for each that is left.
+    """
+    wanted = []
+    if goal.size is not None:
+        wanted.append(size <= goal.size)
+    if goal.speedup is not None:
+        wanted.append(speedup >= goal.speedup)
+    return bool(wanted) and all(wanted)

@@ -91,6 +91,16 @@ class PassConfig(BaseModel):
     coarse_margin: float = Field(default=1.0, gt=0.0, le=1.0)
     """A layer or block must bring the loss below this many times its minimum; heads and neurons always 1. Below 1 this
     is the adaptive threshold of Table V, tight where it is coarse."""
+    loss_budget: float | None = Field(default=None, ge=1.0, le=100.0)
+    """How far the loss may go up for the sake of size: a removal must keep it below this many times the untouched model's loss,
+    not below the least loss so far; 1.02 allows 2 %. Margins count from there. Most samples must still be helped, and hard
+    attention, which removes nothing, must still lower the loss. Null is the paper's rule."""
+    target_size: float | None = Field(default=None, gt=0.0, lt=1.0)
+    """Stop as soon as no more than this share of the model's parameters is left; null goes on to the end, as the paper does.
+    With ``target_speedup`` too, both must be reached."""
+    target_speedup: float | None = Field(default=None, gt=1.0, allow_inf_nan=False)
+    """Stop as soon as the model needs this many times fewer operations, counted from its shapes at the data's own lengths;
+    null goes on to the end, as the paper does."""
     evaluate_in: Literal["float32", "int8"] = "float32"
     """Arithmetic of the trials; ``int8`` decides for the model as it is after dynamic quantization (Q8BERT in the paper)."""
     precision: Literal["float32", "guarded"] = "float32"

@@ -4,7 +4,7 @@ The passes depend on nothing but the model and the data, so they may run one aft
 stands before the first block of a pass, the loss of the untouched model and the trials of hard attention, is the same in all.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 
 from axformer.config import Order, PassConfig
@@ -44,10 +44,28 @@ def opening_of(trace: Sequence[Trial]) -> list[Trial]:
 
 
 def final_loss(trace: Sequence[Trial]) -> float:
-    """The validation loss of what a pass leaves of the model."""
-    return min(trial.loss for trial in trace if trial.verdict in (Verdict.BASE, Verdict.ACCEPT))
+    """The validation loss of what a pass leaves of the model: with a loss budget it need not be the least."""
+    return _standing_losses(trace)[-1]
 
 
-def best_of(passes: Sequence[Sequence[Trial]]) -> int:
-    """Place of the pass with the least final loss; among equals the first."""
-    return min(range(len(passes)), key=lambda place: final_loss(passes[place]))
+def least_loss(trace: Sequence[Trial]) -> float:
+    """The least validation loss that the model has had in a pass."""
+    return min(_standing_losses(trace))
+
+
+Rank = tuple[float, ...]
+
+
+def by_loss(trace: Sequence[Trial]) -> Rank:
+    """How the paper ranks passes."""
+    return (final_loss(trace),)
+
+
+def best_of(passes: Sequence[Sequence[Trial]], rank: Callable[[Sequence[Trial]], Rank] = by_loss) -> int:
+    """Place of the pass that ranks least; among equals the first."""
+    return min(range(len(passes)), key=lambda place: rank(passes[place]))
+
+
+def _standing_losses(trace: Sequence[Trial]) -> list[float]:
+    """The losses of the model as it was and as each acceptance left it."""
+    return [trial.loss for trial in trace if trial.verdict in (Verdict.BASE, Verdict.ACCEPT)]

@@ -22,7 +22,8 @@ from axformer.trial import Trial, Verdict
 
 @dataclass(frozen=True)
 class Progress:
-    """Trials done and known to come. Blocks still to be tried may add their parts, so ``known`` can grow."""
+    """Trials done and known to come. Blocks still to be tried may add their parts, so ``known`` can grow; where a pass stops at
+    its target, it falls to what was done."""
 
     done: int
     known: int
@@ -46,7 +47,9 @@ def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> li
             return []
 
 
-def progress_of(trials: Sequence[Trial], dimensions: Dimensions, config: PassConfig) -> Progress:
+def progress_of(
+    trials: Sequence[Trial], dimensions: Dimensions, config: PassConfig, *, ended: bool = False
+) -> Progress:
     """How far a pass with this trace is.
 
     Args:
@@ -54,14 +57,30 @@ def progress_of(trials: Sequence[Trial], dimensions: Dimensions, config: PassCon
             the first, so it is counted once.
         dimensions: of the model.
         config: the knobs.
+        ended: whether the last of these passes is over, which its trials do not say where it may stop at a target. One that
+            another follows is over in any case.
     """
-    opening = 1 + (dimensions.layers if config.hard_attention else 0)
+    opening, configs = _opening(dimensions, config), pass_configs(config)
     passes = passes_in(trials)
-    known = opening + sum(len(inspection_order(dimensions, one)) for one in pass_configs(config))
-    refined = (parse(trial.element) for trial in trials if trial.verdict is Verdict.REFINE and trial.element)
-    known += sum(len(parts_of(element, dimensions, config)) for element in refined)
+    over = len(passes) if ended else len(passes) - 1
+    traces = [*passes, *([] for _ in configs[len(passes) :])]
+    known = -opening * (len(configs) - 1)
+    for place, (one, trace) in enumerate(zip(configs, traces, strict=True)):
+        known += len(trace) if place < over else _known(trace, dimensions, one)
     done = len(trials) - sum(min(len(trace), opening) for trace in passes[1:])
     seconds = passes[0][-1].seconds if passes else 0.0
     seconds += sum(trace[-1].seconds - trace[min(len(trace), opening) - 1].seconds for trace in passes[1:])
     left = (known - done) * seconds / done if done else None
     return Progress(done=done, known=known, seconds=seconds, seconds_left=left)
+
+
+def _opening(dimensions: Dimensions, config: PassConfig) -> int:
+    """Trials of a pass before its first block."""
+    return 1 + (dimensions.layers if config.hard_attention else 0)
+
+
+def _known(trace: Sequence[Trial], dimensions: Dimensions, config: PassConfig) -> int:
+    """Trials of a pass that are done or known to come if it goes to its end."""
+    refined = (parse(trial.element) for trial in trace if trial.verdict is Verdict.REFINE and trial.element)
+    parts = sum(len(parts_of(element, dimensions, config)) for element in refined)
+    return _opening(dimensions, config) + len(inspection_order(dimensions, config)) + parts

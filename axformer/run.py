@@ -10,14 +10,16 @@ from axformer.artifact import new_directory, write_texts
 from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
-from axformer.data.dataset import DataSet, DataSource, prepare
+from axformer.data.dataset import DataSet, DataSource, encode, prepare
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.build import evaluators
+from axformer.finetune_settings import FinetuneSettings, check_trainable
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
-from axformer.order_search import best_of, final_loss, opening_of, pass_configs, passes_in
+from axformer.operations import Operations
+from axformer.order_search import Rank, best_of, final_loss, opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan, PlanFile, PlanSource
@@ -27,6 +29,8 @@ from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.picture import picture
 from axformer.reporting.report import OrderResult
 from axformer.search import plan_of, search
+from axformer.targets import Targets
+from axformer.training import Trained, Training
 from axformer.trial import Trial
 
 
@@ -47,7 +51,13 @@ class PruningRun:
     """
 
     def __init__(
-        self, checkpoint: Checkpoint, validation: DataSet, test: DataSet | None, config: PassConfig, shards: int = 1
+        self,
+        checkpoint: Checkpoint,
+        validation: DataSet,
+        test: DataSet | None,
+        config: PassConfig,
+        shards: int = 1,
+        training: Training | None = None,
     ) -> None:
         self._configs = pass_configs(config)
         for one in self._configs:
@@ -59,7 +69,13 @@ class PruningRun:
         self._validation = validation
         self._test = test
         self._shards = shards
+        self._training = training
+        self._trained: Trained | None = None
         self._passes: list[list[Trial]] = []
+        model, architecture, lengths = checkpoint.model, checkpoint.architecture, validation.samples.lengths
+        self._parameters = ParameterCount(model, architecture)
+        operations = Operations(model, architecture, pooled=checkpoint.task.pooled, lengths=lengths)
+        self._targets = Targets(config, Plan.full(self.dimensions), self._parameters.left, operations.left)
 
     @classmethod
     def open(
@@ -71,6 +87,8 @@ class PruningRun:
         config: PassConfig | None = None,
         device: str = "cpu",
         shards: int = 1,
+        train: DataSource | None = None,
+        finetune: FinetuneSettings | None = None,
     ) -> "PruningRun":
         """Load a checkpoint and its data and check that they fit.
 
@@ -81,16 +99,23 @@ class PruningRun:
             config: the knobs; the preset ``paper`` where none are given.
             device: where PyTorch computes, for example ``cpu`` or ``cuda``.
             shards: processes that share the validation samples; on CUDA they take the GPUs in turn.
+            train: data that the finished model is trained on; null trains nothing.
+            finetune: how; the defaults where nothing is said.
 
         Raises:
             InputError: something does not fit; the message says what and what to do.
         """
         config = config or PassConfig()
+        lessons = None if train is None else read_rows(train.path, train.columns)
         rows = read_rows(validation.path, validation.columns)
         held_out = None if test is None else read_rows(test.path, test.columns)
         loaded = load_checkpoint(checkpoint, device)
         test_set = None if held_out is None else prepare(held_out, loaded, config)
-        return cls(loaded, prepare(rows, loaded, config), test_set, config, shards)
+        training = None
+        if lessons is not None:
+            check_trainable(loaded.task.name, device)
+            training = Training(lessons, encode(lessons, loaded, config), finetune or FinetuneSettings())
+        return cls(loaded, prepare(rows, loaded, config), test_set, config, shards, training)
 
     def trials(
         self, replay: Sequence[Trial] = (), clock: Callable[[], float] = time.monotonic
@@ -126,13 +151,13 @@ class PruningRun:
                 yield trial
 
     def _run(self, config: PassConfig, replay: Sequence[Trial], clock: Callable[[], float]) -> Iterator[Trial]:
-        count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
         with evaluators(self._checkpoint, self._validation.samples, config, self._shards) as (evaluator, screen):
             yield from search(
                 evaluator,
                 self.dimensions,
                 config,
-                parameters_left=count.left,
+                parameters_left=self._parameters.left,
+                is_enough=self._targets.is_reached,
                 screen=screen,
                 replay=replay,
                 clock=clock,
@@ -152,19 +177,35 @@ class PruningRun:
     @property
     def trace(self) -> tuple[Trial, ...]:
         """The trials so far; of several passes those of the best."""
-        return tuple(self._passes[best_of(self._passes)]) if self._passes else ()
+        return tuple(self._passes[self._best()]) if self._passes else ()
 
     @property
     def plan(self) -> Plan:
         """What the trials so far leave of the model."""
         return plan_of(self.trace, self.dimensions, self.config)
 
+    @property
+    def closing_note(self) -> str | None:
+        """What the user should know of how the pass ended; null where it just came to its end."""
+        return self._targets.note(self.plan)
+
     def compact_model(self) -> Any:
         """The physically smaller model that the trials so far lead to."""
         return compact(self._checkpoint.model, self._checkpoint.architecture, self.plan)
 
+    def finetune(self, heed: Callable[[], None] = lambda: None) -> None:
+        """Train the model that the finished pass leaves, where there is data for it. A call that was broken off begins anew.
+
+        Args:
+            heed: called before every step; what it raises ends the training.
+        """
+        if self._training is not None and self._trained is None:
+            sets = self._validation, self._test
+            self._trained = self._training.carry_out(self._checkpoint, self.compact_model(), *sets, heed)
+
     def publish(self, directory: Path, forms: Collection[str] = ()) -> dict[str, Any]:
-        """Cut, measure, write and check the result. Nothing is left behind where any of it fails.
+        """Cut, train where that is asked for and not done, measure, write and check. Nothing is left behind where any of it
+        fails.
 
         Args:
             directory: where ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json``, ``README.md`` and ``plan.svg`` go.
@@ -177,11 +218,13 @@ class PruningRun:
             InputError: the directory exists and is not empty.
             ArtifactError: a form does not load in a fresh process, or computes something else.
         """
-        checkpoint, model = self._checkpoint, self.compact_model()
+        self.finetune()
+        checkpoint, trained = self._checkpoint, self._trained
+        model, finetuning = (self.compact_model(), None) if trained is None else (trained.model, trained.finetuning)
         with new_directory(directory) as draft:
-            finished = Finished(checkpoint, self.plan, model, self._validation.samples.encoded)
+            finished = Finished(checkpoint, self.plan, model, self._validation.samples.encoded, trained is not None)
             made = make_forms(finished, {COMPACT, *forms}, draft)
-            outcome = Outcome(self.trace, self.plan, model, made, self._order_results())
+            outcome = Outcome(self.trace, self.plan, model, made, self._order_results(), finetuning)
             report = make_report(checkpoint, outcome, self._validation, self._test, self.config)
             card = write_card(report, outcome.plan, self.dimensions, loading_of(checkpoint.task, checkpoint.head))
             write_texts(draft, self._plan_file(), self.trace, report, card, picture(outcome.plan, self.dimensions))
@@ -190,22 +233,28 @@ class PruningRun:
     def _plan_file(self) -> PlanFile:
         """The plan, with the knobs of the very pass that led to it."""
         source = PlanSource(model_type=self._checkpoint.architecture.model_type, sha256=self._checkpoint.sha256)
-        config = self._configs[best_of(self._passes)]
+        config = self._configs[self._best()]
         return PlanFile(source=source, config=config.model_dump(mode="json"), layers=self.plan.layers)
+
+    def _best(self) -> int:
+        """Place of the pass that is kept."""
+        return best_of(self._passes, self._rank)
+
+    def _rank(self, trace: Sequence[Trial]) -> Rank:
+        return self._targets.rank(plan_of(trace, self.dimensions, self.config), final_loss(trace))
 
     def _order_results(self) -> list[OrderResult] | None:
         """What each order that was run led to, where there are several."""
         if len(self._configs) == 1:
             return None
-        count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
         return [
             OrderResult(
                 order=config.order.value,
                 loss=final_loss(trace),
                 trials=len(trace),
                 seconds=trace[-1].seconds,
-                parameters=count.left(plan_of(trace, self.dimensions, config)),
-                kept=place == best_of(self._passes),
+                parameters=self._parameters.left(plan_of(trace, self.dimensions, config)),
+                kept=place == self._best(),
             )
             for place, (config, trace) in enumerate(zip(self._configs, self._passes, strict=False))
         ]

@@ -2,7 +2,8 @@
 
 The generator decides, and nothing else: whoever iterates over it stores trials, shows progress, cancels by stopping, and
 resumes by handing back what was stored. A trial that is handed back is not evaluated again; its verdict is taken as it
-stands, and the pass goes on at the next element exactly as if it had never stopped.
+stands, and the pass goes on at the next element exactly as if it had never stopped. Where a pass has a goal it ends with the
+trial that reaches it, which is a matter of the plan alone.
 """
 
 import math
@@ -41,6 +42,7 @@ def search(
     config: PassConfig,
     *,
     parameters_left: Callable[[Plan], int],
+    is_enough: Callable[[Plan], bool] = lambda _: False,
     screen: Screen | None = None,
     replay: Sequence[Trial] = (),
     clock: Callable[[], float] = time.monotonic,
@@ -52,6 +54,7 @@ def search(
         dimensions: of the model.
         config: the knobs.
         parameters_left: counts the parameters that a plan leaves.
+        is_enough: whether the pass may stop at a plan; asked of each that is accepted.
         screen: decides what is far from every line, in low precision; null where the evaluator decides all.
         replay: the first trials of the same pass, as it yielded them before it was stopped.
         clock: seconds, from any start.
@@ -63,7 +66,11 @@ def search(
         CheckpointError: the loss of the untouched model is not a finite number.
         PlanError: the replayed trials are not those of this pass.
     """
-    yield from _Pass(evaluator, dimensions, config, parameters_left, screen, replay, clock).trials()
+    running = _Pass(evaluator, dimensions, config, parameters_left, screen, replay, clock)
+    for trial in running.trials():
+        yield trial
+        if trial.verdict is Verdict.ACCEPT and is_enough(running.plan):
+            return
 
 
 def plan_of(trials: Iterable[Trial], dimensions: Dimensions, config: PassConfig) -> Plan:
@@ -115,6 +122,7 @@ class _Pass:
         self._total = evaluator.total
         self._plan = Plan.full(dimensions)
         self._before: Plan | None = None
+        self._base_loss = math.inf
         self._min_loss = math.inf
         self._reference: Tensor | None = None
         self._untouched: Tensor | None = None
@@ -125,7 +133,13 @@ class _Pass:
         """Those that are going on, from the outermost to the innermost."""
         self._seq = 0
 
+    @property
+    def plan(self) -> Plan:
+        """What has been accepted so far."""
+        return self._plan
+
     def trials(self) -> Iterator[Trial]:
+        """All trials, to the last element."""
         yield self._base()
         if self._config.hard_attention:
             for layer in range(self._dimensions.layers):
@@ -158,7 +172,7 @@ class _Pass:
                     f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
                 )
             self._reference = self._untouched = tally.losses
-        self._min_loss = trial.loss
+        self._base_loss = self._min_loss = trial.loss
         return trial
 
     def _try(self, element: Element) -> tuple[Trial, Tensor | None]:
@@ -171,7 +185,7 @@ class _Pass:
             trial, losses = self._evaluate(element, plan)
         if trial.verdict is Verdict.ACCEPT:
             self._before, self._plan = self._plan, plan
-            self._min_loss = trial.loss
+            self._min_loss = min(self._min_loss, trial.loss)
             if losses is not None:
                 self._accept(plan)
                 self._see(losses)
@@ -214,7 +228,13 @@ class _Pass:
             majority_fraction=self._config.majority_fraction,
             loss_margin=self._config.coarse_margin if is_coarse else 1.0,
             refine_margin=self._config.refine_margin if self._parts_of(element) else None,
+            budget=self._budget(element),
         )
+
+    def _budget(self, element: Element) -> float | None:
+        """The loss that a removal may come to; hard attention removes nothing, so nothing is spent on it."""
+        share = self._config.loss_budget
+        return None if share is None or element.kind is ElementKind.HARD_ATTENTION else share * self._base_loss
 
     def _see(self, losses: Tensor) -> None:
         """Learn the losses of the plan as it is now."""

@@ -125,6 +125,8 @@ def _owners_names(job: Job, inputs: Inputs) -> Mapping[str, tuple[str, str]]:
     }
     if inputs.test is not None and job.test is not None:
         names[inputs.test.path] = ("test", job.test["uri"])
+    if inputs.train is not None and job.train is not None:
+        names[inputs.train.path] = ("train", job.train["uri"])
     return {path: (part, parse_reference(uri).shown) for path, (part, uri) in names.items()}
 
 

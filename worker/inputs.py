@@ -24,8 +24,9 @@ class Inputs:
     checkpoint: Path
     validation: DataSource
     test: DataSource | None
+    train: DataSource | None
     digests: Mapping[str, str]
-    """By part of the job: ``checkpoint``, ``validation``, ``test``."""
+    """By part of the job: ``checkpoint``, ``validation``, ``test``, ``train``."""
 
 
 def fetch_inputs(job: Job, passes: Sequence[Job], fetcher: Fetcher, work: Path) -> Inputs:
@@ -49,13 +50,19 @@ def fetch_inputs(job: Job, passes: Sequence[Job], fetcher: Fetcher, work: Path) 
     if job.test is not None:
         test, data = _fetch_data(job.test, fetcher, work / "test")
         digests["test"] = data.sha256
+    train = None
+    if job.train is not None:
+        train, data = _fetch_data(job.train, fetcher, work / "train")
+        digests["train"] = data.sha256
     begun_with = [(one.progress or {}).get("inputs", digests) for one in (job, *passes)]
-    changed = [name for name, digest in digests.items() if any(begun.get(name) != digest for begun in begun_with)]
+    changed = [
+        name for name, digest in digests.items() if any(begun.get(name, digest) != digest for begun in begun_with)
+    ]
     if changed:
         raise InputsChangedError(
             f"the content of {' and '.join(changed)} has changed since the job began; retry it to begin again"
         )
-    return Inputs(checkpoint.path, validation, test, digests)
+    return Inputs(checkpoint.path, validation, test, train, digests)
 
 
 def _fetch_data(reference: Mapping[str, Any], fetcher: Fetcher, stem: Path) -> tuple[DataSource, Fetched]:

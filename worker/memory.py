@@ -46,5 +46,5 @@ def _check_fits(what: str, needed: int, available: int, sizes: Sizes, data_bytes
 
 
 def _data_bytes(inputs: Inputs) -> int:
-    sources = [source for source in (inputs.validation, inputs.test) if source is not None]
+    sources = [source for source in (inputs.validation, inputs.test, inputs.train) if source is not None]
     return sum(Path(source.path).stat().st_size for source in sources)

@@ -7,7 +7,7 @@ from typing import Any
 
 from axformer.config import PassConfig
 from axformer.elements import Dimensions
-from axformer.order_search import final_loss
+from axformer.order_search import least_loss
 from axformer.progress import progress_of
 from axformer.trial import Trial
 from worker.ledger import Ledger
@@ -66,11 +66,16 @@ class Recorder:
             self._waiting = []
             self._written = time.monotonic()
 
-    def _progress(self) -> dict[str, Any]:
+    def end(self) -> None:
+        """Write what waits, and that the pass is over, which at a target is before all that was known to come."""
+        self._ledger.record(self._waiting, self._progress(ended=True))
+        self._waiting = []
+
+    def _progress(self, *, ended: bool = False) -> dict[str, Any]:
         return {
-            **asdict(progress_of(self._trials, self._dimensions, self._config)),
+            **asdict(progress_of(self._trials, self._dimensions, self._config, ended=ended)),
             "base_loss": self._trials[0].loss,
-            "min_loss": final_loss(self._trials),
+            "min_loss": least_loss(self._trials),
             "known_at_first": progress_of([], self._dimensions, self._config).known,
             "dimensions": asdict(self._dimensions),
             "inputs": self._inputs,

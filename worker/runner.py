@@ -12,6 +12,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 
 from axformer.config import make_config
 from axformer.devices import resolve_device
+from axformer.finetune_settings import make_settings
 from axformer.run import PruningRun
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
 from store.repositories.passes import is_search
@@ -142,6 +143,8 @@ def _open(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: 
                 config=config,
                 device=device,
                 shards=settings.shards if config.evaluate_in == "float32" else 1,
+                train=inputs.train,
+                finetune=None if job.finetune is None else make_settings(job.finetune),
             )
         lease.heed()
         if run.notes:
@@ -159,6 +162,9 @@ def _finish(context: WorkerContext, job: Job, opened: OpenPass, ledger: Ledger, 
             _take_best(opened, ledger, lease)
         else:
             _search(context, opened, ledger, lease)
+        if opened.run.closing_note is not None:
+            ledger.note("job.noted", {"notes": [opened.run.closing_note]})
+        opened.run.finetune(lease.heed)
         ledger.enter(JobState.PACKAGING)
         if job.parent_id is not None:
             ledger.succeed(None, [])  # its trace is all that the parent needs to publish the best
@@ -197,7 +203,7 @@ def _search(context: WorkerContext, opened: OpenPass, ledger: Ledger, lease: Lea
     except (StopRequestedError, PauseRequestedError):
         recorder.flush()
         raise
-    recorder.flush()
+    recorder.end()
 
 
 def _take_best(opened: OpenPass, ledger: Ledger, lease: Lease) -> None:

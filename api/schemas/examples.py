@@ -22,6 +22,8 @@ JOB: dict[str, Any] = {
         "columns": {**Columns().model_dump(), "text": "sentence"},
     },
     "test": {"uri": f"upload:{UPLOAD_ID}"},
+    "train": None,
+    "finetune": None,
     "preset": "paper",
     "config": {"refine_margin": 1.2, "majority_fraction": 0.5},
     "priority": 0,

@@ -10,6 +10,7 @@ from api.schemas.queue import PlaceRead
 from api.schemas.webhooks import Webhook
 from axformer.config import Preset
 from axformer.data.columns import Columns
+from axformer.finetune_settings import FinetuneSettings
 from store.devices import Device
 from store.states import JobState
 
@@ -67,6 +68,10 @@ class JobCreate(Schema):
     """The data that decides what is removed."""
     test: DataRef | None = None
     """Held-out data: measured before and after, never used to decide."""
+    train: DataRef | None = None
+    """Data that the finished model is trained on; without it nothing is trained."""
+    finetune: FinetuneSettings | None = None
+    """How it is trained; only with ``train``. The report tells the figures before it too."""
     preset: Preset = Preset.PAPER
     """Where the knobs start from."""
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
@@ -103,7 +108,8 @@ class ProgressRead(Schema):
     done: int
     """Trials done, the base included; with ``order=search`` those of all passes."""
     known: int
-    """Trials done and known to come; grows when a block's parts are to be tried."""
+    """Trials done and known to come; grows when a block's parts are to be tried, and falls to ``done`` where the pass stops at
+    its target."""
     seconds: float
     seconds_left: float | None = None
     """Known trials left times the mean seconds of a trial so far; with ``order=search`` as if one worker did them all."""
@@ -127,6 +133,8 @@ class ReportRead(Schema):
     orders: list[dict[str, Any]] | None = None
     """What each order led to where ``order`` is ``search``: ``order``, ``loss``, ``trials``, ``seconds``, ``parameters``, and
     whether it was ``kept``."""
+    finetune: dict[str, Any] | None = None
+    """Where the model was trained: ``settings``, ``data``, ``seconds``, and the pruned model's figures ``before``."""
 
 
 class PassRead(Schema):
@@ -169,6 +177,9 @@ class JobRead(Schema):
     """As posted; the query of a URL is not shown, since it may hold a signature."""
     validation: dict[str, Any]
     test: dict[str, Any] | None
+    train: dict[str, Any] | None
+    finetune: dict[str, Any] | None
+    """Every setting with its value; null where nothing is trained."""
     preset: str
     config: dict[str, Any]
     """Every knob with its value."""

@@ -18,6 +18,7 @@ from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
 from axformer.config import make_config
 from axformer.errors import ConfigError
+from axformer.finetune_settings import FinetuneSettings
 from axformer.forms.kinds import COMPACT, KINDS
 from store.errors import IllegalTransitionError
 from store.page import Page
@@ -65,6 +66,8 @@ def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, 
         checkpoint=body.checkpoint.model_dump(),
         validation=body.validation.model_dump(exclude_none=True),
         test=body.test.model_dump(exclude_none=True) if body.test else None,
+        train=body.train.model_dump(exclude_none=True) if body.train else None,
+        finetune=_finetune(body),
         preset=body.preset.value,
         config=_knobs(body),
         priority=body.priority,
@@ -236,11 +239,22 @@ def _knobs(body: JobCreate) -> dict[str, Any]:
         raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer="#/config")]) from None
 
 
+def _finetune(body: JobCreate) -> dict[str, Any] | None:
+    if body.train is not None:
+        return (body.finetune or FinetuneSettings()).model_dump(mode="json")
+    if body.finetune is None:
+        return None
+    detail = "says how to train, and train on what; give train too, or leave it out"
+    raise InvalidInputError(f"finetune {detail}", errors=[FieldError(detail, pointer="#/finetune")])
+
+
 def _check_references(settings: Settings, body: JobCreate) -> list[tuple[str, str]]:
     """Refuse references that cannot work; the ids of uploads among them, each with its place in the body."""
     references = [("#/checkpoint/uri", body.checkpoint.uri), ("#/validation/uri", body.validation.uri)]
     if body.test:
         references.append(("#/test/uri", body.test.uri))
+    if body.train:
+        references.append(("#/train/uri", body.train.uri))
     uploads = []
     for pointer, uri in references:
         is_checkpoint = pointer.startswith("#/checkpoint")

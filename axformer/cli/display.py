@@ -26,6 +26,9 @@ class Display(Protocol):
     def show(self, trial: Trial) -> None:
         """Take note of one more trial."""
 
+    def end(self) -> None:
+        """Take note that the pass is over."""
+
 
 @contextmanager
 def display_for(console: Console, dimensions: Dimensions, config: PassConfig) -> Iterator[Display]:
@@ -57,6 +60,9 @@ class _Lines:
             soft_wrap=True,
         )
 
+    def end(self) -> None:
+        """The last line has said it."""
+
 
 class _Screen:
     """A bar, the figures that move, and the last trials."""
@@ -71,7 +77,13 @@ class _Screen:
 
     def show(self, trial: Trial) -> None:
         self._trials.append(trial)
-        progress = progress_of(self._trials, self._dimensions, self._config)
+        self._update(ended=False)
+
+    def end(self) -> None:
+        self._update(ended=True)
+
+    def _update(self, *, ended: bool) -> None:
+        progress = progress_of(self._trials, self._dimensions, self._config, ended=ended)
         self._bar.update(self._task, completed=progress.done, total=progress.known)
         self._live.update(Group(self._bar, self._figures(progress.seconds_left), self._recent()))
 

@@ -3,7 +3,7 @@
 import json
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,6 +12,10 @@ from axformer.cli.display import closing_table, display_for
 from axformer.config import PassConfig, Preset, make_config, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import AxFormerError, ConfigError, InputError
+from axformer.finetune_settings import FinetuneSettings, make_settings
+
+if TYPE_CHECKING:
+    from axformer.data.dataset import DataSource
 
 EXIT_INPUT = 2
 EXIT_FAILED = 1
@@ -34,6 +38,11 @@ def prune(
         str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")] = "auto",
+    train: Annotated[str | None, typer.Option(help="Data to train the finished model on; trains nothing else.")] = None,
+    finetune: Annotated[
+        list[str] | None,
+        typer.Option(help="How to train, for example epochs=2 (learning_rate, batch_size, seed); may be repeated."),
+    ] = None,
     shards: Annotated[
         int, typer.Option(help="Processes that share the validation samples: one for each GPU, say.", metavar="N")
     ] = 1,
@@ -42,7 +51,9 @@ def prune(
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     try:
         knobs = _knobs_of(config) | dict(parse_knob(text) for text in set_ or [])
-        _run(checkpoint, data, output, test, make_config(preset, knobs), columns_of(columns), device, shards)
+        names = columns_of(columns)
+        lessons = _lessons(train, finetune, names)
+        _run(checkpoint, data, output, test, make_config(preset, knobs), names, device, shards, *lessons)
     except InputError as error:
         errors.print(f"error: {error}")
         raise typer.Exit(EXIT_INPUT) from None
@@ -60,6 +71,8 @@ def _run(
     columns: Columns,
     device: str,
     shards: int,
+    train: "DataSource | None",
+    finetune: FinetuneSettings | None,
 ) -> None:
     from axformer.artifact import check_target
     from axformer.cli.quiet import silence_libraries
@@ -73,16 +86,41 @@ def _run(
     held_out = None if test is None else DataSource(test, columns)
     with console.status("Loading the checkpoint and the data"):
         source, on = DataSource(data, columns), resolve_device(device)
-        run = PruningRun.open(checkpoint, source, test=held_out, config=config, device=on, shards=shards)
+        run = PruningRun.open(
+            *(checkpoint, source),
+            test=held_out,
+            config=config,
+            device=on,
+            shards=shards,
+            train=train,
+            finetune=finetune,
+        )
     for note in run.notes:
         console.print(f"note: {note}")
     with display_for(console, run.dimensions, config) as display:
         for trial in run.trials():
             display.show(trial)
+        display.end()
+    if run.closing_note is not None:
+        console.print(f"note: {run.closing_note}")
+    if train is not None:
+        with console.status("Training the model"):
+            run.finetune()
     with console.status("Cutting, measuring and checking the model"):
         report = run.publish(output)
     console.print(closing_table(report))
     console.print(f"Wrote {output}/ (model/, plan.json, trace.jsonl, report.json, README.md, plan.svg)")
+
+
+def _lessons(
+    train: str | None, finetune: list[str] | None, columns: Columns
+) -> "tuple[DataSource | None, FinetuneSettings | None]":
+    from axformer.data.dataset import DataSource
+
+    if train is None and finetune:
+        raise ConfigError("--finetune says how to train, and --train on what; give --train too")
+    settings = make_settings(dict(parse_knob(text) for text in finetune or []))
+    return (None, None) if train is None else (DataSource(train, columns), settings)
 
 
 def _knobs_of(path: Path | None) -> dict[str, Any]:

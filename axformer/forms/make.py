@@ -31,6 +31,8 @@ class Finished:
     """The compact model that the plan leaves of it."""
     encoded: Encoded
     """Real inputs, which every form must answer as the compact model does."""
+    is_trained: bool = False
+    """Whether the compact model was trained after the pass, so that it has other weights than the whole one."""
 
 
 def make_forms(finished: Finished, names: Collection[str], result: Path) -> list[Form | NotMade]:
@@ -69,6 +71,11 @@ def _write_compact(finished: Finished, result: Path) -> None:
 
 def _write_zeroed(finished: Finished, result: Path) -> None:
     checkpoint = finished.checkpoint
+    if finished.is_trained:
+        raise FormError(
+            "there is no zeroed form of a model that was trained after its pass, which has other weights than the checkpoint; "
+            "take the compact or the ONNX form"
+        )
     _save(zeroed(checkpoint.model, checkpoint.architecture, finished.plan), finished, result / KINDS[ZEROED].directory)
 
 

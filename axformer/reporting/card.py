@@ -21,9 +21,9 @@ pipeline_tag: {loading.tag}
 ---
 # A transformer after an AxFormer pass
 
-This model was made from a fine-tuned transformer without training: parts whose removal lowered the validation loss and
+This model was made from a fine-tuned transformer {_training(report)}: parts whose removal {_condition(report)} and
 helped more than half of the validation samples were removed (Nagarajan et al., AxFormer, 2022, Algorithm 1).
-{_verdict(report)}
+{_finetuned(report)}{_verdict(report)}
 
 ## Before and after
 
@@ -58,6 +58,32 @@ trials.
 
 `plan.json` says what was removed, `trace.jsonl` why: one trial a line. `report.json` holds these figures.
 """
+
+
+def _training(report: Report) -> str:
+    return "without training" if report.finetune is None else "and then trained"
+
+
+def _finetuned(report: Report) -> str:
+    """What training had to do with the figures, where there was any."""
+    if report.finetune is None:
+        return ""
+    training, after = report.finetune, report.pruned.validation["loss"]
+    epochs = training.settings["epochs"]
+    return (
+        f"Then it was trained on {training.data.rows:,} rows ({epochs} {'epoch' if epochs == 1 else 'epochs'}): the "
+        f"validation loss was {training.before.validation['loss']:.4f} before and is {after:.4f} now.\n"
+    )
+
+
+def _condition(report: Report) -> str:
+    """What a removal had to do with the loss."""
+    budget = report.config["loss_budget"]
+    if budget is None:
+        return "lowered the validation loss"
+    return (
+        f"kept the validation loss below {budget:g} times what it was before (a budget, which the paper does not have)"
+    )
 
 
 def _verdict(report: Report) -> str:
@@ -122,16 +148,30 @@ def _orders(report: Report) -> str:
         return ""
     return f"""## Orders
 
-{len(report.orders)} passes inspected the blocks in different orders; the one with the least validation loss was kept.
+{len(report.orders)} passes inspected the blocks in different orders; {_preference(report)} was kept.
 
 {orders_table(report)}
 
 """
 
 
+def _preference(report: Report) -> str:
+    """Which of several passes is kept."""
+    best = "the one with the least validation loss"
+    if report.config["loss_budget"] is not None:
+        best = "the one that leaves the fewest parameters"
+    targets = (report.config["target_size"], report.config["target_speedup"])
+    return best if targets == (None, None) else f"{best}, first among those that reached the target,"
+
+
 def _removed(report: Report) -> str:
     if not report.removed and not report.hard_attention:
-        return "Nothing: no removal lowered the loss and helped a majority of the samples. The model is the one that came in."
+        condition = (
+            "lowered the loss" if report.config["loss_budget"] is None else "stayed within the budget for the loss"
+        )
+        return (
+            f"Nothing: no removal {condition} and helped a majority of the samples. The model is the one that came in."
+        )
     ids = sorted(report.removed, key=lambda id: parse(id).layer)
     parts = [", ".join(f"`{id}`" for id in ids) + "." if ids else "No element."]
     if report.hard_attention:

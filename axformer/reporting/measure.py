@@ -16,7 +16,16 @@ from axformer.plan import Plan, removed_elements
 from axformer.reporting.environment import describe
 from axformer.reporting.form_reports import measure_forms, stock_attention_in, summary
 from axformer.reporting.memory import device_peak_bytes, peak_bytes
-from axformer.reporting.report import Comparison, InInt8, Measures, OrderResult, Report, Scores, Work
+from axformer.reporting.report import (
+    Comparison,
+    Finetuning,
+    InInt8,
+    Measures,
+    OrderResult,
+    Report,
+    Scores,
+    Work,
+)
 from axformer.reporting.scoring import Score, compare, score
 from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
@@ -28,7 +37,8 @@ from axformer.trial import Phase, Trial, Verdict
 class Outcome:
     """A finished pass.
 
-    ``orders`` says what each order led to where the pass is the best of several.
+    ``orders`` says what each order led to where the pass is the best of several, ``finetune`` what the model was before it was
+    trained, where it was.
     """
 
     trace: Sequence[Trial]
@@ -38,6 +48,7 @@ class Outcome:
     forms: Sequence[Form | NotMade]
     """The forms of it, the compact one among them."""
     orders: Sequence[OrderResult] | None
+    finetune: Finetuning | None = None
 
 
 def make_report(
@@ -72,6 +83,7 @@ def make_report(
         seconds=outcome.trace[-1].seconds,
         work=_work(outcome.trace, str(base.device)),
         orders=None if outcome.orders is None else list(outcome.orders),
+        finetune=outcome.finetune,
         config=config.model_dump(mode="json"),
         data={name: None if data is None else summary(data) for name, data in sets.items()},
         latency=headline,
@@ -91,6 +103,11 @@ def _headline(checkpoint: Checkpoint, small: Any, samples: Samples) -> tuple[dic
 
 def _bytes_of_compact(forms: Sequence[Form | NotMade]) -> int:
     return next(form.bytes for form in forms if isinstance(form, Form) and form.name == COMPACT)
+
+
+def scores_of(model: Any, task: Task, validation: DataSet, test: DataSet | None) -> Scores:
+    """How good a model is on all data."""
+    return Scores(**_as_report(_scores(model, task, {"validation": validation, "test": test})))
 
 
 def _work(trace: Sequence[Trial], device: str) -> Work:

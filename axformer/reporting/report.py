@@ -162,6 +162,17 @@ class Work(BaseModel):
     device_peak_bytes: int | None = Field(description="Most memory that it held on its GPU; null on a CPU.")
 
 
+class Finetuning(BaseModel):
+    """The training after a pass; `pruned` is the model after it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    settings: dict[str, Any]
+    data: DataSummary
+    seconds: float
+    before: Scores = Field(description="The pruned model as the pass left it.")
+
+
 class Report(BaseModel):
     """What a pass did."""
 
@@ -181,6 +192,7 @@ class Report(BaseModel):
     orders: list[OrderResult] | None = Field(
         description="What each order led to where `order` is `search`, else null. The rest of the report is of the one kept."
     )
+    finetune: Finetuning | None = Field(default=None, description="Null where the model was not trained afterwards.")
     config: dict[str, Any] = Field(description="Every knob.")
     data: dict[str, DataSummary | None]
     latency: dict[str, int] = Field(description="Of `latency_ms`: inputs in a batch, tokens of an input, repeats.")

@@ -1,6 +1,6 @@
 """Hand out several forms: a job says in which ones its result is.
 
-Revision 7c20f4a9d6b1, after c94b20a7d518.
+Revision 7c20f4a9d6b1, after 5e1d7b90c2a4.
 """
 
 import sqlalchemy as sa
@@ -8,7 +8,7 @@ from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "7c20f4a9d6b1"
-down_revision = "c94b20a7d518"
+down_revision = "5e1d7b90c2a4"
 branch_labels = None
 depends_on = None
 

@@ -35,6 +35,8 @@ class NewJob:
     preset: str
     config: dict[str, Any]
     test: dict[str, Any] | None = None
+    train: dict[str, Any] | None = None
+    finetune: dict[str, Any] | None = None
     priority: int = 0
     device: Device = Device.ANY
     forms: list[str] = field(default_factory=lambda: ["compact"])

@@ -117,6 +117,6 @@ def _lock_ended(session: Session, age: timedelta, condition: ColumnElement[bool]
 
 
 def _is_unnamed() -> ColumnElement[bool]:
-    references = [column["uri"].astext for column in (Job.checkpoint, Job.validation, Job.test)]
+    references = [column["uri"].astext for column in (Job.checkpoint, Job.validation, Job.test, Job.train)]
     named = union_all(*(select(uri).where(uri.like("upload:%")) for uri in references))
     return (literal("upload:") + Upload.id).not_in(named)

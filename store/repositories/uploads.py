@@ -46,7 +46,7 @@ def delete_upload(session: Session, upload: Upload) -> None:
 def unfinished_jobs_with(session: Session, upload: Upload) -> Sequence[str]:
     """Ids of the team's jobs that have not ended and name the upload, oldest first."""
     uri = f"upload:{upload.id}"
-    names = or_(*(column["uri"].astext == uri for column in (Job.checkpoint, Job.validation, Job.test)))
+    names = or_(*(column["uri"].astext == uri for column in (Job.checkpoint, Job.validation, Job.test, Job.train)))
     # A search of orders names what its passes name, and ends after them.
     query = select(Job.id).where(
         Job.team_id == upload.team_id, Job.parent_id.is_(None), Job.state.not_in(TERMINAL), names

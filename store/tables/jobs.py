@@ -42,6 +42,10 @@ class Job(Base):
     """Reference to the data that decides: ``uri`` and perhaps ``columns``."""
     test: Mapped[dict[str, Any] | None]
     """Reference to held-out data, measured and never used to decide."""
+    train: Mapped[dict[str, Any] | None]
+    """Reference to data that the finished model is trained on; of a pass it is null."""
+    finetune: Mapped[dict[str, Any] | None]
+    """How it is trained, every setting with its value; null where it is not."""
     preset: Mapped[str]
     config: Mapped[dict[str, Any]]
     """Every knob of the pass with its value."""

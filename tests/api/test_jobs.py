@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from axformer.config import PassConfig, make_config
 from axformer.data.columns import Columns
+from axformer.finetune_settings import FinetuneSettings
 from axformer.forms.kinds import KINDS
 
 JOB = "/v1/jobs/{}"
@@ -22,6 +23,8 @@ def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
         "checkpoint": {"uri": "https://example.org/bert.tar.gz?signature=secret"},
         "validation": {"uri": "s3://acme/dev.csv", "columns": {"text": "sentence"}},
         "test": {"uri": "hf://datasets/acme/reviews/test.csv"},
+        "train": {"uri": "s3://acme/train.csv"},
+        "finetune": {"epochs": 2},
         "preset": "published",
         "config": {"refine_margin": 1.5},
         "priority": 3,
@@ -36,6 +39,8 @@ def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
     assert job["validation"]["columns"] == {**Columns().model_dump(), "text": "sentence"}
     assert (job["test"], job["labels"]) == (sent["test"], sent["labels"])
     assert job["forms"] == list(KINDS)
+    assert job["train"] == sent["train"]
+    assert job["finetune"] == FinetuneSettings(epochs=2).model_dump()
     assert job["checkpoint"] == {"uri": "https://example.org/bert.tar.gz?…"}
     assert job["created_at"].endswith("Z")
     found = api.get(answer.headers["Location"]).json()
@@ -62,6 +67,10 @@ BAD_FIELDS = [
     ({"test": {"uri": "file:///etc/passwd"}}, "#/test/uri", "outside of the directories"),
     ({"forms": ["tiny"]}, "#/forms/0", "'onnx_int8'"),
     ({"forms": []}, "#/forms", "at least 1"),
+    ({"train": {"uri": "file:///etc/passwd"}}, "#/train/uri", "outside of the directories"),
+    ({"finetune": {"epochs": 2}}, "#/finetune", "give train too"),
+    ({"train": {"uri": "s3://a/b"}, "finetune": {"epochs": 0}}, "#/finetune/epochs", "greater than or equal to 1"),
+    ({"train": {"uri": "s3://a/b"}, "finetune": {"steps": 1}}, "#/finetune/steps", "leave it out"),
     ({"preset": "fast"}, "#/preset", "'paper' or 'published'"),
     ({"config": {"refine_margin": 0.5}}, "#/config", "refine_margin=0.5"),
     ({"config": {"refine_margin": float("nan")}}, "#/config", "refine_margin=nan"),
@@ -101,6 +110,8 @@ BODIES = st.fixed_dictionaries(
     {"name": st.just("job") | ANYTHING, "checkpoint": REFERENCE, "validation": REFERENCE},
     optional={
         "test": REFERENCE,
+        "train": REFERENCE,
+        "finetune": ANYTHING | st.dictionaries(st.sampled_from(list(FinetuneSettings.model_fields)), ANYTHING),
         "preset": ANYTHING,
         "config": ANYTHING | st.dictionaries(st.sampled_from(KNOBS), ANYTHING, max_size=3),
         "priority": ANYTHING,

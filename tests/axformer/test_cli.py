@@ -44,6 +44,18 @@ def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, chec
     assert (config["majority_fraction"], config["order"], config["max_length"]) == (0.4, "bottom-top-middle", 8)
 
 
+def test_prune_trains_what_is_left_where_it_is_told_to(tmp_path: Path, checkpoint: Path, data: Path) -> None:
+    lessons = write_rows(tmp_path / "train.jsonl", tiny_rows(24, seed=8))
+    process = axformer(
+        *("prune", checkpoint, "--data", data, "--output", tmp_path / "out", "--train", lessons),
+        *("--finetune", "epochs=2", "--finetune", "learning_rate=0.001", "--set", "hard_attention=false"),
+    )
+    assert (process.returncode, process.stderr) == (0, "")
+    told = json.loads((tmp_path / "out" / "report.json").read_text())["finetune"]
+    assert told["settings"] == {"epochs": 2, "learning_rate": 0.001, "batch_size": 32, "seed": 0}
+    assert told["data"]["rows"] == 24
+
+
 def write_config(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
@@ -63,6 +75,15 @@ def write_config(path: Path, text: str) -> Path:
         (["CHECKPOINT", "--data", "DATA", "--shards", "0"], "shards=0: a pass needs at least 1 process"),
         (["CHECKPOINT", "--data", "DATA", "--device", "abacus"], "device 'abacus' cannot be used here"),
         (["CHECKPOINT", "--data", "DATA", "--test", "x.txt"], "data file 'x.txt' has no known ending"),
+        (
+            ["CHECKPOINT", "--data", "DATA", "--finetune", "epochs=2"],
+            "--finetune says how to train, and --train on what",
+        ),
+        (
+            ["CHECKPOINT", "--data", "DATA", "--train", "DATA", "--finetune", "epochs=0"],
+            "finetune epochs=0: Input should be",
+        ),
+        (["CHECKPOINT", "--data", "DATA", "--train", "nowhere.jsonl"], "data file 'nowhere.jsonl' does not exist"),
         (
             ["CHECKPOINT", "--data", "DATA", "--set", "order=explicit", "--set", 'explicit_order=["layer.9.ffn"]'],
             "explicit_order names 'layer.9.ffn', which is no block of this model",

@@ -34,11 +34,16 @@ def trials_of(family: str, knobs: dict[str, object], replay: int = 0) -> list[Tr
 
 
 PUBLISHED = {"helped_reference": "original", "ties_help": True}
+BUDGET = {"majority_fraction": 0.2, "loss_budget": 1.1, "target_size": 0.8}
 
 
 @pytest.mark.parametrize(
     ("family", "knobs"),
-    [*((family, {"majority_fraction": 0.3}) for family in sorted(ARCHITECTURES)), ("bert", PUBLISHED)],
+    [
+        *((family, {"majority_fraction": 0.3}) for family in sorted(ARCHITECTURES)),
+        ("bert", PUBLISHED),
+        ("bert", BUDGET),
+    ],
 )
 def test_guarded_decides_as_float32(family: str, knobs: dict[str, object]) -> None:
     exact, guarded = trials_of(family, knobs), trials_of(family, knobs | {"precision": "guarded"})

@@ -107,6 +107,26 @@ def test_the_result_is_that_of_the_best_single_pass(
     assert list(alone.trials(trace)) == trace, "plan and trace stand for themselves"
 
 
+def test_with_a_budget_the_smallest_is_kept_and_with_a_target_one_that_reached_it(checkpoint: Path, data: Path) -> None:
+    knobs = {**SEARCHED_KNOBS, "loss_budget": 1.1, "majority_fraction": 0.3}
+    freely = open_run(checkpoint, data, make_config("paper", knobs))
+    passes = passes_in(freely.trials())
+    removed = [sum(trial.parameters for trial in trace if trial.verdict is Verdict.ACCEPT) for trace in passes]
+    assert len(set(removed)) > 1, "the orders are meant to differ here"
+    assert freely.trace in [tuple(trace) for trace, count in zip(passes, removed, strict=True) if count == max(removed)]
+    for trace in passes:
+        assert final_loss(trace) < 1.1 * trace[0].loss
+
+    total = sum(part.numel() for part in tiny_model().parameters())
+    share = 1 - (max(removed) + min(removed)) / 2 / total
+    stopped = open_run(checkpoint, data, make_config("paper", knobs | {"target_size": share}))
+    shorter = passes_in(stopped.trials())
+    assert [len(one) <= len(other) for one, other in zip(shorter, passes, strict=True)] == [True] * 6
+    assert sum(part.numel() for part in stopped.compact_model().parameters()) <= share * total
+    ended = progress_of([trial for trace in shorter for trial in trace], stopped.dimensions, stopped.config, ended=True)
+    assert (ended.known, ended.seconds_left) == (ended.done, 0)
+
+
 def test_the_report_and_the_card_tell_of_every_order(searched: Searched, single: Singles) -> None:
     directory, run, trials = searched
     report = json.loads((directory / "report.json").read_text())

@@ -16,6 +16,7 @@ from axformer.checkpoint import load_checkpoint
 from axformer.config import PassConfig, make_config
 from axformer.data.dataset import DataSource
 from axformer.errors import ArtifactError, ConfigError, InputError
+from axformer.finetune_settings import FinetuneSettings
 from axformer.forms.fresh import in_package
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.plan import parse_plan_file
@@ -190,6 +191,47 @@ def test_nothing_removed_is_a_result_too(tmp_path: Path, checkpoint: Path, data:
     assert report["removed"] == []
     assert report["base"]["validation"] == pytest.approx(report["pruned"]["validation"], rel=1e-5)
     assert "Nothing: no removal lowered the loss" in (tmp_path / "same" / "README.md").read_text()
+
+
+def test_a_pass_to_a_target_within_a_budget_is_published_as_it_ended(
+    tmp_path: Path, checkpoint: Path, data: Path
+) -> None:
+    config = make_config("paper", {"majority_fraction": 0.3, "loss_budget": 1.2, "target_size": 0.9})
+    run = PruningRun.open(checkpoint, DataSource(str(data)), config=config)
+    trials = list(run.trials())
+    report = run.publish(tmp_path / "pruned")
+    assert report["trials"] == len(trials)
+    assert report["pruned"]["parameters"] <= 0.9 * report["base"]["parameters"]
+    assert report["pruned"]["validation"]["loss"] == pytest.approx(trials[-1].loss, rel=1e-5)
+    assert trials[-1].loss < 1.2 * trials[0].loss
+    card = (tmp_path / "pruned" / "README.md").read_text()
+    assert "kept the validation loss below 1.2 times what it was before" in card
+
+
+def test_a_trained_result_tells_what_it_was_before_and_loads_as_any_other(
+    tmp_path: Path, checkpoint: Path, data: Path
+) -> None:
+    lessons = DataSource(str(write_rows(tmp_path / "train.jsonl", tiny_rows(24, seed=8))))
+    how = FinetuneSettings(epochs=3, learning_rate=1e-3, batch_size=8)
+    plain = PruningRun.open(checkpoint, DataSource(str(data)))
+    trained = PruningRun.open(checkpoint, DataSource(str(data)), train=lessons, finetune=how)
+    assert [trial.verdict for trial in trained.trials()] == [trial.verdict for trial in plain.trials()]
+    before, after = plain.publish(tmp_path / "plain"), trained.publish(tmp_path / "trained")
+    assert before["finetune"] is None
+    told = after["finetune"]
+    assert told["before"]["validation"] == pytest.approx(before["pruned"]["validation"], rel=1e-6)
+    assert (told["settings"], told["data"]["rows"]) == (how.model_dump(mode="json"), 24)
+    assert after["pruned"]["validation"]["loss"] != pytest.approx(before["pruned"]["validation"]["loss"], rel=1e-4)
+    assert after["pruned"]["parameters"] == before["pruned"]["parameters"]
+    assert (tmp_path / "trained" / "plan.json").read_text() == (tmp_path / "plain" / "plan.json").read_text()
+    assert "Then it was trained on 24 rows (3 epochs)" in (tmp_path / "trained" / "README.md").read_text()
+    loaded = axformer.load(tmp_path / "trained").state_dict()
+    again = PruningRun.open(checkpoint, DataSource(str(data)), train=lessons, finetune=how)
+    list(again.trials())
+    again.publish(tmp_path / "again")
+    assert all(
+        torch.equal(value, loaded[name]) for name, value in axformer.load(tmp_path / "again").state_dict().items()
+    )
 
 
 def test_a_regression_goes_the_same_way(tmp_path: Path) -> None:

@@ -13,9 +13,13 @@ from axformer.data.reading import rows_of
 from axformer.elements import parse
 from axformer.errors import CheckpointError, PlanError
 from axformer.evaluation.plain import PlainEvaluator
+from axformer.operations import Operations
+from axformer.parameters import ParameterCount
+from axformer.plan import Plan
 from axformer.progress import progress_of
 from axformer.run import PruningRun
-from axformer.search import search
+from axformer.search import plan_of, search
+from axformer.targets import Targets
 from axformer.trial import Phase, Trial, Verdict
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
@@ -28,12 +32,25 @@ KNOBS: list[dict[str, object]] = [
     {"order": "random", "seed": 4, "coarse_margin": 0.99, "refine_margin": 2.0, "majority_fraction": 0.2},
     {"hard_attention": False, "neuron_group_size": 20, "order": "bottom-top-middle"},
     {"neuron_search": "bisect", "neuron_group_size": 8, "refine_margin": 1.01, "majority_fraction": 0.3},
+    {"loss_budget": 1.1, "majority_fraction": 0.2, "attention_top_k": 3},
+    {"loss_budget": 1.3, "helped_reference": "original", "majority_fraction": 0.0, "coarse_margin": 0.95},
+    {"target_size": 0.9, "majority_fraction": 0.3},
+    {"target_speedup": 1.3, "loss_budget": 1.2, "majority_fraction": 0.3, "neuron_search": "bisect"},
+    {"target_size": 0.8, "target_speedup": 1.1, "loss_budget": 1.5, "majority_fraction": 0.1},
 ]
 configs = st.sampled_from([make_config("paper", knobs) for knobs in KNOBS])
 
 
 def run_of(config: PassConfig) -> PruningRun:
     return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), None, config)
+
+
+def targets_of(run: PruningRun) -> Targets:
+    model, architecture = CHECKPOINT.model, CHECKPOINT.architecture
+    lengths = prepare(ROWS, CHECKPOINT, run.config).samples.lengths
+    operations = Operations(model, architecture, pooled=True, lengths=lengths)
+    parameters = ParameterCount(model, architecture)
+    return Targets(run.config, Plan.full(run.dimensions), parameters.left, operations.left)
 
 
 def timeless(trials: list[Trial]) -> list[Trial]:
@@ -59,7 +76,8 @@ def test_the_fast_evaluator_decides_as_the_plain_one(config: PassConfig) -> None
     run = run_of(config)
     samples = prepare(ROWS, CHECKPOINT, config).samples
     plain = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples)
-    slow = list(search(plain, run.dimensions, config, parameters_left=lambda _: 0))
+    is_enough = targets_of(run).is_reached
+    slow = list(search(plain, run.dimensions, config, parameters_left=lambda _: 0, is_enough=is_enough))
     fast = list(run.trials())
     assert [(trial.element, trial.verdict) for trial in fast] == [(trial.element, trial.verdict) for trial in slow]
     pairs = [
@@ -73,16 +91,18 @@ def test_the_fast_evaluator_decides_as_the_plain_one(config: PassConfig) -> None
 def test_a_pass_is_greedy(config: PassConfig) -> None:
     trials = list(run_of(config).trials())
     assert [trial.seq for trial in trials] == list(range(len(trials)))
-    least = trials[0].loss
+    least = base = trials[0].loss
     for trial in trials[1:]:
+        is_removal = trial.phase is not Phase.HARD_ATTENTION
+        line = least if config.loss_budget is None or not is_removal else config.loss_budget * base
         assert trial.min_loss == least
         assert trial.helped is not None
         if trial.verdict is Verdict.ACCEPT:
-            assert trial.loss < least
+            assert trial.loss < line
             assert trial.helped > config.majority_fraction * trial.total
-            least = trial.loss
+            least = min(least, trial.loss)
         elif trial.verdict is Verdict.REFINE:
-            assert trial.loss < config.refine_margin * least
+            assert trial.loss < config.refine_margin * line
 
 
 @given(configs)
@@ -117,8 +137,46 @@ def test_progress_reaches_what_is_known(config: PassConfig) -> None:
     trials = list(run.trials())
     known = [progress_of(trials[:count], run.dimensions, config).known for count in range(1, len(trials) + 1)]
     assert known == sorted(known)
-    assert known[-1] == len(trials)
-    assert progress_of(trials, run.dimensions, config).seconds_left == 0
+    assert known[-1] == len(trials) or targets_of(run).is_reached(run.plan)
+    ended = progress_of(trials, run.dimensions, config, ended=True)
+    assert (ended.known, ended.done, ended.seconds_left) == (len(trials), len(trials), 0)
+
+
+@pytest.mark.parametrize(
+    "goal", [{"target_size": 0.85}, {"target_speedup": 1.2}, {"target_size": 0.9, "target_speedup": 1.3}]
+)
+def test_a_pass_is_the_one_without_targets_up_to_where_they_are_reached(goal: dict[str, float]) -> None:
+    config = make_config("paper", {"majority_fraction": 0.3, "loss_budget": 1.2, **goal})
+    run = run_of(config)
+    trials, targets = list(run.trials()), targets_of(run)
+    whole = list(run_of(config.model_copy(update=dict.fromkeys(goal))).trials())
+    assert timeless(trials) == timeless(whole[: len(trials)])
+    assert len(trials) < len(whole)
+    reached = [targets.is_reached(plan_of(trials[:count], run.dimensions, config)) for count in range(len(trials) + 1)]
+    assert reached == [False] * len(trials) + [True]
+    assert run.closing_note is not None
+    assert "the target was reached" in run.closing_note
+
+
+def test_a_target_that_is_out_of_reach_changes_nothing_but_is_told() -> None:
+    run, plain = run_of(make_config("paper", {"target_size": 0.01})), run_of(PassConfig())
+    assert timeless(list(run.trials())) == timeless(list(plain.trials()))
+    assert run.closing_note is not None
+    assert "the target was not reached" in run.closing_note
+    assert plain.closing_note is None
+
+
+@pytest.mark.parametrize("budget", [1.0, 1.05, 1.5])
+def test_a_pass_keeps_its_budget_and_spends_it_on_removals_alone(budget: float) -> None:
+    config = make_config("paper", {"majority_fraction": 0.0, "loss_budget": budget, "attention_top_k": 3})
+    trials = list(run_of(config).trials())
+    least = trials[0].loss
+    for trial in trials[1:]:
+        if trial.verdict is Verdict.ACCEPT:
+            assert trial.loss < (least if trial.phase is Phase.HARD_ATTENTION else budget * trials[0].loss)
+            least = min(least, trial.loss)
+    spent = [trial.loss > trial.min_loss for trial in trials if trial.verdict is Verdict.ACCEPT]
+    assert any(spent), "a budget that is never used proves little"
 
 
 def test_a_stored_trace_of_another_pass_is_refused() -> None:

@@ -51,13 +51,16 @@ def library_search(opened: Open) -> PruningRun:
 def test_the_passes_of_a_search_become_its_result(
     context: WorkerContext, post: Post, watch: Watch, sessions: Sessions, opened: Open
 ) -> None:
-    job_id = post(knobs=KNOBS, test={"uri": opened.uri("test.jsonl")})
+    lessons = {"uri": opened.uri("train.jsonl")}
+    job_id = post(knobs=KNOBS, test={"uri": opened.uri("test.jsonl")}, train=lessons, finetune={"epochs": 2})
     assert run_all(context) == 7
 
     job, below = watch.job(job_id), passes(sessions, job_id)
     assert (job.state, job.error) == (JobState.SUCCEEDED, None)
     assert [one.state for one in below] == [JobState.SUCCEEDED] * 6
     assert job.report is not None
+    assert job.report["finetune"]["settings"]["epochs"] == 2
+    assert [(one.train, one.finetune) for one in below] == [(None, None)] * 6
     assert [one["order"] for one in job.report["orders"]] == list(SEARCHED_ORDERS)
     for told, one in zip(job.report["orders"], below, strict=True):
         trace = watch.trials(one.id)

@@ -89,6 +89,23 @@ def test_trials_that_are_stored_already_count_and_are_not_written_again(
     assert progress["done"] == 3
 
 
+def test_a_pass_that_is_over_has_nothing_left(sessions: Sessions, watch: Watch, job: Job) -> None:
+    recording = recorder(sessions, job)
+    recording.add(trial(0, loss=0.7))
+    recording.add(trial(1, Verdict.ACCEPT, loss=0.6))
+    recording.end()
+    progress = watch.job(job.id).progress
+    assert progress is not None
+    assert (progress["done"], progress["known"], progress["seconds_left"]) == (2, 2, 0)
+    assert len(watch.trials(job.id)) == 2
+    again = recorder(sessions, job, stored=2)
+    again.add(trial(0, loss=0.7))
+    again.add(trial(1, Verdict.ACCEPT, loss=0.6))
+    again.end()
+    assert watch.job(job.id).progress == progress
+    assert len(watch.trials(job.id)) == 2
+
+
 def test_progress_tells_the_losses_and_what_the_pass_works_on(sessions: Sessions, watch: Watch, job: Job) -> None:
     recording = recorder(sessions, job)
     recording.add(trial(0, loss=0.7))

@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 
 from axformer.config import make_config
 from axformer.data.dataset import DataSource
+from axformer.finetune_settings import make_settings
 from axformer.run import PruningRun
 from axformer.trial import Trial
 from store.repositories.artifacts import list_artifacts
@@ -30,6 +31,7 @@ from store.tables.jobs import Job
 from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch
 from worker.context import WorkerContext
+from worker.ledger import Ledger
 from worker.packing import ARCHIVE_NAME
 from worker.runner import run_job
 
@@ -104,6 +106,113 @@ def test_a_job_runs_from_references_to_artifacts(
     assert list(context.settings.work_dir.iterdir()) == []
 
 
+def test_a_pass_that_stops_at_its_target_ends_with_all_that_a_job_has(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
+) -> None:
+    knobs = {"target_size": 0.9, "loss_budget": 1.2, "majority_fraction": 0.3}
+    job_id = post(knobs=knobs)
+    run_job(context, claim(), NEVER)
+
+    job, alone = watch.job(job_id), library_run(opened, knobs)
+    trials = watch.trials(job_id)
+    assert without_seconds(trials) == without_seconds(alone.trace)
+    assert len(trials) < len(library_run(opened, knobs | {"target_size": None}).trace)
+    assert job.report is not None
+    assert job.report["pruned"]["parameters"] <= 0.9 * job.report["base"]["parameters"]
+    assert job.progress is not None
+    assert job.progress["done"] == job.progress["known"] == len(trials)
+    assert job.progress["seconds_left"] == 0
+    with session_scope(context.sessions) as session:
+        events = events_after(session, job_id, limit=100).items
+    notes = [event.data["notes"] for event in events if event.type == "job.noted"]
+    assert notes == [[alone.closing_note]]
+
+
+def test_a_job_whose_worker_died_behind_its_target_measures_no_trial_again(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
+) -> None:
+    knobs = {"target_size": 0.9, "loss_budget": 1.2, "majority_fraction": 0.3}
+    job_id, trace = post(knobs=knobs), library_run(opened, knobs).trace
+    job = claim()
+    died = Ledger(context.sessions, job.id, job.fence)
+    for state in (JobState.VALIDATING, JobState.RUNNING):
+        died.enter(state)
+    died.record(trace, None)
+    died.give_back("as if its lease had run out")
+
+    run_job(context, claim(), NEVER)
+    job = watch.job(job_id)
+    assert job.state is JobState.SUCCEEDED
+    assert watch.trials(job_id) == list(trace)
+    assert job.progress is not None
+    assert (job.progress["done"], job.progress["known"]) == (len(trace), len(trace))
+
+
+LESSONS = {"epochs": 20, "learning_rate": 0.001, "batch_size": 1, "seed": 0}
+
+
+@pytest.fixture
+def undisturbed(opened: Open, tmp_path: Path) -> dict[str, Any]:
+    """The report of a pass with training, without any service."""
+    validation, lessons = (DataSource(str(opened.root / name)) for name in ("validation.jsonl", "train.jsonl"))
+    how = make_settings(LESSONS)
+    run = PruningRun.open(opened.root / "checkpoint", validation, train=lessons, finetune=how)
+    for _ in run.trials():
+        pass
+    return run.publish(tmp_path / "undisturbed")
+
+
+def test_a_job_that_is_paused_while_it_trains_trains_anew_and_ends_as_if_undisturbed(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open, undisturbed: dict[str, Any]
+) -> None:
+    job_id = post(train={"uri": opened.uri("train.jsonl")}, finetune=LESSONS)
+
+    def pause() -> None:
+        while (watch.job(job_id).progress or {}).get("seconds_left") != 0:
+            threading.Event().wait(0.01)
+        with session_scope(context.sessions) as session:
+            request_pause(session, job_id)
+
+    watcher = watch.at_trial(job_id, 1, pause)
+    run_job(context, claim(), NEVER)
+    watcher.join()
+    assert (watch.job(job_id).state, watch.job(job_id).report) == (JobState.PAUSED, None)
+    before = watch.trials(job_id)
+    assert len(before) == undisturbed["trials"]
+    assert left_behind(context, job_id) == []
+
+    with session_scope(context.sessions) as session:
+        resume_job(session, job_id)
+    run_job(context, claim(), NEVER)
+    job = watch.job(job_id)
+    assert (job.state, job.error) == (JobState.SUCCEEDED, None)
+    assert watch.trials(job_id) == before
+    assert job.report is not None
+    for told in (job.report, undisturbed):
+        told["finetune"].pop("seconds")
+    assert job.report["finetune"] == undisturbed["finetune"]
+    assert job.report["pruned"]["validation"] == undisturbed["pruned"]["validation"]
+
+
+def test_a_job_is_cancelled_while_it_trains(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
+) -> None:
+    job_id = post(train={"uri": opened.uri("train.jsonl")}, finetune=LESSONS | {"epochs": 100})
+
+    def cancel() -> None:
+        while (watch.job(job_id).progress or {}).get("seconds_left") != 0:
+            threading.Event().wait(0.01)
+        with session_scope(context.sessions) as session:
+            request_cancel(session, job_id)
+
+    watcher = watch.at_trial(job_id, 1, cancel)
+    run_job(context, claim(), NEVER)
+    watcher.join()
+    assert watch.job(job_id).state is JobState.CANCELLED
+    assert "job.packaging" not in watch.events(job_id)
+    assert left_behind(context, job_id) == []
+
+
 BAD = "bad.jsonl"
 
 
@@ -158,6 +267,7 @@ def test_a_checkpoint_that_cannot_be_used_fails_the_job(
         ({"validation": {"uri": "https://127.0.0.1/dev.csv"}}, "forbidden_reference", "validation"),
         ({"validation": {"uri": "upload:upl_0"}}, "reference_not_found", "validation"),
         ({"test": {"uri": "ftp://a.example/dev.csv"}}, "invalid_reference", "test"),
+        ({"train": {"uri": "upload:upl_0"}, "finetune": {}}, "reference_not_found", "train"),
         ({"knobs": {"max_length": 10_000}}, "invalid_config", "config"),
     ],
 )

@@ -12,7 +12,7 @@ MAX_LENGTH = 24
 
 
 @cache
-def uneven_data(case: Case, batch_tokens: int = 150) -> DataSet:
+def uneven_data(case: Case, batch_tokens: int = 60) -> DataSet:
     """Data for a model; with one token a batch every row is a batch of its own."""
     rows = SETTINGS[case.task][2]
     if case.task == "question_answering":

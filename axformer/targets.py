@@ -1,0 +1,48 @@
+"""How far a plan has come on the way to a pass's targets, and which of several passes has come best."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from axformer.acceptance import Goal, is_met
+from axformer.config import PassConfig
+from axformer.order_search import Rank
+from axformer.plan import Plan
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What a pass is to reach, and how that is counted."""
+
+    config: PassConfig
+    full: Plan
+    """The plan that keeps everything."""
+    parameters: Callable[[Plan], int]
+    """Those that a plan leaves."""
+    operations: Callable[[Plan], int]
+    """Those that a plan leaves, of one look at the data."""
+
+    def size(self, plan: Plan) -> float:
+        """Share of the parameters that is left."""
+        return self.parameters(plan) / self.parameters(self.full)
+
+    def speedup(self, plan: Plan) -> float:
+        """Operations of the untouched model for each that is left."""
+        return self.operations(self.full) / max(1, self.operations(plan))
+
+    def is_reached(self, plan: Plan) -> bool:
+        """Whether the pass may stop here."""
+        goal = Goal(self.config.target_size, self.config.target_speedup)
+        return is_met(goal, self.size(plan), self.speedup(plan))
+
+    def rank(self, plan: Plan, loss: float) -> Rank:
+        """How a pass ranks beside others, the best least: those that reached the target come first. Among them, with a budget
+        for the loss, the smallest; else, and among equals, the one with the least loss."""
+        size = self.parameters(plan) if self.config.loss_budget is not None else 0
+        return (not self.is_reached(plan), size, loss)
+
+    def note(self, plan: Plan) -> str | None:
+        """What a pass that is over says of its targets; null where it has none."""
+        if self.config.target_size is None and self.config.target_speedup is None:
+            return None
+        told = "the target was reached" if self.is_reached(plan) else "the target was not reached"
+        return f"{told}: {self.size(plan):.1%} of the parameters are left, and {self.speedup(plan):.2f} times fewer operations"

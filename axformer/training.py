@@ -1,0 +1,47 @@
+"""The training after a pass: what it learns from, and what it did to the model."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from axformer.checkpoint import Checkpoint
+from axformer.data.dataset import DataSet
+from axformer.data.encoding import Encoded
+from axformer.data.rows import Rows
+from axformer.finetune import finetune
+from axformer.finetune_settings import FinetuneSettings
+from axformer.reporting.measure import scores_of
+from axformer.reporting.report import DataSummary, Finetuning
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that was trained, and what that was."""
+
+    model: Any
+    finetuning: Finetuning
+
+
+@dataclass(frozen=True)
+class Training:
+    """Rows to learn from, as they were read and as the model takes them, and how."""
+
+    rows: Rows
+    encoded: Encoded
+    settings: FinetuneSettings
+
+    def carry_out(
+        self, checkpoint: Checkpoint, model: Any, validation: DataSet, test: DataSet | None, heed: Callable[[], None]
+    ) -> Trained:
+        """Train a compact model in place, measured before. ``heed`` is called before every step and may end it by raising."""
+        before = scores_of(model, checkpoint.task, validation, test)
+        started = time.monotonic()
+        finetune(model, checkpoint.task, checkpoint.tokenizer, self.encoded, self.settings, heed)
+        told = Finetuning(
+            settings=self.settings.model_dump(mode="json"),
+            data=DataSummary(rows=len(self.rows), cut=self.encoded.cut, sha256=self.rows.digest()),
+            seconds=time.monotonic() - started,
+            before=before,
+        )
+        return Trained(model, told)
