@@ -216,13 +216,13 @@ class PruningRun:
 
         Raises:
             InputError: the directory exists and is not empty.
-            ArtifactError: a form does not load in a fresh process, or computes something else.
+            ArtifactError: the compact form does not load in a fresh process, or computes something else.
         """
         self.finetune()
         checkpoint, trained = self._checkpoint, self._trained
         model, finetuning = (self.compact_model(), None) if trained is None else (trained.model, trained.finetuning)
         with new_directory(directory) as draft:
-            finished = Finished(checkpoint, self.plan, model, self._validation.samples.encoded, trained is not None)
+            finished = Finished(checkpoint, self.plan, model, self._validation.samples, trained is not None)
             made = make_forms(finished, {COMPACT, *forms}, draft)
             outcome = Outcome(self.trace, self.plan, model, made, self._order_results(), finetuning)
             report = make_report(checkpoint, outcome, self._validation, self._test, self.config)

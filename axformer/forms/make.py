@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from axformer.checkpoint import Checkpoint
-from axformer.data.encoding import Encoded
-from axformer.errors import FormError
+from axformer.data.batches import Samples
+from axformer.errors import ArtifactError, FormError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.fresh import program_of
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED, Kind
@@ -17,7 +17,8 @@ from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
 from axformer.forms.zeroed import zeroed
 from axformer.plan import Plan
-from axformer.selfcheck import self_check
+from axformer.reporting.agreement import compare_outputs
+from axformer.selfcheck import check_difference, self_check
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Finished:
     plan: Plan
     model: Any
     """The compact model that the plan leaves of it."""
-    encoded: Encoded
-    """Real inputs, which every form must answer as the compact model does."""
+    samples: Samples
+    """Real inputs, all of which every form must answer as the compact model does."""
     is_trained: bool = False
     """Whether the compact model was trained after the pass, so that it has other weights than the whole one."""
 
@@ -44,10 +45,11 @@ def make_forms(finished: Finished, names: Collection[str], result: Path) -> list
         result: where their directories go.
 
     Returns:
-        Each form, or why this model does not have it. Nothing is left of a form that was not made.
+        Each form, or why this model does not have it: it cannot be made, does not load in a fresh process, or computes
+        something else. Nothing is left of a form that was not made.
 
     Raises:
-        ArtifactError: a form was written, but does not load in a fresh process, or computes something else.
+        ArtifactError: that is so of the compact form, of which all others are made.
     """
     return [_made(finished, kind, result) for name, kind in KINDS.items() if name in names]
 
@@ -56,13 +58,23 @@ def _made(finished: Finished, kind: Kind, result: Path) -> Form | NotMade:
     directory = result / kind.directory
     try:
         _WRITERS[kind.name](finished, result)
-    except FormError as error:
+        return _checked(finished, kind, directory)
+    except (FormError, ArtifactError) as error:
+        if kind.name == COMPACT:
+            raise
         shutil.rmtree(directory, ignore_errors=True)
         return NotMade(kind.name, str(error))
-    checkpoint = finished.checkpoint
+
+
+def _checked(finished: Finished, kind: Kind, directory: Path) -> Form:
+    """A form that was written, after it has answered some rows in a fresh process, and then all of the data."""
+    checkpoint, model = finished.checkpoint, finished.model
     program = program_of(kind.name, checkpoint.head.auto_class.__name__)
-    fresh = self_check(finished.model, checkpoint.tokenizer, finished.encoded, kind, directory, program)
-    return Form(kind.name, kind.load(directory, str(finished.model.device)), kind.bytes_in(directory), fresh)
+    fresh = self_check(model, checkpoint.tokenizer, finished.samples.encoded, kind, directory, program)
+    form = Form(kind.name, kind.load(directory, str(model.device)), kind.bytes_in(directory), fresh)
+    _, agreements = compare_outputs(model, {kind.name: form.model}, checkpoint.task, finished.samples)
+    check_difference(f"form '{kind.name}': its logits over the data", agreements[kind.name].difference, kind.tolerance)
+    return form
 
 
 def _write_compact(finished: Finished, result: Path) -> None:
@@ -95,7 +107,7 @@ def _write_onnx_int8(finished: Finished, result: Path) -> None:
 
 
 def _export(finished: Finished, directory: Path) -> None:
-    write_onnx(finished.model, finished.checkpoint.tokenizer, finished.encoded, directory)
+    write_onnx(finished.model, finished.checkpoint.tokenizer, finished.samples.encoded, directory)
 
 
 def _save(model: Any, finished: Finished, directory: Path) -> None:

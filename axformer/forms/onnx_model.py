@@ -57,13 +57,13 @@ class OnnxModel:
 
 
 def load(directory: Path, device: str) -> OnnxModel:  # noqa: ARG001 - as every form's loader; it computes on the CPU
-    """The form, ready to be called.
+    """The form, ready to be called, with as many threads as PyTorch has, so that the speed of both can be compared.
 
     Raises:
         ArtifactError: it is missing or damaged.
         FormError: ONNX Runtime is not installed.
     """
-    return OnnxModel(directory)
+    return OnnxModel(directory, torch.get_num_threads())
 
 
 def _session(path: Path, threads: int | None) -> Any:

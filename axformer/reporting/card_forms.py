@@ -19,6 +19,13 @@ _TITLES = {
 }
 
 
+_EXAMPLES = {
+    "question-answering": ('"a question", "a context"', ""),
+    "multiple-choice": ('["a text"] * 2, ["one ending", "another"], padding=True', "[None]"),
+}
+"""What a tokenizer is given for an ONNX form, and what makes one row of it, where that is not one text."""
+
+
 @dataclass(frozen=True)
 class Loading:
     """How a model is loaded with transformers' own classes."""
@@ -88,8 +95,9 @@ def _legend(report: Report) -> str:
         "Speed is on rows of the validation data with their own lengths, all models taking turns: the median for one input "
         f"alone, in parentheses what 95 % kept below{repeats}, and inputs a second in batches of {_MANY}. Memory is the peak "
         "of a fresh process that loaded the form and computed one batch, in parentheses how much of it came with the form and "
-        "not with the libraries. Logits are compared with the model in memory over the whole validation data; in brackets are "
-        "changes against the compact form. `report.json` has other lengths and batches."
+        "not with the libraries; PyTorch is among these for the ONNX forms too, which can do without. Logits are compared "
+        "with the model in memory over the whole validation data; in brackets are changes against the compact form. "
+        "`report.json` has other lengths and batches."
     )
 
 
@@ -102,7 +110,7 @@ def _memory(form: FormReport) -> str:
 def _score(form: FormReport, name: str) -> str:
     if form.validation is None:
         return _UNKNOWN
-    change = "" if form.change is None else f" [{form.change.differences[name].value:+.4f}]"
+    change = "" if form.change is None else f" [{round(form.change.differences[name].value, 4) + 0.0:+.4f}]"
     return f"{form.validation[name]:.4f}{change}"
 
 
@@ -128,10 +136,11 @@ def _how(name: str, loading: Loading) -> str:
     if name == ZEROED:
         auto = loading.auto_class
         return _code(f'from transformers import {auto}\nmodel = {auto}.from_pretrained("{directory}")')
+    texts, rank = _EXAMPLES.get(loading.tag, ('"a text"', ""))
     return _code(
         f'import onnxruntime, transformers\nsession = onnxruntime.InferenceSession("{directory}/model.onnx")\n'
-        f'inputs = transformers.AutoTokenizer.from_pretrained("{directory}")("a text", return_tensors="np")\n'
-        "outputs = session.run(None, {value.name: inputs[value.name] for value in session.get_inputs()})"
+        f'inputs = transformers.AutoTokenizer.from_pretrained("{directory}")({texts}, return_tensors="np")\n'
+        f"outputs = session.run(None, {{value.name: inputs[value.name]{rank} for value in session.get_inputs()}})"
     )
 
 

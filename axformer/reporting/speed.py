@@ -12,9 +12,7 @@ from torch import Tensor
 from axformer.reporting.report import SpeedCell
 from axformer.reporting.workloads import Workload
 
-WARM_UPS = 2
-"""Forward passes of each model that are not counted; the first ones allocate."""
-PATIENCE = 10
+PATIENCE = 4
 """Times :attr:`Effort.seconds` after which a measurement ends, however few its repeats are."""
 
 Inputs = Mapping[str, Tensor]
@@ -30,13 +28,15 @@ class Effort:
     """Repeats that are enough."""
     seconds: float
     """A model, after which the ``least`` repeats are enough."""
+    warm_ups: int
+    """Forward passes of each model that are not counted; the first ones allocate."""
 
 
-QUICK = Effort(least=5, most=20, seconds=0.5)
+QUICK = Effort(least=5, most=20, seconds=0.5, warm_ups=1)
 """At the end of a pass, where people wait for the result."""
-THOROUGH = Effort(least=20, most=200, seconds=5.0)
+THOROUGH = Effort(least=20, most=200, seconds=5.0, warm_ups=3)
 """Where speed is what was asked for."""
-HEADLINE = Effort(least=10, most=40, seconds=2.0)
+HEADLINE = Effort(least=10, most=40, seconds=2.0, warm_ups=5)
 """Of the one figure that summaries show."""
 
 
@@ -60,7 +60,7 @@ def take_turns(models: Sequence[Any], batches: Sequence[Inputs], effort: Effort)
     own = [[_on_device(batch, model.device) for batch in batches] for model in models]
     seconds: list[list[float]] = [[] for _ in models]
     with torch.inference_mode():
-        for _ in range(WARM_UPS):
+        for _ in range(effort.warm_ups):
             for model, mine in zip(models, own, strict=True):
                 model(**mine[0])
         for repeat in range(effort.most):

@@ -6,6 +6,7 @@ import pytest
 
 from axformer.config import make_config
 from axformer.data.dataset import DataSource
+from axformer.forms.kinds import KINDS
 from axformer.run import PruningRun
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
@@ -22,10 +23,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def result(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: Path) -> Path:
-    """A result without hard attention, with its zeroed form."""
+    """A result without hard attention, in every form."""
     config = make_config("paper", {"majority_fraction": 0.2, "hard_attention": False, "max_length": 10})
     run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(data)), config=config)
     list(run.trials())
     directory = tmp_path_factory.mktemp("results") / "pruned"
-    run.publish(directory, ["zeroed"])
+    run.publish(directory, KINDS)
     return directory

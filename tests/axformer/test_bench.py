@@ -9,7 +9,7 @@ from transformers import DistilBertConfig, DistilBertForSequenceClassification
 from typer.testing import CliRunner
 
 from axformer.cli.main import app
-from axformer.forms.kinds import COMPACT, KINDS, ZEROED
+from axformer.forms.kinds import COMPACT, KINDS, ONNX, ZEROED
 from axformer.reporting import speed
 from axformer.reporting.bench import BenchReport, compact_checkpoint, made_up
 from axformer.reporting.speed import Effort
@@ -19,7 +19,7 @@ from tests.tiny_models import WORDS, save_tiny_checkpoint, tiny_config, tiny_tok
 
 @pytest.fixture(autouse=True)
 def _little_effort(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speed, "THOROUGH", Effort(least=2, most=2, seconds=1.0))
+    monkeypatch.setattr(speed, "THOROUGH", Effort(least=2, most=2, seconds=1.0, warm_ups=1))
 
 
 def bench(*arguments: object) -> str:
@@ -32,13 +32,18 @@ def test_a_result_is_measured_against_its_checkpoint(result: Path, checkpoint: P
     shown = bench(result, "--checkpoint", checkpoint, "--data", data, "--json")
     report = BenchReport.model_validate_json(shown)
     assert report.base is not None
-    assert [form.name for form in report.forms] == [COMPACT, ZEROED]
+    assert [form.name for form in report.forms] == list(KINDS)
     told = json.loads((result / "report.json").read_text(encoding="utf-8"))
     assert report.base.validation == pytest.approx(told["base"]["validation"], abs=1e-5)
-    for form in report.forms:
-        assert form.validation == pytest.approx(told["pruned"]["validation"], abs=1e-5)
-    assert report.forms[1].max_logit_difference is not None
-    assert report.forms[1].max_logit_difference < 1e-5
+    for form, published in zip(report.forms, told["forms"], strict=True):
+        assert (form.name, form.bytes) == (published["name"], published["bytes"])
+        assert form.validation == pytest.approx(published["validation"], abs=1e-5)
+    compact, zeroed, onnx, int8 = report.forms
+    assert compact.max_logit_difference is None, "the others are compared with it"
+    for form, most in ((zeroed, 1e-5), (onnx, 1e-4), (int8, 10.0)):
+        assert form.max_logit_difference is not None
+        assert form.max_logit_difference < most
+        assert form.change is not None
     for form in (report.base, *report.forms):
         assert {(cell.batch, cell.length) for cell in form.speed} == {
             (batch, length) for batch in BATCHES for length in (*LENGTHS, None)
@@ -66,10 +71,10 @@ def copy_of(result: Path, place: Path) -> Path:
     return Path(shutil.copytree(result, place / "copy"))
 
 
-@pytest.mark.parametrize("name", [COMPACT, ZEROED])
+@pytest.mark.parametrize("name", [COMPACT, ZEROED, ONNX])
 def test_a_damaged_form_is_named(result: Path, tmp_path: Path, name: str) -> None:
     copy = copy_of(result, tmp_path)
-    weights = copy / KINDS[name].directory / "model.safetensors"
+    (weights,) = (copy / KINDS[name].directory).glob(KINDS[name].files)
     weights.write_bytes(weights.read_bytes()[:-100])
     assert f"its form '{name}' does not load" in refused(copy)
 

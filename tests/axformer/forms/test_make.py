@@ -1,7 +1,9 @@
 """The forms of a finished model: all that were asked for and can be made, checked, and nothing of those that cannot."""
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ def soft(plan: Plan) -> Plan:
 def finished(case: Case, plan: Plan) -> Finished:
     checkpoint = checkpoint_of(case)
     model = compact(checkpoint.model, checkpoint.architecture, plan)
-    return Finished(checkpoint, plan, model, data_of(case).samples.encoded)
+    return Finished(checkpoint, plan, model, data_of(case).samples)
 
 
 def test_what_cannot_be_made_is_said_and_leaves_nothing(tmp_path: Path) -> None:
@@ -50,8 +52,23 @@ def test_what_cannot_be_made_is_said_and_leaves_nothing(tmp_path: Path) -> None:
 def test_a_form_that_computes_something_else_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = finished(BERT, soft(some_plan(2)))
     monkeypatch.setitem(make._WRITERS, "zeroed", lambda _, result: make._write_zeroed(other, result))  # type: ignore[index]
-    with pytest.raises(ArtifactError, match=r"form 'zeroed': its logits differ by .* it was not published"):
-        make_forms(finished(BERT, soft(some_plan(1))), ["zeroed"], tmp_path)
+    (form,) = make_forms(finished(BERT, soft(some_plan(1))), ["zeroed"], tmp_path)
+    assert isinstance(form, NotMade)
+    assert re.match(r"form 'zeroed': its logits differ by .* it was not published", form.reason)
+    assert not (tmp_path / "zeroed").exists()
+
+
+def test_a_compact_form_that_computes_something_else_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = finished(BERT, soft(some_plan(2)))
+    monkeypatch.setitem(make._WRITERS, "compact", lambda _, result: make._write_compact(other, result))  # type: ignore[index]
+    with pytest.raises(ArtifactError, match=r"form 'compact': its logits differ by"):
+        make_forms(finished(BERT, soft(some_plan(1))), ["compact"], tmp_path)
+
+
+def test_what_was_trained_after_its_pass_has_no_zeroed_form(tmp_path: Path) -> None:
+    (form,) = make_forms(replace(finished(BERT, soft(some_plan(1))), is_trained=True), ["zeroed"], tmp_path)
+    assert isinstance(form, NotMade)
+    assert "trained after its pass" in form.reason
 
 
 def report_of(directory: Path) -> Mapping[str, Any]:

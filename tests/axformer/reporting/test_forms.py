@@ -104,12 +104,18 @@ def test_the_card_tells_of_each_form_and_shows_how_it_is_loaded(made: tuple[Repo
     assert "](plan.svg)" in card
 
 
-def test_the_code_for_the_zeroed_form_runs_as_the_card_has_it(made: tuple[Report, str], result: Path) -> None:
-    _, card = made
-    _, _, section = card.partition("### Zeroed")
-    code = section.partition("```python\n")[2].partition("```")[0]
-    check = "import sys; assert not [name for name in sys.modules if name.startswith('axformer')]"
-    ran = subprocess.run([sys.executable, "-I", "-c", f"{code}{check}"], cwd=result, capture_output=True, check=False)
+@pytest.mark.parametrize(
+    ("title", "alone"),
+    [("Compact", False), ("Zeroed, without this package", True), ("ONNX", True), ("ONNX in int8", True)],
+)
+def test_the_code_for_each_form_runs_as_the_card_has_it(title: str, alone: bool, result: Path) -> None:
+    card = (result / "README.md").read_text(encoding="utf-8")
+    code = card.partition(f"### {title}\n")[2].partition("```python\n")[2].partition("```")[0]
+    ours = "import sys; found = any(name.startswith('axformer') for name in sys.modules)"
+    check = f"{ours}\nassert found is {not alone}"
+    command = [sys.executable, "-c", f"{code}{check}"]
+    ran = subprocess.run(command, cwd=result, capture_output=True, text=True, check=False)
+    assert code
     assert ran.returncode == 0, ran.stderr
 
 

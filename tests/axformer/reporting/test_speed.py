@@ -9,12 +9,12 @@ from torch import Tensor
 
 from axformer.data.batches import assemble
 from axformer.heads import Head
-from axformer.reporting.speed import QUICK, THOROUGH, Effort, is_enough, measure_speed, take_turns
+from axformer.reporting.speed import PATIENCE, QUICK, THOROUGH, Effort, is_enough, measure_speed, take_turns
 from axformer.reporting.workloads import BATCHES, LENGTHS, MOST_LOGITS, Limits, limits_of, typical, workloads
 from tests.axformer.tasks.test_losses import CASES, every_case, model_of, samples_of
 from tests.tiny_models import MAX_TOKENS, tiny_tokenizer
 
-ONCE = Effort(least=1, most=1, seconds=1.0)
+ONCE = Effort(least=1, most=1, seconds=1.0, warm_ups=1)
 
 
 @every_case
@@ -92,7 +92,7 @@ def test_models_take_turns_over_the_same_batches() -> None:
     asked: list[tuple[str, int]] = []
     models = [Recorder(name, asked) for name in "abc"]
     batches = [{"input_ids": torch.tensor(value)} for value in (0, 1)]
-    seconds = take_turns(models, batches, Effort(least=4, most=4, seconds=60.0))
+    seconds = take_turns(models, batches, Effort(least=4, most=4, seconds=60.0, warm_ups=2))
     assert [len(taken) for taken in seconds] == [4, 4, 4]
     counted = asked[-12:]
     rounds = [counted[start : start + 3] for start in range(0, 12, 3)]
@@ -106,7 +106,7 @@ def test_a_measurement_ends_by_time_and_not_before_it_has_enough(effort: Effort)
     assert not is_enough(effort.seconds, effort.least - 1, effort)
     assert is_enough(effort.seconds, effort.least, effort)
     assert not is_enough(effort.seconds * 0.9, effort.most, effort)
-    assert is_enough(10 * effort.seconds, 1, effort)
+    assert is_enough(PATIENCE * effort.seconds, 1, effort)
 
 
 def test_a_slow_model_is_measured_once() -> None:
