@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from axformer.cli.failing import failing
+from axformer.cli.made import show_made
 from axformer.cli.options import columns_of, forms_of
 from axformer.data.columns import Columns
 from axformer.plan import read_plan_file
@@ -19,7 +20,9 @@ def apply(
     ],
     data: Annotated[str, typer.Option(help="Data that every form is checked with: a .jsonl, .csv or .parquet.")],
     output: Annotated[Path, typer.Option(help="Directory for the forms; it must not exist, or be empty.")],
-    forms: Annotated[str, typer.Option(help="Forms to make, with commas between: compact, zeroed.")] = "compact",
+    forms: Annotated[
+        str, typer.Option(help="Forms to make, with commas between: compact, zeroed, onnx, onnx_int8.")
+    ] = "compact",
     columns: Annotated[
         str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")
     ] = None,
@@ -50,8 +53,6 @@ def _run(
     from axformer.cli.quiet import silence_libraries
     from axformer.data.dataset import DataSource
     from axformer.devices import resolve_device
-    from axformer.forms.form import Form
-    from axformer.forms.kinds import KINDS
 
     console = Console(highlight=False)
     silence_libraries()
@@ -67,8 +68,4 @@ def _run(
             other_weights=other_weights,
             device=resolve_device(device),
         )
-    for form in made:
-        if isinstance(form, Form):
-            console.print(f"{form.name}: {output / KINDS[form.name].directory}/, {form.bytes / 1e6:.1f} MB")
-        else:
-            console.print(f"{form.name}: not made, because {form.reason}", soft_wrap=True)
+    show_made(console, made, output)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from axformer.cli.failing import failing
-from axformer.cli.prune import columns_of
+from axformer.cli.options import columns_of
 
 if TYPE_CHECKING:
     from axformer.reporting.bench import BenchReport

@@ -5,6 +5,7 @@ import typer
 from axformer.cli.apply import apply
 from axformer.cli.bench import bench
 from axformer.cli.diff import diff
+from axformer.cli.export import export
 from axformer.cli.families import families
 from axformer.cli.prune import prune
 
@@ -19,4 +20,5 @@ app.command()(prune)
 app.command()(apply)
 app.command()(diff)
 app.command()(bench)
+app.command()(export)
 app.command()(families)

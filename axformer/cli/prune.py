@@ -9,16 +9,15 @@ import typer
 from rich.console import Console
 
 from axformer.cli.display import closing_table, display_for
+from axformer.cli.failing import failing
+from axformer.cli.options import columns_of, forms_of
 from axformer.config import PassConfig, Preset, make_config, parse_knob
 from axformer.data.columns import Columns
-from axformer.errors import AxFormerError, ConfigError, InputError
+from axformer.errors import ConfigError
 from axformer.finetune_settings import FinetuneSettings, make_settings
 
 if TYPE_CHECKING:
     from axformer.data.dataset import DataSource
-
-EXIT_INPUT = 2
-EXIT_FAILED = 1
 
 
 def prune(
@@ -43,23 +42,19 @@ def prune(
         list[str] | None,
         typer.Option(help="How to train, for example epochs=2 (learning_rate, batch_size, seed); may be repeated."),
     ] = None,
+    forms: Annotated[
+        str, typer.Option(help="Forms of the result, with commas between: compact, zeroed, onnx, onnx_int8.")
+    ] = "compact",
     shards: Annotated[
         int, typer.Option(help="Processes that share the validation samples: one for each GPU, say.", metavar="N")
     ] = 1,
 ) -> None:
     """Remove what hinders a fine-tuned model on its task, and write the smaller, checked model."""
-    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    try:
+    with failing():
         knobs = _knobs_of(config) | dict(parse_knob(text) for text in set_ or [])
-        names = columns_of(columns)
+        names, made = columns_of(columns), forms_of(forms)
         lessons = _lessons(train, finetune, names)
-        _run(checkpoint, data, output, test, make_config(preset, knobs), names, device, shards, *lessons)
-    except InputError as error:
-        errors.print(f"error: {error}")
-        raise typer.Exit(EXIT_INPUT) from None
-    except AxFormerError as error:
-        errors.print(f"failed: {error}")
-        raise typer.Exit(EXIT_FAILED) from None
+        _run(checkpoint, data, output, test, make_config(preset, knobs), names, device, shards, made, *lessons)
 
 
 def _run(
@@ -71,6 +66,7 @@ def _run(
     columns: Columns,
     device: str,
     shards: int,
+    forms: list[str],
     train: "DataSource | None",
     finetune: FinetuneSettings | None,
 ) -> None:
@@ -107,9 +103,14 @@ def _run(
         with console.status("Training the model"):
             run.finetune()
     with console.status("Cutting, measuring and checking the model"):
-        report = run.publish(output)
+        report = run.publish(output, forms)
     console.print(closing_table(report))
-    console.print(f"Wrote {output}/ (model/, plan.json, trace.jsonl, report.json, README.md, plan.svg)")
+    for form in report["forms"]:
+        if not form["made"]:
+            console.print(f"note: no form '{form['name']}': {form['reason']}", soft_wrap=True)
+    directories = [f"{form['directory']}/" for form in report["forms"] if form["made"]]
+    written = ", ".join([*directories, "plan.json", "trace.jsonl", "report.json", "README.md", "plan.svg"])
+    console.print(f"Wrote {output}/ ({written})", soft_wrap=True)
 
 
 def _lessons(
@@ -134,21 +135,3 @@ def _knobs_of(path: Path | None) -> dict[str, Any]:
     if not isinstance(knobs, dict):
         raise ConfigError(f"config file '{path}' holds no knobs; write an object such as {{\"refine_margin\": 1.2}}")
     return knobs
-
-
-def columns_of(text: str | None) -> Columns:
-    """Names of columns as the command line takes them.
-
-    Raises:
-        ConfigError: they are not written so, or a field is unknown.
-    """
-    if text is None:
-        return Columns()
-    names = {}
-    for part in text.split(","):
-        ours, equals, theirs = (piece.strip() for piece in part.partition("="))
-        if not equals or ours not in Columns.model_fields or not theirs:
-            known = ", ".join(Columns.model_fields)
-            raise ConfigError(f"--columns '{part}' is not name=column with a name of {known}")
-        names[ours] = theirs
-    return Columns(**names)

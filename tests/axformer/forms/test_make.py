@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,18 @@ import torch
 from transformers import AutoModelForSequenceClassification
 from typer.testing import CliRunner
 
+from axformer.artifact import load
+from axformer.checkpoint import load_checkpoint
 from axformer.cli.main import app
 from axformer.compact import compact
-from axformer.config import PassConfig
-from axformer.data.dataset import DataSource
 from axformer.errors import ArtifactError
 from axformer.forms import make
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import KINDS
 from axformer.forms.make import Finished, make_forms
 from axformer.plan import Plan, read_plan_file
-from axformer.run import PruningRun
 from tests.family_cases import Case, checkpoint_of, data_of, some_plan
-from tests.tiny_models import save_tiny_checkpoint
+from tests.tiny_models import save_tiny_checkpoint, tiny_config
 
 BERT = Case("bert", "classification")
 
@@ -71,39 +69,62 @@ def test_what_was_trained_after_its_pass_has_no_zeroed_form(tmp_path: Path) -> N
     assert "trained after its pass" in form.reason
 
 
-def report_of(directory: Path) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads((directory / "report.json").read_text())
-    return found
-
-
-def test_a_result_and_the_same_by_its_plan(tmp_path: Path, data: Path) -> None:
-    checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint")
-    run = PruningRun.open(checkpoint, DataSource(str(data)), config=PassConfig(hard_attention=False))
-    assert list(run.trials())
-    run.publish(tmp_path / "result", KINDS)
-    forms = {form["name"]: form for form in report_of(tmp_path / "result")["forms"]}
+def test_a_result_tells_of_all_its_forms(result: Path) -> None:
+    report = json.loads((result / "report.json").read_text())
+    forms = {form["name"]: form for form in report["forms"]}
     assert list(forms) == list(KINDS)
     for name, form in forms.items():
-        assert form["made"]
-        assert form["bytes"] > 0
+        assert form["made"], form["reason"]
+        assert form["bytes"] == KINDS[name].bytes_in(result / form["directory"]) > 0
         assert form["max_logit_difference"] <= KINDS[name].tolerance
-        assert form["validation"]["accuracy"] >= 0
-    arguments = ["apply", str(tmp_path / "result"), str(checkpoint), "--data", str(data), "--forms", "compact,zeroed"]
-    again = CliRunner().invoke(app, [*arguments, "--output", str(tmp_path / "again")])
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_a_plan_gives_the_same_forms_again(tmp_path: Path, result: Path, checkpoint: Path, data: Path) -> None:
+    again = run(
+        "apply", result, checkpoint, "--data", data, "--forms", "compact,zeroed", "--output", tmp_path / "again"
+    )
     assert again.exit_code == 0, again.output
-    assert read_plan_file(tmp_path / "again") == read_plan_file(tmp_path / "result")
+    assert read_plan_file(tmp_path / "again") == read_plan_file(result)
     for name in ("model/model.safetensors", "zeroed/model.safetensors"):
-        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "result" / name).read_bytes()
+        assert (tmp_path / "again" / name).read_bytes() == (result / name).read_bytes()
     stock = AutoModelForSequenceClassification.from_pretrained(tmp_path / "again" / "zeroed").eval()
     inputs = {"input_ids": torch.tensor([[2, 7, 8, 9, 3]]), "attention_mask": torch.ones(1, 5, dtype=torch.int64)}
     with torch.inference_mode():
-        torch.testing.assert_close(stock(**inputs).logits, run.compact_model()(**inputs).logits, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(stock(**inputs).logits, load(result)(**inputs).logits, rtol=1e-5, atol=1e-5)
+
+
+def test_a_plan_of_other_weights_is_refused_unless_that_is_wanted(tmp_path: Path, result: Path, data: Path) -> None:
     other = save_tiny_checkpoint(tmp_path / "other", seed=1)
-    refused = CliRunner().invoke(app, [*arguments[:2], str(other), *arguments[3:], "--output", str(tmp_path / "none")])
+    refused = run("apply", result, other, "--data", data, "--output", tmp_path / "none")
     assert refused.exit_code == 2
     assert "say --other-weights" in refused.stderr
     assert not (tmp_path / "none").exists()
-    allowed = [*arguments[:2], str(other), *arguments[3:], "--output", str(tmp_path / "others"), "--other-weights"]
-    assert CliRunner().invoke(app, allowed).exit_code == 0
-    unknown = CliRunner().invoke(app, [*arguments[:-1], "tiny", "--output", str(tmp_path / "none")])
-    assert (unknown.exit_code, "'tiny' is no form; there are compact, zeroed" in unknown.stderr) == (2, True)
+    allowed = run("apply", result, other, "--data", data, "--output", tmp_path / "allowed", "--other-weights")
+    assert allowed.exit_code == 0, allowed.output
+    assert read_plan_file(tmp_path / "allowed").source.sha256 == load_checkpoint(other).sha256
+
+
+def test_a_plan_of_a_model_of_other_dimensions_is_refused(tmp_path: Path, result: Path, data: Path) -> None:
+    larger = save_tiny_checkpoint(tmp_path / "larger", tiny_config(layers=4))
+    refused = run("apply", result, larger, "--data", data, "--output", tmp_path / "none", "--other-weights")
+    assert refused.exit_code == 2
+    assert "the plan has 3 layers, the model has 4" in refused.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_result_is_exported_without_its_checkpoint(tmp_path: Path, result: Path, data: Path) -> None:
+    done = run("export", result, "--data", data, "--output", tmp_path / "out", "--forms", "onnx_int8")
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["onnx_int8"]
+    for arguments, reason in (
+        (("export", result, "--forms", "zeroed"), "axformer apply makes all"),
+        (("export", result, "--forms", "tiny"), "'tiny' is no form; there are compact, zeroed"),
+        (("export", tmp_path / "nowhere"), "cannot be read"),
+    ):
+        refused = run(*arguments, "--data", data, "--output", tmp_path / "none")
+        assert (refused.exit_code, reason in refused.stderr) == (2, True), refused.stderr
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,42 @@
+"""``axformer export``: ONNX forms of a finished result."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from axformer.cli.failing import failing
+from axformer.cli.made import show_made
+from axformer.cli.options import columns_of, forms_of
+from axformer.data.columns import Columns
+
+
+def export(
+    result: Annotated[Path, typer.Argument(help="Directory of a result, as axformer prune writes it.")],
+    data: Annotated[str, typer.Option(help="Data that every form is checked with: a .jsonl, .csv or .parquet.")],
+    output: Annotated[Path, typer.Option(help="Directory for the forms; it must not exist, or be empty.")],
+    forms: Annotated[str, typer.Option(help="Forms to make, with commas between: onnx, onnx_int8.")] = "onnx",
+    columns: Annotated[
+        str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")] = "auto",
+) -> None:
+    """Write ONNX forms of a finished result, without the checkpoint that it was made of."""
+    with failing():
+        _run(result, data, output, forms_of(forms), columns_of(columns), device)
+
+
+def _run(result: Path, data: str, output: Path, names: list[str], columns: Columns, device: str) -> None:
+    from axformer.artifact import check_target
+    from axformer.cli.quiet import silence_libraries
+    from axformer.data.dataset import DataSource
+    from axformer.devices import resolve_device
+    from axformer.export import export as write
+
+    console = Console(highlight=False)
+    silence_libraries()
+    check_target(output)
+    with console.status("Making and checking the forms"):
+        made = write(result, DataSource(data, columns), output, forms=names, device=resolve_device(device))
+    show_made(console, made, output)

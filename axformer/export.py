@@ -1,0 +1,49 @@
+"""More forms of a finished result, where the checkpoint that it was made of is not at hand."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from axformer.artifact import new_directory
+from axformer.config import PassConfig
+from axformer.data.dataset import DataSource, prepare
+from axformer.data.reading import read_rows
+from axformer.errors import ConfigError
+from axformer.forms.form import Form, NotMade
+from axformer.forms.kinds import ONNX, ONNX_INT8
+from axformer.forms.make import Finished, make_forms
+from axformer.plan import read_plan_file
+from axformer.reporting.bench import compact_checkpoint
+
+FROM_COMPACT = (ONNX, ONNX_INT8)
+"""The forms that the compact one is enough for."""
+
+
+def export(
+    result: Path, data: DataSource, output: Path, *, forms: Collection[str], device: str = "cpu"
+) -> Sequence[Form | NotMade]:
+    """Write ONNX forms of a result's compact model, each in a directory of its own.
+
+    Args:
+        result: the directory that a pass wrote.
+        data: real inputs, with all of which every form is compared with the compact model.
+        output: it must not exist, or be empty. Nothing is left there where anything fails.
+        forms: of ``FROM_COMPACT``.
+        device: where PyTorch computes.
+
+    Returns:
+        Each form, or why this model does not have it.
+
+    Raises:
+        InputError: there is no result, it is damaged, the data does not fit it, or a form needs the checkpoint.
+    """
+    for name in forms:
+        if name not in FROM_COMPACT:
+            raise ConfigError(
+                f"--forms '{name}' cannot be made of a result alone; there are {', '.join(FROM_COMPACT)}. With the checkpoint "
+                "before the pass, axformer apply makes all"
+            )
+    file, compact = read_plan_file(result), compact_checkpoint(result, device)
+    config = PassConfig(max_length=file.config.get("max_length"))
+    samples = prepare(read_rows(data.path, data.columns), compact, config).samples
+    with new_directory(output) as draft:
+        return make_forms(Finished(compact, file.plan, compact.model, samples), forms, draft)
