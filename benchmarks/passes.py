@@ -58,6 +58,7 @@ def main(
     only: Annotated[list[str] | None, typer.Option(help="a checkpoint to prune; may be repeated")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="a knob=value for every pass")] = None,
     device: str = "cpu",
+    forms: Annotated[str, typer.Option(help="forms of each result, with commas between")] = "compact",
 ) -> None:
     """Run the passes that are not there yet."""
     failed = False
@@ -65,7 +66,7 @@ def main(
         for checkpoint in chosen(only):
             home, result = checkpoints / checkpoint.name, output / name / checkpoint.name
             command = pass_command(checkpoint, home, sets, result, name)
-            command += [f"--device={device}", *(f"--set={knob}" for knob in set_ or [])]
+            command += [f"--device={device}", f"--forms={forms}", *(f"--set={knob}" for knob in set_ or [])]
             outcome = run_pass(command, home, result)
             failed |= outcome.startswith("FAILED")
             print(f"{name} {checkpoint.name}: {outcome}", flush=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import forms_table
 from benchmarks.checkpoints import CHECKPOINTS, Checkpoint, checkpoint_named
 from benchmarks.passes import pass_command, run_pass
 from benchmarks.results_table import row_of, tables_of
@@ -58,6 +59,10 @@ def test_a_pass_runs_once_and_its_report_becomes_a_row(tmp_path, sets):
     assert run_pass(command, home, output) == "done"
     report = json.loads((output / "report.json").read_text())
     assert report["config"]["helped_reference"] == "original"
+    base, compact = forms_table.rows_of(TINY, report)
+    assert (base[1], compact[0], compact[1]) == ("base", "", "compact")
+    assert base[6] == base[8] == "1.00x"
+    assert len(base) == len(compact) == len(forms_table.COLUMNS)
     assert report["config"]["max_length"] == TINY.max_length
     assert run_pass(command, home, output) == "is there"
     went, held_out = (table.splitlines() for table in tables_of(tmp_path / "results").split("\n\n"))

@@ -1,0 +1,101 @@
+"""Write the table of all forms from finished passes.
+
+    python -m benchmarks.passes ... --forms compact,zeroed,onnx,onnx_int8
+    python -m benchmarks.forms_table RESULTS/paper
+
+Reads ``RESULTS/paper/NAME/report.json`` for every checkpoint ``NAME`` that has one, and prints a Markdown table: a row for the
+untouched checkpoint in stock transformers, and one for each form of what its pass left. Speed is compared within a report,
+where all took turns.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.checkpoints import CHECKPOINTS, Checkpoint
+
+COLUMNS = (
+    "checkpoint, tokens",
+    "form",
+    "MB",
+    "loads in, s",
+    "peak, MB",
+    "one, ms (p95)",
+    "speed",
+    "32, ms (p95)",
+    "speed",
+    "metric",
+    "logits differ by",
+)
+_BATCHES = (1, 32)
+_NONE = "–"
+
+Report = Mapping[str, Any]
+
+
+def table_of(results: Path) -> str:
+    """The table of all passes in a directory, in the order of the checkpoints.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    reports = {checkpoint: results / checkpoint.name / "report.json" for checkpoint in CHECKPOINTS}
+    rows = [
+        row
+        for one, path in reports.items()
+        if path.is_file()
+        for row in rows_of(one, json.loads(path.read_text(encoding="utf-8")))
+    ]
+    if not rows:
+        raise FileNotFoundError(f"{results} holds no finished pass over a checkpoint of benchmarks/checkpoints.py")
+    lines = [COLUMNS, tuple("---" for _ in COLUMNS), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def rows_of(checkpoint: Checkpoint, report: Report) -> Iterator[tuple[str, ...]]:
+    """One row a form, the untouched checkpoint first."""
+    base = report["base_form"]
+    who = f"{checkpoint.name}, {_own(base, 1)['tokens']:.0f}"
+    for form in (base, *report["forms"]):
+        yield (who, form["name"], *(_figures(checkpoint, form, base) if form["made"] else _missing(form)))
+        who = ""
+
+
+def _figures(checkpoint: Checkpoint, form: Report, base: Report) -> Iterator[str]:
+    yield f"{form['bytes'] / 1e6:.1f}"
+    yield _shown(form["load_seconds"], ".2f")
+    yield _NONE if form["peak_bytes"] is None else f"{form['peak_bytes'] / 1e6:.0f}"
+    for batch in _BATCHES:
+        mine, theirs = _own(form, batch), _own(base, batch)
+        yield f"{mine['p50_ms']:.1f} ({mine['p95_ms']:.1f})"
+        yield f"{theirs['p50_ms'] / mine['p50_ms']:.2f}x"
+    name = next(name for name in checkpoint.metrics if name in form["validation"])
+    yield f"{form['validation'][name]:.4f}"
+    yield _shown(form["max_logit_difference"], ".1e")
+
+
+def _missing(form: Report) -> Iterator[str]:
+    yield f"not made: {form['reason']}"
+    yield from [""] * (len(COLUMNS) - 3)
+
+
+def _own(form: Report, batch: int) -> Report:
+    """Speed on rows of the data, each of its own length."""
+    found: Report = next(cell for cell in form["speed"] if cell["length"] is None and cell["batch"] == batch)
+    return found
+
+
+def _shown(value: float | None, form: str) -> str:
+    return _NONE if value is None else format(value, form)
+
+
+def main(results: Annotated[Path, typer.Argument(help="directory of the passes with one preset")]) -> None:
+    """Print the table."""
+    print(table_of(results))
+
+
+if __name__ == "__main__":
+    typer.run(main)
