@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.checkpoints import CHECKPOINTS, Checkpoint
+from benchmarks.results_table import metric_of
 
 COLUMNS = (
     "checkpoint, tokens",
@@ -72,8 +73,7 @@ def _figures(checkpoint: Checkpoint, form: Report, base: Report) -> Iterator[str
         mine, theirs = _own(form, batch), _own(base, batch)
         yield f"{mine['p50_ms']:.1f} ({mine['p95_ms']:.1f})"
         yield f"{theirs['p50_ms'] / mine['p50_ms']:.2f}x"
-    name = next(name for name in checkpoint.metrics if name in form["validation"])
-    yield f"{form['validation'][name]:.4f}"
+    yield f"{form['validation'][metric_of(checkpoint, form['validation'])]:.4f}"
     yield _shown(form["max_logit_difference"], ".1e")
 
 

@@ -65,7 +65,7 @@ def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 def row_of(checkpoint: Checkpoint, report: Report) -> tuple[str, ...]:
     """One pass as a row of both tables, in the order of ``COLUMNS``."""
     base, pruned, data = report["base"], report["pruned"], report["data"]
-    metric = _metric(checkpoint, base["test"])
+    metric = metric_of(checkpoint, base["test"])
     return (
         checkpoint.family,
         checkpoint.task,
@@ -83,7 +83,7 @@ def row_of(checkpoint: Checkpoint, report: Report) -> tuple[str, ...]:
     )
 
 
-def _metric(checkpoint: Checkpoint, figures: Mapping[str, float]) -> str:
+def metric_of(checkpoint: Checkpoint, figures: Mapping[str, float]) -> str:
     """The checkpoint's metric by the name that the report gives it, else the report's first."""
     names = [name for name in checkpoint.metrics if name in figures] + [name for name in figures if name != _LOSS]
     return [*names, _LOSS][0]
