@@ -51,7 +51,7 @@ test: $(INSTALLED) ## Run every test, on a PostgreSQL and a Valkey of their own
 torture: $(INSTALLED) ## Simulate and break the service many times, put load on it, and print the figures (an hour)
 	$(BIN)/python -m tests.simulation --runs $(RUNS)
 	$(BIN)/python -m tests.faults --kills $(KILLS) --others 3
-	$(BIN)/python -m benchmarks.load
+	$(BIN)/python -m benchmarks.load --processes 2
 	$(BIN)/python -m benchmarks.load.overhead
 
 bench: $(INSTALLED) ## Measure how fast a pass is, and write benchmarks/RESULTS.md (SHARED=../shared, SETS=cola, BENCH="--rounds 1")
