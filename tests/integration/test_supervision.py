@@ -15,7 +15,6 @@ from store.settings import Settings
 from store.states import JobState
 from tests.integration.real_worker import (
     JOB_SECONDS,
-    READY_SECONDS,
     STOP_SECONDS,
     has_ended,
     log_of,
@@ -133,7 +132,7 @@ def test_a_job_whose_main_process_is_killed_is_given_back(settings: Settings, wa
     with worker(settings, announce_seconds=0.2, status=-signal.SIGKILL) as process:
         wait_for_trials(settings, watch, long_job)
         process.kill()
-        wait_until(lambda: watch.job(long_job).state is JobState.QUEUED, READY_SECONDS, log_of(settings))
+        wait_until(lambda: watch.job(long_job).state is JobState.QUEUED, JOB_SECONDS, log_of(settings))
     assert watch.job(long_job).attempt == 0
 
 
