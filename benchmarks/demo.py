@@ -70,6 +70,7 @@ def _job(service: Service, checkpoint: Path, data: dict[str, Path]) -> dict[str,
             tar.add(path, path.name)
     return {
         "name": "demo: MiniLM on movie reviews",
+        "forms": ["compact"],
         "checkpoint": {"uri": service.upload(archive)},
         "validation": {"uri": service.upload(data["validation"])},
         "test": {"uri": service.upload(data["test"])},
