@@ -32,7 +32,7 @@ class Effort:
     """Forward passes of each model that are not counted; the first ones allocate."""
 
 
-QUICK = Effort(least=5, most=20, seconds=0.5, warm_ups=1)
+QUICK = Effort(least=5, most=20, seconds=0.25, warm_ups=1)
 """At the end of a pass, where people wait for the result."""
 THOROUGH = Effort(least=20, most=200, seconds=5.0, warm_ups=3)
 """Where speed is what was asked for."""
