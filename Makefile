@@ -46,7 +46,7 @@ serve: $(INSTALLED) ## Run the whole service on this machine until Ctrl-C (PORT=
 	$(BIN)/python -m store.serve $(if $(PORT),--port $(PORT))
 
 test: $(INSTALLED) ## Run every test, on a PostgreSQL and a Valkey of their own
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 torture: $(INSTALLED) ## Simulate and break the service many times, put load on it, and print the figures (an hour)
 	$(BIN)/python -m tests.simulation --runs $(RUNS)
