@@ -18,6 +18,10 @@ SETS ?= cola rte sst2
 ONLY := $(addprefix --only ,$(SETS))
 # Where the benchmark writes RESULTS.md and results/.
 OUTPUT ?= benchmarks
+# As many processes as cores, but not more than a server's memory holds PyTorch for; each computes with one thread.
+TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+# What `make test` takes beside, for example TESTS="tests/api -k keys".
+TESTS ?=
 # How much torture.
 RUNS ?= 3000
 KILLS ?= 30
@@ -46,9 +50,10 @@ serve: $(INSTALLED) ## Run the whole service on this machine until Ctrl-C (PORT=
 	$(BIN)/python -m store.serve $(if $(PORT),--port $(PORT))
 
 test: $(INSTALLED) ## Run every test, on a PostgreSQL and a Valkey of their own
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(TEST) $(TESTS)
 
 torture: $(INSTALLED) ## Simulate and break the service many times, put load on it, and print the figures (an hour)
+	$(TEST) -m hypothesis --hypothesis-profile wandering
 	$(BIN)/python -m tests.simulation --runs $(RUNS)
 	$(BIN)/python -m tests.faults --kills $(KILLS) --others 3
 	$(BIN)/python -m benchmarks.load --processes 2

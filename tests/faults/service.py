@@ -29,9 +29,9 @@ from store.states import TERMINAL
 
 LEASE_SECONDS = 3.0
 """Short, so that a lost worker's job is taken over soon; long enough for a busy machine's heartbeat."""
-READY_SECONDS = 90.0
-END_SECONDS = 150.0
-KILL_SECONDS = 10.0
+READY_SECONDS = 180.0
+END_SECONDS = 400.0
+KILL_SECONDS = 60.0
 ATTEMPTS = 20
 """Above the usual three, because a test may kill more workers than that."""
 WORKER_THREADS = 1

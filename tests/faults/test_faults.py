@@ -11,7 +11,7 @@ from tests.faults.faults import point_of, survive_all
 from tests.faults.service import service
 from tests.faults.undisturbed import outcome_of, undisturbed, write_inputs
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture

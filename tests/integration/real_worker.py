@@ -15,10 +15,10 @@ from store.settings import Settings
 from store.states import TERMINAL
 from tests.worker.conftest import Open, Watch
 
-START_SECONDS = 60.0
-JOB_SECONDS = 200.0
+START_SECONDS = 180.0
+JOB_SECONDS = 400.0
 """Imports of PyTorch, in the worker and in the processes that load each form afresh, are most of it."""
-STOP_SECONDS = 15.0
+STOP_SECONDS = 60.0
 HOURS = 9999.0
 
 

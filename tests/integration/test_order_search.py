@@ -24,9 +24,9 @@ from worker.runner import run_job
 __all__ = ["opened"]
 
 WORKERS = 2
-JOB_SECONDS = 100.0
+JOB_SECONDS = 400.0
 
-pytestmark = pytest.mark.timeout(200)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture

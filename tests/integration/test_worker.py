@@ -25,7 +25,7 @@ from tests.worker.conftest import LONG_PASS, Post, Watch, opened, post, watch
 
 __all__ = ["opened", "post", "settings", "watch"]
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_a_message_wakes_a_worker_that_runs_the_job(settings: Settings, post: Post, watch: Watch) -> None:

@@ -20,7 +20,7 @@ from store.errors import StackError
 from store.ports import free_port
 from store.serve import DEFAULT_PORT, choose_port
 
-START_SECONDS = 90
+START_SECONDS = 180
 STOP_SECONDS = 60
 PARTS = ("postgres", "valkey", "worker", "api")
 
@@ -93,7 +93,7 @@ def status(port: int, path: str, key: str) -> int:
     return answer
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_it_serves_keeps_its_key_and_leaves_nothing_running(var: Path) -> None:
     port = free_port()
     with serving(var, port) as process:
@@ -126,7 +126,7 @@ def test_it_serves_keeps_its_key_and_leaves_nothing_running(var: Path) -> None:
     wait_until_gone(parts)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_nothing_is_left_running_when_it_is_killed(var: Path) -> None:
     with start(var, "--port", str(free_port())) as process:
         wait_for_greeting(process)

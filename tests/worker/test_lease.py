@@ -36,7 +36,7 @@ def lease_of(ledger: Ledger, lease_seconds: float = 30.0, stop: threading.Event 
     return Lease(ledger, lease_seconds=lease_seconds, heartbeat_seconds=BEAT, stop=stop or threading.Event())
 
 
-def wait_for(error: type[Exception], heed: Callable[[], None], seconds: float = 5.0) -> None:
+def wait_for(error: type[Exception], heed: Callable[[], None], seconds: float = 60.0) -> None:
     """Heed again and again until it raises."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -209,7 +209,7 @@ def test_a_worker_that_is_to_end_gives_back_what_its_process_does_not(
     scene.supervisor.end_children()
     scene.supervisor.end_children()
     scene.supervisor.start()
-    scene.process.wait(10)
+    scene.process.wait(60)
     scene.supervisor.stop()
     job = watch.job(scene.job.id)
     assert (job.state, job.attempt, job.worker) == (JobState.QUEUED, 0, None)
@@ -219,13 +219,13 @@ def test_a_process_is_ended_with_all_that_it_has_started() -> None:
     process = subprocess.Popen(WITH_A_CHILD)
     try:
         children: list[psutil.Process] = []
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not children and time.monotonic() < deadline:
             children = psutil.Process(process.pid).children()
         kill_tree(process.pid)
-        process.wait(10)
+        process.wait(60)
         assert children
-        _, left = psutil.wait_procs(children, timeout=10)
+        _, left = psutil.wait_procs(children, timeout=60)
         assert left == []
         kill_tree(process.pid)
     finally:
