@@ -6,13 +6,13 @@ from fastapi import APIRouter, BackgroundTasks, Header, Query, Response
 
 from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep
+from api.job_views import bulk_read, job_path, job_read, jobs_page
 from api.openapi import answers
 from api.paging import LimitDep
 from api.schemas.bulk import BulkCancel, BulkRead
 from api.schemas.jobs import JobCreate, JobRead
 from api.schemas.page import PageRead
-from api.services import jobs, queue
-from api.views import bulk_read, job_path, job_read, jobs_page
+from api.services import jobs, posting, queue, steering
 from store.states import JobState
 from store.storage import job_folder
 
@@ -50,11 +50,11 @@ def post_job(
     With an `Idempotency-Key` it may be sent again after any failure. A key that is known is answered as it was the first
     time, with `Idempotent-Replayed: true`; it is known as long as its job is there.
     """
-    created = jobs.submit(session, settings, caller.team_id, body, idempotency_key)
+    created = posting.submit(session, settings, caller.team_id, body, idempotency_key)
     headers = {"Location": job_path(created.job.id)}
     if created.is_new:
         text = job_read(created.job, jobs.passes(session, [created.job])).model_dump_json()
-        jobs.remember_answer(created.job, text)
+        posting.remember_answer(created.job, text)
         after_commit.add_task(resources.wakeup.wake)
     else:
         text = created.job.first_answer or ""
@@ -83,7 +83,7 @@ def list_jobs(
 @router.post("/cancel", responses=answers(200, "What became of each job.", "bulk", 401, 422))
 def cancel_jobs(body: BulkCancel, caller: CallerDep, session: SessionDep) -> BulkRead:
     """Cancel many jobs: those named, those with some labels, those in some states. Each is answered for by itself."""
-    return bulk_read(jobs.cancel_many(session, caller.team_id, body))
+    return bulk_read(steering.cancel_many(session, caller.team_id, body))
 
 
 @router.get("/{job_id}", response_model=JobRead, responses=answers(200, "The job.", "job", 401, 404))
@@ -99,7 +99,7 @@ def delete_job(
     job_id: str, caller: CallerDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
 ) -> None:
     """Delete a job that has ended, with its trace, events, files and passes."""
-    jobs.delete(session, caller.team_id, job_id)
+    steering.delete(session, caller.team_id, job_id)
     after_commit.add_task(storage.delete, job_folder(job_id))
 
 
@@ -113,7 +113,7 @@ def cancel_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
 
     A search of orders ends when all its passes have.
     """
-    job = jobs.cancel(session, caller.team_id, job_id)
+    job = steering.cancel(session, caller.team_id, job_id)
     return job_read(job, jobs.passes(session, [job]))
 
 
@@ -127,7 +127,7 @@ def pause_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
 
     A search of orders is paused with its passes. A job that is packaging is about to end and cannot be paused.
     """
-    job = jobs.pause(session, caller.team_id, job_id)
+    job = steering.pause(session, caller.team_id, job_id)
     return job_read(job, jobs.passes(session, [job]))
 
 
@@ -140,7 +140,7 @@ def resume_job(
     job_id: str, caller: CallerDep, session: SessionDep, resources: ResourcesDep, after_commit: BackgroundTasks
 ) -> JobRead:
     """Queue a paused job again; it goes on where its trace ends. A job that is queued or worked on stays as it is."""
-    job = jobs.resume(session, caller.team_id, job_id)
+    job = steering.resume(session, caller.team_id, job_id)
     after_commit.add_task(resources.wakeup.wake)
     return job_read(job, jobs.passes(session, [job]))
 
@@ -162,6 +162,6 @@ def retry_job(
 
     A search of orders gets new passes.
     """
-    job = jobs.retry(session, storage, caller.team_id, job_id)
+    job = steering.retry(session, storage, caller.team_id, job_id)
     after_commit.add_task(resources.wakeup.wake)
     return job_read(job, jobs.passes(session, [job]))

@@ -10,9 +10,9 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from store.abilities import ALL, Abilities
 from store.repositories.failures import end_if_spent, fail
-from store.repositories.jobs import begin_search, cancel_passes, move_job
 from store.repositories.leases import lease_end
 from store.repositories.line import DEFAULT_RULES, Rules, fits, is_held_back, is_lost_or_free, is_waiting, the_line
+from store.repositories.moves import begin_search, move_job
 from store.repositories.passes import (
     error_of,
     has_failed_pass,
@@ -21,6 +21,7 @@ from store.repositories.passes import (
     lock_passes,
     parents_of_failed_passes,
 )
+from store.repositories.steering import cancel_passes
 from store.repositories.turns import end_turn, settle_turns
 from store.states import ACTIVE, WORKING, JobState
 from store.tables.jobs import Job

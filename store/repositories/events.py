@@ -15,7 +15,7 @@ from store.tables.jobs import Job
 def record_event(session: Session, job: Job, type: str, data: Mapping[str, Any] | None = None) -> Event:
     """Write the job's next event, and the message of it where the job has a webhook.
 
-    The job must be new or locked in this transaction (``jobs.lock_job``).
+    The job must be new or locked in this transaction (``moves.lock_job``).
     """
     job.event_count += 1
     event = Event(job_id=job.id, seq=job.event_count, type=type, data=dict(data or {}))

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from store.repositories.jobs import move_job
+from store.repositories.moves import move_job
 from store.states import JobState
 from store.tables.jobs import Job
 

@@ -14,7 +14,7 @@ from axformer.trial import Trial
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
 from store.repositories.events import record_event
 from store.repositories.failures import end_if_spent, fail
-from store.repositories.jobs import lock_job, move_job
+from store.repositories.moves import lock_job, move_job
 from store.repositories.workers import see_process
 from store.states import ACTIVE, JobState
 from store.tables.artifacts import Artifact

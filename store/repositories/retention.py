@@ -13,7 +13,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from store.errors import IllegalTransitionError
 from store.repositories.events import record_event
-from store.repositories.jobs import delete_job
+from store.repositories.steering import delete_job
 from store.states import ACTIVE, TERMINAL
 from store.tables.artifacts import Artifact
 from store.tables.events import Event

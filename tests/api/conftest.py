@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from api.main import create_app
 from axformer.trial import Phase, Trial, Verdict
-from store.repositories import claims, jobs, leases
+from store.repositories import claims, jobs, leases, moves
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team
 from store.session import Sessions, session_scope
@@ -172,7 +172,7 @@ class Stage:
 
     @staticmethod
     def _fence(session: Session, job_id: str) -> int:
-        return jobs.lock_job(session, job_id).fence
+        return moves.lock_job(session, job_id).fence
 
 
 def trial(seq: int, **changes: Any) -> Trial:

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from api.services.queue_view import Views
 from store.devices import Device
-from store.repositories import claims, jobs, leases
+from store.repositories import claims, jobs, leases, moves
 from store.repositories.quotas import Limits, set_limits
 from store.repositories.workers import note_worker
 from store.session import session_scope
@@ -99,7 +99,7 @@ def test_estimates_come_from_progress_and_finished_jobs(api, stage):
 def test_a_job_that_has_begun_is_estimated_by_its_own_measure(api, stage, sessions):
     job = stage.running([], {"done": 1, "known": 5, "seconds": 10.0, "seconds_left": 40.0})
     with session_scope(sessions) as session:
-        leases.release(session, job, jobs.lock_job(session, job).fence, "its slice is over")
+        leases.release(session, job, moves.lock_job(session, job).fence, "its slice is over")
     start_worker(sessions)
     _, items = look(api)
     assert (items[job]["starts_in_seconds"], items[job]["ends_in_seconds"]) == (0.0, 40.0)

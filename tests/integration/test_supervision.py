@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from store.repositories.jobs import request_cancel
+from store.repositories.steering import request_cancel
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.states import JobState

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from store.errors import IllegalTransitionError
-from store.repositories import jobs
+from store.repositories import jobs, steering
 from store.repositories.jobs import Created, NewJob
 from store.settings import MAX_ATTEMPTS
 from store.states import TERMINAL, JobState
@@ -55,7 +55,7 @@ class Clients:
                 self._resume(job["id"])
 
     def _resume(self, job_id: str) -> None:
-        self._ask("resumptions", lambda session: jobs.resume_job(session, job_id), wakes=True)
+        self._ask("resumptions", lambda session: steering.resume_job(session, job_id), wakes=True)
 
     def _new(self) -> NewJob:
         random = self.world.random
@@ -99,17 +99,17 @@ class Clients:
             return
         job = snapshot.jobs[self.world.random.choice(mine)[1]]
         if job["state"] not in TERMINAL and self.world.by_chance(PAUSES):
-            self._ask("pauses", lambda session: jobs.request_pause(session, job["id"]))
+            self._ask("pauses", lambda session: steering.request_pause(session, job["id"]))
         elif job["state"] == JobState.PAUSED and self.world.by_chance(RESUMES):
             self._resume(job["id"])
         elif job["state"] not in TERMINAL and not self.world.by_chance(CANCELS):
             return
         elif job["state"] not in TERMINAL:
-            self._ask("cancels", lambda session: jobs.request_cancel(session, job["id"]))
+            self._ask("cancels", lambda session: steering.request_cancel(session, job["id"]))
         elif job["state"] == JobState.SUCCEEDED or self.world.by_chance(0.3):
-            self._ask("deletes", lambda session: jobs.delete_job(session, job["id"]))
+            self._ask("deletes", lambda session: steering.delete_job(session, job["id"]))
         else:
-            self._ask("retries", lambda session: jobs.retry_job(session, job["id"]), wakes=True)
+            self._ask("retries", lambda session: steering.retry_job(session, job["id"]), wakes=True)
 
     def _ask(self, what: str, statement: Any, wakes: bool = False) -> None:
         def answer(result: Any) -> None:

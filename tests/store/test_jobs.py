@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from store.errors import IllegalTransitionError
-from store.repositories import jobs, leases, teams
+from store.repositories import jobs, leases, steering, teams
 from store.repositories.artifacts import list_artifacts
 from store.repositories.events import events_after
 from store.repositories.jobs import Created
@@ -100,7 +100,7 @@ def test_lists_are_filtered_by_state_labels_and_name(sessions: Sessions, make: M
     with session_scope(sessions) as session:
         plain = jobs.create_job(session, make.job()).job
         labelled = jobs.create_job(session, make.job(name="b", labels={"run": "1", "task": "cola"})).job
-        jobs.request_cancel(session, plain.id)
+        steering.request_cancel(session, plain.id)
 
         def ids(**filters: Any) -> list[str]:
             return [job.id for job in jobs.list_jobs(session, make.team_id, limit=10, **filters).items]
@@ -115,16 +115,16 @@ def test_lists_are_filtered_by_state_labels_and_name(sessions: Sessions, make: M
 def test_a_queued_job_is_cancelled_at_once(sessions: Sessions, job: Job) -> None:
     for _ in range(2):
         with session_scope(sessions) as session:
-            assert jobs.request_cancel(session, job.id).state is JobState.CANCELLED
+            assert steering.request_cancel(session, job.id).state is JobState.CANCELLED
     assert nothing_to_claim(sessions)
 
 
 def test_an_active_job_is_cancelling_until_its_worker_says_it_stopped(sessions: Sessions, job: Job) -> None:
     held = claim(sessions)
     with session_scope(sessions) as session:
-        jobs.request_cancel(session, job.id)
+        steering.request_cancel(session, job.id)
     with session_scope(sessions) as session:
-        again = jobs.request_cancel(session, job.id)
+        again = steering.request_cancel(session, job.id)
         assert again.state is JobState.CANCELLING
         assert again.cancel_requested_at is not None
         assert leases.finish_cancelled(session, job.id, held.fence).state is JobState.CANCELLED
@@ -136,7 +136,7 @@ def test_a_retried_job_starts_afresh_and_keeps_its_events(sessions: Sessions, ma
         leases.add_trials(session, job.id, held.fence, [make.trial(0)], {"done": 1})
         leases.finish_failed(session, job.id, held.fence, {"code": "x", "message": "y", "retryable": True})
     with session_scope(sessions) as session:
-        retried = jobs.retry_job(session, job.id)
+        retried = steering.retry_job(session, job.id)
         assert (retried.state, retried.attempt, retried.error, retried.progress) == (JobState.QUEUED, 0, None, None)
         assert trials_after(session, job.id, limit=10).items == []
         assert list_artifacts(session, job.id) == []
@@ -149,7 +149,7 @@ def test_a_retried_job_starts_afresh_and_keeps_its_events(sessions: Sessions, ma
         ]
 
 
-@pytest.mark.parametrize("act", [jobs.retry_job, jobs.delete_job])
+@pytest.mark.parametrize("act", [steering.retry_job, steering.delete_job])
 def test_a_job_that_has_not_ended_is_neither_retried_nor_deleted(
     sessions: Sessions, job: Job, act: Callable[[Session, str], object]
 ) -> None:
@@ -168,7 +168,7 @@ def test_nothing_is_left_of_a_deleted_job(sessions: Sessions, make: Makers, job:
         leases.add_trials(session, job.id, held.fence, [make.trial(0)])
         leases.finish_failed(session, job.id, held.fence, {"code": "x", "message": "y", "retryable": True})
     with session_scope(sessions) as session:
-        jobs.delete_job(session, job.id)
+        steering.delete_job(session, job.id)
     with session_scope(sessions) as session:
         assert jobs.find_job(session, job.id, job.team_id) is None
         assert trials_after(session, job.id, limit=10).items == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, update
 
 from store.errors import CancelRequestedError, IllegalTransitionError, LeaseLostError
-from store.repositories import claims, failures, jobs, leases
+from store.repositories import claims, failures, jobs, leases, steering
 from store.repositories.artifacts import find_artifact, list_artifacts
 from store.repositories.events import events_after
 from store.repositories.slices import yield_to_others
@@ -133,7 +133,7 @@ def test_a_worker_that_lost_its_job_can_write_nothing(
 def test_a_heartbeat_renews_the_lease_and_tells_of_a_cancel(sessions: Sessions, held: Job) -> None:
     with session_scope(sessions) as session:
         assert leases.heartbeat(session, held.id, held.fence, 600) is JobState.FETCHING
-        jobs.request_cancel(session, held.id)
+        steering.request_cancel(session, held.id)
         assert leases.heartbeat(session, held.id, held.fence, 600) is JobState.CANCELLING
     renewed = reload(sessions, held)
     assert renewed.lease_until is not None
@@ -181,13 +181,13 @@ def test_a_job_whose_process_is_known_to_be_dead_is_claimed_before_its_lease_end
 
 def test_a_cancelled_job_whose_process_is_known_to_be_dead_ends(sessions: Sessions, held: Job) -> None:
     with session_scope(sessions) as session:
-        jobs.request_cancel(session, held.id)
+        steering.request_cancel(session, held.id)
         assert leases.abandon(session, held.id, held.fence, "dead").state is JobState.CANCELLED
 
 
 def test_a_job_whose_worker_is_lost_while_it_is_cancelled_ends_as_cancelled(sessions: Sessions, held: Job) -> None:
     with session_scope(sessions) as session:
-        jobs.request_cancel(session, held.id)
+        steering.request_cancel(session, held.id)
     lose_worker(sessions, held)
     assert nothing_to_claim(sessions)
     assert reload(sessions, held).state is JobState.CANCELLED
@@ -196,7 +196,7 @@ def test_a_job_whose_worker_is_lost_while_it_is_cancelled_ends_as_cancelled(sess
 @pytest.mark.parametrize("go_on", [ZOMBIE_WRITES["set_state"], ZOMBIE_WRITES["succeed"]], ids=["set_state", "succeed"])
 def test_a_job_that_is_being_cancelled_goes_no_further(sessions: Sessions, held: Job, go_on: JobStep) -> None:
     with session_scope(sessions) as session:
-        jobs.request_cancel(session, held.id)
+        steering.request_cancel(session, held.id)
 
     def attempt() -> None:
         with session_scope(sessions) as session:
@@ -224,7 +224,7 @@ def test_a_job_given_back_is_queued_and_the_attempt_does_not_count(sessions: Ses
 
 def test_a_cancelled_job_that_is_given_back_ends(sessions: Sessions, held: Job) -> None:
     with session_scope(sessions) as session:
-        jobs.request_cancel(session, held.id)
+        steering.request_cancel(session, held.id)
         assert leases.release(session, held.id, held.fence, "stop").state is JobState.CANCELLED
 
 

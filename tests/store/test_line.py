@@ -13,10 +13,10 @@ from sqlalchemy import delete, select
 from store.abilities import Abilities
 from store.devices import Device
 from store.repositories import claims, leases
-from store.repositories.jobs import retry_job
 from store.repositories.line import Rules, standings
 from store.repositories.queue import waiting_jobs
 from store.repositories.quotas import Limits, set_limits
+from store.repositories.steering import retry_job
 from store.repositories.turns import settle_turns
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from axformer.order_search import SEARCHED_ORDERS
 from store.errors import CancelRequestedError, IllegalTransitionError
-from store.repositories import claims, jobs, leases, queue
+from store.repositories import claims, jobs, leases, queue, steering
 from store.repositories.events import events_after
 from store.repositories.passes import passes_of
 from store.session import Sessions, session_scope
@@ -55,7 +55,7 @@ def do(sessions: Sessions, act: Act, job: Job) -> None:
 
 def cancel(sessions: Sessions, job: Job) -> None:
     with session_scope(sessions) as session:
-        jobs.request_cancel(session, job.id)
+        steering.request_cancel(session, job.id)
 
 
 def states(sessions: Sessions, parent: Job) -> list[JobState]:
@@ -192,7 +192,7 @@ def test_a_retried_search_has_new_passes(sessions: Sessions, parent: Job) -> Non
     before = {old.id for old in passes(sessions, parent)}
     assert nothing_to_claim(sessions)
     with session_scope(sessions) as session:
-        again = jobs.retry_job(session, parent.id)
+        again = steering.retry_job(session, parent.id)
         assert (again.state, again.started_at, again.error) == (JobState.QUEUED, None, None)
     made = passes(sessions, parent)
     assert len(made) == 6
@@ -200,7 +200,7 @@ def test_a_retried_search_has_new_passes(sessions: Sessions, parent: Job) -> Non
     assert claim(sessions).id in {new.id for new in made}
 
 
-@pytest.mark.parametrize("act", [jobs.retry_job, jobs.delete_job])
+@pytest.mark.parametrize("act", [steering.retry_job, steering.delete_job])
 def test_a_search_is_neither_retried_nor_deleted_while_a_pass_runs(
     sessions: Sessions, parent: Job, act: Callable[[Session, str], object]
 ) -> None:
@@ -220,7 +220,7 @@ def test_a_search_is_neither_retried_nor_deleted_while_a_pass_runs(
 def test_nothing_is_left_of_a_deleted_search(sessions: Sessions, parent: Job) -> None:
     cancel(sessions, parent)
     with session_scope(sessions) as session:
-        jobs.delete_job(session, parent.id)
+        steering.delete_job(session, parent.id)
     with session_scope(sessions) as session:
         assert session.query(Job).count() == 0
 

@@ -5,7 +5,7 @@ from sqlalchemy import text, update
 
 from axformer.order_search import SEARCHED_ORDERS
 from store.errors import IllegalTransitionError, PauseRequestedError
-from store.repositories import jobs, leases
+from store.repositories import jobs, leases, steering
 from store.repositories.outbox import unsent_messages
 from store.repositories.passes import passes_of
 from store.repositories.trials import all_trials
@@ -22,12 +22,12 @@ def posted(sessions: Sessions, make: Makers, **changes: object) -> Job:
 
 def pause(sessions: Sessions, job: Job) -> Job:
     with session_scope(sessions) as session:
-        return jobs.request_pause(session, job.id)
+        return steering.request_pause(session, job.id)
 
 
 def resume(sessions: Sessions, job: Job) -> Job:
     with session_scope(sessions) as session:
-        return jobs.resume_job(session, job.id)
+        return steering.resume_job(session, job.id)
 
 
 def give_back(sessions: Sessions, job: Job) -> Job:
@@ -66,7 +66,7 @@ def test_a_running_job_is_paused_by_its_worker_keeps_its_trace_and_the_attempt_d
         with pytest.raises(PauseRequestedError):
             leases.set_state(session, held.id, held.fence, JobState.VALIDATING)
     with session_scope(sessions) as session, pytest.raises(IllegalTransitionError, match="only a paused one"):
-        jobs.resume_job(session, held.id)
+        steering.resume_job(session, held.id)
     paused = give_back(sessions, held)
     assert (paused.state, paused.worker, paused.attempt) == (JobState.PAUSED, None, 0)
     resume(sessions, held)
@@ -92,12 +92,12 @@ def test_a_paused_job_is_cancelled_at_once_and_one_that_is_being_paused_by_its_w
     job = posted(sessions, make)
     pause(sessions, job)
     with session_scope(sessions) as session:
-        assert jobs.request_cancel(session, job.id).state is JobState.CANCELLED
+        assert steering.request_cancel(session, job.id).state is JobState.CANCELLED
     posted(sessions, make)
     held = claim(sessions)
     pause(sessions, held)
     with session_scope(sessions) as session:
-        assert jobs.request_cancel(session, held.id).state is JobState.CANCELLING
+        assert steering.request_cancel(session, held.id).state is JobState.CANCELLING
     assert give_back(sessions, held).state is JobState.CANCELLED
 
 
@@ -138,7 +138,7 @@ def test_a_search_that_no_worker_has_is_paused_and_cancelled_at_once(sessions: S
     assert pause(sessions, search).state is JobState.PAUSED
     assert nothing_to_claim(sessions)
     with session_scope(sessions) as session:
-        assert jobs.request_cancel(session, search.id).state is JobState.CANCELLED
+        assert steering.request_cancel(session, search.id).state is JobState.CANCELLED
     assert {one.state for one in passes(sessions, search)} == {JobState.CANCELLED}
 
 

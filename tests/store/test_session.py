@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from store.repositories import jobs, teams
+from store.repositories import jobs, moves, teams
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.tables.teams import Team
@@ -57,9 +57,9 @@ def test_a_lock_is_not_waited_for_without_end(sessions: Sessions, impatient: Ses
     with session_scope(sessions) as session:
         job = jobs.create_job(session, make.job()).job
     with session_scope(sessions) as holder, session_scope(impatient) as waiter:
-        jobs.lock_job(holder, job.id)
+        moves.lock_job(holder, job.id)
         with pytest.raises(OperationalError, match="lock timeout"):
-            jobs.lock_job(waiter, job.id)
+            moves.lock_job(waiter, job.id)
 
 
 def test_a_connection_that_the_server_has_ended_is_replaced(sessions: Sessions, database_url: str) -> None:

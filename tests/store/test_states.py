@@ -10,7 +10,7 @@ from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from store.errors import CancelRequestedError, IllegalTransitionError, LeaseLostError, PauseRequestedError
-from store.repositories import claims, events, jobs, leases
+from store.repositories import claims, events, jobs, leases, steering
 from store.session import Sessions, session_scope
 from store.states import ACTIVE, TERMINAL, TRANSITIONS, WORKING, JobState, check_transition
 from store.tables.jobs import Job
@@ -70,19 +70,19 @@ def give_back(session: Session, job: Job) -> None:
 
 
 def cancel(session: Session, job: Job) -> None:
-    jobs.request_cancel(session, job.id)
+    steering.request_cancel(session, job.id)
 
 
 def pause(session: Session, job: Job) -> None:
-    jobs.request_pause(session, job.id)
+    steering.request_pause(session, job.id)
 
 
 def resume(session: Session, job: Job) -> None:
-    jobs.resume_job(session, job.id)
+    steering.resume_job(session, job.id)
 
 
 def retry(session: Session, job: Job) -> None:
-    jobs.retry_job(session, job.id)
+    steering.retry_job(session, job.id)
 
 
 STEPS = (claim, lose_worker, go_on, succeed, fail, end_cancelled, give_back, cancel, pause, resume, retry)

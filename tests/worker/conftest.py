@@ -11,7 +11,8 @@ import pytest
 from axformer.config import make_config
 from axformer.trial import Trial
 from store.repositories.events import events_after
-from store.repositories.jobs import NewJob, create_job, lock_job
+from store.repositories.jobs import NewJob, create_job
+from store.repositories.moves import lock_job
 from store.repositories.trials import trials_after
 from store.session import Sessions, session_scope
 from store.settings import Settings

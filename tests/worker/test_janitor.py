@@ -12,7 +12,7 @@ from hypothesis import settings as law
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
-from store.repositories import claims, jobs, leases, retention
+from store.repositories import claims, jobs, leases, retention, steering
 from store.repositories.artifacts import list_artifacts
 from store.repositories.events import events_after
 from store.repositories.uploads import add_upload, find_upload, hold_upload
@@ -177,7 +177,7 @@ def test_a_delete_that_died_after_its_commit_is_finished(
     young = uploaded(sessions, storage, team, "upl_justsent", days_ago=0)
     clean(sessions, settings, storage)
     with session_scope(sessions) as session:
-        jobs.delete_job(session, gone)
+        steering.delete_job(session, gone)
         for upload_id in ("upl_gone", young):
             session.delete(find_upload(session, upload_id, team.id))
     age(next((settings.storage_dir / upload_folder("upl_gone")).iterdir()))
@@ -232,7 +232,7 @@ def test_half_written_files_and_directories_of_killed_workers_go(
         claimed = claims.claim_next(session, "worker", 60)
         assert claimed is not None
         assert claimed.id == held
-        jobs.request_cancel(session, done)
+        steering.request_cancel(session, done)
     for name in (f"{held}.abc", f"{done}.abc", "job_deleted.abc"):
         (settings.work_dir / name / "checkpoint").mkdir(parents=True)
     assert clean(sessions, settings, storage) == Cleaned(unfinished=2, workspaces=2)
@@ -294,9 +294,9 @@ def test_whatever_there_is_and_however_many_clean_live_jobs_lose_nothing(
                 assert claimed is not None
                 job = claimed
             if state == "paused":
-                jobs.request_pause(session, job.id)
+                steering.request_pause(session, job.id)
             if state in ("cancelled", "succeeded"):
-                jobs.request_cancel(session, job.id)
+                steering.request_cancel(session, job.id)
                 backdate(session, job.id, ago)
         made[job.id] = (state, ago)
     with ThreadPoolExecutor(3) as threads:

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from store.errors import CancelRequestedError, LeaseLostError
-from store.repositories.jobs import delete_job, request_cancel
 from store.repositories.leases import release
+from store.repositories.steering import delete_job, request_cancel
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.tables.jobs import Job

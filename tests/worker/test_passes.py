@@ -10,8 +10,8 @@ from axformer.data.dataset import DataSource
 from axformer.order_search import SEARCHED_ORDERS, final_loss
 from axformer.run import PruningRun
 from axformer.trial import Trial
-from store.repositories.jobs import request_cancel
 from store.repositories.passes import passes_of
+from store.repositories.steering import request_cancel
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.jobs import Job

@@ -22,7 +22,7 @@ from axformer.trial import Trial
 from store.repositories.artifacts import list_artifacts
 from store.repositories.claims import claim_next
 from store.repositories.events import events_after
-from store.repositories.jobs import request_cancel, request_pause, resume_job
+from store.repositories.steering import request_cancel, request_pause, resume_job
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.storage import LocalStorage, job_folder

@@ -15,8 +15,9 @@ from store.errors import CancelRequestedError
 from store.repositories.artifacts import list_artifacts
 from store.repositories.claims import is_anything_claimable
 from store.repositories.events import events_after
-from store.repositories.jobs import lock_job, request_cancel, retry_job
+from store.repositories.moves import lock_job
 from store.repositories.slices import yield_to_others
+from store.repositories.steering import request_cancel, retry_job
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.states import JobState

@@ -13,8 +13,9 @@ import pytest
 from sqlalchemy import update
 
 from store.repositories.claims import claim_next
-from store.repositories.jobs import lock_job, request_cancel, request_pause
 from store.repositories.leases import finish_failed, release
+from store.repositories.moves import lock_job
+from store.repositories.steering import request_cancel, request_pause
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.jobs import Job

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import func, select, update
 from standardwebhooks import Webhook
 
-from store.repositories import claims, jobs, leases
+from store.repositories import claims, jobs, leases, steering
 from store.repositories.deliveries import Attempt, claim_delivery, deliveries_after, redeliver, settle
 from store.repositories.webhook_secrets import create_secret, delete_secret, valid_secrets
 from store.session import Sessions, session_scope
@@ -132,10 +132,10 @@ def test_a_message_verifies_with_the_standards_own_library(
 def test_only_wanted_events_are_told_and_none_of_what_was_rolled_back(sessions: Sessions, tell: Tell) -> None:
     job_id = tell("https://x.example")
     with session_scope(sessions) as session:
-        jobs.request_pause(session, job_id)
-        jobs.request_cancel(session, job_id)
+        steering.request_pause(session, job_id)
+        steering.request_cancel(session, job_id)
     with sessions() as session:
-        jobs.retry_job(session, job_id)
+        steering.retry_job(session, job_id)
         session.rollback()
     assert [row.type for row in messages(sessions, job_id)] == ["job.created", "job.cancelled"]
 
@@ -217,11 +217,11 @@ def test_gone_stops_all_messages_of_the_job_and_no_others(
     with Loopback(Receiver(410, 200)) as receiver:
         job_id = tell(f"{receiver.url}/hook")
         with session_scope(sessions) as session:
-            jobs.request_cancel(session, job_id)
+            steering.request_cancel(session, job_id)
         deliver_next(sessions, settings)
         assert not deliver_next(sessions, settings)
         with session_scope(sessions) as session:
-            jobs.retry_job(session, job_id)
+            steering.retry_job(session, job_id)
         assert [row.state for row in messages(sessions, job_id)] == [DeliveryState.DEAD] * 3
         assert "410" in messages(sessions, job_id)[2].last_error
         other = tell(f"{receiver.url}/hook")

@@ -1,0 +1,112 @@
+"""How a team posts a job: what it names is checked, and a request that is sent again makes no second one."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from api.errors import FieldError, InvalidInputError
+from api.references import check_reference, refused
+from api.schemas.jobs import JobCreate
+from api.services.quotas import check_queued
+from api.services.webhooks import check_secret, check_webhook
+from axformer.config import make_config
+from axformer.errors import ConfigError
+from axformer.finetune_settings import FinetuneSettings
+from axformer.forms.kinds import COMPACT, KINDS
+from store.repositories.jobs import Created, NewJob, create_job
+from store.repositories.uploads import hold_upload
+from store.settings import Settings
+from store.tables.jobs import Job
+
+
+def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, key: str | None) -> Created:
+    """Queue a job, or find the one that the same request with the same idempotency key has made.
+
+    Raises:
+        InvalidInputError: a reference, a knob or the webhook cannot be used, or the key came with another body before.
+        TooManyRequestsError: the team has as many queued jobs as it may have.
+        ConflictError: the team stores as many bytes as it may store.
+    """
+    uploads = _check_references(settings, body)
+    if body.webhook is not None:
+        check_webhook(settings, body.webhook)
+    # Without defaults, so that a field that is added later does not change what was sent before.
+    body_sha256 = hashlib.sha256(body.model_dump_json(exclude_defaults=True).encode()).digest()
+    new = NewJob(
+        team_id=team_id,
+        name=body.name,
+        checkpoint=body.checkpoint.model_dump(),
+        validation=body.validation.model_dump(exclude_none=True),
+        test=body.test.model_dump(exclude_none=True) if body.test else None,
+        train=body.train.model_dump(exclude_none=True) if body.train else None,
+        finetune=_finetune(body),
+        preset=body.preset.value,
+        config=_knobs(body),
+        priority=body.priority,
+        device=body.device,
+        forms=[name for name in KINDS if name == COMPACT or name in body.forms],
+        labels=dict(body.labels),
+        max_attempts=settings.max_attempts,
+        idempotency_key=key,
+        body_sha256=body_sha256 if key is not None else None,
+        webhook=body.webhook.model_dump(mode="json") if body.webhook else None,
+    )
+    created = create_job(session, new)
+    if created.is_new:
+        # Only now: a request that is sent again is answered as before, also when its uploads are gone by then.
+        _check_uploads(session, team_id, uploads)
+        check_queued(session, team_id)
+        if body.webhook is not None:
+            check_secret(session, team_id)
+    elif created.job.body_sha256 != body_sha256:
+        detail = f"Idempotency-Key '{key}' came before with another body, for {created.job.id}; take a new key"
+        errors = [FieldError(detail, parameter="Idempotency-Key")]
+        raise InvalidInputError(detail, code="idempotency_key_reused", errors=errors)
+    return created
+
+
+def remember_answer(job: Job, text: str) -> None:
+    """Keep the answer to a request with an idempotency key for when it comes again."""
+    if job.idempotency_key is not None:
+        job.first_answer = text
+
+
+def _knobs(body: JobCreate) -> dict[str, Any]:
+    try:
+        return make_config(body.preset, body.config).model_dump(mode="json")
+    except ConfigError as error:
+        detail = str(error)
+        raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer="#/config")]) from None
+
+
+def _finetune(body: JobCreate) -> dict[str, Any] | None:
+    if body.train is not None:
+        return (body.finetune or FinetuneSettings()).model_dump(mode="json")
+    if body.finetune is None:
+        return None
+    detail = "says how to train, and train on what; give train too, or leave it out"
+    raise InvalidInputError(f"finetune {detail}", errors=[FieldError(detail, pointer="#/finetune")])
+
+
+def _check_references(settings: Settings, body: JobCreate) -> list[tuple[str, str]]:
+    """Refuse references that cannot work; the ids of uploads among them, each with its place in the body."""
+    references = [("#/checkpoint/uri", body.checkpoint.uri), ("#/validation/uri", body.validation.uri)]
+    if body.test:
+        references.append(("#/test/uri", body.test.uri))
+    if body.train:
+        references.append(("#/train/uri", body.train.uri))
+    uploads = []
+    for pointer, uri in references:
+        is_checkpoint = pointer.startswith("#/checkpoint")
+        upload_id = check_reference(uri, pointer, is_checkpoint=is_checkpoint, settings=settings)
+        if upload_id is not None:
+            uploads.append((pointer, upload_id))
+    return uploads
+
+
+def _check_uploads(session: Session, team_id: str, uploads: Sequence[tuple[str, str]]) -> None:
+    for pointer, upload_id in uploads:
+        if hold_upload(session, upload_id, team_id) is None:
+            raise refused(f"upload:{upload_id}", pointer, "is no upload of your team; POST /v1/uploads makes one")

@@ -1,0 +1,125 @@
+"""What teams may do with jobs that there are: cancel, pause, resume, retry and delete them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy.exc import NoResultFound
+from sqlalchemy.orm import Session
+
+from api.errors import ConflictError
+from api.schemas.bulk import BULK_MOST, BulkCancel
+from api.services.jobs import find, no_job
+from api.services.quotas import check_queued
+from store.errors import IllegalTransitionError
+from store.repositories import steering as repository
+from store.repositories.jobs import list_jobs
+from store.states import TERMINAL, JobState
+from store.storage import Storage, job_folder
+from store.tables.jobs import Job
+
+
+@dataclass(frozen=True)
+class BulkOutcome:
+    """What became of each job of a bulk request."""
+
+    jobs: Sequence[tuple[Job, IllegalTransitionError | None]]
+    """Each as it is now, and why it was left so, if it was."""
+    unknown: Sequence[str]
+    """Ids that were named and are no jobs of the team, or do not fit the rest of the description."""
+    has_more: bool
+    """Whether more fit the description than are taken at a time."""
+
+
+_CANCELLABLE = [state for state in JobState if state not in TERMINAL | {JobState.CANCELLING}]
+
+
+def cancel(session: Session, team_id: str, job_id: str) -> Job:
+    """Cancel a queued job at once and ask the worker of a running one to stop. Doing so twice changes nothing.
+
+    Raises:
+        NotFoundError: the team has no such job.
+        ConflictError: it has ended otherwise, or is a pass.
+    """
+    with _as_answers(_find_whole(session, team_id, job_id)) as job:
+        return repository.request_cancel(session, job.id)
+
+
+def cancel_many(session: Session, team_id: str, body: BulkCancel) -> BulkOutcome:
+    """Cancel the jobs that a request names or describes, each by itself; what becomes of one changes nothing for others.
+
+    Labels alone describe jobs that could be cancelled; those that are named are answered for whatever their state.
+    """
+    wanted = body.states or ([] if body.ids else _CANCELLABLE)
+    ids = [job_id for job_id in body.ids if job_id.isprintable()] if body.ids else None
+    page = list_jobs(session, team_id, limit=BULK_MOST, states=wanted, labels=dict(body.labels), ids=ids)
+    outcomes = repository.cancel_jobs(session, page.items)
+    unknown = set(body.ids or ()) - {job.id for job, _ in outcomes}
+    return BulkOutcome(outcomes, sorted(unknown), page.has_more)
+
+
+def pause(session: Session, team_id: str, job_id: str) -> Job:
+    """Take a queued job out of the queue, and ask the worker of a running one to give it back. Twice changes nothing.
+
+    Raises:
+        NotFoundError: the team has no such job.
+        ConflictError: it is about to end or has ended, or is a pass.
+    """
+    with _as_answers(_find_whole(session, team_id, job_id)) as job:
+        return repository.request_pause(session, job.id)
+
+
+def resume(session: Session, team_id: str, job_id: str) -> Job:
+    """Queue a paused job again with its trace. One that is queued or worked on stays as it is.
+
+    Raises:
+        NotFoundError: the team has no such job.
+        ConflictError: it is not paused yet, or has ended, or is a pass.
+    """
+    with _as_answers(_find_whole(session, team_id, job_id)) as job:
+        return repository.resume_job(session, job.id)
+
+
+def retry(session: Session, storage: Storage, team_id: str, job_id: str) -> Job:
+    """Queue a failed or cancelled job afresh.
+
+    Raises:
+        NotFoundError: the team has no such job.
+        ConflictError: it has not ended, or has succeeded, or is a pass; or there is no room for its results.
+        TooManyRequestsError: the team has as many queued jobs as it may have.
+    """
+    with _as_answers(_find_whole(session, team_id, job_id)) as job:
+        again = repository.retry_job(session, job.id)
+        check_queued(session, team_id)
+        # Before the commit: no row names these files, and afterwards a worker may already write new ones.
+        storage.delete(job_folder(job.id))
+        return again
+
+
+def delete(session: Session, team_id: str, job_id: str) -> None:
+    """Remove a job that has ended; the caller removes its files after the commit.
+
+    Raises:
+        NotFoundError: the team has no such job.
+        ConflictError: it has not ended, or is a pass.
+    """
+    with _as_answers(_find_whole(session, team_id, job_id)) as job:
+        repository.delete_job(session, job.id)
+
+
+def _find_whole(session: Session, team_id: str, job_id: str) -> Job:
+    """The team's job, which is no pass of another."""
+    job = find(session, team_id, job_id)
+    if job.parent_id is not None:
+        raise ConflictError(f"{job.id} is a pass of {job.parent_id}; do this with that job", code="part_of_job")
+    return job
+
+
+@contextmanager
+def _as_answers(job: Job) -> Iterator[Job]:
+    try:
+        yield job
+    except IllegalTransitionError as error:
+        raise ConflictError(f"{job.id}: {error}", code="wrong_state") from None
+    except NoResultFound:  # deleted between two statements
+        raise no_job(job.id) from None
