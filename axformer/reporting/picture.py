@@ -1,12 +1,10 @@
 """A plan as a picture, after figure 3 of the AxFormer paper: a row a layer, attention by heads beside the FFN by neurons.
 
-Colours are classes of one style sheet with a light and a dark side, on a ground of their own, so that the picture can be read
-wherever it is shown. Every part carries the id of its element in ``data-element`` and a tooltip.
+Every part carries the id of its element in ``data-element`` and a tooltip.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 
 from axformer.elements import Dimensions
@@ -15,21 +13,19 @@ from axformer.elements import ffn as ffn_of
 from axformer.elements import head as head_of
 from axformer.elements import neurons as neurons_of
 from axformer.plan import LayerPlan, Plan
+from axformer.reporting.svg import Canvas, words
 
 _ROW, _BLOCK = 26, 18
 _TOP, _BOTTOM = 64, 82
 _LEFT, _WIDTH, _SIDE = 54, 260, 96
 _FFN = _LEFT + _WIDTH + _SIDE
 _TOTAL = _FFN + _WIDTH + _SIDE
-_STYLE = """
-svg{font:12px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}
-.ground{fill:#fff;stroke:#d0d7de}.ink{fill:#1f2328}.faint{fill:#59636e}.title{font-size:14px;font-weight:600}
-.kept{fill:#2f6fb2}.hard{fill:#b4580a}.gone{fill:#eef1f4;stroke:#afb8c1}.removed{fill:none;stroke:#8c959f;stroke-dasharray:4 3}
-.lost{fill:#6e7781}
-@media (prefers-color-scheme:dark){
-.ground{fill:#0d1117;stroke:#30363d}.ink{fill:#e6edf3}.faint{fill:#9198a1}
-.kept{fill:#539bf5}.hard{fill:#e0823d}.gone{fill:#1c2128;stroke:#444c56}.removed{stroke:#768390}.lost{fill:#9198a1}}
-""".replace("\n", "")
+_SHADES = {
+    "kept": ("fill:#2f6fb2", "fill:#539bf5"),
+    "hard": ("fill:#b4580a", "fill:#e0823d"),
+    "gone": ("fill:#eef1f4;stroke:#afb8c1", "fill:#1c2128;stroke:#444c56"),
+    "removed": ("fill:none;stroke:#8c959f;stroke-dasharray:4 3", "fill:none;stroke:#768390;stroke-dasharray:4 3"),
+}
 
 
 @dataclass(frozen=True)
@@ -45,24 +41,10 @@ class _Part:
 def picture(plan: Plan, dimensions: Dimensions) -> str:
     """The SVG text of a plan for a model with these dimensions, the last layer on top as in the paper."""
     height = _TOP + _ROW * dimensions.layers + _BOTTOM
-    summary = escape(describe_plan(plan, dimensions))
-    rows = [line for index, layer in enumerate(plan.layers) for line in _row(index, layer, dimensions)]
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_TOTAL} {height}" width="{_TOTAL}" height="{height}" '
-            'role="img" aria-labelledby="title summary">',
-            '<title id="title">What is left of each layer</title>',
-            f'<desc id="summary">{summary}</desc>',
-            f"<style>{_STYLE}</style>",
-            f'<rect class="ground" x=".5" y=".5" width="{_TOTAL - 1}" height="{height - 1}" rx="8"/>',
-            _text(_LEFT, 26, "What is left of each layer", "ink title"),
-            *_headings(dimensions),
-            *rows,
-            *_legend(height - _BOTTOM + 22),
-            "</svg>",
-            "",
-        ]
-    )
+    rows = (line for index, layer in enumerate(plan.layers) for line in _row(index, layer, dimensions))
+    canvas = Canvas("plan", "What is left of each layer", describe_plan(plan, dimensions), _TOTAL, height, _SHADES)
+    heading = words(_LEFT, 26, "What is left of each layer", "ink title")
+    return canvas.drawn([heading, *_headings(dimensions), *rows, *_legend(height - _BOTTOM + 22)])
 
 
 def describe_plan(plan: Plan, dimensions: Dimensions) -> str:
@@ -83,24 +65,24 @@ def describe_plan(plan: Plan, dimensions: Dimensions) -> str:
 
 
 def _headings(dimensions: Dimensions) -> Iterator[str]:
-    yield _text(_LEFT, 50, f"attention, {dimensions.heads} heads", "ink")
-    yield _text(_FFN, 50, f"FFN, {dimensions.intermediate_size:,} neurons", "ink")
-    yield _text(_LEFT - 10, 50, "layer", "ink", "end")
+    yield words(_LEFT, 50, f"attention, {dimensions.heads} heads", "ink")
+    yield words(_FFN, 50, f"FFN, {dimensions.intermediate_size:,} neurons", "ink")
+    yield words(_LEFT - 10, 50, "layer", "ink", "end")
 
 
 def _row(index: int, layer: LayerPlan, dimensions: Dimensions) -> Iterator[str]:
     y = _TOP + _ROW * (dimensions.layers - 1 - index)
-    yield _text(_LEFT - 10, y + 13, str(index), "ink", "end")
+    yield words(_LEFT - 10, y + 13, str(index), "ink", "end")
     if layer.attention:
         shade = "kept" if layer.hard_attention is None else "hard"
         yield from _block(_head_parts(index, layer, dimensions), dimensions.heads, _LEFT, y, shade)
-        yield _text(_LEFT + _WIDTH + 8, y + 13, _attention_note(layer, dimensions), "ink")
+        yield words(_LEFT + _WIDTH + 8, y + 13, _attention_note(layer, dimensions), "ink")
     else:
         yield from _hollow(attention_of(index).id, _LEFT, y)
     if layer.ffn:
         parts = _neuron_parts(index, layer, dimensions)
         yield from _block(parts, dimensions.intermediate_size, _FFN, y, "kept")
-        yield _text(_FFN + _WIDTH + 8, y + 13, _percent(layer.neuron_count, dimensions.intermediate_size), "ink")
+        yield words(_FFN + _WIDTH + 8, y + 13, _percent(layer.neuron_count, dimensions.intermediate_size), "ink")
     else:
         yield from _hollow(ffn_of(index).id, _FFN, y)
 
@@ -143,7 +125,7 @@ def _hollow(element: str, x: int, y: int) -> Iterator[str]:
         f'<rect class="removed" data-element="{element}" x="{x + 0.5}" y="{y + 0.5}" width="{_WIDTH - 1.5}" '
         f'height="{_BLOCK - 1}" rx="2"><title>{element}: removed</title></rect>'
     )
-    yield _text(x + _WIDTH + 8, y + 13, "removed", "lost")
+    yield words(x + _WIDTH + 8, y + 13, "removed", "faint")
 
 
 def _legend(y: int) -> Iterator[str]:
@@ -154,13 +136,9 @@ def _legend(y: int) -> Iterator[str]:
         ("hard", "kept, hard attention"),
     )
     x = _LEFT
-    for shade, words in entries:
+    for shade, meaning in entries:
         yield f'<rect class="{shade}" x="{x + 0.5}" y="{y - 10.5}" width="21" height="13" rx="2"/>'
-        yield _text(x + 29, y, words, "ink")
-        x += 60 + 7 * len(words)
-    yield _text(_LEFT, y + 24, "Heads and neurons stand at their own places; beside them, how many are left.", "faint")
-    yield _text(_LEFT, y + 42, "K: attention probabilities that hard attention keeps for each query.", "faint")
-
-
-def _text(x: float, y: float, words: str, shade: str, anchor: str = "start") -> str:
-    return f'<text class="{shade}" x="{x}" y="{y}" text-anchor="{anchor}">{escape(words)}</text>'
+        yield words(x + 29, y, meaning, "ink")
+        x += 60 + 7 * len(meaning)
+    yield words(_LEFT, y + 24, "Heads and neurons stand at their own places; beside them, how many are left.", "faint")
+    yield words(_LEFT, y + 42, "K: attention probabilities that hard attention keeps for each query.", "faint")

@@ -81,7 +81,7 @@ def test_it_can_be_read_without_eyes_and_in_the_dark() -> None:
     assert root.attrib["role"] == "img"
     named = {part.attrib["id"]: part.text for part in root.iter() if "id" in part.attrib}
     assert set(root.attrib["aria-labelledby"].split()) == set(named)
-    assert named["summary"] == describe_plan(plan, dimensions)
+    assert named["plan-summary"] == describe_plan(plan, dimensions)
     light, _, dark = text.partition("prefers-color-scheme:dark")
     shades = {part.attrib["class"].split()[0] for part in root.iter() if "class" in part.attrib}
     assert all(f".{shade}{{" in light for shade in shades)
