@@ -92,7 +92,11 @@ class Settings(BaseSettings):
     fetch_plain_http: bool = False
     """Whether ``http://`` references are taken; off, because anyone on the way could exchange a model."""
     fetch_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    """Hosts that may be fetched from although their addresses are not public, separated by commas."""
+    """Hosts that may be fetched from although their addresses are not public, separated by commas; all their ports are open."""
+    fetch_ports: Annotated[tuple[int, ...], NoDecode] = ()
+    """Ports of public hosts that may be fetched from beside 443 and 80, separated by commas."""
+    fetch_keep_free_bytes: int = Field(default=256 * MIB, ge=0)
+    """Bytes that fetching leaves free on the disk: enough for what running jobs write meanwhile."""
     hub_endpoint: str = Field(
         default="https://huggingface.co", validation_alias=AliasChoices("HF_ENDPOINT", "hub_endpoint")
     )
@@ -106,7 +110,10 @@ class Settings(BaseSettings):
     webhook_plain_http: bool = False
     """Whether webhooks may be sent to ``http://``; off, because anyone on the way could read and suppress them."""
     webhook_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    """Hosts that webhooks may be sent to although their addresses are not public, separated by commas."""
+    """Hosts that webhooks may be sent to although their addresses are not public, separated by commas; all their ports are
+    open."""
+    webhook_ports: Annotated[tuple[int, ...], NoDecode] = ()
+    """Ports of public hosts that webhooks may be sent to beside 443 and 80, separated by commas."""
     webhook_timeout_seconds: float = Field(default=15.0, gt=0)
     """How long a receiver may take to answer, in all; the standard asks for 15 to 30 s."""
     webhook_retry_seconds: Annotated[tuple[float, ...], NoDecode] = (5, 300, 1800, 7200, 18_000, 36_000)
@@ -185,10 +192,10 @@ class Settings(BaseSettings):
     def _split_hosts(cls, hosts: Any) -> Any:
         return [host.strip().lower() for host in hosts.split(",") if host.strip()] if isinstance(hosts, str) else hosts
 
-    @field_validator("webhook_retry_seconds", mode="before")
+    @field_validator("webhook_retry_seconds", "fetch_ports", "webhook_ports", mode="before")
     @classmethod
-    def _split_pauses(cls, pauses: Any) -> Any:
-        return [pause for pause in pauses.split(",") if pause.strip()] if isinstance(pauses, str) else pauses
+    def _split_numbers(cls, numbers: Any) -> Any:
+        return [number for number in numbers.split(",") if number.strip()] if isinstance(numbers, str) else numbers
 
     @field_validator("file_roots")
     @classmethod

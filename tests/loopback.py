@@ -1,10 +1,12 @@
 """A web server on this machine that serves files from memory and can misbehave on request."""
 
 import hashlib
+import socket
 import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -75,6 +77,44 @@ class Loopback:
     def count(self, path: str) -> int:
         """How often this path was asked for, whatever the query."""
         return Counter(asked.partition("?")[0] for _, asked, _ in self.requests)[path]
+
+
+class Dripping:
+    """A server that sends a beginning and then one byte now and then, until the other side has enough or it is closed."""
+
+    PAUSE_SECONDS = 0.02
+
+    def __init__(self, beginning: bytes) -> None:
+        self.connections = 0
+        self._beginning = beginning
+        self._over = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def _run(self) -> None:
+        while True:
+            connection, _ = self._listener.accept()
+            with connection:
+                if self._over.is_set():
+                    return
+                self.connections += 1
+                with suppress(OSError):  # the other side has enough
+                    connection.sendall(self._beginning)
+                    while not self._over.wait(self.PAUSE_SECONDS):
+                        connection.sendall(b"x")
+
+    def __enter__(self) -> "Dripping":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        socket.create_connection(self._listener.getsockname()).close()
+        self._thread.join()
+        self._listener.close()
 
 
 @dataclass

@@ -44,6 +44,7 @@ _ENVIRONMENT = {
     "AXFORMER_TRIAL_BATCH": "5",
     "AXFORMER_MAX_ATTEMPTS": str(ATTEMPTS),
     "AXFORMER_DEVICE": "cpu",
+    "AXFORMER_FETCH_KEEP_FREE_BYTES": "0",  # disks are as small as a few files here
     "OMP_NUM_THREADS": str(WORKER_THREADS),
     "PYTHONUNBUFFERED": "1",
 }

@@ -13,6 +13,8 @@ from store.addresses import is_public
 from worker.fetching.errors import ReferenceForbidden, SourceUnavailable
 from worker.fetching.policy import FetchPolicy
 
+_DEFAULT_PORTS = {"https": 443, "http": 80}
+
 
 def resolve(host: str, port: int, policy: FetchPolicy) -> list[str]:
     """Addresses of a host that may be connected to, as text.
@@ -45,11 +47,18 @@ class PinnedTransport(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Check where the request goes, then send it there."""
         url = request.url
+        if url.userinfo:
+            raise ReferenceForbidden(f"the address at '{url.host}' holds a user name or password; leave them out")
         if url.scheme != "https" and not (url.scheme == "http" and self._policy.plain_http):
             raise ReferenceForbidden(
                 f"'{url.scheme}://{url.host}' is not read over {url.scheme}; use an https:// address"
             )
-        addresses = resolve(url.host, url.port or (443 if url.scheme == "https" else 80), self._policy)
+        port = url.port or _DEFAULT_PORTS[url.scheme]
+        addresses = resolve(url.host, port, self._policy)
+        if not self._policy.allows_port(url.host, port):
+            raise ReferenceForbidden(
+                f"port {port} of host '{url.host}' is not read; use an address on port 443, or ask the operator to allow it"
+            )
         for address in addresses[:-1]:
             try:
                 return self._send(request, address)

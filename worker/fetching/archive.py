@@ -7,12 +7,13 @@ whole archive: nobody packs them by accident.
 
 import errno
 import gzip
+import os
 import stat
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
@@ -21,7 +22,14 @@ from worker.fetching.errors import ArchiveInvalid, ReferenceTooLarge
 from worker.fetching.names import is_checkpoint_file
 
 _COPY_BYTES = 1 << 20
+_MOST_RATIO = 100
+"""How many times its own size an archive may unpack to; weights hardly shrink at all."""
+_SMALL_BYTES = 16 << 20
+"""What any archive may unpack to, because what does no harm need not be measured."""
+_READ_BYTES = 64 << 20
+"""Most bytes read at a time: readers take lists of members and long headers whole, as long as these say they are."""
 _ENCRYPTED = 0x1
+_PRIVATE = 0o600
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = (
     *(tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, struct.error),
@@ -34,7 +42,15 @@ class _Readable(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
 
 
-def unpack(archive: Path, name: str, into: Path, *, max_bytes: int, max_members: int) -> list[str]:
+def unpack(
+    archive: Path,
+    name: str,
+    into: Path,
+    *,
+    max_bytes: int,
+    max_members: int,
+    watch: Callable[[], None] = lambda: None,
+) -> list[str]:
     """Write the checkpoint's files in an archive into a directory.
 
     Args:
@@ -43,6 +59,7 @@ def unpack(archive: Path, name: str, into: Path, *, max_bytes: int, max_members:
         into: an empty directory.
         max_bytes: most bytes after decompression.
         max_members: most members, of whatever kind.
+        watch: called between pieces; what it raises ends the unpacking.
 
     Returns:
         The base names written.
@@ -52,9 +69,9 @@ def unpack(archive: Path, name: str, into: Path, *, max_bytes: int, max_members:
         ReferenceTooLarge: it holds more than the limits.
     """
     is_zip = name.lower().endswith(".zip")
+    left = max_bytes = min(max_bytes, max(_SMALL_BYTES, _MOST_RATIO * archive.stat().st_size))
     members = _zip_members(archive, name) if is_zip else _tar_members(archive, name, max_bytes)
     written: list[str] = []
-    left = max_bytes
     try:
         for count, (path, file) in enumerate(members, start=1):
             if count > max_members:
@@ -66,7 +83,7 @@ def unpack(archive: Path, name: str, into: Path, *, max_bytes: int, max_members:
                 continue
             if base in written:
                 raise ArchiveInvalid(f"archive '{name}' holds more than one '{base}'; pack one checkpoint alone")
-            left -= _copy(file, into / base, left, name, max_bytes)
+            left -= _copy(_watched(file, watch), into / base, left, name, max_bytes)
             written.append(base)
     except _DAMAGED as error:
         raise _damaged(name, error) from error
@@ -82,7 +99,7 @@ _Member = tuple[str, IO[bytes] | None]
 
 
 def _zip_members(archive: Path, name: str) -> Iterator[_Member]:
-    with zipfile.ZipFile(archive) as file:
+    with archive.open("rb") as raw, zipfile.ZipFile(_Bounded(raw, archive.stat().st_size, name)) as file:
         for info in file.infolist():
             mode = info.external_attr >> 16
             if mode and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_IFMT(mode) == 0):
@@ -122,7 +139,7 @@ def _tar_bytes(archive: Path, name: str) -> Iterator[IO[bytes]]:
 
 
 class _Bounded:
-    """A file that refuses to be read beyond a number of bytes, so that headers cannot ask for all memory either."""
+    """A file that refuses to be read beyond a number of bytes, or too many at a time: headers cannot ask for all memory."""
 
     def __init__(self, file: IO[bytes], limit: int, name: str) -> None:
         self._file = file
@@ -130,12 +147,18 @@ class _Bounded:
         self._name = name
 
     def read(self, size: int = -1) -> bytes:
-        self._check(self._file.tell() + max(size, 0))
-        return self._file.read(size if size >= 0 else self._limit)
+        wished = size if size >= 0 else self._limit - self._file.tell()
+        self._check(self._file.tell() + wished)
+        if wished > _READ_BYTES:
+            raise ArchiveInvalid(f"archive '{self._name}' has a header of {wished} bytes; pack the checkpoint alone")
+        return self._file.read(wished)
 
-    def seek(self, offset: int, whence: int = 0) -> int:
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         self._check(offset)
         return self._file.seek(offset, whence)
+
+    def seekable(self) -> bool:
+        return True
 
     def tell(self) -> int:
         return self._file.tell()
@@ -145,15 +168,26 @@ class _Bounded:
             raise ReferenceTooLarge(f"archive '{self._name}' unpacks to more than {self._limit} bytes; pack less")
 
 
-def _copy(source: _Readable, destination: Path, left: int, name: str, max_bytes: int) -> int:
+def _watched(source: _Readable, watch: Callable[[], None]) -> Iterator[bytes]:
+    while chunk := source.read(_COPY_BYTES):
+        watch()
+        yield chunk
+
+
+def _copy(chunks: Iterator[bytes], destination: Path, left: int, name: str, max_bytes: int) -> int:
     copied = 0
-    with destination.open("xb") as file:
-        while chunk := source.read(_COPY_BYTES):
+    with _new(destination) as file:
+        for chunk in chunks:
             copied += len(chunk)
             if copied > left:
                 raise ReferenceTooLarge(f"archive '{name}' unpacks to more than {max_bytes} bytes; pack less")
             file.write(chunk)
     return copied
+
+
+def _new(path: Path) -> IO[bytes]:
+    """A file that was not there, of this user alone, whatever lies at the path."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE), "wb")
 
 
 def _safe_base(path: str, name: str) -> str:

@@ -7,6 +7,7 @@ reader sees a whole file or none. Users of a file get a hard link of their own; 
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,6 +45,10 @@ class ContentCache:
         self._incoming = root / "incoming"
         for directory in (self._content, self._seen, self._incoming):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def free_bytes(self) -> int:
+        """Bytes that are free on the disk that the content lies on."""
+        return shutil.disk_usage(self._content).free
 
     def find(self, place: str) -> Entry | None:
         """What was last fetched from a place, if it is still kept."""

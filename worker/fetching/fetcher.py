@@ -86,11 +86,18 @@ class Fetcher:
         policy = self.transfer.policy
         archive = into.with_name(f"{into.name}.archive")
         entry = self._bring(reference, source, None, archive, policy.checkpoint_bytes)
-        limits = {"max_bytes": policy.checkpoint_bytes, "max_members": policy.file_count}
         try:
-            return dict.fromkeys(unpack(archive, source.filename, into, **limits), entry.sha256)
+            names = unpack(
+                archive,
+                source.filename,
+                into,
+                max_bytes=policy.checkpoint_bytes,
+                max_members=policy.file_count,
+                watch=self.transfer.watch,
+            )
         finally:
             archive.unlink()
+        return dict.fromkeys(names, entry.sha256)
 
     def _files(self, reference: Reference, source: Source, into: Path) -> dict[str, Entry]:
         names = source.names()

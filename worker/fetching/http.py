@@ -7,12 +7,14 @@ from urllib.parse import quote, urlsplit, urlunsplit
 import httpx2
 
 from worker.fetching.addresses import PinnedTransport
+from worker.fetching.deadline import Deadline
 from worker.fetching.errors import (
     FetchError,
     ReferenceDenied,
     ReferenceForbidden,
     ReferenceInvalid,
     ReferenceMissing,
+    SourceTooSlow,
     SourceUnavailable,
 )
 from worker.fetching.policy import FetchPolicy
@@ -73,17 +75,19 @@ def open_url(
     timeout = httpx2.Timeout(policy.read_seconds, connect=policy.connect_seconds)
     inner = httpx2.HTTPTransport(trust_env=False, limits=httpx2.Limits(max_keepalive_connections=0))
     with (
+        Deadline(policy.file_seconds) as deadline,
         httpx2.Client(transport=PinnedTransport(policy, inner), timeout=timeout, trust_env=False) as client,
-        _as_fetch_errors(shown),
+        _as_fetch_errors(shown, deadline),
     ):
         asked = {"Accept": "*/*", "Accept-Encoding": "identity", **(headers or {}), **_condition(known)}
-        response = _follow(client, client.build_request("GET", url, headers=asked), shown)
+        extensions = {"trace": deadline.trace}
+        response = _follow(client, client.build_request("GET", url, headers=asked, extensions=extensions), shown)
         try:
             if known and response.status_code == _NOT_MODIFIED:
                 yield None
             else:
                 _check_status(response, shown)
-                yield Content(_chunks(response, shown), _length(response), _version(response))
+                yield Content(_chunks(response, shown, deadline), _length(response), _version(response))
         finally:
             response.close()
 
@@ -115,9 +119,12 @@ def _check_status(response: httpx2.Response, shown: str) -> None:
         raise ReferenceInvalid(f"'{shown}' answers with status {status} instead of a file; check the address")
 
 
-def _chunks(response: httpx2.Response, shown: str) -> Iterator[bytes]:
-    with _as_fetch_errors(shown):
-        yield from response.iter_raw(CHUNK_BYTES)
+def _chunks(response: httpx2.Response, shown: str, deadline: Deadline) -> Iterator[bytes]:
+    """What the server sends, as it comes: pieces of a wished size would be waited for, however slowly they fill."""
+    with _as_fetch_errors(shown, deadline):
+        yield from response.iter_raw()
+        if deadline.is_over:
+            raise _too_slow(shown)
 
 
 def _length(response: httpx2.Response) -> int | None:
@@ -140,16 +147,22 @@ def _condition(known: str | None) -> dict[str, str]:
 
 
 @contextmanager
-def _as_fetch_errors(shown: str) -> Iterator[None]:
+def _as_fetch_errors(shown: str, deadline: Deadline) -> Iterator[None]:
     try:
         yield
     except FetchError:
         raise
-    except httpx2.TimeoutException as error:
-        raise SourceUnavailable(
-            f"'{shown}' did not answer in time ({type(error).__name__}); try again later"
-        ) from error
     except httpx2.TransportError as error:
-        raise SourceUnavailable(f"'{shown}' cannot be read: {error}; check the address or try again later") from error
+        raise (_too_slow(shown) if deadline.is_over else _unavailable(shown, error)) from error
     except (httpx2.InvalidURL, httpx2.HTTPError) as error:
         raise ReferenceInvalid(f"'{shown}' is not an address that can be read: {error}") from error
+
+
+def _unavailable(shown: str, error: httpx2.TransportError) -> SourceUnavailable:
+    if isinstance(error, httpx2.TimeoutException):
+        return SourceUnavailable(f"'{shown}' did not answer in time ({type(error).__name__}); try again later")
+    return SourceUnavailable(f"'{shown}' cannot be read: {error}; check the address or try again later")
+
+
+def _too_slow(shown: str) -> SourceTooSlow:
+    return SourceTooSlow(f"'{shown}' takes too long to read; use a faster source")

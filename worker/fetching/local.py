@@ -1,9 +1,11 @@
 """Files of this machine, under the directories that the operator has opened and nowhere else."""
 
+import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from worker.fetching.errors import ReferenceDenied, ReferenceForbidden, ReferenceInvalid, ReferenceMissing
 from worker.fetching.http import CHUNK_BYTES
@@ -36,12 +38,12 @@ class LocalSource:
         path = Path(self._reference.path)
         with self._as_fetch_errors():
             path = self._resolved(path if name is None else path / name)
-            state = path.stat()
+            file = _open(path)
+        with file:
+            state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
                 raise ReferenceInvalid(f"'{self._reference.shown}' is not a file; name one")
-            file = path.open("rb")
-        version = f"{state.st_ino}-{state.st_mtime_ns}-{state.st_size}"
-        with file:
+            version = f"{state.st_ino}-{state.st_mtime_ns}-{state.st_size}"
             if version == known:
                 yield None
             else:
@@ -64,9 +66,16 @@ class LocalSource:
             yield
         except FileNotFoundError:
             raise ReferenceMissing(f"'{shown}' does not exist; check the path") from None
+        except IsADirectoryError:
+            raise ReferenceInvalid(f"'{shown}' is not a file; name one") from None
         except NotADirectoryError:
             raise ReferenceInvalid(f"'{shown}' is not a directory; name the checkpoint's directory") from None
         except PermissionError:
             raise ReferenceDenied(f"'{shown}' may not be read by the worker; change its mode") from None
         except (OSError, RuntimeError) as error:  # a name that is too long, links in a circle
             raise ReferenceInvalid(f"'{shown}' cannot be opened ({error}); check the path") from None
+
+
+def _open(path: Path) -> IO[bytes]:
+    """Open a path that has been checked: not a link that has come there since, and without waiting for a pipe's writer."""
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")

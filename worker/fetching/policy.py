@@ -6,6 +6,7 @@ from pathlib import Path
 from store.settings import Settings
 
 _GIB = 1 << 30
+_USUAL_PORTS = frozenset({80, 443})
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class FetchPolicy:
     """Directories under which ``file://`` may read; none by default."""
     private_hosts: frozenset[str] = frozenset()
     """Hosts that may be read although their addresses are not public, for example an internal file server."""
+    ports: frozenset[int] = frozenset()
+    """Ports of public hosts that may be read beside 443 and 80; other ports belong to services that are no web servers."""
     plain_http: bool = False
     """Whether ``http://`` is taken; off, because anyone on the way could exchange a model."""
     checkpoint_bytes: int = 8 * _GIB
@@ -32,6 +35,14 @@ class FetchPolicy:
     """Longest silence while reading."""
     file_seconds: float = 1800.0
     """Longest time for one file, so that a source that drips does not hold a worker for ever."""
+    job_seconds: float = 4 * 3600.0
+    """Longest time for all files of a job."""
+    slowest: float = 16 << 10
+    """Fewest bytes a second, on average over ``pace_seconds``; a modem's speed, at which no model arrives in time."""
+    pace_seconds: float = 60.0
+    """How long a source may be slow: a minute bridges a busy server."""
+    keep_free_bytes: int = 0
+    """Bytes that fetching leaves free on the disk, for the trace, the database and the results of other jobs."""
     attempts: int = 4
     """How often a source that fails is tried."""
     backoff_seconds: float = 0.5
@@ -40,6 +51,10 @@ class FetchPolicy:
     """The model hub, or a mirror of it."""
     hub_token: str | None = field(default=None, repr=False)
     """Sent to the hub's own host only."""
+
+    def allows_port(self, host: str, port: int) -> bool:
+        """Whether this port of a host may be connected to; of a host that the operator has allowed, every one."""
+        return port in _USUAL_PORTS or port in self.ports or host.lower() in self.private_hosts
 
 
 def with_private_host(policy: FetchPolicy, host: str) -> FetchPolicy:
@@ -52,7 +67,9 @@ def policy_of(settings: Settings) -> FetchPolicy:
     return FetchPolicy(
         file_roots=settings.file_roots,
         private_hosts=frozenset(settings.fetch_private_hosts),
+        ports=frozenset(settings.fetch_ports),
         plain_http=settings.fetch_plain_http,
+        keep_free_bytes=settings.fetch_keep_free_bytes,
         checkpoint_bytes=settings.fetch_max_bytes,
         data_bytes=settings.fetch_max_bytes,
         hub_endpoint=settings.hub_endpoint,

@@ -17,6 +17,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from worker.fetching.errors import ReferenceInvalid
 
 _UPLOAD = re.compile(r"upload:(?P<id>[A-Za-z0-9_-]{1,64})")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+"""Names of buckets. Other things that clients take for one, such as ARNs, lead to other hosts."""
 _HUB_MODEL = re.compile(r"hf://(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^@]+))?")
 _HUB_DATASET = re.compile(r"hf://datasets/(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^@/]+))?/(?P<path>.+)")
 
@@ -102,7 +104,11 @@ def _place(parts: SplitResult, scheme: Scheme) -> str:
     _ = parts.port  # raises ValueError where it is not a number
     if not parts.hostname:
         raise ValueError("it names no bucket" if scheme is Scheme.S3 else "it names no host")
-    return parts.hostname if scheme is not Scheme.S3 else parts.netloc
+    if scheme is not Scheme.S3:
+        return parts.hostname
+    if not _BUCKET.fullmatch(parts.netloc):
+        raise ValueError("buckets are named with 3 to 63 small letters, digits, dots and hyphens")
+    return parts.netloc
 
 
 def _hub(uri: str) -> Reference:

@@ -1,10 +1,12 @@
 """Brings one file from a source to this machine: from the cache if its version is still current, else by streaming it
 under a cap of bytes and time, trying again where the source fails."""
 
+import errno
+import os
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from worker.fetching.cache import ContentCache, Entry
@@ -24,6 +26,22 @@ class Transfer:
     policy: FetchPolicy
     heed: Callable[[], None]
     """Called often; raises to break off, for example because the job was cancelled."""
+    begun: float = field(default_factory=time.monotonic)
+    """When the first file of the job was asked for."""
+
+    def watch(self) -> None:
+        """Called between pieces of whatever is written.
+
+        Raises:
+            OSError: the disk would be left too full.
+            SourceTooSlow: the job has fetched for too long.
+        """
+        self.heed()
+        self._check_room(0)
+        if time.monotonic() - self.begun > self.policy.job_seconds:
+            raise SourceTooSlow(
+                f"the job's files take more than {self.policy.job_seconds:g} s to read in all; use faster sources"
+            )
 
     def bring(self, source: Source, place: str, name: str | None, destination: Path, limit: int) -> Entry:
         """Put a file at ``destination``, read-only.
@@ -64,26 +82,58 @@ class Transfer:
     def _capped(self, content: Content, name: str, limit: int) -> Iterator[bytes]:
         if content.size is not None and content.size > limit:
             raise _too_large(name, limit)
-        deadline = time.monotonic() + self.policy.file_seconds
+        self._check_room(content.size or 0)
+        pace = _Pace(name, self.policy)
         received = 0
         for chunk in content.chunks:
             received += len(chunk)
             if received > limit:
                 raise _too_large(name, limit)
-            if time.monotonic() > deadline:
-                raise SourceTooSlow(
-                    f"'{name}' takes more than {self.policy.file_seconds:g} s to read; use a faster source"
-                )
-            self.heed()
+            pace.check(received)
+            self.watch()
             yield chunk
         if content.size is not None and received != content.size:
             raise SourceUnavailable(f"'{name}' broke off after {received} of {content.size} bytes; try again later")
+
+    def _check_room(self, needed: int) -> None:
+        if self.cache.free_bytes() < needed + self.policy.keep_free_bytes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _pause(self, seconds: float) -> None:
         until = time.monotonic() + seconds * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, hides nothing
         while (left := until - time.monotonic()) > 0:
             self.heed()
             time.sleep(min(left, _SLEEP_STEP))
+
+
+class _Pace:
+    """How fast a file comes in."""
+
+    def __init__(self, name: str, policy: FetchPolicy) -> None:
+        self._name = name
+        self._policy = policy
+        self._began = self._measured = time.monotonic()
+        self._received = 0
+
+    def check(self, received: int) -> None:
+        """Look at the clock when so many bytes are there.
+
+        Raises:
+            SourceTooSlow: it has taken too long, or the last minute brought next to nothing.
+        """
+        policy, now = self._policy, time.monotonic()
+        if now - self._began > policy.file_seconds:
+            raise SourceTooSlow(
+                f"'{self._name}' takes more than {policy.file_seconds:g} s to read; use a faster source"
+            )
+        passed = now - self._measured
+        if passed < policy.pace_seconds:
+            return
+        if received - self._received < policy.slowest * passed:
+            raise SourceTooSlow(
+                f"'{self._name}' comes with less than {policy.slowest:g} bytes a second; use a faster source"
+            )
+        self._measured, self._received = now, received
 
 
 def _too_large(name: str, limit: int) -> ReferenceTooLarge:

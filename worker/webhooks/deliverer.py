@@ -124,4 +124,8 @@ def _most(settings: Settings) -> int:
 
 
 def _policy(settings: Settings) -> FetchPolicy:
-    return FetchPolicy(private_hosts=frozenset(settings.webhook_private_hosts), plain_http=settings.webhook_plain_http)
+    return FetchPolicy(
+        private_hosts=frozenset(settings.webhook_private_hosts),
+        ports=frozenset(settings.webhook_ports),
+        plain_http=settings.webhook_plain_http,
+    )

@@ -4,20 +4,15 @@ The body of the answer is not read, redirects are not followed, and the whole at
 lets its answer drip would otherwise hold its sender as long as it likes.
 """
 
-import socket
-import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any
 
 import httpx2
 
 from store.repositories.deliveries import Attempt
 from store.signing import signatures
 from worker.fetching.addresses import PinnedTransport
+from worker.fetching.deadline import Deadline
 from worker.fetching.errors import ReferenceForbidden, SourceUnavailable
 from worker.fetching.policy import FetchPolicy
 
@@ -45,7 +40,7 @@ def send(message: Message, policy: FetchPolicy, seconds: float) -> Attempt:
     """
     inner = httpx2.HTTPTransport(trust_env=False, limits=httpx2.Limits(max_keepalive_connections=0))
     with (
-        _Deadline(seconds) as deadline,
+        Deadline(seconds) as deadline,
         httpx2.Client(transport=PinnedTransport(policy, inner), timeout=seconds, trust_env=False) as client,
     ):
         try:
@@ -87,51 +82,3 @@ def _judged(response: httpx2.Response) -> Attempt:
             status, f"the receiver redirects (status {status}), which is not followed; give its final address"
         )
     return Attempt(status, f"the receiver answered with status {status}")
-
-
-class _Deadline:
-    """Ends the connection that a request makes when its time is over, whatever the request is doing."""
-
-    def __init__(self, seconds: float) -> None:
-        self.is_over = False
-        self._lock = threading.Lock()
-        self._connection: socket.socket | None = None
-        self._timer = threading.Timer(seconds, self._end)
-        self._timer.daemon = True
-
-    def __enter__(self) -> "_Deadline":
-        self._timer.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._timer.cancel()
-        with self._lock:
-            self._drop()
-
-    def trace(self, name: str, info: Mapping[str, Any]) -> None:
-        """Told by the client what it does; takes its own hold of each new connection."""
-        if name != "connection.connect_tcp.complete":
-            return
-        connection: socket.socket = info["return_value"].get_extra_info("socket")
-        with self._lock:
-            self._drop()
-            self._connection = connection.dup()  # stays valid when TLS takes the other one over
-            if self.is_over:
-                self._shut()
-
-    def _end(self) -> None:
-        with self._lock:
-            self.is_over = True
-            self._shut()
-
-    def _shut(self) -> None:
-        if self._connection is not None:
-            with suppress(OSError):  # the receiver was quicker
-                self._connection.shutdown(socket.SHUT_RDWR)
-
-    def _drop(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None

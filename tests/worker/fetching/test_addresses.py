@@ -40,21 +40,36 @@ LOCALHOST = Path(__file__).with_name("localhost.pem")
         "2002:7f00:1::",
         "64:ff9b::7f00:1",
         "ff0e::1",
+        "::7f00:1",
+        "fec0::1",
+        "3fff::1",
+        "5f00::1",
+        "64:ff9b:1::808:808",
+        "64:ff9b::a9fe:a9fe",
+        "2002:a9fe:a9fe::1",
+        "168.63.129.16",
+        "192.88.99.1",
     ],
 )
 def test_addresses_that_are_not_public(address: str) -> None:
     assert not is_public(ipaddress.ip_address(address))
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111"])
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
 def test_public_addresses(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
 
 
 @given(st.ip_addresses(v=4))
 def test_wrapping_an_address_does_not_make_it_public(address: ipaddress.IPv4Address) -> None:
-    wrapped = ipaddress.IPv6Address(f"::ffff:{address}")
-    assert not is_public(wrapped) or is_public(address)
+    number = int(address)
+    for form in (
+        f"::ffff:{address}",
+        f"64:ff9b::{address}",
+        f"2002:{number >> 16:x}:{number & 0xFFFF:x}::1",
+        f"::{address}",
+    ):
+        assert not is_public(ipaddress.IPv6Address(form)) or is_public(address)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "2130706433", "0x7f.1"])
@@ -70,6 +85,23 @@ def test_the_operator_can_allow_a_host() -> None:
 def test_a_name_that_does_not_exist_is_unavailable() -> None:
     with pytest.raises(SourceUnavailable, match="cannot be resolved"):
         resolve("no-such-host.invalid", 443, FetchPolicy())
+
+
+@pytest.mark.parametrize("port", [22, 5432, 6379, 8080])
+def test_other_ports_of_public_hosts_need_the_operators_word(port: int) -> None:
+    url = f"https://8.8.8.8:{port}/"
+    with (
+        httpx2.Client(transport=PinnedTransport(FetchPolicy(), httpx2.HTTPTransport())) as client,
+        pytest.raises(ReferenceForbidden, match=f"port {port} of host '8.8.8.8' is not read"),
+    ):
+        client.get(url)
+    assert FetchPolicy(ports=frozenset({port})).allows_port("8.8.8.8", port)
+
+
+def test_a_password_in_an_address_is_never_sent() -> None:
+    transport = PinnedTransport(LOOPBACK, httpx2.HTTPTransport())
+    with httpx2.Client(transport=transport) as client, pytest.raises(ReferenceForbidden, match="leave them out"):
+        client.get("http://me:hunter2@127.0.0.1:1/")
 
 
 def test_plain_http_is_refused_by_default() -> None:

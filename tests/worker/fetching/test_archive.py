@@ -1,5 +1,6 @@
 import io
 import stat
+import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -103,6 +104,37 @@ def test_a_bomb_among_the_files_that_are_not_taken_is_refused(tmp_path: Path, in
     make_tar(tmp_path / "a.tgz", {"other.bin": bytes(LIMITS["max_bytes"] + ROOM_FOR_HEADERS), "config.json": b"{}"})
     with pytest.raises(ReferenceTooLarge):
         unpack(tmp_path / "a.tgz", "a.tgz", into, **LIMITS)
+
+
+@pytest.mark.parametrize(("name", "make"), [KINDS[0], KINDS[2]])
+def test_more_than_a_hundred_times_its_own_size_is_not_unpacked(
+    tmp_path: Path, into: Path, name: str, make: Maker
+) -> None:
+    make(tmp_path / name, {"model.safetensors": bytes(20 << 20)})
+    with pytest.raises(ReferenceTooLarge, match="unpacks"):
+        unpack(tmp_path / name, name, into, max_bytes=1 << 30, max_members=50)
+
+
+def test_a_link_that_waits_where_a_file_goes_is_not_followed(tmp_path: Path, into: Path) -> None:
+    make_zip(tmp_path / "a.zip", {"config.json": b"{}"})
+    (into / "config.json").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileExistsError):
+        unpack(tmp_path / "a.zip", "a.zip", into, **LIMITS)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_list_of_members_that_is_too_long_to_read_is_refused(tmp_path: Path, into: Path) -> None:
+    make_zip(tmp_path / "a.zip", {"config.json": b"{}"})
+    body = (tmp_path / "a.zip").read_bytes()
+    end, length = body.rindex(b"PK\x05\x06"), 65 << 20
+    record = bytearray(body[end:])
+    record[12:20] = struct.pack("<LL", length, 0)  # the list begins at the file's beginning and is this long
+    with (tmp_path / "a.zip").open("wb") as file:
+        file.truncate(length)
+        file.seek(length)
+        file.write(record)
+    with pytest.raises(ArchiveInvalid, match="header of"):
+        unpack(tmp_path / "a.zip", "a.zip", into, **LIMITS)
 
 
 def test_a_header_that_asks_for_all_memory_is_refused(tmp_path: Path, into: Path) -> None:

@@ -1,11 +1,13 @@
+import errno
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.loopback import Loopback, Site
+from tests.loopback import Dripping, Loopback, Site
 from tests.worker.fetching.conftest import CHECKPOINT, LOOPBACK, STRANGERS, contents
 from worker.fetching.errors import (
     FetchError,
@@ -179,13 +181,42 @@ def test_a_configuration_of_absurd_size_is_refused(
         make_fetcher(replace(LOOPBACK, text_bytes=100)).checkpoint(f"{server.url}/m/", tmp_path / "model")
 
 
-def test_a_source_that_drips_is_given_up(
+@pytest.mark.parametrize("part", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"])
+def test_a_source_that_drips_is_given_up(make_fetcher: MakeFetcher, tmp_path: Path, part: bytes) -> None:
+    """Each byte comes before the client would call it silence, of the headers or of the content."""
+    with Dripping(part) as server, pytest.raises(SourceTooSlow, match="too long"):
+        make_fetcher(replace(LOOPBACK, file_seconds=0.5)).data(f"{server.url}/dev.csv", tmp_path / "validation")
+    assert server.connections == 1
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_source_that_is_far_too_slow_is_given_up(
     site: Site, server: Loopback, make_fetcher: MakeFetcher, tmp_path: Path
 ) -> None:
     site.files["/dev.csv"] = b"rows"
-    with pytest.raises(SourceTooSlow):
-        make_fetcher(replace(LOOPBACK, file_seconds=0.0)).data(f"{server.url}/dev.csv", tmp_path / "validation")
+    policy = replace(LOOPBACK, pace_seconds=0.0, slowest=1e12)
+    with pytest.raises(SourceTooSlow, match="bytes a second"):
+        make_fetcher(policy).data(f"{server.url}/dev.csv", tmp_path / "validation")
     assert server.count("/dev.csv") == 1
+
+
+def test_the_files_of_a_job_have_one_deadline(
+    site: Site, server: Loopback, make_fetcher: MakeFetcher, tmp_path: Path
+) -> None:
+    site.files["/dev.csv"] = b"rows"
+    with pytest.raises(SourceTooSlow, match="in all"):
+        make_fetcher(replace(LOOPBACK, job_seconds=0.0)).data(f"{server.url}/dev.csv", tmp_path / "validation")
+
+
+def test_the_disk_is_not_filled_to_the_brim(
+    site: Site, server: Loopback, make_fetcher: MakeFetcher, tmp_path: Path
+) -> None:
+    site.files["/dev.csv"] = b"rows"
+    policy = replace(LOOPBACK, keep_free_bytes=shutil.disk_usage(tmp_path).total)
+    with pytest.raises(OSError, match="No space left") as caught:
+        make_fetcher(policy).data(f"{server.url}/dev.csv", tmp_path / "validation")
+    assert caught.value.errno == errno.ENOSPC
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_redirects_are_followed_five_times_at_most(
