@@ -112,13 +112,16 @@ def _progress_of_all(passes: Sequence[Job]) -> ProgressRead | None:
     done = sum(progress["done"] for progress in begun)
     known = sum(progress["known"] for progress in begun) + (len(passes) - len(begun)) * begun[0]["known_at_first"]
     seconds = sum(progress["seconds"] for progress in begun)
+    best = min(begun, key=lambda progress: progress["min_loss"])
     return ProgressRead(
         done=done,
         known=known,
         seconds=seconds,
         seconds_left=(known - done) * seconds / done if done else None,
         base_loss=begun[0]["base_loss"],
-        min_loss=min(progress["min_loss"] for progress in begun),
+        min_loss=best["min_loss"],
+        operations=best.get("operations"),
+        estimated_speedup=best.get("estimated_speedup"),
     )
 
 
@@ -127,6 +130,7 @@ def _report(report: dict[str, Any]) -> ReportRead:
         base=report["base"],
         pruned=report["pruned"],
         removed_count=len(report["removed"]),
+        estimated_speedup=report.get("estimated_speedup"),
         seconds=report.get("seconds"),
         orders=report.get("orders"),
         finetune=report.get("finetune"),

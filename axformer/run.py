@@ -29,7 +29,7 @@ from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.picture import picture
 from axformer.reporting.report import OrderResult
 from axformer.search import plan_of, search
-from axformer.targets import Targets
+from axformer.targets import Estimate, Targets
 from axformer.training import Trained, Training
 from axformer.trial import Trial
 
@@ -189,6 +189,10 @@ class PruningRun:
         """What the user should know of how the pass ended; null where it just came to its end."""
         return self._targets.note(self.plan)
 
+    def estimate(self, trials: Sequence[Trial]) -> Estimate:
+        """What speed the plan of the first trials of one pass promises."""
+        return self._targets.estimate(plan_of(trials, self.dimensions, self.config))
+
     def compact_model(self) -> Any:
         """The physically smaller model that the trials so far lead to."""
         return compact(self._checkpoint.model, self._checkpoint.architecture, self.plan)
@@ -224,7 +228,7 @@ class PruningRun:
         with new_directory(directory) as draft:
             finished = Finished(checkpoint, self.plan, model, self._validation.samples, trained is not None)
             made = make_forms(finished, {COMPACT, *forms}, draft)
-            outcome = Outcome(self.trace, self.plan, model, made, self._order_results(), finetuning)
+            outcome = Outcome(self.trace, self.plan, model, made, self._targets, self._order_results(), finetuning)
             report = make_report(checkpoint, outcome, self._validation, self._test, self.config)
             card = write_card(report, outcome.plan, self.dimensions, loading_of(checkpoint.task, checkpoint.head))
             write_texts(draft, self._plan_file(), self.trace, report, card, picture(outcome.plan, self.dimensions))

@@ -10,6 +10,16 @@ from axformer.plan import Plan
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """What speed a plan promises, counted from shapes (see :mod:`axformer.operations`)."""
+
+    operations: int
+    """Those that are left, of one look at the data."""
+    estimated_speedup: float
+    """Operations of the untouched model for each that is left."""
+
+
+@dataclass(frozen=True)
 class Targets:
     """What a pass is to reach, and how that is counted."""
 
@@ -28,6 +38,10 @@ class Targets:
     def speedup(self, plan: Plan) -> float:
         """Operations of the untouched model for each that is left."""
         return self.operations(self.full) / max(1, self.operations(plan))
+
+    def estimate(self, plan: Plan) -> Estimate:
+        """What speed a plan promises."""
+        return Estimate(self.operations(plan), self.speedup(plan))
 
     def is_reached(self, plan: Plan) -> bool:
         """Whether the pass may stop here."""

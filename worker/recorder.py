@@ -1,7 +1,7 @@
 """Stores trials while a pass runs: many in one transaction, none later than a second, so that watchers see it grow."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -9,6 +9,7 @@ from axformer.config import PassConfig
 from axformer.elements import Dimensions
 from axformer.order_search import least_loss
 from axformer.progress import progress_of
+from axformer.targets import Estimate
 from axformer.trial import Trial
 from worker.ledger import Ledger
 
@@ -24,6 +25,7 @@ class Recorder:
         *,
         stored: int,
         inputs: Mapping[str, str],
+        estimate: Callable[[Sequence[Trial]], Estimate],
         batch: int,
         batch_seconds: float,
     ) -> None:
@@ -35,6 +37,7 @@ class Recorder:
             config: the knobs of the pass.
             stored: trials that are in the database already; they are counted and not written again.
             inputs: digests of what the pass works on, kept with the progress so that a resumed pass can compare them.
+            estimate: what speed the plan of the trials so far promises.
             batch: most trials of one write.
             batch_seconds: longest time between two writes while trials come in.
         """
@@ -43,6 +46,7 @@ class Recorder:
         self._config = config
         self._stored = stored
         self._inputs = dict(inputs)
+        self._estimate = estimate
         self._batch = batch
         self._batch_seconds = batch_seconds
         self._trials: list[Trial] = []
@@ -74,6 +78,7 @@ class Recorder:
     def _progress(self, *, ended: bool = False) -> dict[str, Any]:
         return {
             **asdict(progress_of(self._trials, self._dimensions, self._config, ended=ended)),
+            **asdict(self._estimate(self._trials)),
             "base_loss": self._trials[0].loss,
             "min_loss": least_loss(self._trials),
             "known_at_first": progress_of([], self._dimensions, self._config).known,

@@ -183,6 +183,7 @@ def _search(context: WorkerContext, opened: OpenPass, ledger: Ledger, lease: Lea
         opened.run.config,
         stored=opened.stored,
         inputs=opened.inputs.digests,
+        estimate=opened.run.estimate,
         batch=settings.trial_batch,
         batch_seconds=settings.trial_batch_seconds,
     )

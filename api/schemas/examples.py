@@ -41,6 +41,8 @@ JOB: dict[str, Any] = {
         "seconds_left": 37.7,
         "base_loss": 0.4821,
         "min_loss": 0.4467,
+        "operations": 1734967296000,
+        "estimated_speedup": 1.21,
     },
     "passes": None,
     "report": None,

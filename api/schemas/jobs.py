@@ -117,17 +117,25 @@ class ProgressRead(Schema):
     """Mean validation loss of the untouched model."""
     min_loss: float | None = None
     """Least mean validation loss so far."""
+    operations: int | None = None
+    """Multiplications and additions that one look at the validation data takes now, counted from shapes; with ``order=search``
+    of the pass that has the least loss."""
+    estimated_speedup: float | None = None
+    """How many times more the untouched model takes."""
 
 
 class ReportRead(Schema):
     """What came of the pass; the whole of it is the artifact ``report.json``."""
 
     base: dict[str, Any]
-    """The untouched model: ``validation`` and ``test`` (loss, metrics), ``parameters``, ``bytes``, ``latency_ms``."""
+    """The untouched model: ``validation`` and ``test`` (loss, metrics), ``parameters``, ``bytes``, ``operations``,
+    ``latency_ms``."""
     pruned: dict[str, Any]
     """The finished model, the same figures."""
     removed_count: int
     """How many elements are gone or rewritten."""
+    estimated_speedup: float | None = None
+    """Operations of the untouched model for each of the finished one."""
     seconds: float | None = None
     """How long the pass took."""
     orders: list[dict[str, Any]] | None = None

@@ -128,6 +128,7 @@ def closing_table(report: dict[str, Any]) -> Table:
     for name, key, scale, form in (
         ("parameters", "parameters", 1, ",.0f"),
         ("weight files, MB", "bytes", 1e6, ",.1f"),
+        ("operations, millions", "operations", 1e6, ",.1f"),
         ("latency, ms", "latency_ms", 1, ".2f"),
     ):
         before, after = base[key] / scale, pruned[key] / scale

@@ -63,5 +63,7 @@ def _sizes(base: Measures, pruned: Measures) -> list[str]:
     return [
         f"| parameters | {base.parameters:,} | {pruned.parameters:,} | {share(base.parameters, pruned.parameters)} |",
         f"| weight files, MB | {base.bytes / 1e6:.1f} | {pruned.bytes / 1e6:.1f} | {share(base.bytes, pruned.bytes)} |",
+        f"| operations, millions | {base.operations / 1e6:,.1f} | {pruned.operations / 1e6:,.1f} "
+        f"| {share(base.operations, pruned.operations)} |",
         f"| latency, ms | {base.latency_ms:.2f} | {pruned.latency_ms:.2f} | {share(base.latency_ms, pruned.latency_ms)} |",
     ]

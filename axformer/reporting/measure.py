@@ -29,6 +29,7 @@ from axformer.reporting.report import (
 from axformer.reporting.scoring import Score, compare, score
 from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
+from axformer.targets import Targets
 from axformer.tasks.base import Task
 from axformer.trial import Phase, Trial, Verdict
 
@@ -47,6 +48,8 @@ class Outcome:
     """The compact model as the pass left it in memory, which all forms are compared with."""
     forms: Sequence[Form | NotMade]
     """The forms of it, the compact one among them."""
+    targets: Targets
+    """What counts the operations that plans leave."""
     orders: Sequence[OrderResult] | None
     finetune: Finetuning | None = None
 
@@ -70,11 +73,13 @@ def make_report(
     small_scores = {"validation": forms.score} | _scores(small, checkpoint.task, {"test": test})
     accepted = [trial for trial in outcome.trace if trial.verdict is Verdict.ACCEPT]
     removed = [str(trial.element) for trial in accepted if trial.phase is not Phase.HARD_ATTENTION]
+    full, left = (outcome.targets.estimate(plan) for plan in (outcome.targets.full, outcome.plan))
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
     return Report(
         task=checkpoint.task.name,
-        base=_measures(base, base_scores, checkpoint.bytes, before),
-        pruned=_measures(small, small_scores, _bytes_of_compact(outcome.forms), after),
+        base=_measures(base, base_scores, checkpoint.bytes, full.operations, before),
+        pruned=_measures(small, small_scores, _bytes_of_compact(outcome.forms), left.operations, after),
+        estimated_speedup=left.estimated_speedup,
         comparison=_comparisons(base_scores, small_scores),
         int8=_in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None,
         removed=removed_elements(removed),
@@ -145,9 +150,13 @@ def _comparison(before: Score | None, after: Score | None) -> Comparison | None:
     return None if before is None or after is None else compare(before, after)
 
 
-def _measures(model: Any, scores: Mapping[str, Score | None], size: int, latency_ms: float) -> Measures:
+def _measures(
+    model: Any, scores: Mapping[str, Score | None], size: int, operations: int, latency_ms: float
+) -> Measures:
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    return Measures(**_as_report(scores), parameters=parameters, bytes=size, latency_ms=latency_ms)
+    return Measures(
+        **_as_report(scores), parameters=parameters, bytes=size, operations=operations, latency_ms=latency_ms
+    )
 
 
 def _as_report(scores: Mapping[str, Score | None]) -> dict[str, Any]:

@@ -26,6 +26,9 @@ class Measures(Scores):
 
     parameters: int
     bytes: int = Field(description="Size of the weight files.")
+    operations: int = Field(
+        description="Multiplications and additions of matrix products in one look at the validation data, counted from shapes."
+    )
     latency_ms: float = Field(description="Median milliseconds of a forward pass; `latency` says of what.")
 
 
@@ -182,6 +185,9 @@ class Report(BaseModel):
     task: str
     base: Measures
     pruned: Measures
+    estimated_speedup: float = Field(
+        description="Operations of the untouched model for each of the finished one; what came of it is in `forms`."
+    )
     comparison: dict[str, Comparison | None] = Field(description="`validation` and `test`; null where none was given.")
     int8: InInt8 | None = Field(description="The same in int8 where the pass decided in it, else null.")
     removed: list[str] = Field(description="Ids of removed elements, largest only, in the order of their removal.")

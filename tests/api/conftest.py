@@ -150,7 +150,15 @@ class Stage:
                 Artifact(job_id=job_id, name=name, sha256=stored.sha256, bytes=stored.bytes, media_type=media_type)
             )
         figures = {"validation": {"loss": 0.4}, "test": None, "parameters": 10, "bytes": 40, "latency_ms": 1.5}
-        report = {"base": figures, "pruned": figures, "removed": ["layer.0.ffn"], "seconds": 2.5, "config": {}}
+        figures |= {"operations": 900}
+        report = {
+            "base": figures,
+            "pruned": figures,
+            "estimated_speedup": 1.0,
+            "removed": ["layer.0.ffn"],
+            "seconds": 2.5,
+            "config": {},
+        }
         with session_scope(self.sessions) as session:
             fence = self._fence(session, job_id)
             leases.set_state(session, job_id, fence, JobState.PACKAGING)

@@ -246,11 +246,13 @@ def test_a_bad_parameter_is_named(api, subtests):
 
 def test_a_job_shows_progress_error_and_report(api, stage, make_trial):
     progress = {"done": 2, "known": 9, "seconds": 1.0, "seconds_left": 3.5, "base_loss": 0.5, "min_loss": 0.4}
+    progress |= {"operations": 900, "estimated_speedup": 1.1}
     done = stage.running([make_trial(0)], progress | {"dimensions": {"layers": 2}})
     assert api.get(JOB.format(done)).json()["progress"] == progress
     stage.succeed(done, {})
     job = api.get(JOB.format(done)).json()
     assert (job["state"], job["report"]["removed_count"], job["report"]["base"]["parameters"]) == ("succeeded", 1, 10)
+    assert job["report"]["estimated_speedup"] == 1.0
     failed = api.get(JOB.format(stage.failed())).json()
     assert failed["error"] == {"code": "invalid_data", "message": "no rows", "param": "validation", "retryable": False}
     assert failed["status_reason"] == "no rows"

@@ -24,6 +24,7 @@ def claimed(sessions):
 
 def progressed(sessions, job, make_trial, **changes):
     progress = {"done": 10, "known": 40, "seconds": 5.0, "seconds_left": 15.0, "base_loss": 0.5, "min_loss": 0.4}
+    progress |= {"operations": 900, "estimated_speedup": 1.1}
     with session_scope(sessions) as session:
         for state in (JobState.VALIDATING, JobState.RUNNING):
             leases.set_state(session, job.id, job.fence, state)
@@ -58,8 +59,8 @@ def test_passes_are_listed_with_their_search_alone(api, posted, stage):
 
 
 def test_progress_is_that_of_all_passes(api, posted, sessions, make_trial):
-    for done, min_loss in ((10, 0.4), (30, 0.3)):
-        progressed(sessions, claimed(sessions), make_trial, done=done, min_loss=min_loss)
+    for done, min_loss, left in ((10, 0.4, 800), (30, 0.3, 900)):
+        progressed(sessions, claimed(sessions), make_trial, done=done, min_loss=min_loss, operations=left)
     job = api.get(f"/v1/jobs/{posted['id']}").json()
     assert (job["state"], job["started_at"] is not None) == ("running", True)
     assert job["progress"] == {
@@ -69,6 +70,8 @@ def test_progress_is_that_of_all_passes(api, posted, sessions, make_trial):
         "seconds_left": 120 * 10.0 / 40,
         "base_loss": 0.5,
         "min_loss": 0.3,
+        "operations": 900,
+        "estimated_speedup": 1.1,
     }
     assert sorted(one["progress"]["done"] for one in job["passes"] if one["progress"]) == [10, 30]
     assert sorted(one["state"] for one in job["passes"]) == ["queued"] * 4 + ["running"] * 2

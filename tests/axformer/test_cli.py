@@ -161,8 +161,22 @@ def test_a_bound_is_shown_as_one() -> None:
 
 
 def test_the_closing_table_shows_the_change() -> None:
-    side = {"validation": {"loss": 0.5}, "test": None, "parameters": 1000, "bytes": 2e6, "latency_ms": 4.0}
-    after = {"validation": {"loss": 0.4}, "test": None, "parameters": 750, "bytes": 1e6, "latency_ms": 2.0}
+    side = {
+        "validation": {"loss": 0.5},
+        "test": None,
+        "parameters": 1000,
+        "bytes": 2e6,
+        "latency_ms": 4.0,
+        "operations": 4e6,
+    }
+    after = {
+        "validation": {"loss": 0.4},
+        "test": None,
+        "parameters": 750,
+        "bytes": 1e6,
+        "latency_ms": 2.0,
+        "operations": 3e6,
+    }
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
     with console.file:
         report = {"base": side, "pruned": after, "removed": ["layer.0.ffn"], "hard_attention": [], "trials": 9}

@@ -1,9 +1,10 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from axformer.config import PassConfig
 from axformer.elements import Dimensions
+from axformer.targets import Estimate
 from axformer.trial import Phase, Trial, Verdict
 from store.session import Sessions
 from store.tables.jobs import Job
@@ -34,6 +35,11 @@ def trial(seq: int, verdict: Verdict = Verdict.REJECT, loss: float = 0.5) -> Tri
     )
 
 
+def estimate(trials: Sequence[Trial]) -> Estimate:
+    accepted = sum(trial.verdict is Verdict.ACCEPT for trial in trials)
+    return Estimate(1000 - 500 * accepted, 1000 / (1000 - 500 * accepted))
+
+
 @pytest.fixture
 def job(post: Post, claim: Callable[[], Job]) -> Job:
     post()
@@ -49,6 +55,7 @@ def recorder(
         PassConfig(),
         stored=stored,
         inputs={"checkpoint": "abc"},
+        estimate=estimate,
         batch=batch,
         batch_seconds=batch_seconds,
     )
@@ -116,4 +123,5 @@ def test_progress_tells_the_losses_and_what_the_pass_works_on(sessions: Sessions
     assert progress is not None
     assert (progress["base_loss"], progress["min_loss"], progress["inputs"]) == (0.7, 0.6, {"checkpoint": "abc"})
     assert progress["dimensions"]["layers"] == 2
+    assert (progress["operations"], progress["estimated_speedup"]) == (500, 2.0)
     assert progress["known"] >= progress["done"] == 3

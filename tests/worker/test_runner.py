@@ -120,6 +120,8 @@ def test_a_job_runs_from_references_to_artifacts(
     assert packed == contents
     assert job.progress is not None
     assert job.progress["done"] == job.progress["known"] == len(lines)
+    assert job.progress["operations"] == job.report["pruned"]["operations"]
+    assert job.progress["estimated_speedup"] == job.report["estimated_speedup"]
     assert list(context.settings.work_dir.iterdir()) == []
 
 

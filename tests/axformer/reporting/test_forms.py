@@ -18,7 +18,9 @@ from axformer.forms.form import Form, NotMade
 from axformer.forms.fresh import program_of, run_fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.whole import load as load_whole
-from axformer.plan import read_plan_file
+from axformer.operations import Operations
+from axformer.parameters import ParameterCount
+from axformer.plan import Plan, read_plan_file
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.measure import Outcome, make_report
@@ -26,6 +28,7 @@ from axformer.reporting.memory import peak_bytes
 from axformer.reporting.report import Report
 from axformer.reporting.schema import schema_text
 from axformer.selfcheck import check_inputs
+from axformer.targets import Targets
 from axformer.trial import Trial
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
@@ -45,7 +48,11 @@ def made(result: Path, checkpoint: Path, data: Path) -> tuple[Report, str]:
         fresh = run_fresh(program_of(name, whole.head.auto_class.__name__), home, "cpu", inputs)
         forms.append(Form(name, KINDS[name].load(home, "cpu"), KINDS[name].bytes_in(home), fresh))
     trace = [Trial.model_validate_json(line) for line in (result / "trace.jsonl").read_text().splitlines()]
-    outcome = Outcome(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], None)
+    full = Plan.full(whole.dimensions)
+    operations = Operations(whole.model, whole.architecture, pooled=True, lengths=validation.samples.lengths)
+    parameters = ParameterCount(whole.model, whole.architecture)
+    targets = Targets(PassConfig(), full, parameters.left, operations.left)
+    outcome = Outcome(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, None)
     report = make_report(whole, outcome, validation, None, PassConfig(max_length=10))
     return report, write_card(report, plan, whole.dimensions, loading_of(whole.task, whole.head))
 
@@ -69,6 +76,12 @@ def test_every_form_is_measured_like_the_untouched_model(made: tuple[Report, str
     assert compact.bytes < (zeroed.bytes or 0)
     assert (base.bytes, base.validation) == (report.base.bytes, report.base.validation)
     assert compact.validation == report.pruned.validation
+
+
+def test_the_estimated_speed_up_is_that_of_the_counted_operations(made: tuple[Report, str]) -> None:
+    report, card = made
+    assert report.estimated_speedup == report.base.operations / report.pruned.operations > 1
+    assert f"| operations, millions | {report.base.operations / 1e6:,.1f} |" in card
 
 
 def test_forms_are_compared_with_the_compact_one(made: tuple[Report, str]) -> None:
