@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Annotated
 
 from fastapi import Depends, Request, Security
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 from sqlalchemy.orm import Session
 
-from api.errors import UnauthorizedError
 from api.resources import Resources
-from store.repositories.keys import Caller, authenticate
+from api.services import access
+from store.repositories.keys import Caller
+from store.scopes import Scope
 from store.session import session_scope
 from store.settings import Settings
 from store.storage import Storage
@@ -66,21 +67,21 @@ async def reading_session(resources: ResourcesDep, _: TurnDep) -> AsyncIterator[
 
 
 def caller(
-    resources: ResourcesDep, credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
+    request: Request,
+    demanded: SecurityScopes,
+    resources: ResourcesDep,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
 ) -> Caller:
-    """Whom the request's key stands for, by a session of its own, so that no stream or upload keeps one open.
+    """Whom the request's key stands for, where it may do what the route demands.
 
     Raises:
         UnauthorizedError: there is no key, or it is not valid.
+        ForbiddenError: its scope does not allow this.
     """
-    challenge = {"WWW-Authenticate": 'Bearer realm="axformer"'}
-    if credentials is None:
-        raise UnauthorizedError("there is no key; send 'Authorization: Bearer axk_...'", headers=challenge)
-    with session_scope(resources.reading_sessions) as opened:
-        found = authenticate(opened, credentials.credentials)
-    if found is None:
-        challenge["WWW-Authenticate"] += ', error="invalid_token"'
-        raise UnauthorizedError("the key is unknown or revoked; ask for a new one", headers=challenge)
+    address = request.client.host if request.client else None
+    found = access.sign_in(resources, credentials.credentials if credentials else None, address)
+    for scope in demanded.scopes:
+        access.check_scope(found, Scope(scope))
     return found
 
 
@@ -89,4 +90,7 @@ StorageDep = Annotated[Storage, Depends(storage)]
 ReadingDep = Annotated[Session, Depends(reading_session, scope="function")]
 # Of scope "function", so that the commit is done, or has failed, before the answer says so.
 SessionDep = Annotated[Session, Depends(session, scope="function")]
-CallerDep = Annotated[Caller, Depends(caller)]
+# Every route demands one of these, which is also what the OpenAPI document says of it.
+CallerDep = Annotated[Caller, Security(caller, scopes=[Scope.READ.value])]
+WriterDep = Annotated[Caller, Security(caller, scopes=[Scope.WRITE.value])]
+AdminDep = Annotated[Caller, Security(caller, scopes=[Scope.ADMIN.value])]

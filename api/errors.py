@@ -3,6 +3,7 @@
 ApiError
 ├── BadRequestError          400  the request cannot be read
 ├── UnauthorizedError        401  there is no valid key
+├── ForbiddenError           403  the key is valid, and of a scope that does not allow this
 ├── NotFoundError            404  there is no such thing, or it is another team's
 ├── NotAcceptableError       406  the format asked for does not exist
 ├── ConflictError            409  the thing is in a state that does not allow it
@@ -10,7 +11,7 @@ ApiError
 ├── UnsupportedMediaError    415  the body is of a type that is not read here
 ├── RangeError               416  the range lies outside the file
 ├── InvalidInputError        422  a value cannot be used
-├── TooManyRequestsError     429  the team has as many of these as it may have now
+├── TooManyRequestsError     429  too many requests came, or the team has as many of these as it may have now
 └── UnavailableError         503  a part that the answer needs is not there; try again
 
 Services raise them, ``api.problems`` renders them as ``application/problem+json`` (RFC 9457).
@@ -65,6 +66,13 @@ class UnauthorizedError(ApiError):
     default_code = "unauthorized"
 
 
+class ForbiddenError(ApiError):
+    """The key is valid, and its scope does not allow this."""
+
+    status = 403
+    default_code = "forbidden"
+
+
 class NotFoundError(ApiError):
     """There is no such thing, or it is another team's."""
 
@@ -115,7 +123,7 @@ class InvalidInputError(ApiError):
 
 
 class TooManyRequestsError(ApiError):
-    """The team has as many of these as it may have now."""
+    """Too many requests came in a short time, or the team has as many of these as it may have now."""
 
     status = 429
     default_code = "too_many_requests"

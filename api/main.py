@@ -12,7 +12,7 @@ from api.middleware.measured import MeasuredMiddleware
 from api.middleware.request_id import RequestIdMiddleware
 from api.middleware.security_headers import SecurityHeadersMiddleware
 from api.resources import open_resources
-from api.routes import artifacts, events, health, jobs, knobs, queue, trace, uploads, webhooks
+from api.routes import artifacts, audit, events, health, jobs, keys, knobs, me, queue, trace, uploads, webhooks
 from api.shutdown import noticed
 from store.logs import configure_logs
 from store.settings import Settings
@@ -23,7 +23,8 @@ API_VERSION = "1.0.0"
 _DESCRIPTION = (
     "Post a fine-tuned transformer and a validation set; a worker prunes what the model does better without; watch the "
     "trace, and download a model that is smaller, faster and often more accurate. Every request but health and knobs "
-    "needs `Authorization: Bearer KEY`. Errors are `application/problem+json` (RFC 9457)."
+    "needs `Authorization: Bearer KEY`; a key has the scope `read`, `write` or `admin`, each of which includes the one "
+    "before it, and `security` says which one a route demands. Errors are `application/problem+json` (RFC 9457)."
 )
 _TAGS = [
     {"name": "jobs", "description": "One job is one run of the pass."},
@@ -33,6 +34,7 @@ _TAGS = [
     {"name": "uploads", "description": "Files that jobs name as `upload:ID`."},
     {"name": "queue", "description": "Where your jobs stand."},
     {"name": "webhooks", "description": "Who is told of a job's events, and what became of the messages."},
+    {"name": "keys", "description": "Who may ask for what, and who changed what."},
     {"name": "knobs", "description": "What a job can set."},
     {"name": "health", "description": "For those who run the service."},
 ]
@@ -69,7 +71,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.resources = resources
-    for part in (jobs, trace, events, artifacts, uploads, queue, webhooks, knobs, health):
+    for part in (jobs, trace, events, artifacts, uploads, queue, webhooks, keys, me, audit, knobs, health):
         app.include_router(part.router, prefix=PREFIX)
     app.include_router(health.router, include_in_schema=False)  # where probes look
     app.openapi = openapi.describe(app)  # type: ignore[method-assign]

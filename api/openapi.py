@@ -11,13 +11,15 @@ from api.errors import ApiError
 from api.problems import MEDIA_TYPE
 from api.schemas.examples import EXAMPLES
 from api.schemas.problem import Problem
+from store.scopes import Scope
 
 Responses = dict[int | str, dict[str, Any]]
 
 _SCHEMAS = "#/components/schemas"
 _DETAILS = {
-    400: "the body ends before the form does; send it again",
-    401: "the key is unknown or revoked; ask for a new one",
+    400: "the body cannot be read; send it again",
+    401: "the key was revoked; ask an admin of your team for another",
+    403: "this needs a key with the scope 'write', and key 5f0c2a9e71d4b836 has 'read'; ask an admin of your team for another",
     404: "your team has no job 'job_0199d1c2a4b37c5f8e21d3b4a5968778'; GET /v1/jobs lists those there are",
     406: "'Accept: application/xml' is not on offer; there are application/json, application/x-ndjson",
     409: "job_0199d1c2a4b37c5f8e21d3b4a5968778: a job that is succeeded cannot become queued",
@@ -61,6 +63,7 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
             )
             schemas = made.setdefault("components", {}).setdefault("schemas", {})
             _drop_frameworks_errors(made)
+            _add_common_errors(made)
             own = Problem.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
             schemas.update(own.pop("$defs"))
             schemas["Problem"] = own
@@ -81,6 +84,20 @@ def _drop_frameworks_errors(document: dict[str, Any]) -> None:
                 del operation["responses"]["422"]
     for name in ("HTTPValidationError", "ValidationError"):
         document["components"]["schemas"].pop(name, None)
+
+
+def _add_common_errors(document: dict[str, Any]) -> None:
+    """Put in what any route with a key, and any with a body, may answer."""
+    for item in document["paths"].values():
+        for operation in item.values():
+            scopes = [
+                scope for entry in operation.get("security", []) for demanded in entry.values() for scope in demanded
+            ]
+            common = [429] if scopes else []
+            common += [403] if any(scope != Scope.READ for scope in scopes) else []
+            common += [400, 413] if "requestBody" in operation else []
+            for status in common:
+                operation["responses"].setdefault(str(status), _problem(status))
 
 
 def _problem(status: int) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from api.deps import SettingsDep
 from api.errors import FieldError, InvalidInputError
 from store.tables.jobs import Job
 
+MOST_NUMBER = 2**63 - 1
+"""The largest number that the database knows, for an ``after`` that is one."""
 _CURSOR = re.compile(r"(?P<id>job_[0-9a-f]{32})(?:@(?P<microseconds>[0-9]{1,17}))?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from anyio import CapacityLimiter
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter
 from sqlalchemy import Engine
 
 from api.services.queue_view import Views
@@ -25,6 +25,8 @@ class Resources:
     storage: Storage
     wakeup: Wakeup
     registry: CollectorRegistry
+    refused_keys: Counter
+    """Keys that were not valid, by the reason."""
     upload_limiter: CapacityLimiter
     queue_views: Views
     standings: Standings
@@ -45,6 +47,7 @@ def open_resources(settings: Settings) -> Resources:
     """Everything an app needs; nothing is connected yet."""
     engine = make_engine(settings)
     reading_sessions = make_reading_sessions(engine)
+    registry = CollectorRegistry()
     return Resources(
         settings=settings,
         engine=engine,
@@ -52,7 +55,8 @@ def open_resources(settings: Settings) -> Resources:
         reading_sessions=reading_sessions,
         storage=LocalStorage(settings.storage_dir),
         wakeup=Wakeup(settings),
-        registry=CollectorRegistry(),
+        registry=registry,
+        refused_keys=Counter("axformer_refused_keys", "Keys that were not valid.", ("reason",), registry=registry),
         upload_limiter=CapacityLimiter(settings.uploads_at_once),
         queue_views=Views(settings.queue_view_seconds),
         standings=Standings(reading_sessions, settings.event_poll_seconds),

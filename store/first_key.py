@@ -8,6 +8,7 @@ from pathlib import Path
 
 from store.repositories.keys import authenticate, create_key
 from store.repositories.teams import create_team, find_team
+from store.scopes import Scope
 from store.session import make_engine, make_sessions, session_scope
 from store.settings import Settings
 
@@ -50,6 +51,6 @@ def keep_or_make_key(settings: Settings, kept: str | None) -> str:
             if kept is not None and authenticate(session, kept) is not None:
                 return kept
             team = find_team(session, FIRST_TEAM) or create_team(session, FIRST_TEAM)
-            return create_key(session, team.id, name="made by make serve").text
+            return create_key(session, team.id, "made by make serve", Scope.ADMIN).text
     finally:
         engine.dispose()

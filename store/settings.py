@@ -104,6 +104,8 @@ class Settings(BaseSettings):
     hub_token: SecretStr | None = Field(default=None, validation_alias=AliasChoices("HF_TOKEN", "hub_token"))
     """Sent to the hub alone, for all teams; null reads public repositories only."""
 
+    key_grace_hours: float = Field(default=24.0, ge=0)
+    """How long a key that was replaced stays valid, so that programs can change over without a gap."""
     secret_key: SecretStr | None = Field(default=None, min_length=32)
     """What webhook secrets are made with, beside what the database holds; the same for api and workers. Where there is none,
     the file ``secret.key`` in ``var_dir`` holds one, made on the first use."""

@@ -4,10 +4,10 @@ The first two say nothing that needs a key. The metrics are counts over all team
 Prometheus sends it with ``authorization.credentials_file``.
 """
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-from api.deps import ReadingDep, ResourcesDep, caller
+from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.metrics import jobs_by_state
 from api.openapi import Responses, answer, answers
 from api.schemas.health import HealthRead, ReadyRead
@@ -38,8 +38,8 @@ def get_readiness(resources: ResourcesDep, response: Response) -> ReadyRead:
     return ready
 
 
-@router.get("/metrics", response_class=Response, responses=_METRICS, dependencies=[Depends(caller)])
-def get_metrics(session: ReadingDep, resources: ResourcesDep) -> Response:
+@router.get("/metrics", response_class=Response, responses=_METRICS)
+def get_metrics(_: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """Read jobs by state, requests and their durations, for Prometheus."""
     text = generate_latest(resources.registry) + jobs_by_state(session)
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, BackgroundTasks, Header, Query, Response
 
 from api.answers import as_json
-from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep
+from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep, WriterDep
 from api.job_views import bulk_read, job_path, job_read, jobs_page
 from api.openapi import answers
 from api.paging import LimitDep
@@ -13,6 +13,7 @@ from api.schemas.bulk import BulkCancel, BulkRead
 from api.schemas.jobs import JobCreate, JobRead
 from api.schemas.page import PageRead
 from api.services import jobs, posting, queue, steering
+from store.repositories.audit import note
 from store.states import JobState
 from store.storage import job_folder
 
@@ -38,7 +39,7 @@ IdempotencyKey = Annotated[
 )
 def post_job(
     body: JobCreate,
-    caller: CallerDep,
+    caller: WriterDep,
     session: SessionDep,
     settings: SettingsDep,
     resources: ResourcesDep,
@@ -55,6 +56,7 @@ def post_job(
     if created.is_new:
         text = job_read(created.job, jobs.passes(session, [created.job])).model_dump_json()
         posting.remember_answer(created.job, text)
+        note(session, caller, "job.create", created.job.id)
         after_commit.add_task(resources.wakeup.wake)
     else:
         text = created.job.first_answer or ""
@@ -81,9 +83,11 @@ def list_jobs(
 
 
 @router.post("/cancel", responses=answers(200, "What became of each job.", "bulk", 401, 422))
-def cancel_jobs(body: BulkCancel, caller: CallerDep, session: SessionDep) -> BulkRead:
+def cancel_jobs(body: BulkCancel, caller: WriterDep, session: SessionDep) -> BulkRead:
     """Cancel many jobs: those named, those with some labels, those in some states. Each is answered for by itself."""
-    return bulk_read(steering.cancel_many(session, caller.team_id, body))
+    outcome = steering.cancel_many(session, caller.team_id, body)
+    note(session, caller, "job.cancel", *(job.id for job, error in outcome.jobs if error is None))
+    return bulk_read(outcome)
 
 
 @router.get("/{job_id}", response_model=JobRead, responses=answers(200, "The job.", "job", 401, 404))
@@ -96,10 +100,11 @@ def get_job(job_id: str, caller: CallerDep, session: ReadingDep, resources: Reso
 
 @router.delete("/{job_id}", status_code=204, responses=answers(204, "The job is gone.", None, 401, 404, 409))
 def delete_job(
-    job_id: str, caller: CallerDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
+    job_id: str, caller: WriterDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
 ) -> None:
     """Delete a job that has ended, with its trace, events, files and passes."""
     steering.delete(session, caller.team_id, job_id)
+    note(session, caller, "job.delete", job_id)
     after_commit.add_task(storage.delete, job_folder(job_id))
 
 
@@ -108,12 +113,13 @@ def delete_job(
     status_code=202,
     responses=answers(202, "The job is cancelled, or its worker is told to stop.", "job", 401, 404, 409),
 )
-def cancel_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
+def cancel_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
     """Cancel a job: a queued one at once, a running one at the next trial. Doing so again changes nothing.
 
     A search of orders ends when all its passes have.
     """
     job = steering.cancel(session, caller.team_id, job_id)
+    note(session, caller, "job.cancel", job_id)
     return job_read(job, jobs.passes(session, [job]))
 
 
@@ -122,12 +128,13 @@ def cancel_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
     status_code=202,
     responses=answers(202, "The job is paused, or its worker is told to give it back.", "job", 401, 404, 409),
 )
-def pause_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
+def pause_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
     """Pause a job: a queued one at once, a running one at the next trial. It keeps its trace. Doing so again changes nothing.
 
     A search of orders is paused with its passes. A job that is packaging is about to end and cannot be paused.
     """
     job = steering.pause(session, caller.team_id, job_id)
+    note(session, caller, "job.pause", job_id)
     return job_read(job, jobs.passes(session, [job]))
 
 
@@ -137,10 +144,11 @@ def pause_job(job_id: str, caller: CallerDep, session: SessionDep) -> JobRead:
     responses=answers(202, "The job is queued again, or was never paused.", "job", 401, 404, 409),
 )
 def resume_job(
-    job_id: str, caller: CallerDep, session: SessionDep, resources: ResourcesDep, after_commit: BackgroundTasks
+    job_id: str, caller: WriterDep, session: SessionDep, resources: ResourcesDep, after_commit: BackgroundTasks
 ) -> JobRead:
     """Queue a paused job again; it goes on where its trace ends. A job that is queued or worked on stays as it is."""
     job = steering.resume(session, caller.team_id, job_id)
+    note(session, caller, "job.resume", job_id)
     after_commit.add_task(resources.wakeup.wake)
     return job_read(job, jobs.passes(session, [job]))
 
@@ -152,7 +160,7 @@ def resume_job(
 )
 def retry_job(
     job_id: str,
-    caller: CallerDep,
+    caller: WriterDep,
     session: SessionDep,
     storage: StorageDep,
     resources: ResourcesDep,
@@ -163,5 +171,6 @@ def retry_job(
     A search of orders gets new passes.
     """
     job = steering.retry(session, storage, caller.team_id, job_id)
+    note(session, caller, "job.retry", job_id)
     after_commit.add_task(resources.wakeup.wake)
     return job_read(job, jobs.passes(session, [job]))

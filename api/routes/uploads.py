@@ -6,7 +6,7 @@ import anyio.from_thread
 import anyio.to_thread
 from fastapi import APIRouter, BackgroundTasks, Request, Response
 
-from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, StorageDep
+from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, StorageDep, WriterDep
 from api.errors import TooLargeError
 from api.multipart import FIELD, FilePart
 from api.openapi import answers
@@ -17,6 +17,8 @@ from api.services.quotas import no_room_for_upload, room_for_upload
 from api.views import upload_read
 from store.errors import TooLargeError as StoredTooLargeError
 from store.ids import UPLOAD_PREFIX, new_id
+from store.repositories.audit import note
+from store.repositories.keys import Caller
 from store.session import session_scope
 from store.storage import upload_folder
 
@@ -39,7 +41,7 @@ _BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM, 
     responses=answers(201, "The file is stored.", "upload", 400, 401, 409, 413, 415, 422),
     openapi_extra={"requestBody": _BODY},
 )
-async def post_upload(request: Request, caller: CallerDep, resources: ResourcesDep, response: Response) -> UploadRead:
+async def post_upload(request: Request, caller: WriterDep, resources: ResourcesDep, response: Response) -> UploadRead:
     """Send a file: `curl -F file=@model.tar.gz`. A checkpoint is an archive of its files, data one file.
 
     The file's ending says how it is read: `.tar.gz`, `.tar`, `.zip` of a checkpoint; `.jsonl`, `.csv`, `.parquet` of data.
@@ -47,9 +49,7 @@ async def post_upload(request: Request, caller: CallerDep, resources: ResourcesD
     _check_declared_size(request, resources)
     part = FilePart(request.headers.get("content-type"), request.stream())
     # A thread of its own kind: a slow sender holds one for as long as it sends.
-    uploaded = await anyio.to_thread.run_sync(
-        _receive, part, caller.team_id, resources, limiter=resources.upload_limiter
-    )
+    uploaded = await anyio.to_thread.run_sync(_receive, part, caller, resources, limiter=resources.upload_limiter)
     response.headers["Location"] = f"{PATH}/{uploaded.id}"
     return uploaded
 
@@ -62,10 +62,11 @@ def get_upload(upload_id: str, caller: CallerDep, session: ReadingDep) -> Upload
 
 @router.delete("/{upload_id}", status_code=204, responses=answers(204, "The upload is gone.", None, 401, 404, 409))
 def delete_upload(
-    upload_id: str, caller: CallerDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
+    upload_id: str, caller: WriterDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
 ) -> None:
     """Delete an upload that no unfinished job needs."""
     uploads.delete(session, caller.team_id, upload_id)
+    note(session, caller, "upload.delete", upload_id)
     after_commit.add_task(storage.delete, upload_folder(upload_id))
 
 
@@ -76,9 +77,9 @@ def _check_declared_size(request: Request, resources: Resources) -> None:
         raise _too_large(most)
 
 
-def _receive(part: FilePart, team_id: str, resources: Resources) -> UploadRead:
+def _receive(part: FilePart, caller: Caller, resources: Resources) -> UploadRead:
     """Bring the file to the storage and note it; runs in a worker thread."""
-    upload_id, most = new_id(UPLOAD_PREFIX), resources.settings.upload_max_bytes
+    team_id, upload_id, most = caller.team_id, new_id(UPLOAD_PREFIX), resources.settings.upload_max_bytes
     folder = upload_folder(upload_id)
     with session_scope(resources.sessions) as session:
         room = room_for_upload(session, team_id)
@@ -91,7 +92,9 @@ def _receive(part: FilePart, team_id: str, resources: Resources) -> UploadRead:
             raise no_room_for_upload(session, team_id) from None
     try:
         with session_scope(resources.sessions) as session:
-            return upload_read(uploads.record(session, team_id, upload_id, part.filename, stored))
+            upload = uploads.record(session, team_id, upload_id, part.filename, stored)
+            note(session, caller, "upload.create", upload_id)
+            return upload_read(upload)
     except BaseException:
         resources.storage.delete(folder)
         raise

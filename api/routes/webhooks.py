@@ -4,13 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from api.deps import CallerDep, SessionDep, SettingsDep
+from api.deps import AdminDep, CallerDep, SessionDep, SettingsDep, WriterDep
 from api.openapi import answers
 from api.paging import LimitDep
 from api.schemas.page import PageRead
 from api.schemas.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretList
 from api.services import jobs, webhooks
 from api.views import deliveries_page, delivery_read, secret_created, secret_read
+from store.repositories.audit import note
 from store.repositories.deliveries import deliveries_after
 
 router = APIRouter(tags=["webhooks"])
@@ -21,12 +22,14 @@ router = APIRouter(tags=["webhooks"])
     status_code=201,
     responses=answers(201, "The secret, shown this once.", "webhook_secret", 401),
 )
-def post_secret(caller: CallerDep, session: SessionDep, settings: SettingsDep) -> WebhookSecretCreated:
+def post_secret(caller: AdminDep, session: SessionDep, settings: SettingsDep) -> WebhookSecretCreated:
     """Make a secret that signs your team's webhooks, the first or a new one.
 
     The one before it signs too for a day, so that receivers can change over without a gap; older ones sign no more.
     """
-    return secret_created(webhooks.create_secret(session, settings, caller.team_id))
+    made = webhooks.create_secret(session, settings, caller.team_id)
+    note(session, caller, "webhook_secret.create", made.row.id)
+    return secret_created(made)
 
 
 @router.get(
@@ -40,9 +43,10 @@ def list_secrets(caller: CallerDep, session: SessionDep) -> WebhookSecretList:
 @router.delete(
     "/webhook-secrets/{secret_id}", status_code=204, responses=answers(204, "The secret is gone.", None, 401, 404)
 )
-def delete_secret(secret_id: str, caller: CallerDep, session: SessionDep) -> None:
+def delete_secret(secret_id: str, caller: AdminDep, session: SessionDep) -> None:
     """Let a secret sign no more, at once; for one that was given away."""
     webhooks.delete_secret(session, caller.team_id, secret_id)
+    note(session, caller, "webhook_secret.delete", secret_id)
 
 
 @router.get(
@@ -65,7 +69,9 @@ def list_deliveries(
     status_code=202,
     responses=answers(202, "The message is sent again.", "delivery", 401, 404),
 )
-def redeliver(job_id: str, delivery_id: str, caller: CallerDep, session: SessionDep) -> DeliveryRead:
+def redeliver(job_id: str, delivery_id: str, caller: WriterDep, session: SessionDep) -> DeliveryRead:
     """Send a message again, whatever became of it, under the same `webhook-id` and with all attempts before it."""
     job = jobs.find(session, caller.team_id, job_id)
-    return delivery_read(webhooks.send_again(session, job, delivery_id))
+    delivery = webhooks.send_again(session, job, delivery_id)
+    note(session, caller, "delivery.redeliver", delivery_id)
+    return delivery_read(delivery)

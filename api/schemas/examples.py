@@ -166,6 +166,28 @@ DELIVERY = {
     "next_at": _TIME,
     "created_at": _TIME,
 }
+KEY = {
+    "id": "5f0c2a9e71d4b836",
+    "name": "nightly pipeline",
+    "scopes": ["read", "write"],
+    "created_at": _TIME,
+    "expires_at": None,
+    "last_used_at": _TIME,
+    "revoked_at": None,
+    "replaced_by": None,
+}
+_NEW_KEY = KEY | {"last_used_at": None, "key": f"axk_{KEY['id']}_{32 * '0d'}"}
+_OLD_KEY = KEY | {"id": "0be47d1936a2c85f", "expires_at": _TIME, "replaced_by": KEY["id"]}
+AUDIT = {
+    "id": 31,
+    "at": _TIME,
+    "key_id": KEY["id"],
+    "action": "job.cancel",
+    "object_id": JOB_ID,
+    "address": "203.0.113.7",
+    "times": 1,
+}
+_REFUSED = AUDIT | {"id": 30, "action": "key.refused", "object_id": None, "times": 12}
 KNOBS = {
     "knobs": [
         {
@@ -193,6 +215,11 @@ EXAMPLES: dict[str, Any] = {
     "webhook_secrets": {"data": [_SECRET]},
     "delivery": DELIVERY,
     "deliveries": {"data": [DELIVERY], "has_more": False, "next": 7},
+    "key": _NEW_KEY,
+    "key_rotated": _NEW_KEY | {"replaces": _OLD_KEY},
+    "keys": {"data": [KEY, _OLD_KEY], "has_more": False, "next": _OLD_KEY["id"]},
+    "me": {"team": {"id": "team_0199d1c2a4b37c5f8e21d3b4a5968778", "name": "crew"}, "key": KEY},
+    "audit": {"data": [AUDIT, _REFUSED], "has_more": False, "next": 30},
     "knobs": KNOBS,
     "health": HEALTH,
     "ready": READY,

@@ -5,11 +5,14 @@ import hmac
 import re
 import secrets
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from enum import StrEnum
 
-from sqlalchemy import bindparam, func, or_, select, update
+from sqlalchemy import bindparam, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
+from store.page import Page, page_of
+from store.scopes import Scope
 from store.tables.teams import ApiKey, Team
 
 KEY_PREFIX = "axk"
@@ -18,22 +21,41 @@ _ID_BYTES = 8
 _SECRET_BYTES = 32
 """256 bits, beyond guessing, so that a fast hash may be stored."""
 _KEY = re.compile(rf"{KEY_PREFIX}_(?P<id>[0-9a-f]{{{2 * _ID_BYTES}}})_(?P<secret>[0-9a-f]{{{2 * _SECRET_BYTES}}})")
+_KEY_ID = re.compile(rf"[0-9a-f]{{{2 * _ID_BYTES}}}")
 _USE_NOTED_EVERY = timedelta(minutes=1)
 """How exact ``last_used_at`` is; finer would write a row at every request."""
 
-_IS_USE_STALE = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < func.clock_timestamp() - _USE_NOTED_EVERY)
+_NOW = func.clock_timestamp()
+_IS_USE_STALE = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < _NOW - _USE_NOTED_EVERY)
+_IS_EXPIRED = func.coalesce(ApiKey.expires_at <= _NOW, False)
+_IS_VALID = (ApiKey.revoked_at.is_(None), ~_IS_EXPIRED)
 # Made once and of columns alone, because every request asks it.
 _FOUND_BY_ID = (
     select(
         ApiKey.id,
         ApiKey.team_id,
         ApiKey.secret_sha256,
+        ApiKey.scope,
         ApiKey.revoked_at,
         Team.name.label("team_name"),
+        _IS_EXPIRED.label("is_expired"),
         _IS_USE_STALE.label("is_use_stale"),
     )
     .join(Team, Team.id == ApiKey.team_id)
     .where(ApiKey.id == bindparam("key_id"))
+)
+# A row that somebody else has locked is left for the next request, which notes its own use: none waits for this.
+_NOTE_USE = (
+    update(ApiKey)
+    .where(
+        ApiKey.id.in_(
+            select(ApiKey.id)
+            .where(ApiKey.id == bindparam("key_id"), _IS_USE_STALE)
+            .with_for_update(skip_locked=True, key_share=True)
+        )
+    )
+    .values(last_used_at=_NOW)
+    .execution_options(synchronize_session=False)
 )
 
 
@@ -41,8 +63,13 @@ _FOUND_BY_ID = (
 class NewKey:
     """A key that was just made. The text is shown once and stored nowhere."""
 
-    id: str
+    row: ApiKey
     text: str
+
+    @property
+    def id(self) -> str:
+        """The part of it that may be shown."""
+        return self.row.id
 
 
 @dataclass(frozen=True)
@@ -52,41 +79,115 @@ class Caller:
     key_id: str
     team_id: str
     team_name: str
+    scope: Scope
+    address: str | None = None
+    """Where the request came from."""
 
 
-def create_key(session: Session, team_id: str, name: str) -> NewKey:
+class Reason(StrEnum):
+    """Why a key opens nothing."""
+
+    UNKNOWN = "unknown"
+    """It is malformed, or there is none of this id."""
+    WRONG = "wrong"
+    """There is a key of this id, with another secret."""
+    REVOKED = "revoked"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A key that opens nothing, and whose it seems to be where there is one of its id."""
+
+    reason: Reason
+    key_id: str | None = None
+    team_id: str | None = None
+
+
+def create_key(
+    session: Session, team_id: str, name: str, scope: Scope = Scope.WRITE, expires_at: datetime | None = None
+) -> NewKey:
     """Make a key for a team."""
     key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_hex(_SECRET_BYTES)
-    session.add(ApiKey(id=key_id, team_id=team_id, name=name, secret_sha256=_hash(secret)))
+    row = ApiKey(id=key_id, team_id=team_id, name=name, scope=scope, expires_at=expires_at, secret_sha256=_hash(secret))
+    session.add(row)
     session.flush()
-    return NewKey(id=key_id, text=f"{KEY_PREFIX}_{key_id}_{secret}")
+    return NewKey(row=row, text=f"{KEY_PREFIX}_{key_id}_{secret}")
+
+
+def recognise(session: Session, text: str) -> Caller | Refusal:
+    """Whom the key stands for, or why it stands for nobody. That it was used is noted once a minute."""
+    parts = _KEY.fullmatch(text)
+    found = session.execute(_FOUND_BY_ID, {"key_id": parts["id"]}).one_or_none() if parts else None
+    if parts is None or found is None:
+        return Refusal(Reason.UNKNOWN)
+    if not hmac.compare_digest(found.secret_sha256, _hash(parts["secret"])):
+        return Refusal(Reason.WRONG, found.id, found.team_id)
+    if found.revoked_at is not None:
+        return Refusal(Reason.REVOKED, found.id, found.team_id)
+    if found.is_expired:
+        return Refusal(Reason.EXPIRED, found.id, found.team_id)
+    if found.is_use_stale:
+        session.execute(_NOTE_USE, {"key_id": found.id})
+    return Caller(key_id=found.id, team_id=found.team_id, team_name=found.team_name, scope=found.scope)
 
 
 def authenticate(session: Session, text: str) -> Caller | None:
-    """Whom the key stands for; null where it is malformed, unknown, wrong or revoked."""
-    parts = _KEY.fullmatch(text)
-    if parts is None:
+    """Whom the key stands for; null where it is malformed, unknown, wrong, revoked or expired."""
+    found = recognise(session, text)
+    return found if isinstance(found, Caller) else None
+
+
+def find_key(session: Session, key_id: str, team_id: str | None = None) -> ApiKey | None:
+    """The key of this id, valid or not; only where it is this team's, if one is named."""
+    if not _KEY_ID.fullmatch(key_id):
         return None
-    found = session.execute(_FOUND_BY_ID, {"key_id": parts["id"]}).one_or_none()
-    if found is None or found.revoked_at is not None:
-        return None
-    if not hmac.compare_digest(found.secret_sha256, _hash(parts["secret"])):
-        return None
-    if found.is_use_stale:
-        _note_use(session, found.id)
-    return Caller(key_id=found.id, team_id=found.team_id, team_name=found.team_name)
+    query = select(ApiKey).where(ApiKey.id == key_id)
+    return session.scalars(query if team_id is None else query.where(ApiKey.team_id == team_id)).one_or_none()
+
+
+def list_keys(session: Session, team_id: str, *, after: ApiKey | None = None, limit: int) -> Page[ApiKey]:
+    """The team's keys, valid or not, the newest first: those made before ``after``."""
+    query = select(ApiKey).where(ApiKey.team_id == team_id)
+    if after is not None:
+        query = query.where(tuple_(ApiKey.created_at, ApiKey.id) < (after.created_at, after.id))
+    query = query.order_by(ApiKey.created_at.desc(), ApiKey.id.desc()).limit(limit + 1)
+    return page_of(session.scalars(query).all(), limit)
+
+
+def lock_key(session: Session, key: ApiKey) -> bool:
+    """Keep the team's other changes of keys waiting until the transaction ends, and say whether this one is valid."""
+    session.execute(select(Team.id).where(Team.id == key.team_id).with_for_update(key_share=True)).one()
+    session.refresh(key)
+    return session.scalars(select(ApiKey.id).where(ApiKey.id == key.id, *_IS_VALID)).one_or_none() is not None
+
+
+def is_last_admin(session: Session, key: ApiKey) -> bool:
+    """Whether the team would have no valid key for admins, or only such as end sooner, without this one."""
+    if key.scope != Scope.ADMIN:
+        return False
+    forever = ApiKey.expires_at.is_(None)
+    lasts = forever if key.expires_at is None else or_(forever, ApiKey.expires_at >= key.expires_at)
+    others = (ApiKey.team_id == key.team_id, ApiKey.id != key.id, ApiKey.scope == Scope.ADMIN, lasts, *_IS_VALID)
+    return session.scalars(select(ApiKey.id).where(*others).limit(1)).one_or_none() is None
+
+
+def replace_key(session: Session, key: ApiKey, grace: timedelta) -> NewKey:
+    """Make a key like this one, which is valid for ``grace`` more at the most. One that was made to end gets as long again."""
+    now = session.scalars(select(_NOW)).one()
+    expires_at = key.expires_at and now + (key.expires_at - key.created_at)
+    made = create_key(session, key.team_id, key.name, key.scope, expires_at)
+    key.expires_at = min(key.expires_at or now + grace, now + grace)
+    key.replaced_by = made.id
+    session.flush()
+    return made
 
 
 def revoke_key(session: Session, key_id: str) -> bool:
-    """Make a key invalid from the commit on; it stays listed. False where there is no valid key of this id."""
+    """Make a key invalid from the commit on; it stays listed. False where there is no key of this id that is not revoked."""
     valid = (ApiKey.id == key_id, ApiKey.revoked_at.is_(None))
-    revoked = update(ApiKey).where(*valid).values(revoked_at=func.clock_timestamp()).returning(ApiKey.id)
+    revoked = update(ApiKey).where(*valid).values(revoked_at=_NOW).returning(ApiKey.id)
     return session.execute(revoked).scalar_one_or_none() is not None
-
-
-def _note_use(session: Session, key_id: str) -> None:
-    noted = update(ApiKey).where(ApiKey.id == key_id, _IS_USE_STALE).values(last_used_at=func.clock_timestamp())
-    session.execute(noted, execution_options={"synchronize_session": False})
 
 
 def _hash(secret: str) -> bytes:

@@ -1,6 +1,6 @@
 """All tables together, for migrations and for whoever needs the whole metadata."""
 
-from store.tables import artifacts, events, jobs, outbox, teams, trials, turns, uploads, webhooks, workers
+from store.tables import artifacts, audit, events, jobs, outbox, teams, trials, turns, uploads, webhooks, workers
 from store.tables.base import Base
 
 TABLES = (
@@ -16,5 +16,6 @@ TABLES = (
     workers.Worker,
     webhooks.WebhookSecret,
     webhooks.Delivery,
+    audit.AuditEntry,
 )
 metadata = Base.metadata

@@ -5,7 +5,8 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, Double, ForeignKey, LargeBinary, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.base import Base, CreatedAt
+from store.scopes import Scope
+from store.tables.base import Base, CreatedAt, text_enum
 
 
 class Team(Base):
@@ -41,6 +42,12 @@ class ApiKey(Base):
     name: Mapped[str]
     secret_sha256: Mapped[bytes] = mapped_column(LargeBinary)
     """SHA-256 of the secret; a fast hash is right for 256 random bits."""
+    scope: Mapped[Scope] = mapped_column(text_enum(Scope, "scope"))
+    """The most that it allows."""
     created_at: Mapped[CreatedAt]
+    expires_at: Mapped[datetime | None]
+    """From when on it is refused; null is never."""
+    replaced_by: Mapped[str | None]
+    """The key that was made to take its place."""
     last_used_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]

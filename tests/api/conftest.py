@@ -21,6 +21,7 @@ from axformer.trial import Phase, Trial, Verdict
 from store.repositories import claims, jobs, leases, moves
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team
+from store.scopes import Scope
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.states import JobState
@@ -43,7 +44,7 @@ class Crew:
 def make_crew(sessions: Sessions, name: str) -> Crew:
     with session_scope(sessions) as session:
         team = create_team(session, name)
-        return Crew(team.id, create_key(session, team.id, "test").text)
+        return Crew(team.id, create_key(session, team.id, "test", Scope.ADMIN).text)
 
 
 @pytest.fixture

@@ -30,8 +30,29 @@ def test_a_team_is_made_gets_keys_and_loses_one(admin, client):
         return client.get("/v1/jobs", headers={"Authorization": f"Bearer {key}"}).status_code
 
     assert (status(first[0]), status(second)) == (200, 200)
-    assert admin("key", "revoke", first[1]).exit_code == 0
+    refused = admin("key", "revoke", first[1])
+    assert (refused.exit_code, "make another first" in refused.stderr) == (2, True)
+    assert admin("key", "revoke", first[1], "--even-last").stdout == f"revoked {first[1]}\n"
     assert (status(first[0]), status(second)) == (401, 200)
+
+
+def test_keys_have_a_scope_and_an_end_and_are_replaced(admin, api, crew):
+    made = admin("key", "create", "crew", "--name", "ci", "--scope", "read", "--days", "90").stdout.strip()
+    key_id = made.split("_")[1]
+    new = admin("key", "rotate", key_id, "--hours", "0").stdout.strip()
+    assert api.get("/v1/me", headers={"Authorization": f"Bearer {made}"}).status_code == 401
+    me = api.get("/v1/me", headers={"Authorization": f"Bearer {new}"}).json()["key"]
+    assert (me["name"], me["scopes"]) == ("ci", ["read"])
+    assert me["expires_at"] is not None
+    lines = admin("key", "list", "crew").stdout.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        f"{me['id']} read 'ci'",
+        f"{key_id} read 'ci'",
+        f"{crew.key.split('_')[1]} admin 'test'",
+    ]
+    entries = api.get("/v1/audit").json()["data"]
+    assert [entry["action"] for entry in entries] == ["key.refused", "key.rotate", "key.create"]
+    assert {(entry["key_id"], entry["address"]) for entry in entries[1:]} == {(None, None)}
 
 
 def test_limits_of_a_team_are_set_shown_and_taken_away(admin, crew, rivals, stage):
@@ -54,7 +75,7 @@ def test_what_cannot_be_done_is_one_line_and_status_2(admin, crew):
     refusals = [
         (("team", "create", "crew"), {}, "there is a team 'crew' already"),
         (("key", "create", "nobody"), {}, "there is no team 'nobody'"),
-        (("key", "revoke", "0" * 16), {}, "there is no valid key"),
+        (("key", "revoke", "0" * 16), {}, "there is no key with the id"),
         (("team", "limit", "nobody", "--running", "1"), {}, "there is no team 'nobody'"),
         (("team", "limit", "crew", "--running", "-1"), {}, "--running=-1 is no limit; give a whole number"),
         (("team", "limit", "crew", "--stored", "much"), {}, "--stored=much is no limit; give bytes"),

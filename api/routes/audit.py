@@ -1,0 +1,26 @@
+"""``/v1/audit``: who changed what in a team, for its admins."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from api.deps import AdminDep, ReadingDep
+from api.key_views import audit_page
+from api.openapi import answers
+from api.paging import MOST_NUMBER, LimitDep
+from api.schemas.audit import AuditRead
+from api.schemas.page import PageRead
+from store.repositories.audit import entries_before
+
+router = APIRouter(prefix="/audit", tags=["keys"])
+
+
+@router.get("", responses=answers(200, "The entries, the newest first.", "audit", 401, 422))
+def list_audit(
+    caller: AdminDep,
+    session: ReadingDep,
+    limit: LimitDep,
+    after: Annotated[int | None, Query(ge=0, le=MOST_NUMBER, description="The `next` of the page before.")] = None,
+) -> PageRead[AuditRead, int]:
+    """List what was changed, by which key and from where, and which of your keys were sent though they are not valid."""
+    return audit_page(entries_before(session, caller.team_id, before=after, limit=limit.page))

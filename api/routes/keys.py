@@ -1,0 +1,62 @@
+"""``/v1/keys``: the keys of a team, for its admins."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from api.deps import AdminDep, ReadingDep, SessionDep, SettingsDep
+from api.key_views import key_created, key_rotated, keys_page
+from api.openapi import answers
+from api.paging import LimitDep
+from api.schemas.keys import KeyCreate, KeyCreated, KeyRead, KeyRotate, KeyRotated
+from api.schemas.page import PageRead
+from api.services import keys
+from store.scopes import Scope
+
+router = APIRouter(prefix="/keys", tags=["keys"])
+
+
+@router.get("", responses=answers(200, "The team's keys, the newest first.", "keys", 401, 422))
+def list_keys(
+    caller: AdminDep,
+    session: ReadingDep,
+    limit: LimitDep,
+    after: Annotated[str | None, Query(description="The `next` of the page before, which is a key's id.")] = None,
+) -> PageRead[KeyRead, str]:
+    """List your team's keys, also those that are not valid any more. Their secrets are known to nobody."""
+    return keys_page(keys.list_keys(session, caller.team_id, after=after, limit=limit.page))
+
+
+@router.post("", status_code=201, responses=answers(201, "The key, shown this once.", "key", 401, 422))
+def post_key(body: KeyCreate, caller: AdminDep, session: SessionDep) -> KeyCreated:
+    """Make a key for your team. Give each program its own, with no more than it needs."""
+    most = max(body.scopes, key=lambda scope: Scope(scope).rank)
+    return key_created(keys.create(session, caller, body.name, most, body.expires_at))
+
+
+@router.post(
+    "/{key_id}/rotate",
+    status_code=201,
+    responses=answers(201, "The new key, shown this once.", "key_rotated", 401, 404, 409, 422),
+)
+def rotate_key(
+    key_id: str, caller: AdminDep, session: SessionDep, settings: SettingsDep, body: KeyRotate | None = None
+) -> KeyRotated:
+    """Make a new key of the same name and scope. The old one stays valid for a day, or for `grace_hours`.
+
+    A key that was made to expire is replaced by one that lasts as long from now on.
+    """
+    return key_rotated(keys.replace(session, settings, caller, key_id, body.grace_hours if body else None))
+
+
+@router.delete(
+    "/{key_id}", status_code=204, responses=answers(204, "The key is not valid any more.", None, 401, 404, 409)
+)
+def delete_key(
+    key_id: str,
+    caller: AdminDep,
+    session: SessionDep,
+    even_last: Annotated[bool, Query(description="Also where your team then has no admin.")] = False,
+) -> None:
+    """Revoke a key, at once; it stays listed. The last key for admins is kept unless `even_last` says that this is meant."""
+    keys.revoke(session, caller, key_id, even_last=even_last)

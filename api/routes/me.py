@@ -1,0 +1,18 @@
+"""``/v1/me``: whose key this is and what it may do."""
+
+from fastapi import APIRouter
+
+from api.deps import CallerDep, ReadingDep
+from api.key_views import key_read
+from api.openapi import answers
+from api.schemas.keys import MeRead, TeamRead
+from api.services import keys
+
+router = APIRouter(prefix="/me", tags=["keys"])
+
+
+@router.get("", responses=answers(200, "Team and key.", "me", 401))
+def get_me(caller: CallerDep, session: ReadingDep) -> MeRead:
+    """See which team and key you are, and what the key may do."""
+    key = keys.find(session, caller.team_id, caller.key_id)
+    return MeRead(team=TeamRead(id=caller.team_id, name=caller.team_name), key=key_read(key))
