@@ -11,6 +11,7 @@ from api.middleware.body_limit import BodyLimitMiddleware
 from api.middleware.measured import MeasuredMiddleware
 from api.middleware.request_id import RequestIdMiddleware
 from api.middleware.security_headers import SecurityHeadersMiddleware
+from api.pages.mount import mount
 from api.resources import open_resources
 from api.routes import artifacts, audit, events, health, jobs, keys, knobs, me, queue, trace, uploads, webhooks
 from api.shutdown import noticed
@@ -76,6 +77,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(health.router, include_in_schema=False)  # where probes look
     app.openapi = openapi.describe(app)  # type: ignore[method-assign]
     problems.install(app)
+    mount(app, resources.settings)
     # The last one added is the outermost.
     app.add_middleware(BodyLimitMiddleware, max_bytes=resources.settings.json_max_bytes, streamed_paths={uploads.PATH})
     app.add_middleware(MeasuredMiddleware, registry=resources.registry, prefix=PREFIX)

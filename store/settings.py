@@ -157,6 +157,10 @@ class Settings(BaseSettings):
     queue_view_seconds: float = Field(default=1.0, ge=0)
     """How long a look at the queue is shown to all who ask for theirs; a line of 2,000 jobs takes some 50 ms to read, and
     many people watch their jobs."""
+    page_session_hours: float = Field(default=8.0, gt=0)
+    """How long a browser stays signed in to the pages: a working day, so that a machine left alone overnight shows nothing."""
+    page_look_seconds: float = Field(default=2.0, gt=0)
+    """How often an open board looks for what has changed; a look within ``queue_view_seconds`` finds nothing new."""
     eta_sample: int = Field(default=20, ge=1)
     """Finished jobs whose median run time estimates those that wait; enough to be steady, few enough to be recent."""
 

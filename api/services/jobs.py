@@ -44,15 +44,18 @@ def list_jobs(
     after: str | None,
     states: Sequence[JobState],
     labels: Sequence[str],
+    text: str | None = None,
 ) -> Page[Job]:
     """The team's jobs without passes, newest first, in one of the states and with all labels (written ``key:value``).
+
+    With ``text`` only those whose name holds it or whose id begins with it.
 
     Raises:
         InvalidInputError: ``after`` names no job, or a label has no colon.
     """
     last = _last_seen(session, team_id, after) if after is not None else None
     wanted = dict(_label(text) for text in labels)
-    return repository.list_jobs(session, team_id, limit=limit, after=last, states=states, labels=wanted)
+    return repository.list_jobs(session, team_id, limit=limit, after=last, states=states, labels=wanted, text=text)
 
 
 def _last_seen(session: Session, team_id: str, after: str) -> Job:

@@ -69,21 +69,28 @@ class Queue:
     active: Sequence[tuple[Job, Estimate]]
     """The team's jobs that workers hold, each with when it ends."""
     waiting: Sequence[tuple[Waiting, Place]]
-    """The team's waiting jobs, the next first, as many as a page holds."""
+    """The team's waiting jobs, the next first, as many as were asked for."""
     queued_of_all_teams: int
+    line: Sequence[bool]
+    """Of each waiting job of all teams, the next first, whether it is the team's own."""
+    by_team: Sequence[Ahead]
+    """The same counted by team: the team's own first, then the others', most jobs first."""
     counts: Mapping[JobState, int]
     workers: Sequence[WorkerCount]
     method: str
     as_of: datetime
 
 
-def look(session: Session, settings: Settings, views: Views, team_id: str) -> Queue:
-    """The queue as it was at the latest look."""
+def look(session: Session, settings: Settings, views: Views, team_id: str, most: int) -> Queue:
+    """The queue as it was at the latest look, with at most so many of the team's waiting jobs."""
     view = views.get(session, settings)
+    team = get_team(session, team_id)
     return Queue(
         active=[(job, Estimate(None, view.ends[job.id])) for job in view.active if job.team_id == team_id],
-        waiting=_waiting(view, get_team(session, team_id), settings.page_limit_max),
+        waiting=_waiting(view, team, most),
         queued_of_all_teams=len(view.line),
+        line=[one.team_id == team_id for one in view.line],
+        by_team=_ahead(Counter(one.team_id for one in view.line), team),
         counts=repository.state_counts(session, team_id),
         workers=_worker_counts(view),
         method=_method(view),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import or_, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, undefer
 
@@ -105,12 +105,13 @@ def list_jobs(
     states: Sequence[JobState] = (),
     labels: dict[str, str] | None = None,
     name: str | None = None,
+    text: str | None = None,
     ids: Sequence[str] | None = None,
 ) -> Page[Job]:
     """The team's jobs, newest first, from the one after ``after`` on, without passes.
 
-    Only those in one of ``states`` (if any are given), with all of ``labels``, with exactly this ``name``, and among
-    these ``ids``.
+    Only those in one of ``states`` (if any are given), with all of ``labels``, with exactly this ``name``, with ``text``
+    in the name, in any case, or at the beginning of the id, and among these ``ids``.
     """
     query = select(Job).where(Job.team_id == team_id, Job.parent_id.is_(None))
     if after is not None:
@@ -121,6 +122,8 @@ def list_jobs(
         query = query.where(Job.labels.contains(labels))
     if name is not None:
         query = query.where(Job.name == name)
+    if text is not None:
+        query = query.where(or_(Job.name.icontains(text, autoescape=True), Job.id.startswith(text, autoescape=True)))
     if ids is not None:
         query = query.where(Job.id.in_(ids))
     query = query.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)

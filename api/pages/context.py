@@ -1,0 +1,73 @@
+"""What the pages of one app share: the templates, the static files, and the seal of the cookies."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import HTMLResponse
+
+from api.pages import formats
+from api.pages.session import Seal
+from api.pages.static_files import StaticFiles, read_static_files
+from store.settings import Settings
+from store.signing import signing_key
+
+PAGE_HEADERS = {
+    "Content-Security-Policy": "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self'",
+            "connect-src 'self'",
+            "form-action 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+        )
+    ),
+    # With no-referrer, browsers hide the origin of a form, by which it is known to be our own.
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+_FILTERS: dict[str, Callable[..., Any]] = {
+    name: getattr(formats, name)
+    for name in ("count", "short_count", "size", "duration", "loss", "percent", "moment", "change", "words", "figure")
+}
+
+
+@dataclass
+class Pages:
+    """Templates, static files and the seal."""
+
+    settings: Settings
+    static: StaticFiles = field(default_factory=read_static_files)
+
+    @cached_property
+    def seal(self) -> Seal:
+        """Made when it is first needed, since its key may lie in a file."""
+        return Seal(signing_key(self.settings), int(self.settings.page_session_hours * 3600))
+
+    @cached_property
+    def environment(self) -> Environment:
+        """The templates, which escape all that they are given."""
+        made = Environment(
+            loader=PackageLoader("api.pages"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        made.filters.update(_FILTERS)
+        made.globals["static"] = self.static.url
+        return made
+
+    def text(self, template: str, **values: Any) -> str:
+        """A template as text."""
+        return self.environment.get_template(template).render(**values)
+
+    def answer(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+        """A template as a page."""
+        return HTMLResponse(self.text(template, **values), status, headers=PAGE_HEADERS)

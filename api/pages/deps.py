@@ -1,0 +1,125 @@
+"""What page endpoints are given: who looks, and the fields of a form that came from one of our own pages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+from starlette.datastructures import FormData
+
+from api.deps import ResourcesDep
+from api.errors import BadRequestError, UnauthorizedError
+from api.pages.context import Pages
+from api.pages.session import FORM_COOKIE, FORM_FIELD, FORM_HEADER, SESSION_COOKIE
+from api.resources import Resources
+from store.repositories.keys import Caller, authenticate
+from store.session import session_scope
+
+_MOST_FIELDS = 500
+"""Of a form: a page has some 60."""
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Who looks at a page."""
+
+    caller: Caller
+    key: str
+    """The key itself, with which a stream asks again whom it stands for."""
+    form_token: str
+    """What the forms of the page bring back."""
+
+
+async def pages(request: Request) -> Pages:
+    """What all pages share."""
+    made: Pages = request.app.state.pages
+    return made
+
+
+PagesDep = Annotated[Pages, Depends(pages)]
+
+
+def visitor(request: Request, resources: ResourcesDep, pages: PagesDep) -> Visitor:
+    """Whom the request's cookie stands for, by a session of its own, as ``api.deps.caller``.
+
+    Raises:
+        UnauthorizedError: nobody is signed in, or the key is no longer valid.
+    """
+    cookie = request.cookies.get(SESSION_COOKIE, "")
+    key = pages.seal.opened(cookie)
+    found = None if key is None else caller_of(resources, key)
+    if key is None or found is None:
+        raise UnauthorizedError("nobody is signed in, or no longer; sign in with a key of your team")
+    return Visitor(found, key, pages.seal.form_token(cookie))
+
+
+def caller_of(resources: Resources, key: str) -> Caller | None:
+    """Whom a key stands for at this moment; null where it is not valid."""
+    with session_scope(resources.reading_sessions) as opened:
+        return authenticate(opened, key)
+
+
+VisitorDep = Annotated[Visitor, Depends(visitor)]
+
+
+async def form(request: Request, pages: PagesDep, _: VisitorDep) -> FormData:
+    """The fields that a signed-in visitor has sent from one of our pages.
+
+    Raises:
+        BadRequestError: the form is from elsewhere.
+    """
+    return await own_form(request, pages, SESSION_COOKIE)
+
+
+async def sign_in_form(request: Request, pages: PagesDep) -> FormData:
+    """The same of a visitor who has not signed in."""
+    return await own_form(request, pages, FORM_COOKIE)
+
+
+FormDep = Annotated[FormData, Depends(form)]
+SignInFormDep = Annotated[FormData, Depends(sign_in_form)]
+
+
+async def own_form(request: Request, pages: Pages, cookie: str) -> FormData:
+    """The fields of a form whose token is bound to this cookie of the browser."""
+    check_origin(request.headers)
+    fields = await request.form(max_files=0, max_fields=_MOST_FIELDS)
+    check_token(pages, request, str(fields.get(FORM_FIELD, "")), cookie)
+    return fields
+
+
+def own_script(request: Request, pages: PagesDep, _: VisitorDep) -> None:
+    """Make sure that a request with a body of another kind was sent by a script of one of our pages.
+
+    Raises:
+        BadRequestError: it was not.
+    """
+    check_origin(request.headers)
+    check_token(pages, request, request.headers.get(FORM_HEADER, ""), SESSION_COOKIE)
+
+
+def check_token(pages: Pages, request: Request, token: str, cookie: str) -> None:
+    """Make sure that the token was made for the browser that brings it."""
+    held = request.cookies.get(cookie, "")
+    if not held or not pages.seal.is_form_token(token, held):
+        raise BadRequestError(
+            "the form is too old or not from this service; go back, load the page again, and send it once more",
+            code="form_token_invalid",
+        )
+
+
+def check_origin(headers: Mapping[str, str]) -> None:
+    """Make sure that the browser sends this from a page of the same host. Browsers name it in every request that changes
+    something; what names nothing is no browser, or one that hides it.
+
+    Raises:
+        BadRequestError: it comes from elsewhere, or does not say from where.
+    """
+    origin = headers.get("origin", "")
+    if headers.get("sec-fetch-site", "same-origin") != "same-origin" or urlsplit(origin).netloc != headers.get("host"):
+        raise BadRequestError(
+            f"the form was sent from '{origin or 'an unnamed page'}', not from a page of this service; open the page "
+            "here and send it again",
+            code="foreign_origin",
+        )

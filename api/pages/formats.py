@@ -1,0 +1,99 @@
+"""Figures as people read them: filters of the templates. What is not known is a dash."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from markupsafe import Markup
+
+UNKNOWN = "–"
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_UNITS = (("B", 10**9), ("M", 10**6), ("k", 10**3))
+_SIZES = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
+
+
+def count(value: float | None) -> str:
+    """A number with its thousands apart."""
+    return UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def short_count(value: float | None) -> str:
+    """A number to three digits: 22.7 M."""
+    if value is None:
+        return UNKNOWN
+    for unit, least in _UNITS:
+        if abs(value) >= least:
+            return f"{value / least:.3g} {unit}"
+    return f"{value:.0f}"
+
+
+def size(value: float | None) -> str:
+    """Bytes to three digits."""
+    if value is None:
+        return UNKNOWN
+    for unit, least in _SIZES:
+        if value >= least:
+            return f"{value / least:.3g} {unit}"
+    return f"{value:.0f} B"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds in the two largest units that matter: 1 h 20 min."""
+    if seconds is None:
+        return UNKNOWN
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    for unit, smaller, length, part in (
+        ("min", "s", _MINUTE, 1),
+        ("h", "min", _HOUR, _MINUTE),
+        ("d", "h", _DAY, _HOUR),
+    ):
+        if whole < length * (24 if unit == "h" else 60) or unit == "d":
+            first, rest = divmod(whole, length)
+            return f"{first} {unit}" + (f" {rest // part} {smaller}" if rest // part else "")
+    raise AssertionError("the last unit takes all")
+
+
+def loss(value: float | None) -> str:
+    """A loss to four decimals."""
+    return UNKNOWN if value is None else f"{value:.4f}"
+
+
+def percent(share: float | None) -> str:
+    """A share as per cent."""
+    return UNKNOWN if share is None else f"{100 * share:.1f} %"
+
+
+def change(before: float | None, after: float | None) -> str:
+    """How much a figure went up or down, as per cent of what it was."""
+    if before is None or after is None or before == 0:
+        return UNKNOWN
+    return f"{100 * (after - before) / before:+.1f} %"
+
+
+def figure(value: Any) -> str:
+    """Any value of a knob or report in a few letters."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return ", ".join(map(str, value)) or UNKNOWN if isinstance(value, list | tuple) else str(value)
+
+
+def words(name: str) -> str:
+    """An identifier as words."""
+    return name.replace("_", " ")
+
+
+def moment(at: datetime | None) -> Markup | str:
+    """A time that a script of the page writes as how long ago it was."""
+    if at is None:
+        return UNKNOWN
+    utc = at.astimezone(UTC)
+    return Markup('<time datetime="{}">{} UTC</time>').format(
+        utc.isoformat(timespec="seconds"), utc.strftime("%Y-%m-%d %H:%M")
+    )

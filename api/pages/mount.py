@@ -1,0 +1,29 @@
+"""Puts the pages on an app. They stand beside the API, call the same services, and are no part of its document."""
+
+from fastapi import APIRouter, FastAPI
+from starlette.responses import Response
+
+from api.pages import errors
+from api.pages.context import Pages
+from api.pages.deps import PagesDep
+from api.pages.routes import board, sign_in
+from api.pages.static_files import FOREVER
+from store.settings import Settings
+
+static = APIRouter()
+
+
+@static.get("/static/{digest}/{name}")
+async def get_static_file(digest: str, name: str, pages: PagesDep) -> Response:
+    """A style sheet or a script."""
+    content, media_type = pages.static.find(digest, name)
+    return Response(content, media_type=media_type, headers={"Cache-Control": FOREVER})
+
+
+def mount(app: FastAPI, settings: Settings) -> None:
+    """Serve the pages, and answer people with pages where something is wrong. Call it when the handlers of errors are there."""
+    pages = Pages(settings)
+    app.state.pages = pages
+    for part in (static, sign_in.router, board.router):
+        app.include_router(part, include_in_schema=False)
+    errors.install(app, pages)

@@ -1,0 +1,110 @@
+"""The board: what runs, what waits and when it is its turn, the workers, and all jobs of the team."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query
+from sqlalchemy.orm import Session
+from starlette.responses import Response
+
+from api.deps import ReadingDep, ResourcesDep
+from api.errors import InvalidInputError
+from api.job_views import jobs_page
+from api.pages import stream
+from api.pages.context import Pages
+from api.pages.deps import PagesDep, Visitor, VisitorDep, caller_of
+from api.pages.stream import Look
+from api.resources import Resources
+from api.services import jobs, queue
+from store.session import session_scope
+from store.states import JobState
+
+router = APIRouter()
+
+WAITING_SHOWN = 10
+"""Of the team's waiting jobs; the rest are counted, and stand in the list below."""
+LINE_SHOWN = 120
+"""Places of the line of all teams; more would be thinner than a line on a phone."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which jobs the list shows."""
+
+    state: str = ""
+    """A state, or nothing for all."""
+    text: str = ""
+    label: str = ""
+    after: str = ""
+    """Where an older page begins."""
+
+    def query(self, **changes: str) -> str:
+        """The same as the query of an address, with some changes."""
+        return urlencode({name: value for name, value in (vars(self) | changes).items() if value})
+
+
+def _filter(
+    state: Annotated[str, Query()] = "",
+    text: Annotated[str, Query()] = "",
+    label: Annotated[str, Query()] = "",
+    after: Annotated[str, Query()] = "",
+) -> Filter:
+    typed = "".join(letter for letter in text if letter.isprintable())
+    return Filter(state, typed.strip(), label.strip(), after)
+
+
+FilterDep = Annotated[Filter, Depends(_filter)]
+
+
+@router.get("/")
+def show_board(
+    visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep, pages: PagesDep, wanted: FilterDep
+) -> Response:
+    """The page."""
+    values = _now(session, resources, visitor) | _history(session, resources, visitor, wanted)
+    return pages.answer("board.html", visitor=visitor, **values)
+
+
+@router.get("/board/live")
+def stream_board(visitor: VisitorDep, resources: ResourcesDep, pages: PagesDep, wanted: FilterDep) -> Response:
+    """What changes on it."""
+
+    async def wait() -> None:
+        await asyncio.sleep(resources.settings.page_look_seconds)
+
+    return stream.answer(resources, lambda: _look(resources, pages, visitor, wanted), wait)
+
+
+def _look(resources: Resources, pages: Pages, visitor: Visitor, wanted: Filter) -> Look | None:
+    if caller_of(resources, visitor.key) is None:
+        return None
+    with session_scope(resources.reading_sessions) as session:
+        now = _now(session, resources, visitor)
+        history = _history(session, resources, visitor, wanted)
+    return Look({"now": pages.text("board/now.html", **now), "history": pages.text("board/history.html", **history)})
+
+
+def _now(session: Session, resources: Resources, visitor: Visitor) -> dict[str, Any]:
+    seen = queue.look(session, resources.settings, resources.queue_views, visitor.caller.team_id, WAITING_SHOWN)
+    own_waiting = next((one.jobs for one in seen.by_team if one.team is not None), 0)
+    return {"queue": seen, "own_waiting": own_waiting, "line_shown": LINE_SHOWN}
+
+
+def _history(session: Session, resources: Resources, visitor: Visitor, wanted: Filter) -> dict[str, Any]:
+    values: dict[str, Any] = {"wanted": wanted, "states": list(JobState), "error": None}
+    try:
+        page = jobs.list_jobs(
+            session,
+            visitor.caller.team_id,
+            limit=resources.settings.page_limit_default,
+            after=wanted.after or None,
+            states=[JobState(wanted.state)] if wanted.state in list(JobState) else [],
+            labels=[wanted.label] if wanted.label else [],
+            text=wanted.text or None,
+        )
+    except InvalidInputError as error:
+        return values | {"jobs": [], "older": None, "error": error.detail}
+    shown = jobs_page(page, jobs.passes(session, page.items))
+    return values | {"jobs": shown.data, "older": shown.next if page.has_more else None}

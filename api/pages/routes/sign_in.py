@@ -1,0 +1,65 @@
+"""Sign in with a key, and sign out."""
+
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from api.deps import ResourcesDep, SettingsDep
+from api.pages.context import PAGE_HEADERS, Pages
+from api.pages.deps import FormDep, PagesDep, SignInFormDep, caller_of
+from api.pages.errors import SIGN_IN
+from api.pages.session import FORM_COOKIE, SESSION_COOKIE, forget, keep, new_nonce
+from store.settings import Settings
+
+router = APIRouter()
+
+_REFUSED = "This key is unknown, expired or revoked. Check that all of it was copied, from axk_ on."
+
+
+@router.get(SIGN_IN)
+def show_sign_in(request: Request, pages: PagesDep, settings: SettingsDep, next: str = "/") -> Response:
+    """The form."""
+    return _form(request, pages, settings, next, error=None)
+
+
+@router.post(SIGN_IN)
+def sign_in(
+    request: Request, form: SignInFormDep, pages: PagesDep, resources: ResourcesDep, settings: SettingsDep
+) -> Response:
+    """Take a key, and go where the visitor wanted to go."""
+    key, wanted = str(form.get("key", "")).strip(), str(form.get("next", "/"))
+    if caller_of(resources, key) is None:
+        return _form(request, pages, settings, wanted, error=_REFUSED)
+    answer = RedirectResponse(_own_path(wanted), 303, headers=PAGE_HEADERS)
+    keep(answer, request, SESSION_COOKIE, pages.seal.session(key), settings)
+    answer.delete_cookie(FORM_COOKIE, httponly=True, samesite="strict")
+    return answer
+
+
+@router.post("/sign-out")
+def sign_out(_: FormDep) -> Response:
+    """Forget the key."""
+    answer = RedirectResponse(SIGN_IN, 303, headers=PAGE_HEADERS)
+    forget(answer)
+    return answer
+
+
+def _form(request: Request, pages: Pages, settings: Settings, wanted: str, *, error: str | None) -> Response:
+    nonce = request.cookies.get(FORM_COOKIE) or new_nonce()
+    answer = pages.answer(
+        "sign_in.html",
+        status=401 if error else 200,
+        form_token=pages.seal.form_token(nonce),
+        wanted=_own_path(wanted),
+        error=error,
+    )
+    keep(answer, request, FORM_COOKIE, nonce, settings)
+    return answer
+
+
+def _own_path(wanted: str) -> str:
+    """The address if it is one of ours, else the board: nobody is sent elsewhere by a link that leads here."""
+    parts = urlsplit(wanted)
+    is_own = wanted.startswith("/") and not parts.scheme and not parts.netloc and "\\" not in wanted
+    return wanted if is_own and wanted.isprintable() else "/"

@@ -1,0 +1,82 @@
+"""Who looks at a page: a key in a cookie, sealed so that only this service can read it.
+
+Nothing is kept on the server, and the cookie holds the key itself, not its owner: every request asks the database anew whom
+the key stands for, so a key that is revoked or expired opens no page from that moment on.
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+
+from cryptography.fernet import Fernet, InvalidToken
+from starlette.requests import Request
+from starlette.responses import Response
+
+from store.settings import Settings
+from store.signing import SigningKey
+
+SESSION_COOKIE = "axformer_session"
+FORM_COOKIE = "axformer_form"
+"""Of a visitor who has not signed in: what the token in the form to sign in is bound to."""
+FORM_FIELD = "form_token"
+FORM_HEADER = "X-Form-Token"
+_SEAL = b"axformer page session\0"
+_FORM = b"axformer page form\0"
+_NONCE_BYTES = 16
+"""128 random bits: a nonce has to be unguessable for as long as somebody fills in a form."""
+
+
+@dataclass(frozen=True)
+class Seal:
+    """Seals keys into cookies, and binds the tokens of forms to them."""
+
+    key: SigningKey
+    seconds: int
+    """How long a sealed key may be used."""
+
+    def session(self, text: str) -> str:
+        """A key as the content of a cookie, which is different each time."""
+        return self._fernet().encrypt(text.encode()).decode()
+
+    def opened(self, cookie: str) -> str | None:
+        """The key in a cookie; null where it is too old, or not sealed by this service."""
+        try:
+            return self._fernet().decrypt(cookie.encode(), ttl=self.seconds).decode()
+        except InvalidToken:
+            return None
+
+    def form_token(self, cookie: str) -> str:
+        """What a form must bring to be taken from a browser with this cookie."""
+        return hmac.new(self.key.value, _FORM + cookie.encode(), hashlib.sha256).hexdigest()
+
+    def is_form_token(self, token: str, cookie: str) -> bool:
+        """Whether a form's token belongs to the browser's cookie."""
+        return hmac.compare_digest(token.encode(), self.form_token(cookie).encode())
+
+    def _fernet(self) -> Fernet:
+        digest = hmac.digest(self.key.value, _SEAL, hashlib.sha256)
+        return Fernet(base64.urlsafe_b64encode(digest))
+
+
+def new_nonce() -> str:
+    """The content of a form cookie."""
+    return secrets.token_urlsafe(_NONCE_BYTES)
+
+
+def keep(response: Response, request: Request, name: str, value: str, settings: Settings) -> None:
+    """Give the browser a cookie that no script reads and no other site sends."""
+    response.set_cookie(
+        name,
+        value,
+        max_age=int(settings.page_session_hours * 3600),
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def forget(response: Response) -> None:
+    """Take the session's cookie away."""
+    response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict")

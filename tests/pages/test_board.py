@@ -1,0 +1,115 @@
+"""The board: what it shows, to whom, and how it moves."""
+
+import json
+
+import pytest
+
+from store.repositories.keys import revoke_key
+from store.repositories.steering import request_cancel
+from store.session import session_scope
+from tests.api.conftest import Stage
+
+HOSTILE = "<script>alert(1)</script>\"'&"
+
+
+def test_it_shows_running_waiting_and_ended_jobs(member, stage, make_trial):
+    stage.succeeded({"plan.json": b"{}"}, [make_trial(0)])
+    progress = {"done": 3, "known": 12, "seconds": 3.0, "seconds_left": 9.0, "base_loss": 0.5, "min_loss": 0.4}
+    stage.running([make_trial(0)], progress, name="at work")
+    stage.queued(name="in line", labels={"project": "reviews"})
+    text = member.get("/").text
+    assert '<progress class="bar-of" value="3" max="12"' in text
+    for shown in ("at work", "in line", "0.5000 → 0.4000", "9 s", "project:reviews", "succeeded"):
+        assert shown in text
+
+
+def test_a_team_with_nothing_is_told_what_to_do(member):
+    text = member.get("/").text
+    for shown in ("Nothing of your team runs", "None of your jobs waits", "No worker is alive", "Post the first one"):
+        assert shown in text
+
+
+def test_of_other_teams_it_shows_numbers_only(member, stage, sessions, rivals):
+    theirs = Stage(sessions, stage.storage, rivals.id)
+    theirs.queued(name="secret plan")
+    stage.queued(name="own")
+    text = member.get("/").text
+    assert "1 of others" in text
+    assert "another team <b>1</b>" in text
+    assert "secret plan" not in text
+    assert "rivals" not in text
+
+
+def test_what_people_have_written_stays_text(member, stage):
+    stage.queued(name=HOSTILE, labels={"a": HOSTILE})
+    text = member.get("/?text=" + "%3Cscript%3E").text
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("state=cancelled", {"gone"}),
+        ("text=EVEN", {"even one"}),
+        ("text=%25", set()),
+        ("label=team:b", {"odd"}),
+        ("state=nonsense", {"even one", "odd", "gone"}),
+        ("text=nothing", set()),
+        ("text=a%00b", set()),
+    ],
+)
+def test_the_list_is_filtered(member, stage, sessions, query, found):
+    stage.queued(name="even one")
+    stage.queued(name="odd", labels={"team": "b"})
+    gone = stage.queued(name="gone")
+    with session_scope(sessions) as session:
+        request_cancel(session, gone)
+    jobs = member.get(f"/?{query}").text.partition('id="history"')[2]
+    assert {name for name in ("even one", "odd", "gone") if f">{name}</a>" in jobs} == found
+
+
+def test_a_job_is_found_by_the_beginning_of_its_id(member, stage):
+    job_id = stage.queued(name="by id")
+    assert ">by id</a>" in member.get(f"/?text={job_id[:20]}").text.partition('id="history"')[2]
+
+
+@pytest.mark.parametrize("query", ["label=nonsense", "after=nonsense"])
+def test_a_filter_that_cannot_be_read_says_so(member, query):
+    answer = member.get(f"/?{query}")
+    assert answer.status_code == 200
+    assert 'role="alert"' in answer.text
+
+
+def test_older_jobs_are_on_the_next_page(member, stage, settings):
+    for number in range(settings.page_limit_default + 1):
+        stage.queued(name=f"number {number}")
+    first = member.get("/").text
+    older = first.partition('<a href="/?after=')[2].partition("#")[0]
+    second = member.get(f"/?after={older}").text.partition('id="history"')[2]
+    assert ">number 0</a>" in second
+    assert ">number 5</a>" not in second
+
+
+def test_it_moves_while_it_is_open(member, stage):
+    stage.queued(name="first")
+    with member.client.stream("GET", "/board/live") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        for line in answer.iter_lines():
+            if line.startswith("data:"):
+                parts = json.loads(line.removeprefix("data:"))
+                break
+        member.client.app.state.resources.stop()
+    assert set(parts) == {"now", "history"}
+    assert "first" in parts["history"]
+
+
+def test_it_ends_when_the_key_is_revoked(member, crew, sessions):
+    lines = []
+    with member.client.stream("GET", "/board/live") as answer:
+        for line in answer.iter_lines():
+            lines.append(line)
+            if line.startswith("data:") and len(lines) < 10:
+                with session_scope(sessions) as session:
+                    revoke_key(session, crew.key.split("_")[1])
+    assert "event: gone" in lines
