@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.hard_attention import TOP_K_ATTRIBUTE
-from axformer.plan import LayerPlan, Plan
+from axformer.plan import Plan, kept_neurons
 
 
 @contextmanager
@@ -35,11 +35,6 @@ def masked(model: Any, architecture: Architecture, plan: Plan) -> Iterator[None]
         yield
     finally:
         undo.all()
-
-
-def kept_neurons(plan: LayerPlan) -> Sequence[int]:
-    """The neurons that a layer keeps, one by one."""
-    return [neuron for start, stop in plan.neurons for neuron in range(start, stop)]
 
 
 class _Undo:

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.architectures.slices import is_projection
-from axformer.masking import kept_neurons
-from axformer.plan import Plan
+from axformer.plan import Plan, kept_neurons
 
 PER_WEIGHT = 2
 """A multiplication and an addition."""

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.architectures.slices import Slice
-from axformer.masking import kept_neurons
-from axformer.plan import Plan
+from axformer.plan import Plan, kept_neurons
 
 
 class ParameterCount:

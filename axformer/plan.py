@@ -1,6 +1,6 @@
 """The plan: what is left of a model, as frozen data. A pass changes plans; masking and surgery carry them out."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -167,6 +167,11 @@ def parse_plan_file(text: str) -> PlanFile:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the file"
         raise PlanError(f"this is not a plan of format {PLAN_FORMAT}: {place}: {first['msg']}") from None
+
+
+def kept_neurons(plan: LayerPlan) -> Sequence[int]:
+    """The neurons that a layer keeps, one by one."""
+    return [neuron for start, stop in plan.neurons for neuron in range(start, stop)]
 
 
 def without_range(ranges: Ranges, start: int, stop: int) -> Ranges:

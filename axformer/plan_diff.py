@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from axformer.errors import PlanError
-from axformer.masking import kept_neurons
-from axformer.plan import LayerPlan, Plan
+from axformer.plan import LayerPlan, Plan, kept_neurons
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from torch import nn
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.elements import Dimensions
 from axformer.hard_attention import TOP_K_ATTRIBUTE
-from axformer.masking import kept_neurons
-from axformer.plan import LayerPlan, Plan
+from axformer.plan import LayerPlan, Plan, kept_neurons
 
 
 def operate(model: Any, architecture: Architecture, plan: Plan) -> None:

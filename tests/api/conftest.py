@@ -128,13 +128,17 @@ class Stage:
     def running(self, trials: Sequence[Trial] = (), progress: Mapping[str, Any] | None = None, **changes: Any) -> str:
         """A running job with a trace; no other job may be queued."""
         job_id = self.queued(**changes)
+        self.begin(job_id, trials, progress)
+        return job_id
+
+    def begin(self, job_id: str, trials: Sequence[Trial] = (), progress: Mapping[str, Any] | None = None) -> None:
+        """Let the one queued job run, with a trace."""
         with session_scope(self.sessions) as session:
             claimed = claims.claim_next(session, "worker-1", 60)
             assert claimed.id == job_id
             for state in (JobState.VALIDATING, JobState.RUNNING):
                 leases.set_state(session, job_id, claimed.fence, state)
             leases.add_trials(session, job_id, claimed.fence, trials, progress)
-        return job_id
 
     def add_trials(self, job_id: str, trials: Sequence[Trial]) -> None:
         """More trials of a running job."""

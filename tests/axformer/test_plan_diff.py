@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 from axformer.cli.main import app
 from axformer.errors import PlanError
-from axformer.masking import kept_neurons
-from axformer.plan import Plan, PlanFile, PlanSource
+from axformer.plan import Plan, PlanFile, PlanSource, kept_neurons
 from axformer.plan_diff import differences
 from tests.plans import plans
 from tests.tiny_families import DIMENSIONS

@@ -1,0 +1,186 @@
+"""What the service answers, typed. Unknown fields are ignored, and words such as states are plain text, so that a newer
+service does not break an older client."""
+
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+SUCCEEDED = "succeeded"
+ENDED = frozenset({SUCCEEDED, "failed", "cancelled"})
+"""States in which nothing happens to a job by itself any more."""
+
+
+class Answer(BaseModel):
+    """Base of what is read from the service."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+
+
+class JobFailure(Answer):
+    """Why a job failed."""
+
+    code: str
+    message: str
+    param: str | None = None
+    retryable: bool = False
+
+
+class JobProgress(Answer):
+    """How far a pass is, in trials; ``known`` can grow while blocks are refined."""
+
+    done: int
+    known: int
+    seconds: float
+    seconds_left: float | None = None
+    base_loss: float | None = None
+    min_loss: float | None = None
+
+
+class JobPass(Answer):
+    """One pass of a search of orders."""
+
+    id: str
+    order: str
+    state: str
+    status_reason: str | None = None
+    progress: JobProgress | None = None
+
+
+class JobReport(Answer):
+    """Figures before and after: ``validation`` and ``test`` (loss, metrics), ``parameters``, ``bytes``, ``latency_ms``."""
+
+    base: dict[str, Any]
+    pruned: dict[str, Any]
+    removed_count: int
+    seconds: float | None = None
+    orders: list[dict[str, Any]] | None = None
+    finetune: dict[str, Any] | None = None
+
+
+class Ahead(Answer):
+    """How many jobs of one team go before a job; ``team`` is null of other teams."""
+
+    team: str | None
+    jobs: int
+
+
+class Place(Answer):
+    """Where a waiting job stands."""
+
+    position: int | None = None
+    ahead: list[Ahead] | None = None
+    waits_for: str | None = None
+    reason: str | None = None
+    starts_in_seconds: float | None = None
+    ends_in_seconds: float | None = None
+
+
+class Job(Answer):
+    """A job with every setting as it was accepted."""
+
+    id: str
+    name: str
+    state: str
+    parent: str | None = None
+    status_reason: str | None = None
+    checkpoint: dict[str, Any]
+    validation: dict[str, Any]
+    test: dict[str, Any] | None = None
+    train: dict[str, Any] | None = None
+    finetune: dict[str, Any] | None = None
+    preset: str
+    config: dict[str, Any]
+    priority: int = 0
+    device: str = "any"
+    forms: list[str] = []
+    labels: dict[str, str] = {}
+    attempt: int = 0
+    max_attempts: int = 0
+    error: JobFailure | None = None
+    progress: JobProgress | None = None
+    passes: list[JobPass] | None = None
+    report: JobReport | None = None
+    queue: Place | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing happens to it by itself any more."""
+        return self.state in ENDED
+
+    @property
+    def has_succeeded(self) -> bool:
+        """Whether its files can be downloaded."""
+        return self.state == SUCCEEDED
+
+
+class QueuedJob(Place):
+    """One of the team's jobs that has not ended."""
+
+    id: str
+    name: str
+    state: str
+    device: str = "any"
+
+
+class Queue(Answer):
+    """Where the team's jobs stand."""
+
+    data: list[QueuedJob]
+    counts: dict[str, int]
+    queued_of_all_teams: int
+    workers_alive: int
+    workers_busy: int
+    eta_method: str
+    as_of: datetime
+
+
+class Event(Answer):
+    """One thing that happened to a job; ``seq`` counts from 1 without gaps."""
+
+    seq: int
+    type: str
+    data: dict[str, Any]
+    created_at: datetime
+
+
+class Artifact(Answer):
+    """One file of a finished job; ``name`` is its path inside the result."""
+
+    name: str
+    sha256: str
+    bytes: int
+    media_type: str
+    created_at: datetime
+
+
+class ArtifactList(Answer):
+    """All files of a job."""
+
+    data: list[Artifact]
+
+
+class Upload(Answer):
+    """A file that was sent; ``uri`` is what a job names it by."""
+
+    id: str
+    uri: str
+    filename: str
+    sha256: str
+    bytes: int
+    created_at: datetime
+
+
+Item = TypeVar("Item")
+Cursor = TypeVar("Cursor", int, str)
+
+
+class Page(Answer, Generic[Item, Cursor]):
+    """Part of a list, and where it goes on."""
+
+    data: list[Item]
+    has_more: bool
+    next: Cursor | None

@@ -1,0 +1,144 @@
+"""Requests to the service: each tried again where that is safe, each refusal an exception."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+import httpx2
+from pydantic import BaseModel, ValidationError
+
+from axformer.client.address import Address
+from axformer.client.errors import RefusedError, UnexpectedAnswerError, UnreachableError, refusal_class
+from axformer.client.patience import Patience
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+PREFIX = "/v1"
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+"""The request has not reached the service."""
+
+
+class Connection:
+    """Connections to one service with one key, kept open between requests. Threads may share it."""
+
+    def __init__(self, address: Address, patience: Patience) -> None:
+        self.patience = patience
+        self.url = address.url
+        self._http = httpx2.Client(
+            base_url=address.url + PREFIX,
+            headers={"Authorization": f"Bearer {address.api_key}"},
+            timeout=httpx2.Timeout(patience.answer, connect=patience.connect),
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def ask(self, method: str, path: str, *, again: bool = True, **request: Any) -> httpx2.Response:
+        """Send a request and read the whole answer.
+
+        Args:
+            method: of the request.
+            path: below ``/v1``.
+            again: whether it may be sent again where it may have been served already.
+            request: ``params``, ``json``, ``files``, ``headers``, as httpx2 takes them.
+
+        Raises:
+            RefusedError: the service answered with a problem.
+            UnreachableError: it did not answer, also when asked again.
+        """
+
+        def once() -> httpx2.Response:
+            with self.open(method, path, **request) as answer, _reading(answer):
+                answer.read()
+            return answer
+
+        return self.patience.persist(once, again=again)
+
+    def read(self, shape: type[Shape], method: str, path: str, **request: Any) -> Shape:
+        """Send a request and read the answer as ``shape``; raises what :meth:`ask` raises.
+
+        Raises:
+            UnexpectedAnswerError: it is none.
+        """
+        return parse(shape, self.ask(method, path, **request))
+
+    @contextmanager
+    def open(self, method: str, path: str, **request: Any) -> Iterator[httpx2.Response]:
+        """Send a request once and give the answer before its body is read.
+
+        Raises:
+            RefusedError: the service answered with a problem.
+            UnreachableError: it did not answer.
+        """
+        built = self._http.build_request(method, path, **request)
+        try:
+            answer = self._http.send(built, stream=True)
+        except httpx2.TransportError as error:
+            told = f"{self.url} does not answer: {error or type(error).__name__}; check the address, or try again later"
+            raise UnreachableError(told, may_have_acted=not isinstance(error, _NOT_SENT)) from error
+        with closing(answer):
+            if not answer.is_success:
+                with _reading(answer):
+                    answer.read()
+                raise _refusal(answer)
+            yield answer
+
+
+@contextmanager
+def _reading(answer: httpx2.Response) -> Iterator[None]:
+    try:
+        yield
+    except (httpx2.TransportError, httpx2.DecodingError) as error:
+        raise broken_off(answer, error) from error
+
+
+def broken_off(answer: httpx2.Response, error: Exception) -> UnreachableError:
+    """The error for an answer that does not reach its end."""
+    told = f"{answer.request.method} {answer.request.url}: the answer broke off ({error or type(error).__name__})"
+    return UnreachableError(f"{told}; try again", may_have_acted=True)
+
+
+def parse(shape: type[Shape], answer: httpx2.Response) -> Shape:
+    """A whole answer as ``shape``.
+
+    Raises:
+        UnexpectedAnswerError: it is none.
+    """
+    try:
+        return shape.model_validate_json(answer.content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the answer"
+        raise UnexpectedAnswerError(
+            f"{answer.request.url} answers something else than this client reads ({place}: {first['msg']}); check the "
+            "address, and install the release of axformer that the service has"
+        ) from None
+
+
+def _refusal(answer: httpx2.Response) -> RefusedError:
+    problem = _problem(answer)
+    status = answer.status_code
+    detail, code = problem.get("detail"), problem.get("code")
+    if not isinstance(detail, str) or not isinstance(code, str):
+        detail = (
+            f"{answer.request.method} {answer.request.url} was answered with {status} {answer.reason_phrase}".strip()
+        )
+        detail += "; check the address" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "; try again later"
+        code = f"http_{status}"
+    retry_after = _seconds(answer.headers.get("Retry-After"))
+    return refusal_class(status)(detail, status=status, code=code, retry_after=retry_after, problem=problem)
+
+
+def _problem(answer: httpx2.Response) -> Mapping[str, Any]:
+    try:
+        content = answer.json()
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Seconds of a ``Retry-After``; null where it is a date, which the service does not send, or is not there."""
+    return float(retry_after) if retry_after is not None and retry_after.isdecimal() else None

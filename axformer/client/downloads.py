@@ -1,0 +1,152 @@
+"""Files of finished jobs: resumed where they broke off, compared with their SHA-256, visible only when they are whole.
+
+What has arrived of a file lies in a hidden directory beside the result, under its digest; a later download goes on there.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+
+import httpx2
+
+from axformer.client.answers import Artifact
+from axformer.client.connection import Connection, broken_off
+from axformer.client.errors import ServiceError, TransferError
+from axformer.client.patience import Outage
+
+PARTS = ".axformer-parts"
+ARCHIVE = "artifact.tar.gz"
+"""All other files of a job in one; the same bytes twice."""
+_ATTEMPTS = 2
+"""A part that was left by an older download may be damaged; the second attempt begins without it."""
+
+Heed = Callable[[int], None]
+"""Told how many bytes have come or are there already."""
+
+
+def choose(artifacts: Sequence[Artifact], names: Sequence[str] | None) -> list[Artifact]:
+    """The files with these names, or all but the archive of them all.
+
+    Raises:
+        TransferError: there is no such file.
+    """
+    if names is None:
+        return [one for one in artifacts if one.name != ARCHIVE]
+    known = {one.name: one for one in artifacts}
+    for name in names:
+        if name not in known:
+            raise TransferError(f"the job has no file '{name}'; it has {', '.join(known) or 'none'}")
+    return [known[name] for name in names]
+
+
+def fetch(connection: Connection, path: str, artifact: Artifact, directory: Path, heed: Heed) -> Path:
+    """Bring one file; one that is there already and whole is left as it is.
+
+    Raises:
+        TransferError: its name leads out of the directory, or what arrives is not what its digest says.
+        ServiceError: the service refuses or does not answer.
+    """
+    target = _target(directory, artifact.name)
+    if target.is_file() and target.stat().st_size == artifact.bytes and _digest(target) == artifact.sha256:
+        heed(artifact.bytes)
+        return target
+    part = directory / PARTS / artifact.sha256
+    part.parent.mkdir(parents=True, exist_ok=True)
+    arrived = 0
+
+    def tell(position: int) -> None:
+        nonlocal arrived
+        heed(position - arrived)
+        arrived = position
+
+    for _ in range(_ATTEMPTS):
+        _bring(connection, path, artifact, part, tell)
+        if _digest(part) == artifact.sha256:
+            break
+        part.unlink()
+    else:
+        raise TransferError(f"'{artifact.name}' arrived with another SHA-256 than {artifact.sha256}; try again")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part.replace(target)
+    if not any(part.parent.iterdir()):
+        part.parent.rmdir()
+    return target
+
+
+def _bring(connection: Connection, path: str, artifact: Artifact, part: Path, tell: Heed) -> None:
+    """Bring all bytes of a file, however often the way there breaks."""
+    outage = Outage(connection.patience)
+    while True:
+        before = _size(part)
+        try:
+            _go_on(connection, path, artifact, part, tell)
+        except ServiceError as error:
+            if _size(part) > before:
+                outage.is_over()
+            outage.wait(error)
+        else:
+            return
+
+
+def _go_on(connection: Connection, path: str, artifact: Artifact, part: Path, tell: Heed) -> None:
+    """Ask for what is missing of a file, and write it behind what is there."""
+    start = _size(part)
+    if start == artifact.bytes and part.exists():
+        tell(start)
+        return
+    if start > artifact.bytes:
+        start = 0
+    headers = {"Accept-Encoding": "identity"}
+    if start:
+        headers |= {"Range": f"bytes={start}-", "If-Range": f'"{artifact.sha256}"'}
+    with connection.open("GET", f"{path}/artifacts/{quote(artifact.name)}", headers=headers) as answer:
+        if answer.status_code != HTTPStatus.PARTIAL_CONTENT:
+            start = 0
+        with part.open("r+b" if part.exists() else "xb") as file:
+            file.truncate(start)
+            file.seek(start)
+            tell(start)
+            try:
+                # As they come: of larger pieces the last one, not yet full, would be lost where the answer breaks off.
+                for chunk in answer.iter_raw():
+                    file.write(chunk)
+                    tell(file.tell())
+            except httpx2.TransportError as error:
+                raise broken_off(answer, error) from error
+            finally:
+                file.flush()
+                os.fsync(file.fileno())
+
+
+def _target(directory: Path, name: str) -> Path:
+    """Where a file of this name goes.
+
+    Raises:
+        TransferError: that is not inside of the directory, or among its parts.
+    """
+    path = PurePosixPath(name)
+    if (
+        path.is_absolute()
+        or not path.parts
+        or ".." in path.parts
+        or "\\" in name
+        or ":" in name
+        or path.parts[0] == PARTS
+    ):
+        raise TransferError(f"the file name '{name}' leads out of the directory; nothing was written")
+    target = directory / path
+    if not target.resolve().is_relative_to(directory.resolve()):
+        raise TransferError(f"'{target}' leads out of '{directory}' by a link; download into an empty directory")
+    return target
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

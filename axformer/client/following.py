@@ -1,0 +1,117 @@
+"""A job as it goes on: its events as they happen, and its trials with its state. Both outlast a service that is away."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import httpx2
+from pydantic import ValidationError
+
+from axformer.client.answers import Event, Job
+from axformer.client.connection import Connection, broken_off
+from axformer.client.errors import ServiceError, UnexpectedAnswerError
+from axformer.client.patience import Outage, Patience, is_passing
+from axformer.trial import Trial
+
+SSE = "text/event-stream"
+
+
+@dataclass(frozen=True)
+class Update:
+    """News of a job: how it stands, and the trials that are new."""
+
+    job: Job
+    trials: Sequence[Trial]
+
+
+def events_of(connection: Connection, path: str, after: int, has_ended: Callable[[], bool]) -> Iterator[Event]:
+    """The events of a job behind number ``after``, each once and in order, until the job has ended.
+
+    A stream that breaks off is opened again behind the last event (``Last-Event-ID``).
+
+    Args:
+        connection: to the service.
+        path: of the job.
+        after: number of the last event seen; 0 gives all.
+        has_ended: asks whether the job has ended.
+
+    Raises:
+        ServiceError: the service refuses, or has been away for too long.
+    """
+    outage = Outage(connection.patience)
+    while True:
+        before = after
+        try:
+            for event in _stream(connection, path, after):
+                outage.is_over()
+                if event is not None:
+                    after = event.seq
+                    yield event
+            # Events past retention are not told, so a stream may end without the last one.
+            if after == before and has_ended():
+                return
+            time.sleep(connection.patience.first_wait)
+        except ServiceError as error:
+            outage.wait(error)
+
+
+def _stream(connection: Connection, path: str, after: int) -> Iterator[Event | None]:
+    """The events of one stream; null for what else is said, such as how soon to come back."""
+    patience = connection.patience
+    timeout = httpx2.Timeout(patience.silence, connect=patience.connect)
+    headers = {"Accept": SSE, "Last-Event-ID": str(after)}
+    with connection.open("GET", f"{path}/events", headers=headers, timeout=timeout) as answer:
+        if answer.status_code == HTTPStatus.NO_CONTENT:
+            return
+        try:
+            for sent in httpx2.EventSource(answer):
+                yield Event.model_validate_json(sent.data) if sent.data else None
+        except httpx2.SSEError as error:
+            raise UnexpectedAnswerError(f"{answer.request.url}: {error}") from error
+        except httpx2.TransportError as error:
+            raise broken_off(answer, error) from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise UnexpectedAnswerError(
+                f"{answer.request.url}: an event without {first['loc']}: {first['msg']}"
+            ) from None
+
+
+def updates_of(
+    look: Callable[[], Job],
+    trials_after: Callable[[int], Iterator[Trial]],
+    patience: Patience,
+    *,
+    every: float,
+    lost: Callable[[ServiceError], None],
+) -> Iterator[Update]:
+    """A job again and again, each time with its new trials, until it has ended; the last look has all that are left.
+
+    Args:
+        look: at the job.
+        trials_after: its trials behind a number.
+        patience: with a service that is away.
+        every: seconds between two looks.
+        lost: told of each failure that is waited out.
+
+    Raises:
+        ServiceError: the service refuses, or has been away for too long.
+    """
+    outage, after = Outage(patience), -1
+    while True:
+        try:
+            # The job comes before its trace: once it has ended, no trial is missed. One that was retried begins anew.
+            job = look()
+            trials = list(trials_after(after))
+        except ServiceError as error:
+            if is_passing(error):
+                lost(error)
+            outage.wait(error)
+            continue
+        outage.is_over()
+        yield Update(job, trials)
+        after = trials[-1].seq if trials else after
+        if job.has_ended:
+            return
+        time.sleep(every)

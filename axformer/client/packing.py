@@ -1,0 +1,93 @@
+"""What is uploaded: a file as it is, and a checkpoint's directory as an archive of the files that the service reads."""
+
+import hashlib
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from axformer.errors import CheckpointError, DataError
+
+_SUFFIXES = (".json", ".safetensors", ".txt")
+"""Configuration, weights, tokenizer; nothing else of a checkpoint is read, pickles and code least of all."""
+_WEIGHTS = ".safetensors"
+_MODE = 0o644
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A file that is open to be sent, again from its beginning if need be."""
+
+    name: str
+    file: IO[bytes]
+    bytes: int
+    sha256: str
+
+
+@contextmanager
+def packed(path: Path) -> Iterator[Packed]:
+    """A file, or a directory packed as ``NAME.tar`` in a temporary file.
+
+    Raises:
+        CheckpointError: the directory is no checkpoint with safetensors weights.
+        DataError: the path is neither file nor directory, or cannot be read.
+    """
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(_opened(path))
+            digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type] # it reads into buffers
+        except FileNotFoundError:
+            raise DataError(f"'{path}' does not exist; give a file, or the directory of a checkpoint") from None
+        except OSError as error:
+            raise DataError(f"'{path}' cannot be read: {error.strerror}") from None
+        name = f"{path.resolve().name}.tar" if path.is_dir() else path.name
+        yield Packed(name, file, file.tell(), digest)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    if not path.is_dir():
+        with path.open("rb") as file:
+            yield file
+        return
+    with tempfile.TemporaryFile() as archive:
+        _pack(path, archive)
+        archive.seek(0)
+        yield archive
+
+
+def _pack(directory: Path, archive: IO[bytes]) -> None:
+    files = sorted(path for path in directory.iterdir() if path.is_file() and path.suffix in _SUFFIXES)
+    if not any(path.suffix == _WEIGHTS for path in files) or not (directory / "config.json").is_file():
+        raise CheckpointError(
+            f"'{directory}' is no checkpoint with safetensors weights: it needs config.json and *.safetensors, as "
+            "save_pretrained writes them"
+        )
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for path in files:
+            info = tarfile.TarInfo(path.name)
+            info.size, info.mode = path.stat().st_size, _MODE
+            with path.open("rb") as file:
+                tar.addfile(info, file)
+
+
+class Watched:
+    """A file that tells how far it has been read."""
+
+    def __init__(self, file: IO[bytes], heed: Callable[[int], None]) -> None:
+        self._file = file
+        self._heed = heed
+        self._told = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Read on."""
+        chunk = self._file.read(size)
+        self._heed(self._file.tell() - self._told)
+        self._told = self._file.tell()
+        return chunk
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)

@@ -1,0 +1,87 @@
+"""The trace of a job: trial by trial, or as a file in the format of one's tools."""
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+from pydantic import ValidationError
+
+from axformer.client.connection import Connection, broken_off
+from axformer.client.errors import ServiceError, UnexpectedAnswerError
+from axformer.client.patience import Outage
+from axformer.errors import InputError
+from axformer.trial import Trial
+
+FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+"""Endings of files, and what the service calls them."""
+_CHUNK = 1 << 18
+"""Bytes written at a time."""
+
+
+def trials(connection: Connection, path: str, after: int) -> Iterator[Trial]:
+    """The trials behind a number, each once and in order, read as they are taken.
+
+    Args:
+        connection: to the service.
+        path: of the job.
+        after: number of the last trial seen; -1 gives all.
+
+    Raises:
+        ServiceError: the service refuses, or has been away for too long.
+    """
+    outage = Outage(connection.patience)
+    while True:
+        try:
+            for trial in _stream(connection, path, after):
+                outage.is_over()
+                after = trial.seq
+                yield trial
+        except ServiceError as error:
+            outage.wait(error)
+        else:
+            return
+
+
+def _stream(connection: Connection, path: str, after: int) -> Iterator[Trial]:
+    asked = {"params": {"after": after}, "headers": {"Accept": FORMATS["jsonl"]}}
+    with connection.open("GET", f"{path}/trace", **asked) as answer:
+        try:
+            for line in answer.iter_lines():
+                yield Trial.model_validate_json(line, extra="ignore")
+        except httpx2.TransportError as error:
+            raise broken_off(answer, error) from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise UnexpectedAnswerError(f"{answer.request.url}: no trial: {first['loc']}: {first['msg']}") from None
+
+
+def save(connection: Connection, path: str, target: Path, form: str) -> Path:
+    """Write the whole trace into a file, which is there once it is whole.
+
+    Raises:
+        InputError: there is no such format, or no place for the file.
+        ServiceError: the service refuses or does not answer.
+    """
+    if form not in FORMATS:
+        raise InputError(f"there is no trace as '{form}'; there are {', '.join(FORMATS)}")
+
+    incoming = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+
+    def once() -> None:
+        with connection.open("GET", f"{path}/trace", headers={"Accept": FORMATS[form]}) as answer:
+            with incoming.open("wb") as file:
+                try:
+                    for chunk in answer.iter_bytes(_CHUNK):
+                        file.write(chunk)
+                except httpx2.TransportError as error:
+                    raise broken_off(answer, error) from error
+            incoming.replace(target)
+
+    try:
+        connection.patience.persist(once, again=True)
+    except OSError as error:
+        raise InputError(f"'{target}' cannot be written: {error.strerror}") from None
+    finally:
+        incoming.unlink(missing_ok=True)
+    return target
