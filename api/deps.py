@@ -10,6 +10,7 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 from sqlalchemy.orm import Session
 
+from api.middleware.rate_limit_headers import tell_rate
 from api.resources import Resources
 from api.services import access
 from store.repositories.keys import Caller
@@ -76,10 +77,14 @@ def caller(
 
     Raises:
         UnauthorizedError: there is no key, or it is not valid.
+        TooManyRequestsError: it has made too many requests, or too many without a valid one came from this address.
         ForbiddenError: its scope does not allow this.
     """
     address = request.client.host if request.client else None
     found = access.sign_in(resources, credentials.credentials if credentials else None, address)
+    rate = access.count_request(resources, found)
+    if rate is not None:
+        tell_rate(request.scope, rate.headers)
     for scope in demanded.scopes:
         access.check_scope(found, Scope(scope))
     return found

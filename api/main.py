@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from api import openapi, problems, process
 from api.middleware.body_limit import BodyLimitMiddleware
 from api.middleware.measured import MeasuredMiddleware
+from api.middleware.rate_limit_headers import RateLimitHeadersMiddleware
 from api.middleware.request_id import RequestIdMiddleware
 from api.middleware.security_headers import SecurityHeadersMiddleware
 from api.pages.mount import mount
@@ -80,6 +81,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     mount(app, resources.settings)
     # The last one added is the outermost.
     app.add_middleware(BodyLimitMiddleware, max_bytes=resources.settings.json_max_bytes, streamed_paths={uploads.PATH})
+    app.add_middleware(RateLimitHeadersMiddleware)
     app.add_middleware(MeasuredMiddleware, registry=resources.registry, prefix=PREFIX)
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(RequestIdMiddleware)

@@ -6,6 +6,7 @@ from anyio import CapacityLimiter
 from prometheus_client import CollectorRegistry, Counter
 from sqlalchemy import Engine
 
+from api.rate_limits import RateLimits
 from api.services.queue_view import Views
 from api.services.standings import Standings
 from api.wakeup import Wakeup
@@ -27,6 +28,7 @@ class Resources:
     registry: CollectorRegistry
     refused_keys: Counter
     """Keys that were not valid, by the reason."""
+    rate_limits: RateLimits
     upload_limiter: CapacityLimiter
     queue_views: Views
     standings: Standings
@@ -41,6 +43,7 @@ class Resources:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+        self.rate_limits.close()
 
 
 def open_resources(settings: Settings) -> Resources:
@@ -57,6 +60,7 @@ def open_resources(settings: Settings) -> Resources:
         wakeup=Wakeup(settings),
         registry=registry,
         refused_keys=Counter("axformer_refused_keys", "Keys that were not valid.", ("reason",), registry=registry),
+        rate_limits=RateLimits(settings),
         upload_limiter=CapacityLimiter(settings.uploads_at_once),
         queue_views=Views(settings.queue_view_seconds),
         standings=Standings(reading_sessions, settings.event_poll_seconds),

@@ -106,6 +106,19 @@ class Settings(BaseSettings):
 
     key_grace_hours: float = Field(default=24.0, ge=0)
     """How long a key that was replaced stays valid, so that programs can change over without a gap."""
+    rate_requests: int = Field(default=6000, ge=0)
+    """Requests that a key may make in a window: a hundred a second, four times what the busiest key of the load benchmark
+    makes. 0 is no limit."""
+    rate_refusals: int = Field(default=600, ge=0)
+    """Requests without a valid key that an address may make in a window; enough for an office whose programs have all lost
+    their keys. 0 is no limit."""
+    rate_window_seconds: int = Field(default=60, ge=1)
+    """How long requests are counted together; whoever was refused need not wait longer."""
+    rate_timeout_seconds: float = Field(default=0.2, gt=0)
+    """How long the broker may take to count a request; it takes a fifth of a millisecond."""
+    rate_pause_seconds: float = Field(default=5.0, ge=0)
+    """How long requests pass uncounted after the broker did not answer, so that not each of them waits for it."""
+
     secret_key: SecretStr | None = Field(default=None, min_length=32)
     """What webhook secrets are made with, beside what the database holds; the same for api and workers. Where there is none,
     the file ``secret.key`` in ``var_dir`` holds one, made on the first use."""

@@ -3,7 +3,8 @@ to be."""
 
 from dataclasses import replace
 
-from api.errors import ForbiddenError, UnauthorizedError
+from api.errors import ApiError, ForbiddenError, TooManyRequestsError, UnauthorizedError
+from api.rate_limits import Rate
 from api.resources import Resources
 from store.repositories.audit import count_refusal
 from store.repositories.keys import Caller, Reason, Refusal, recognise
@@ -25,19 +26,30 @@ def sign_in(resources: Resources, key: str | None, address: str | None) -> Calle
 
     Raises:
         UnauthorizedError: there is no key, or it is not valid.
+        TooManyRequestsError: that came from this address too often.
     """
     if key is None:
-        raise UnauthorizedError(_NO_KEY, headers={"WWW-Authenticate": _CHALLENGE})
+        raise _refused(resources, _NO_KEY, _CHALLENGE, address)
     with session_scope(resources.reading_sessions) as session:
         found = recognise(session, key)
         if isinstance(found, Refusal) and found.team_id is not None and found.key_id is not None:
             count_refusal(session, found.team_id, found.key_id, address)
     if isinstance(found, Refusal):
         resources.refused_keys.labels(found.reason.value).inc()
-        raise UnauthorizedError(
-            _WHY[found.reason], headers={"WWW-Authenticate": f'{_CHALLENGE}, error="invalid_token"'}
-        )
+        raise _refused(resources, _WHY[found.reason], f'{_CHALLENGE}, error="invalid_token"', address)
     return replace(found, address=address)
+
+
+def count_request(resources: Resources, caller: Caller) -> Rate | None:
+    """Count a request of a valid key; null where it is not counted.
+
+    Raises:
+        TooManyRequestsError: the key has made too many in a short time.
+    """
+    rate = resources.rate_limits.count("key", caller.key_id, resources.settings.rate_requests)
+    if rate is not None and rate.is_exceeded:
+        raise _too_many(rate, f"key {caller.key_id} has made more than {rate.limit} requests")
+    return rate
 
 
 def check_scope(caller: Caller, demanded: Scope) -> None:
@@ -54,3 +66,18 @@ def check_scope(caller: Caller, demanded: Scope) -> None:
     )
     challenge = f'{_CHALLENGE}, error="insufficient_scope", scope="{demanded}"'
     raise ForbiddenError(detail, code="insufficient_scope", headers={"WWW-Authenticate": challenge})
+
+
+def _refused(resources: Resources, detail: str, challenge: str, address: str | None) -> ApiError:
+    rate = resources.rate_limits.count("address", address or "unknown", resources.settings.rate_refusals)
+    if rate is not None and rate.is_exceeded:
+        return _too_many(rate, f"more than {rate.limit} requests without a valid key came from {address}")
+    return UnauthorizedError(detail, headers={"WWW-Authenticate": challenge})
+
+
+def _too_many(rate: Rate, what: str) -> TooManyRequestsError:
+    detail = f"{what} within {rate.window_seconds} s; wait {rate.left_seconds} s, and ask less often"
+    headers = rate.headers | {"Retry-After": str(rate.left_seconds)}
+    return TooManyRequestsError(
+        detail, code="rate_limited", headers=headers, figures={"used": rate.used, "limit": rate.limit}
+    )

@@ -72,6 +72,7 @@ def settings(database_url: str, broker_url: str, tmp_path: Path, file_root: Path
         event_poll_seconds=0.02,
         event_heartbeat_seconds=0.1,
         wake_timeout_seconds=1.0,
+        rate_refusals=100_000,  # all tests of a run have one address
     )
 
 
