@@ -9,11 +9,13 @@ from fastapi import Depends, Request
 from starlette.datastructures import FormData
 
 from api.deps import ResourcesDep
-from api.errors import BadRequestError, UnauthorizedError
+from api.errors import ForbiddenError, UnauthorizedError
 from api.pages.context import Pages
 from api.pages.session import FORM_COOKIE, FORM_FIELD, FORM_HEADER, SESSION_COOKIE
 from api.resources import Resources
+from api.services import access
 from store.repositories.keys import Caller, authenticate
+from store.scopes import Scope
 from store.session import session_scope
 
 _MOST_FIELDS = 500
@@ -29,6 +31,16 @@ class Visitor:
     """The key itself, with which a stream asks again whom it stands for."""
     form_token: str
     """What the forms of the page bring back."""
+
+    @property
+    def can_write(self) -> bool:
+        """Whether the key may post and steer jobs."""
+        return self.caller.scope.includes(Scope.WRITE)
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the key may decide about keys."""
+        return self.caller.scope.includes(Scope.ADMIN)
 
 
 async def pages(request: Request) -> Pages:
@@ -48,26 +60,54 @@ def visitor(request: Request, resources: ResourcesDep, pages: PagesDep) -> Visit
     """
     cookie = request.cookies.get(SESSION_COOKIE, "")
     key = pages.seal.opened(cookie)
-    found = None if key is None else caller_of(resources, key)
-    if key is None or found is None:
+    if key is None:
         raise UnauthorizedError("nobody is signed in, or no longer; sign in with a key of your team")
-    return Visitor(found, key, pages.seal.form_token(cookie))
+    return Visitor(access.sign_in(resources, key, address_of(request)), key, pages.seal.form_token(cookie))
 
 
-def caller_of(resources: Resources, key: str) -> Caller | None:
-    """Whom a key stands for at this moment; null where it is not valid."""
+def address_of(request: Request) -> str | None:
+    """Where the request came from."""
+    return request.client.host if request.client else None
+
+
+def still_valid(resources: Resources, visitor: Visitor) -> bool:
+    """Whether the visitor's key is valid at this moment."""
     with session_scope(resources.reading_sessions) as opened:
-        return authenticate(opened, key)
+        return authenticate(opened, visitor.key) is not None
 
 
 VisitorDep = Annotated[Visitor, Depends(visitor)]
+
+
+def writer(visitor: VisitorDep) -> Visitor:
+    """A visitor who may change what the team has.
+
+    Raises:
+        ForbiddenError: the key's scope does not allow it.
+    """
+    access.check_scope(visitor.caller, Scope.WRITE)
+    return visitor
+
+
+def admin(visitor: VisitorDep) -> Visitor:
+    """A visitor who may decide about keys.
+
+    Raises:
+        ForbiddenError: the key's scope does not allow it.
+    """
+    access.check_scope(visitor.caller, Scope.ADMIN)
+    return visitor
+
+
+WriterDep = Annotated[Visitor, Depends(writer)]
+AdminDep = Annotated[Visitor, Depends(admin)]
 
 
 async def form(request: Request, pages: PagesDep, _: VisitorDep) -> FormData:
     """The fields that a signed-in visitor has sent from one of our pages.
 
     Raises:
-        BadRequestError: the form is from elsewhere.
+        ForbiddenError: the form is from elsewhere.
     """
     return await own_form(request, pages, SESSION_COOKIE)
 
@@ -93,7 +133,7 @@ def own_script(request: Request, pages: PagesDep, _: VisitorDep) -> None:
     """Make sure that a request with a body of another kind was sent by a script of one of our pages.
 
     Raises:
-        BadRequestError: it was not.
+        ForbiddenError: it was not.
     """
     check_origin(request.headers)
     check_token(pages, request, request.headers.get(FORM_HEADER, ""), SESSION_COOKIE)
@@ -103,7 +143,7 @@ def check_token(pages: Pages, request: Request, token: str, cookie: str) -> None
     """Make sure that the token was made for the browser that brings it."""
     held = request.cookies.get(cookie, "")
     if not held or not pages.seal.is_form_token(token, held):
-        raise BadRequestError(
+        raise ForbiddenError(
             "the form is too old or not from this service; go back, load the page again, and send it once more",
             code="form_token_invalid",
         )
@@ -114,11 +154,11 @@ def check_origin(headers: Mapping[str, str]) -> None:
     something; what names nothing is no browser, or one that hides it.
 
     Raises:
-        BadRequestError: it comes from elsewhere, or does not say from where.
+        ForbiddenError: it comes from elsewhere, or does not say from where.
     """
     origin = headers.get("origin", "")
     if headers.get("sec-fetch-site", "same-origin") != "same-origin" or urlsplit(origin).netloc != headers.get("host"):
-        raise BadRequestError(
+        raise ForbiddenError(
             f"the form was sent from '{origin or 'an unnamed page'}', not from a page of this service; open the page "
             "here and send it again",
             code="foreign_origin",

@@ -6,7 +6,7 @@ from starlette.responses import Response
 from api.pages import errors
 from api.pages.context import Pages
 from api.pages.deps import PagesDep
-from api.pages.routes import board, sign_in
+from api.pages.routes import board, job, sign_in, steering, trace
 from api.pages.static_files import FOREVER
 from store.settings import Settings
 
@@ -24,6 +24,6 @@ def mount(app: FastAPI, settings: Settings) -> None:
     """Serve the pages, and answer people with pages where something is wrong. Call it when the handlers of errors are there."""
     pages = Pages(settings)
     app.state.pages = pages
-    for part in (static, sign_in.router, board.router):
+    for part in (static, sign_in.router, board.router, trace.router, job.router, steering.router):
         app.include_router(part, include_in_schema=False)
     errors.install(app, pages)

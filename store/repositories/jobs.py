@@ -56,6 +56,8 @@ class Standing:
 
     state: JobState
     event_count: int
+    done: int | None = None
+    """Trials that are stored; null before the first, and of a search of orders."""
 
 
 def create_job(session: Session, new: NewJob) -> Created:
@@ -92,8 +94,8 @@ def find_job(session: Session, job_id: str, team_id: str) -> Job | None:
 
 def find_standings(session: Session, job_ids: Sequence[str]) -> dict[str, Standing]:
     """Where those of these jobs that there are stand, without all that they hold."""
-    query = select(Job.id, Job.state, Job.event_count).where(Job.id.in_(job_ids))
-    return {found.id: Standing(found.state, found.event_count) for found in session.execute(query)}
+    query = select(Job.id, Job.state, Job.event_count, Job.progress["done"].as_integer()).where(Job.id.in_(job_ids))
+    return {job_id: Standing(*standing) for job_id, *standing in session.execute(query)}
 
 
 def list_jobs(

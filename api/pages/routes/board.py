@@ -14,7 +14,7 @@ from api.errors import InvalidInputError
 from api.job_views import jobs_page
 from api.pages import stream
 from api.pages.context import Pages
-from api.pages.deps import PagesDep, Visitor, VisitorDep, caller_of
+from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.stream import Look
 from api.resources import Resources
 from api.services import jobs, queue
@@ -78,7 +78,7 @@ def stream_board(visitor: VisitorDep, resources: ResourcesDep, pages: PagesDep, 
 
 
 def _look(resources: Resources, pages: Pages, visitor: Visitor, wanted: Filter) -> Look | None:
-    if caller_of(resources, visitor.key) is None:
+    if not still_valid(resources, visitor):
         return None
     with session_scope(resources.reading_sessions) as session:
         now = _now(session, resources, visitor)

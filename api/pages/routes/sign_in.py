@@ -6,15 +6,15 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from api.deps import ResourcesDep, SettingsDep
+from api.errors import UnauthorizedError
 from api.pages.context import PAGE_HEADERS, Pages
-from api.pages.deps import FormDep, PagesDep, SignInFormDep, caller_of
+from api.pages.deps import FormDep, PagesDep, SignInFormDep, address_of
 from api.pages.errors import SIGN_IN
 from api.pages.session import FORM_COOKIE, SESSION_COOKIE, forget, keep, new_nonce
+from api.services import access
 from store.settings import Settings
 
 router = APIRouter()
-
-_REFUSED = "This key is unknown, expired or revoked. Check that all of it was copied, from axk_ on."
 
 
 @router.get(SIGN_IN)
@@ -29,8 +29,10 @@ def sign_in(
 ) -> Response:
     """Take a key, and go where the visitor wanted to go."""
     key, wanted = str(form.get("key", "")).strip(), str(form.get("next", "/"))
-    if caller_of(resources, key) is None:
-        return _form(request, pages, settings, wanted, error=_REFUSED)
+    try:
+        access.sign_in(resources, key, address_of(request))
+    except UnauthorizedError as error:
+        return _form(request, pages, settings, wanted, error=f"{error.detail[0].upper()}{error.detail[1:]}.")
     answer = RedirectResponse(_own_path(wanted), 303, headers=PAGE_HEADERS)
     keep(answer, request, SESSION_COOKIE, pages.seal.session(key), settings)
     answer.delete_cookie(FORM_COOKIE, httponly=True, samesite="strict")

@@ -1,0 +1,59 @@
+"""What the page of a job shows, as values for its templates."""
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from api.job_views import job_read
+from api.pages.model_map import map_of
+from api.resources import Resources
+from api.services import artifacts, jobs, queue
+from store.repositories.events import events_after
+from store.repositories.trace_views import element_points, trace_totals
+from store.states import TERMINAL, TRANSITIONS, JobState
+from store.tables.jobs import Job
+
+MOST_NEURONS = 3000
+"""Trials of neurons that the map shows one by one: a large encoder in groups of a twelfth has 300; more than some thousand
+would be thinner than a line."""
+EVENTS_SHOWN = 200
+"""Of a job's log; a job that is not interrupted writes some ten."""
+
+
+def job_values(session: Session, resources: Resources, job: Job) -> dict[str, Any]:
+    """Everything but the map."""
+    place = queue.place_of(session, resources.settings, resources.queue_views, job)
+    shown = job_read(job, jobs.passes(session, [job]), place)
+    events = events_after(session, job.id, limit=EVENTS_SHOWN)
+    return {
+        "job": shown,
+        "totals": trace_totals(session, job.id),
+        "has_ended": job.state in TERMINAL,
+        "files": artifacts.list_artifacts(session, job.team_id, job.id) if job.state in TERMINAL else [],
+        "events": list(reversed(events.items)),
+        "actions": actions(job),
+    }
+
+
+def map_values(session: Session, job: Job) -> dict[str, Any]:
+    """The map; null until a worker has looked at the model."""
+    dimensions = (job.progress or {}).get("dimensions")
+    if not dimensions:
+        return {"map": None}
+    points, is_whole = element_points(session, job.id, most_neurons=MOST_NEURONS)
+    return {"map": map_of(dimensions, points, is_whole=is_whole)}
+
+
+def actions(job: Job) -> list[str]:
+    """What can be done with a job now; a pass of a search is steered with the search."""
+    if job.parent_id is not None:
+        return []
+    following = TRANSITIONS[job.state]
+    able = {
+        "pause": bool(following & {JobState.PAUSING, JobState.PAUSED}),
+        "resume": job.state is JobState.PAUSED,
+        "retry": job.state in (JobState.FAILED, JobState.CANCELLED),
+        "cancel": bool(following & {JobState.CANCELLING, JobState.CANCELLED}),
+        "delete": job.state in TERMINAL,
+    }
+    return [name for name, is_able in able.items() if is_able]

@@ -1,0 +1,82 @@
+"""What can be done with a job from its page: the same as over the API, noted in the same log."""
+
+from fastapi import APIRouter, BackgroundTasks
+from starlette.responses import RedirectResponse, Response
+
+from api.deps import ResourcesDep, SessionDep, StorageDep
+from api.pages.context import PAGE_HEADERS
+from api.pages.deps import FormDep, WriterDep
+from api.services import steering
+from store.repositories.audit import note
+from store.storage import job_folder
+
+router = APIRouter(prefix="/jobs/{job_id}")
+
+
+@router.post("/cancel")
+def cancel(job_id: str, visitor: WriterDep, _: FormDep, session: SessionDep) -> Response:
+    """Cancel a job."""
+    steering.cancel(session, visitor.caller.team_id, job_id)
+    note(session, visitor.caller, "job.cancel", job_id)
+    return _to(f"/jobs/{job_id}")
+
+
+@router.post("/pause")
+def pause(job_id: str, visitor: WriterDep, _: FormDep, session: SessionDep) -> Response:
+    """Pause a job."""
+    steering.pause(session, visitor.caller.team_id, job_id)
+    note(session, visitor.caller, "job.pause", job_id)
+    return _to(f"/jobs/{job_id}")
+
+
+@router.post("/resume")
+def resume(
+    job_id: str,
+    visitor: WriterDep,
+    _: FormDep,
+    session: SessionDep,
+    resources: ResourcesDep,
+    after_commit: BackgroundTasks,
+) -> Response:
+    """Queue a paused job again."""
+    steering.resume(session, visitor.caller.team_id, job_id)
+    note(session, visitor.caller, "job.resume", job_id)
+    after_commit.add_task(resources.wakeup.wake)
+    return _to(f"/jobs/{job_id}")
+
+
+@router.post("/retry")
+def retry(
+    job_id: str,
+    visitor: WriterDep,
+    _: FormDep,
+    session: SessionDep,
+    storage: StorageDep,
+    resources: ResourcesDep,
+    after_commit: BackgroundTasks,
+) -> Response:
+    """Queue a failed or cancelled job afresh."""
+    steering.retry(session, storage, visitor.caller.team_id, job_id)
+    note(session, visitor.caller, "job.retry", job_id)
+    after_commit.add_task(resources.wakeup.wake)
+    return _to(f"/jobs/{job_id}")
+
+
+@router.post("/delete")
+def delete(
+    job_id: str,
+    visitor: WriterDep,
+    _: FormDep,
+    session: SessionDep,
+    storage: StorageDep,
+    after_commit: BackgroundTasks,
+) -> Response:
+    """Delete a job that has ended."""
+    steering.delete(session, visitor.caller.team_id, job_id)
+    note(session, visitor.caller, "job.delete", job_id)
+    after_commit.add_task(storage.delete, job_folder(job_id))
+    return _to("/")
+
+
+def _to(path: str) -> Response:
+    return RedirectResponse(path, 303, headers=PAGE_HEADERS)

@@ -1,0 +1,91 @@
+"""The whole trace of a job as a table: sorted, filtered, and read from the server a page at a time."""
+
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from api.deps import ReadingDep, ResourcesDep
+from api.pages.deps import PagesDep, VisitorDep
+from api.pages.job_parts import job_values
+from api.services import jobs
+from axformer.trial import Phase, Verdict
+from store.repositories.trace_views import SORTABLE, Wanted, trial_table
+
+router = APIRouter(prefix="/jobs/{job_id}/trace")
+
+ROWS = 100
+"""Trials on a page; what fits a few screens, and is rendered in some ten milliseconds."""
+_MOST_PAGES = 100_000
+"""Beyond it there is nothing to see: a pass has some thousand trials, or some ten thousand."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What of a trace is shown, as it stands in the page's address."""
+
+    sort: str
+    order: str
+    verdict: str
+    phase: str
+    element: str
+    page: int
+
+    def query(self, **changes: str | int) -> str:
+        """The address of the same view with some changes."""
+        values = vars(self) | {"page": 1} | changes
+        return urlencode({name: value for name, value in values.items() if value not in ("", 1)})
+
+    def sorted_by(self, column: str) -> str:
+        """The address of the same view sorted by a column, the other way round where it is so already."""
+        is_turned = column == self.sort and self.order != "down"
+        return self.query(sort=column, order="down" if is_turned else "")
+
+
+def _view(
+    sort: Annotated[str, Query()] = "",
+    order: Annotated[str, Query()] = "",
+    verdict: Annotated[str, Query()] = "",
+    phase: Annotated[str, Query()] = "",
+    element: Annotated[str, Query()] = "",
+    page: Annotated[int, Query(ge=1, le=_MOST_PAGES)] = 1,
+) -> View:
+    """Unknown words in an address are as if they were not there."""
+    return View(
+        sort=sort if sort in SORTABLE else "seq",
+        order=order if order == "down" else "",
+        verdict=verdict if verdict in list(Verdict) else "",
+        phase=phase if phase in list(Phase) else "",
+        element="".join(letter for letter in element if letter.isprintable()).strip(),
+        page=page,
+    )
+
+
+@router.get("")
+def show_trace(
+    job_id: str,
+    visitor: VisitorDep,
+    session: ReadingDep,
+    resources: ResourcesDep,
+    pages: PagesDep,
+    view: Annotated[View, Depends(_view)],
+) -> Response:
+    """The page."""
+    job = jobs.find(session, visitor.caller.team_id, job_id)
+    wanted = Wanted(view.sort, view.order == "down", view.verdict, view.phase, view.element)
+    trials, total = trial_table(session, job.id, wanted, offset=(view.page - 1) * ROWS, limit=ROWS)
+    return pages.answer(
+        "trace.html",
+        visitor=visitor,
+        tab="trace",
+        view=view,
+        trials=trials,
+        total=total,
+        last_page=max(1, -(-total // ROWS)),
+        verdicts=list(Verdict),
+        phases=list(Phase),
+        columns=SORTABLE,
+        **job_values(session, resources, job),
+    )

@@ -1,0 +1,5 @@
+// Pages on which nothing moves: only times are put into words.
+
+import { writeTimes } from "./times.js";
+
+writeTimes(document);

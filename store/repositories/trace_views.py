@@ -1,0 +1,128 @@
+"""The trace as people look at it: sorted and filtered, thinned for a chart, summed up for a map."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy.orm import Session
+
+from axformer.trial import Phase, Trial, Verdict
+from store.repositories.trials import BEFORE_FIRST
+from store.tables.trials import TrialRow
+
+SORTABLE = ("seq", "phase", "element", "loss", "helped", "verdict", "parameters", "seconds")
+"""Columns that a table can be sorted by."""
+_STANDING = (Verdict.BASE.value, Verdict.ACCEPT.value)
+_TURNS = (*_STANDING, Verdict.REFINE.value)
+_COLUMNS = tuple(getattr(TrialRow, name) for name in Trial.model_fields)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which trials a table shows, and in which order."""
+
+    sort: str = "seq"
+    """One of ``SORTABLE``."""
+    descending: bool = False
+    verdict: str = ""
+    phase: str = ""
+    element: str = ""
+    """What the element's id holds."""
+
+
+class Point(NamedTuple):
+    """A trial as a mark in a chart."""
+
+    seq: int
+    loss: float
+    verdict: str
+    loss_is_bound: bool
+    min_loss: float
+    element: str | None
+    helped: int | None
+    total: int
+
+
+class Totals(NamedTuple):
+    """A whole trace in figures."""
+
+    trials: int
+    accepted: int
+    refined: int
+    rejected: int
+    removed_parameters: int
+    """Of all that was accepted; hard attention removes none."""
+    seconds: float
+
+
+def trial_table(
+    session: Session, job_id: str, wanted: Wanted, *, offset: int, limit: int
+) -> tuple[Sequence[Trial], int]:
+    """A page of the job's trials, and how many there are in all. Among equals, the order is that of the pass."""
+    fits = _fits(job_id, wanted)
+    total = session.scalars(select(func.count()).select_from(TrialRow).where(*fits)).one()
+    column = getattr(TrialRow, wanted.sort)
+    order = column.desc().nulls_last() if wanted.descending else column.asc().nulls_last()
+    rows = session.execute(
+        select(*_COLUMNS).where(*fits).order_by(order, TrialRow.seq).offset(offset).limit(limit)
+    ).mappings()
+    return [Trial.model_validate(dict(row)) for row in rows], total
+
+
+def points_after(session: Session, job_id: str, *, after: int = BEFORE_FIRST, most: int) -> tuple[list[Point], int]:
+    """Marks of the trials with numbers above ``after``, in order, and every how manieth rejected one is among them.
+
+    Accepted and refined trials are all there; of the rejected ones only so many as make about ``most`` marks.
+    """
+    newer = (TrialRow.job_id == job_id, TrialRow.seq > after)
+    count = session.scalars(select(func.count()).select_from(TrialRow).where(*newer)).one()
+    step = max(1, -(-count // most))
+    kept = newer if step == 1 else (*newer, or_(TrialRow.seq % step == 0, TrialRow.verdict.in_(_TURNS)))
+    columns = (getattr(TrialRow, name) for name in Point._fields)
+    return [Point(*row) for row in session.execute(select(*columns).where(*kept).order_by(TrialRow.seq))], step
+
+
+def standing_points(session: Session, job_id: str) -> list[tuple[int, float]]:
+    """Number and loss of the base and of each accepted trial, in order: how the model's loss went down."""
+    query = select(TrialRow.seq, TrialRow.loss).where(TrialRow.job_id == job_id, TrialRow.verdict.in_(_STANDING))
+    return [(row.seq, row.loss) for row in session.execute(query.order_by(TrialRow.seq))]
+
+
+def element_points(session: Session, job_id: str, *, most_neurons: int) -> tuple[list[Point], bool]:
+    """The trials of all elements, the last of each being its verdict, and whether all neuron groups are among them.
+
+    Where there are more than ``most_neurons`` trials of neurons, only those that removed some are.
+    """
+    of_job = TrialRow.job_id == job_id
+    is_neurons = TrialRow.phase == Phase.NEURONS.value
+    count = session.scalars(select(func.count()).select_from(TrialRow).where(of_job, is_neurons)).one()
+    whole = count <= most_neurons
+    kept = (of_job,) if whole else (of_job, or_(~is_neurons, TrialRow.verdict == Verdict.ACCEPT.value))
+    columns = (getattr(TrialRow, name) for name in Point._fields)
+    return [Point(*row) for row in session.execute(select(*columns).where(*kept).order_by(TrialRow.seq))], whole
+
+
+def trace_totals(session: Session, job_id: str) -> Totals:
+    """The job's trace in figures."""
+
+    def counted(verdict: Verdict) -> ColumnElement[int]:
+        return func.count().filter(TrialRow.verdict == verdict.value)
+
+    removed = func.coalesce(func.sum(TrialRow.parameters).filter(TrialRow.verdict == Verdict.ACCEPT.value), 0)
+    verdicts = (counted(verdict) for verdict in (Verdict.ACCEPT, Verdict.REFINE, Verdict.REJECT))
+    seconds = func.coalesce(func.max(TrialRow.seconds), 0.0)
+    query = select(func.count(), *verdicts, removed, seconds).where(TrialRow.job_id == job_id)
+    row = session.execute(query).one()
+    return Totals(*row[:4], int(row[4]), row[5])
+
+
+def _fits(job_id: str, wanted: Wanted) -> tuple[ColumnElement[bool], ...]:
+    conditions: list[ColumnElement[bool]] = [TrialRow.job_id == job_id]
+    if wanted.verdict:
+        conditions.append(TrialRow.verdict == wanted.verdict)
+    if wanted.phase:
+        conditions.append(TrialRow.phase == wanted.phase)
+    if wanted.element:
+        conditions.append(TrialRow.element.icontains(wanted.element, autoescape=True))
+    return tuple(conditions)

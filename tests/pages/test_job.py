@@ -1,0 +1,173 @@
+"""The page of a job: figures, chart, map, log, files, and what can be done with it."""
+
+import json
+
+import pytest
+
+from axformer.config import make_config
+from axformer.trial import Phase, Verdict
+from store.session import session_scope
+from store.states import JobState
+from store.tables.jobs import Job
+
+DIMENSIONS = {"layers": 2, "heads": 2, "hidden_size": 8, "intermediate_size": 12}
+PROGRESS = {
+    "done": 7,
+    "known": 12,
+    "seconds": 3.0,
+    "seconds_left": 9.0,
+    "base_loss": 0.5,
+    "min_loss": 0.4,
+    "estimated_speedup": 1.5,
+    "dimensions": DIMENSIONS,
+}
+
+
+@pytest.fixture
+def trials(make_trial):
+    """A pass over the last layer of two."""
+    steps = [
+        (Phase.HARD_ATTENTION, "layer.0.hard_attention", Verdict.REJECT),
+        (Phase.HARD_ATTENTION, "layer.1.hard_attention", Verdict.ACCEPT),
+        (Phase.BLOCK, "layer.1.ffn", Verdict.REFINE),
+        (Phase.NEURONS, "layer.1.ffn.neurons.0:6", Verdict.ACCEPT),
+        (Phase.NEURONS, "layer.1.ffn.neurons.6:12", Verdict.REJECT),
+        (Phase.BLOCK, "layer.1.attention", Verdict.ACCEPT),
+    ]
+    return [make_trial(0)] + [
+        make_trial(seq, phase=phase, element=element, verdict=verdict)
+        for seq, (phase, element, verdict) in enumerate(steps, start=1)
+    ]
+
+
+@pytest.fixture
+def running(stage, trials):
+    return stage.running(trials, PROGRESS, config=make_config().model_dump(mode="json"), name="at work")
+
+
+def test_it_shows_how_far_the_pass_is(member, running):
+    text = member.get(f"/jobs/{running}").text
+    for shown in ("at work", "3 accepted, 1 refined", "from 0.5000, -20.0 %", "1.50", "9 s", "job.running"):
+        assert shown in text
+    assert "1.2 k" in text  # parameters of what was accepted: 200 + 400 + 600
+
+
+def test_the_map_tells_what_became_of_every_element(member, running):
+    text = member.get(f"/jobs/{running}").text
+    for words in (
+        "layer.1.hard_attention: hard attention, loss 0.2000, helped 7 of 10",
+        "layer.1.attention: removed, loss",
+        "layer.1.attention.head.0: removed, loss",
+        "layer.1.ffn: kept, its parts tried, loss at least",
+        "layer.1.ffn.neurons.0:6: removed",
+        "layer.1.ffn.neurons.6:12: kept, loss at least",
+        "layer.0.ffn: not tried yet",
+        "layer.0.hard_attention: kept",
+    ):
+        assert f'aria-label="{words}' in text
+    assert "50<span" in text
+
+
+def test_the_marks_of_the_chart_are_those_of_the_trace(member, running, stage, make_trial, trials):
+    answer = member.client.get(f"/jobs/{running}/points").json()
+    assert answer["step"] == 1
+    assert [point[:3] for point in answer["points"]] == [[one.seq, one.loss, one.verdict] for one in trials]
+    stage.add_trials(running, [make_trial(7)])
+    assert [point[0] for point in member.client.get(f"/jobs/{running}/points?after=6").json()["points"]] == [7]
+
+
+def test_it_moves_until_the_job_has_ended(member, running, stage):
+    kinds = []
+    with member.client.stream("GET", f"/jobs/{running}/live") as answer:
+        for line in answer.iter_lines():
+            if line.startswith("event:"):
+                kinds.append(line.removeprefix("event: "))
+            if line.startswith("data:") and len(kinds) == 1:
+                assert set(json.loads(line.removeprefix("data:"))) == {"summary", "result", "log", "map"}
+                stage.succeed(running, {"plan.json": b"{}"})
+    assert kinds[0] == "parts"
+    assert kinds[-1] == "end"
+
+
+def test_a_job_that_succeeded_has_figures_and_files_with_digests(member, stage, trials):
+    job_id = stage.succeeded({"model/config.json": b"{}"}, trials)
+    text = member.get(f"/jobs/{job_id}").text
+    assert "Before and after" in text
+    assert "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a" in text
+    file = member.client.get(f"/jobs/{job_id}/files/model/config.json")
+    assert file.content == b"{}"
+    assert file.headers["content-disposition"].startswith("attachment")
+
+
+def test_a_job_that_failed_says_why_and_can_be_retried(member, stage):
+    job_id = stage.failed()
+    text = member.get(f"/jobs/{job_id}").text
+    assert "no rows" in text
+    assert f'action="/jobs/{job_id}/retry"' in text
+    assert f'action="/jobs/{job_id}/cancel"' not in text
+
+
+@pytest.mark.parametrize("page", ["", "/settings", "/trace", "/points", "/live", "/files/plan.json"])
+def test_another_team_sees_none_of_it(rival, running, page):
+    assert rival.get(f"/jobs/{running}{page}").status_code == 404
+
+
+@pytest.mark.parametrize("action", ["cancel", "pause", "resume", "retry", "delete"])
+def test_another_team_can_do_nothing_with_it(rival, running, action):
+    assert rival.post(f"/jobs/{running}/{action}", rival.token("/")).status_code == 404
+
+
+def state(sessions, job_id):
+    with session_scope(sessions) as session:
+        return session.get_one(Job, job_id).state
+
+
+def test_it_is_steered_by_forms(member, stage, sessions):
+    job_id = stage.queued()
+    for action, expected in (
+        ("pause", JobState.PAUSED),
+        ("resume", JobState.QUEUED),
+        ("cancel", JobState.CANCELLED),
+        ("retry", JobState.QUEUED),
+    ):
+        token = member.token(f"/jobs/{job_id}")
+        assert member.post(f"/jobs/{job_id}/{action}", token).headers["location"] == f"/jobs/{job_id}"
+        assert state(sessions, job_id) is expected
+    member.post(f"/jobs/{job_id}/cancel", member.token("/"))
+    assert member.post(f"/jobs/{job_id}/delete", member.token("/")).headers["location"] == "/"
+    assert member.get(f"/jobs/{job_id}").status_code == 404
+
+
+def test_what_cannot_be_done_is_a_page_that_says_so(member, stage):
+    answer = member.post(f"/jobs/{stage.queued()}/retry", member.token("/"))
+    assert answer.status_code == 409
+    assert "only a failed or cancelled one can be retried" in answer.text
+
+
+def test_settings_show_every_knob(member, running):
+    text = member.get(f"/jobs/{running}/settings").text
+    for name in make_config().model_dump():
+        assert name.replace("_", " ") in text
+
+
+def rows(text):
+    return [part.partition("<")[0] for part in text.partition("<tbody>")[2].split('<td class="num">')[1::5]]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", list("0123456")),
+        ("order=down", list("6543210")),
+        ("sort=loss", list("6543210")),
+        ("verdict=accept", list("246")),
+        ("verdict=accept&order=down", list("642")),
+        ("phase=neurons", list("45")),
+        ("element=FFN", list("345")),
+        ("sort=nonsense&verdict=nonsense&phase=nonsense", list("0123456")),
+        ("element=%25", []),
+        ("page=2", []),
+    ],
+)
+def test_the_trace_is_sorted_and_filtered(member, running, query, expected):
+    assert rows(member.get(f"/jobs/{running}/trace?{query}").text) == expected
