@@ -3,7 +3,7 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,6 @@ import axformer.auto  # noqa: F401 - registers the compact models
 from axformer.architectures.registry import architecture_of
 from axformer.compact import MODEL_TYPE_PREFIX, compact_model_class
 from axformer.errors import ArtifactError, InputError
-from axformer.plan import PlanFile
-from axformer.reporting.card import PICTURE
-from axformer.reporting.report import Report
-from axformer.trial import Trial
 
 MODEL_DIRECTORY = "model"
 
@@ -85,16 +81,7 @@ def check_target(target: Path) -> None:
         raise InputError(f"output '{target}' exists and is not empty; choose another directory or remove it")
 
 
-def write_texts(
-    directory: Path, plan: PlanFile, trace: Sequence[Trial], report: Report, card: str, picture: str
-) -> None:
-    """Write what stands beside the model: ``plan.json``, ``trace.jsonl``, ``report.json``, ``README.md``, ``plan.svg``."""
-    _write(directory / "plan.json", plan.model_dump_json(indent=1) + "\n")
-    _write(directory / "trace.jsonl", "".join(trial.model_dump_json() + "\n" for trial in trace))
-    _write(directory / "report.json", report.model_dump_json(indent=1) + "\n")
-    _write(directory / "README.md", card)
-    _write(directory / PICTURE, picture)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+def write_texts(directory: Path, texts: Mapping[str, str]) -> None:
+    """Write what stands beside the model, by the name of each file."""
+    for name, text in texts.items():
+        (directory / name).write_text(text, encoding="utf-8")

@@ -23,11 +23,12 @@ from axformer.order_search import Rank, best_of, final_loss, opening_of, pass_co
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan, PlanFile, PlanSource
-from axformer.reporting.card import write_card
+from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.measure import Outcome, make_report
+from axformer.reporting.page import PAGE, report_page
 from axformer.reporting.picture import picture
-from axformer.reporting.report import OrderResult
+from axformer.reporting.report import OrderResult, Report
 from axformer.search import plan_of, search
 from axformer.targets import Estimate, Targets
 from axformer.training import Trained, Training
@@ -212,7 +213,8 @@ class PruningRun:
         fails.
 
         Args:
-            directory: where ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json``, ``README.md`` and ``plan.svg`` go.
+            directory: where ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json``, ``report.html``, ``README.md`` and
+                ``plan.svg`` go.
             forms: of :data:`axformer.forms.kinds.KINDS`, made beside the compact model, each in a directory of its own.
 
         Returns:
@@ -230,9 +232,21 @@ class PruningRun:
             made = make_forms(finished, {COMPACT, *forms}, draft)
             outcome = Outcome(self.trace, self.plan, model, made, self._targets, self._order_results(), finetuning)
             report = make_report(checkpoint, outcome, self._validation, self._test, self.config)
-            card = write_card(report, outcome.plan, self.dimensions, loading_of(checkpoint.task, checkpoint.head))
-            write_texts(draft, self._plan_file(), self.trace, report, card, picture(outcome.plan, self.dimensions))
+            write_texts(draft, self._texts(report))
         return report.model_dump(mode="json")
+
+    def _texts(self, report: Report) -> dict[str, str]:
+        """What stands beside the model, by the name of its file."""
+        plan, dimensions = self._plan_file(), self.dimensions
+        loading = loading_of(self._checkpoint.task, self._checkpoint.head)
+        return {
+            "plan.json": plan.model_dump_json(indent=1) + "\n",
+            "trace.jsonl": "".join(trial.model_dump_json() + "\n" for trial in self.trace),
+            "report.json": report.model_dump_json(indent=1) + "\n",
+            "README.md": write_card(report, plan.plan, dimensions, loading),
+            PICTURE: picture(plan.plan, dimensions),
+            PAGE: report_page(report, plan, dimensions, self.trace, loading),
+        }
 
     def _plan_file(self) -> PlanFile:
         """The plan, with the knobs of the very pass that led to it."""

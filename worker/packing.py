@@ -14,6 +14,7 @@ _COMPRESSION = 1
 _MODE = 0o644
 _MEDIA_TYPES = {
     ".gz": "application/gzip",
+    ".html": "text/html; charset=utf-8",
     ".json": "application/json",
     ".jsonl": "application/x-ndjson",
     ".md": "text/markdown; charset=utf-8",

@@ -109,7 +109,9 @@ def _run(
         if not form["made"]:
             console.print(f"note: no form '{form['name']}': {form['reason']}", soft_wrap=True)
     directories = [f"{form['directory']}/" for form in report["forms"] if form["made"]]
-    written = ", ".join([*directories, "plan.json", "trace.jsonl", "report.json", "README.md", "plan.svg"])
+    written = ", ".join(
+        [*directories, "plan.json", "trace.jsonl", "report.json", "report.html", "README.md", "plan.svg"]
+    )
     console.print(f"Wrote {output}/ ({written})", soft_wrap=True)
 
 

@@ -6,8 +6,9 @@ from axformer.plan import Plan
 from axformer.reporting.card_forms import Loading, forms_section, loading_section
 from axformer.reporting.card_tables import before_and_after, in_int8, orders_table
 from axformer.reporting.confidence import CONFIDENCE
+from axformer.reporting.findings import finding_of, how_it_was_made, limits
 from axformer.reporting.picture import describe_plan
-from axformer.reporting.report import Comparison, DataSummary, Report
+from axformer.reporting.report import DataSummary, Report
 
 PICTURE = "plan.svg"
 """The file of the plan's picture, beside the card."""
@@ -21,13 +22,12 @@ pipeline_tag: {loading.tag}
 ---
 # A transformer after an AxFormer pass
 
-This model was made from a fine-tuned transformer {_training(report)}: parts whose removal {_condition(report)} and
-helped more than half of the validation samples were removed (Nagarajan et al., AxFormer, 2022, Algorithm 1).
-{_finetuned(report)}{_verdict(report)}
+{how_it_was_made(report)}
+{_verdict(report)}
 
 ## Before and after
 
-{before_and_after(report)}
+{before_and_after(report).markdown()}
 
 In brackets are {CONFIDENCE:.0%} bootstrap intervals over the samples, for the change those of the paired bootstrap.
 Latency is the median of {report.latency["repeats"]} forward passes, both models taking turns
@@ -54,78 +54,17 @@ trials.
 
 ## What the figures hold for
 
-{_limits(report)}
+{chr(10).join(f"- {line}" for line in limits(report))}
 
-`plan.json` says what was removed, `trace.jsonl` why: one trial a line. `report.json` holds these figures.
+`report.html` shows all of this on one page, with every trial. `plan.json` says what was removed, `trace.jsonl` why: one trial a
+line. `report.json` holds these figures.
 """
 
 
-def _training(report: Report) -> str:
-    return "without training" if report.finetune is None else "and then trained"
-
-
-def _finetuned(report: Report) -> str:
-    """What training had to do with the figures, where there was any."""
-    if report.finetune is None:
-        return ""
-    training, after = report.finetune, report.pruned.validation["loss"]
-    epochs = training.settings["epochs"]
-    return (
-        f"Then it was trained on {training.data.rows:,} rows ({epochs} {'epoch' if epochs == 1 else 'epochs'}): the "
-        f"validation loss was {training.before.validation['loss']:.4f} before and is {after:.4f} now.\n"
-    )
-
-
-def _condition(report: Report) -> str:
-    """What a removal had to do with the loss."""
-    budget = report.config["loss_budget"]
-    if budget is None:
-        return "lowered the validation loss"
-    return (
-        f"kept the validation loss below {budget:g} times what it was before (a budget, which the paper does not have)"
-    )
-
-
 def _verdict(report: Report) -> str:
-    if report.pruned.test is None or report.base.test is None:
-        return (
-            "No held-out data was given: the validation figures below were also what decided, so they are optimistic. "
-            "Measure the model on data that the pass has not seen."
-        )
-    before, after = report.base.test["loss"], report.pruned.test["loss"]
-    comparison = report.comparison["test"]
-    assert comparison is not None, "both models were measured on held-out data"
-    if after < before:
-        change = f"On held-out data the loss fell from {before:.4f} to {after:.4f}{_certainty(comparison)}."
-    else:
-        change = (
-            f"**On held-out data the loss did not fall: it was {before:.4f} and is {after:.4f}**{_certainty(comparison)}. "
-            "Compare before you use it."
-        )
-    return f"{change}{_answers(comparison)}"
-
-
-def _certainty(comparison: Comparison) -> str:
-    low, high = comparison.differences["loss"].interval
-    if low <= 0 <= high:
-        return ", a difference that these samples cannot tell from none"
-    return f", and with {CONFIDENCE:.0%} confidence the change is between {low:+.4f} and {high:+.4f}"
-
-
-def _answers(comparison: Comparison) -> str:
-    """The verdict of McNemar's test in words."""
-    test = comparison.mcnemar
-    if test is None:
-        return ""
-    changed = f"\nOf the held-out answers {test.gained} became right and {test.lost} became wrong"
-    if test.gained + test.lost == 0:
-        return "\nNo held-out answer changed between right and wrong."
-    p_value = f"p = {test.p_value:.2g} in McNemar's exact test"
-    if test.p_value > 1 - CONFIDENCE:
-        return f"{changed}: no more than chance explains ({p_value})."
-    return (
-        f"{changed}: the model is {'better' if test.gained > test.lost else 'worse'} by more than chance ({p_value})."
-    )
+    finding = finding_of(report)
+    sentence = finding.sentence if finding.is_good else f"**{finding.sentence}**"
+    return " ".join(part for part in (sentence, finding.advice, finding.answers) if part)
 
 
 def _int8(report: Report) -> str:
@@ -137,7 +76,7 @@ def _int8(report: Report) -> str:
 The pass decided in int8: every trial computed the layers with weights and activations of 8 bits, so what was removed is right
 for the quantized model. Both models in that arithmetic:
 
-{in_int8(report.int8)}
+{in_int8(report.int8).markdown()}
 
 """
 
@@ -150,7 +89,7 @@ def _orders(report: Report) -> str:
 
 {len(report.orders)} passes inspected the blocks in different orders; {_preference(report)} was kept.
 
-{orders_table(report)}
+{orders_table(report).markdown()}
 
 """
 
@@ -210,17 +149,3 @@ def _knobs(report: Report) -> str:
     changed = [f"`{name}={value}`" for name, value in report.config.items() if value != default[name]]
     rest = "the others are" if changed else "all are"
     return f"{', '.join([*changed, ''])}{rest} as by default; `plan.json` lists them"
-
-
-def _limits(report: Report) -> str:
-    machine = report.environment
-    sets = "validation and held-out data" if report.data["test"] is not None else "validation data"
-    lines = [
-        f"- Speed, load and memory were measured once, on {machine['device']} ({machine['cores']} cores, threads of "
-        f"PyTorch: {machine['threads']}, {machine['platform']}). Another machine gives other figures, perhaps another order; "
-        "`axformer bench` measures there.",
-        f"- Loss and metrics are those of the {sets} named above. What the removed parts did for inputs unlike these was not "
-        "looked at: measure on your own before you rely on it.",
-        "- The validation data decided what went, so its figures flatter the result; intervals do not say by how much.",
-    ]
-    return "\n".join(lines)

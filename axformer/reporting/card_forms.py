@@ -1,4 +1,4 @@
-"""What the model card says of the forms of a result: what each is worth, and how each is loaded."""
+"""What the card and the report say of the forms of a result: what each is worth, and how each is loaded."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
 from axformer.heads import Head
 from axformer.reporting.report import FormReport, Report, SpeedCell
+from axformer.reporting.table import Table
 from axformer.tasks.base import Task
 
 _MANY = 32
 """The batch whose throughput the card shows."""
 _UNKNOWN = "–"
+_OR = "\n\nor, where transformers' own classes are used:\n\n"
 _TITLES = {
     COMPACT: "Compact",
     ZEROED: "Zeroed, without this package",
@@ -50,21 +52,46 @@ def loading_of(task: Task, head: Head) -> Loading:
 
 def forms_section(report: Report) -> str:
     """A row a form against the untouched model, and why others were not made."""
+    notes = [f"- **{form.name}** was not made: {form.reason}." for form in report.forms if not form.made]
+    legend = f"{forms_legend(report)} `report.json` has other lengths and batches."
+    return "\n".join([forms_table(report).markdown(), "", legend, *([""] if notes else []), *notes])
+
+
+def forms_table(report: Report) -> Table:
+    """The untouched model and every form that was made, a row each."""
     metric = next((name for name in report.base.validation if name != "loss"), "loss")
     scores = [f"validation {name.replace('_', ' ')}" for name in dict.fromkeys(("loss", metric))]
     sizes = ["weight files, MB", "loads in, s", "memory, MB", "one input, ms", "inputs a second"]
-    names = ["form", *sizes, *scores, "logits differ by"]
     rows = [_row(form, metric) for form in (report.base_form, *report.forms) if form.made]
-    table = "\n".join(_line(cells) for cells in (names, ["---"] * len(names), *rows))
-    notes = [f"- **{form.name}** was not made: {form.reason}." for form in report.forms if not form.made]
-    return "\n".join([table, "", _legend(report), *([""] if notes else []), *notes])
+    return Table(["form", *sizes, *scores, "logits differ by"], rows)
+
+
+@dataclass(frozen=True)
+class LoadingForm:
+    """How one form is loaded."""
+
+    title: str
+    where: str
+    """Its directory in the result."""
+    summary: str
+    programs: list[str]
+    """Python to run in the directory of the result; any of them will do."""
+
+
+def loading_forms(report: Report, loading: Loading) -> list[LoadingForm]:
+    """Those that were made."""
+    made = [form.name for form in report.forms if form.made]
+    return [
+        LoadingForm(_TITLES[name], f"{KINDS[name].directory}/", KINDS[name].summary, _programs(name, loading))
+        for name in made
+    ]
 
 
 def loading_section(report: Report, loading: Loading) -> str:
     """How each form that was made is loaded."""
-    made = [form.name for form in report.forms if form.made]
     return "\n\n".join(
-        f"### {_TITLES[name]}\n\n`{_where(name)}`: {KINDS[name].summary}.\n\n{_how(name, loading)}" for name in made
+        f"### {form.title}\n\n`{form.where}`: {form.summary}.\n\n{_OR.join(_code(text) for text in form.programs)}"
+        for form in loading_forms(report, loading)
     )
 
 
@@ -72,7 +99,7 @@ def _row(form: FormReport, metric: str) -> list[str]:
     one, many = own_cell(form.speed, 1), own_cell(form.speed, _MANY)
     scores = dict.fromkeys(("loss", metric))
     return [
-        "before the pass" if form.name == BASE.name else f"**{form.name}**",
+        "before the pass" if form.name == BASE.name else form.name,
         _number(form.bytes, 1e-6, ".1f"),
         _number(form.load_seconds, 1, ".2f"),
         _memory(form),
@@ -88,7 +115,8 @@ def own_cell(cells: Iterable[SpeedCell], batch: int) -> SpeedCell | None:
     return next((cell for cell in cells if cell.length is None and cell.batch == batch), None)
 
 
-def _legend(report: Report) -> str:
+def forms_legend(report: Report) -> str:
+    """How the figures of the table were measured."""
     one = own_cell(report.base_form.speed, 1)
     repeats = "" if one is None else f", {one.repeats} repeats"
     return (
@@ -96,8 +124,7 @@ def _legend(report: Report) -> str:
         f"alone, in parentheses what 95 % kept below{repeats}, and inputs a second in batches of {_MANY}. Memory is the peak "
         "of a fresh process that loaded the form and computed one batch, in parentheses how much of it came with the form and "
         "not with the libraries; PyTorch is among these for the ONNX forms too, which can do without. Logits are compared "
-        "with the model in memory over the whole validation data; in brackets are changes against the compact form. "
-        "`report.json` has other lengths and batches."
+        "with the model in memory over the whole validation data; in brackets are changes against the compact form."
     )
 
 
@@ -118,30 +145,20 @@ def _number(value: float | None, scale: float, form: str) -> str:
     return _UNKNOWN if value is None else format(value * scale, form)
 
 
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _where(name: str) -> str:
-    return f"{KINDS[name].directory}/"
-
-
-def _how(name: str, loading: Loading) -> str:
+def _programs(name: str, loading: Loading) -> list[str]:
     """Code that loads a form from the directory of the card."""
     if name == COMPACT:
-        ours = _code('import axformer\nmodel = axformer.load("model")')
-        theirs = _code(f"import axformer.auto\n{loading.code}")
-        return f"{ours}\n\nor, where transformers' own classes are used:\n\n{theirs}"
+        return ['import axformer\nmodel = axformer.load("model")', f"import axformer.auto\n{loading.code}"]
     directory = KINDS[name].directory
     if name == ZEROED:
         auto = loading.auto_class
-        return _code(f'from transformers import {auto}\nmodel = {auto}.from_pretrained("{directory}")')
+        return [f'from transformers import {auto}\nmodel = {auto}.from_pretrained("{directory}")']
     texts, rank = _EXAMPLES.get(loading.tag, ('"a text"', ""))
-    return _code(
+    return [
         f'import onnxruntime, transformers\nsession = onnxruntime.InferenceSession("{directory}/model.onnx")\n'
         f'inputs = transformers.AutoTokenizer.from_pretrained("{directory}")({texts}, return_tensors="np")\n'
         f"outputs = session.run(None, {{value.name: inputs[value.name]{rank} for value in session.get_inputs()}})"
-    )
+    ]
 
 
 def _code(text: str) -> str:

@@ -1,27 +1,35 @@
-"""Tables of the model card: figures before and after, and what each order of inspection led to."""
+"""Tables of the card and of the report: figures before and after, and what each order of inspection led to."""
 
 from axformer.reporting.report import InInt8, Interval, Measures, Report, Scores
+from axformer.reporting.table import Table
+
+_BEFORE_AND_AFTER = ["measure", "before", "after", "change"]
 
 
-def before_and_after(report: Report) -> str:
+def before_and_after(report: Report) -> Table:
     """Scores and sizes of both models."""
-    return _lines(_scores(report) + _sizes(report.base, report.pruned))
+    return Table(_BEFORE_AND_AFTER, _scores(report) + sizes_of(report.base, report.pruned))
 
 
-def in_int8(both: InInt8) -> str:
+def in_int8(both: InInt8) -> Table:
     """Scores of both models computed in int8."""
-    return _lines(_scores(both))
+    return Table(_BEFORE_AND_AFTER, _scores(both))
 
 
-def orders_table(report: Report) -> str:
+def orders_table(report: Report) -> Table:
     """What each order led to; the report is one of a search of orders."""
     assert report.orders is not None, "only a search of orders has this table"
     rows = [
-        f"| {one.order}{' (this model)' if one.kept else ''} | {one.loss:.4f} | {one.parameters:,} | {one.trials} "
-        f"| {one.seconds:.1f} |"
+        [
+            f"{one.order}{' (this model)' if one.kept else ''}",
+            f"{one.loss:.4f}",
+            f"{one.parameters:,}",
+            f"{one.trials}",
+            f"{one.seconds:.1f}",
+        ]
         for one in report.orders
     ]
-    return "\n".join(["| order | validation loss | parameters | trials | seconds |", "|---|---|---|---|---|", *rows])
+    return Table(["order", "validation loss", "parameters", "trials", "seconds"], rows)
 
 
 def share(before: float, after: float) -> str:
@@ -29,11 +37,7 @@ def share(before: float, after: float) -> str:
     return f"{after / before - 1:+.1%}"
 
 
-def _lines(rows: list[str]) -> str:
-    return "\n".join(["| measure | before | after | change |", "|---|---|---|---|", *rows])
-
-
-def _scores(both: Report | InInt8) -> list[str]:
+def _scores(both: Report | InInt8) -> list[list[str]]:
     sets = ("validation",) if both.base.test is None else ("validation", "test")
     return [row for data in sets for row in _rows(data, _figures(both.base, data), _figures(both.pruned, data), both)]
 
@@ -48,22 +52,29 @@ def _bracketed(interval: Interval, form: str = ".4f") -> str:
     return f"[{interval[0]:{form}}, {interval[1]:{form}}]"
 
 
-def _rows(data: str, before: dict[str, str], after: dict[str, str], both: Report | InInt8) -> list[str]:
+def _rows(data: str, before: dict[str, str], after: dict[str, str], both: Report | InInt8) -> list[list[str]]:
     comparison = both.comparison[data]
     assert comparison is not None, "both models were measured on this data"
     name = "held-out" if data == "test" else data
     return [
-        f"| {name} {key.replace('_', ' ')} | {before[key]} | {after[key]} "
-        f"| {change.value:+.4f} {_bracketed(change.interval, '+.4f')} |"
+        [
+            f"{name} {key.replace('_', ' ')}",
+            before[key],
+            after[key],
+            f"{change.value:+.4f} {_bracketed(change.interval, '+.4f')}",
+        ]
         for key, change in comparison.differences.items()
     ]
 
 
-def _sizes(base: Measures, pruned: Measures) -> list[str]:
+def sizes_of(base: Measures, pruned: Measures) -> list[list[str]]:
+    """A row a figure: its name, before, after, and the change in per cent."""
+    figures = (
+        ("parameters", base.parameters, pruned.parameters, ",.0f"),
+        ("weight files, MB", base.bytes / 1e6, pruned.bytes / 1e6, ".1f"),
+        ("operations, millions", base.operations / 1e6, pruned.operations / 1e6, ",.1f"),
+        ("latency, ms", base.latency_ms, pruned.latency_ms, ".2f"),
+    )
     return [
-        f"| parameters | {base.parameters:,} | {pruned.parameters:,} | {share(base.parameters, pruned.parameters)} |",
-        f"| weight files, MB | {base.bytes / 1e6:.1f} | {pruned.bytes / 1e6:.1f} | {share(base.bytes, pruned.bytes)} |",
-        f"| operations, millions | {base.operations / 1e6:,.1f} | {pruned.operations / 1e6:,.1f} "
-        f"| {share(base.operations, pruned.operations)} |",
-        f"| latency, ms | {base.latency_ms:.2f} | {pruned.latency_ms:.2f} | {share(base.latency_ms, pruned.latency_ms)} |",
+        [name, format(before, form), format(after, form), share(before, after)] for name, before, after, form in figures
     ]

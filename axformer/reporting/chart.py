@@ -85,8 +85,8 @@ def describe_trace(trace: Sequence[Trial]) -> str:
     early = sum(_kind(trial) == "bound" for trial in trace)
     base, last = _standing(trace)[0].loss, _standing(trace)[-1].loss
     return (
-        f"{len(trace) - 1:,} trials: {counts[Verdict.ACCEPT]:,} accepted, {counts[Verdict.REFINE]:,} kept and their parts "
-        f"tried, {counts[Verdict.REJECT]:,} rejected, {early:,} of these early. Loss {base:.4f} → {last:.4f}"
+        f"{len(trace) - 1:,} trials: {counts[Verdict.ACCEPT]:,} accepted, {counts[Verdict.REFINE]:,} with parts tried, "
+        f"{counts[Verdict.REJECT]:,} rejected ({early:,} early). Loss {base:.4f} → {last:.4f}"
     )
 
 

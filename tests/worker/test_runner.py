@@ -41,6 +41,7 @@ FILES = {
     "README.md",
     "plan.json",
     "plan.svg",
+    "report.html",
     "report.json",
     "trace.jsonl",
     "model/config.json",

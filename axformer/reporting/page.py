@@ -1,0 +1,164 @@
+"""``report.html``: a finished pass on one page, for people. It needs no network and no script, and can be printed.
+
+The page says what ``report.json``, ``plan.json`` and ``trace.jsonl`` say and computes nothing of its own. Whatever comes from
+outside, a name of a device, a reason, an element, is text to the template, which escapes it.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from axformer.config import PassConfig
+from axformer.elements import Dimensions
+from axformer.plan import PlanFile
+from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
+from axformer.reporting.card_tables import before_and_after, in_int8, orders_table, sizes_of
+from axformer.reporting.chart import loss_chart
+from axformer.reporting.confidence import CONFIDENCE
+from axformer.reporting.findings import finding_of, how_it_was_made, limits
+from axformer.reporting.picture import describe_plan, picture
+from axformer.reporting.report import FormReport, Report, SpeedCell
+from axformer.reporting.table import Table
+from axformer.trial import Trial, Verdict
+
+PAGE = "report.html"
+"""The file of the page, beside the card."""
+_TEMPLATES = Environment(
+    loader=PackageLoader("axformer.reporting"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A figure that is seen first."""
+
+    name: str
+    before: str
+    after: str
+    change: str
+
+
+def report_page(
+    report: Report, plan: PlanFile, dimensions: Dimensions, trace: Sequence[Trial], loading: Loading
+) -> str:
+    """The page as HTML.
+
+    Args:
+        report: of the finished pass.
+        plan: what is left of the model.
+        dimensions: of the model before the pass.
+        trace: every trial of the pass.
+        loading: how the model is loaded with transformers' own classes.
+    """
+    return _TEMPLATES.get_template(PAGE).render(
+        report=report,
+        plan=plan,
+        made=how_it_was_made(report),
+        finding=finding_of(report),
+        headlines=_headlines(report),
+        confidence=f"{CONFIDENCE:.0%}",
+        before_and_after=before_and_after(report),
+        chart=Markup(loss_chart(trace)),  # noqa: S704 - made of numbers and escaped words
+        map=Markup(picture(plan.plan, dimensions)),  # noqa: S704 - the same
+        map_in_words=describe_plan(plan.plan, dimensions),
+        accepted=_accepted(trace),
+        forms=forms_table(report),
+        forms_legend=forms_legend(report),
+        speed=_speed(report),
+        loading=loading_forms(report, loading),
+        int8=None if report.int8 is None else in_int8(report.int8),
+        orders=None if report.orders is None else orders_table(report),
+        knobs=_knobs(report),
+        data=_data(report),
+        environment=_environment(report),
+        limits=limits(report),
+    )
+
+
+def _headlines(report: Report) -> list[Headline]:
+    base, pruned = report.base, report.pruned
+    data = "validation" if base.test is None else "test"
+    name = "validation" if base.test is None else "held-out"
+    before, after = getattr(base, data), getattr(pruned, data)
+    scores = [
+        Headline(f"{name} {key.replace('_', ' ')}", f"{value:.4f}", f"{after[key]:.4f}", f"{after[key] - value:+.4f}")
+        for key, value in list(before.items())[:2]
+    ]
+    sizes = [Headline(*row) for row in sizes_of(base, pruned)]
+    return [*scores, *sizes]
+
+
+def _accepted(trace: Sequence[Trial]) -> Table:
+    """What changed the model, in the order of the pass."""
+    rows = [
+        [
+            f"{trial.seq}",
+            str(trial.element),
+            f"{trial.min_loss:.4f}",
+            f"{trial.loss:.4f}",
+            f"{trial.helped:,} of {trial.total:,}",
+            f"{trial.parameters:,}",
+            f"{trial.seconds:.1f}",
+        ]
+        for trial in trace
+        if trial.verdict is Verdict.ACCEPT
+    ]
+    return Table(["trial", "element", "least loss before", "loss", "samples helped", "parameters", "after, s"], rows)
+
+
+def _speed(report: Report) -> Table:
+    """Every batch and length that was measured, a column a form."""
+    forms = [report.base_form, *(form for form in report.forms if form.made)]
+    names = ["before the pass", *(form.name for form in forms[1:])]
+    rows = [
+        [f"{cell.batch}", "the data's own" if cell.length is None else f"{cell.length}", *_across(forms, cell)]
+        for cell in report.base_form.speed
+    ]
+    return Table(["batch", "tokens", *names], rows)
+
+
+def _across(forms: Sequence[FormReport], cell: SpeedCell) -> list[str]:
+    """The same cell of every form."""
+    found = (
+        next((one for one in form.speed if (one.batch, one.length) == (cell.batch, cell.length)), None)
+        for form in forms
+    )
+    return ["–" if one is None else f"{one.p50_ms:.2f} ({one.p95_ms:.2f})" for one in found]
+
+
+def _knobs(report: Report) -> Table:
+    default = PassConfig().model_dump(mode="json")
+    rows = [
+        [name, json.dumps(value), "the same" if value == default[name] else json.dumps(default[name])]
+        for name, value in report.config.items()
+    ]
+    return Table(["knob", "value", "default"], rows)
+
+
+def _data(report: Report) -> Table:
+    sets = [
+        ("validation, which decided", report.data["validation"]),
+        ("held-out, which did not", report.data["test"]),
+        ("training", None if report.finetune is None else report.finetune.data),
+    ]
+    rows = [[name, f"{one.rows:,}", f"{one.cut:,}", one.sha256] for name, one in sets if one is not None]
+    return Table(["data", "rows", "of them cut", "SHA-256"], rows)
+
+
+def _environment(report: Report) -> Table:
+    peak = report.work.device_peak_bytes
+    figures = {
+        **{name: "unknown" if value is None else str(value) for name, value in report.environment.items()},
+        "trials decided in": ", ".join(f"{count:,} {name}" for name, count in report.work.trials_by_precision.items()),
+        "trials decided early": f"{report.work.decided_early:,}",
+        "most memory": f"{report.work.peak_bytes / 1e6:,.0f} MB",
+        **({} if peak is None else {"most memory of the GPU": f"{peak / 1e6:,.0f} MB"}),
+    }
+    return Table(["made with", "which"], [[name, value] for name, value in figures.items()])

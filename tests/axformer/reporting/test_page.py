@@ -1,0 +1,176 @@
+"""``report.html`` says what ``report.json`` says, alone, and takes nothing that it is given for HTML."""
+
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axformer.config import PassConfig
+from axformer.elements import Dimensions
+from axformer.plan import PlanFile, read_plan_file
+from axformer.reporting.card_forms import Loading
+from axformer.reporting.page import PAGE, report_page
+from axformer.reporting.report import Report
+from axformer.trial import Trial, Verdict
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+LOADING = Loading("text-classification", 'predict = pipeline("text-classification", model="model")', "AutoModel")
+HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>&amp;{{ 7 * 7 }}"
+
+
+class Page(HTMLParser):
+    """What is on a page: its text, its tags with their attributes, and whether all of them are closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def page(result: Path) -> Page:
+    return Page((result / PAGE).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def report(result: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((result / "report.json").read_text(encoding="utf-8"))
+    return content
+
+
+def trace_of(result: Path) -> list[Trial]:
+    return [Trial.model_validate_json(line) for line in (result / "trace.jsonl").read_text().splitlines()]
+
+
+def figures_of(report: dict[str, Any]) -> Iterator[str]:
+    """What a reader of ``report.json`` would look for on the page, as it is written there."""
+    for model in (report["base"], report["pruned"]):
+        for data in ("validation", "test"):
+            for name, value in model[data].items():
+                low, high = model[f"{data}_intervals"][name]
+                yield f"{value:.4f} [{low:.4f}, {high:.4f}]"
+        yield from (f"{model['parameters']:,}", f"{model['bytes'] / 1e6:.1f}", f"{model['latency_ms']:.2f}")
+    for comparison in report["comparison"].values():
+        for change in comparison["differences"].values():
+            low, high = change["interval"]
+            yield f"{change['value']:+.4f} [{low:+.4f}, {high:+.4f}]"
+    for form in (report["base_form"], *report["forms"]):
+        yield f"{form['bytes'] / 1e6:.1f}"
+        yield f"{form['load_seconds']:.2f}"
+        yield f"{form['peak_bytes'] / 1e6:.0f}"
+        yield from (f"{cell['p50_ms']:.2f} ({cell['p95_ms']:.2f})" for cell in form["speed"])
+    yield from (f"{name} {json.dumps(value)}" for name, value in report["config"].items())
+    yield from (f"{data['rows']:,}" for data in report["data"].values())
+    yield from (data["sha256"] for data in report["data"].values())
+    yield from (str(value) for value in report["environment"].values() if value is not None)
+    yield f"{report['trials']:,} trials"
+
+
+def test_every_figure_of_the_report_is_on_the_page(page: Page, report: dict[str, Any]) -> None:
+    figures = list(figures_of(report))
+    assert len(figures) > 100
+    assert [figure for figure in figures if figure not in page.text] == []
+
+
+def test_every_accepted_element_and_every_form_is_on_the_page(page: Page, result: Path, report: dict[str, Any]) -> None:
+    accepted = [trial for trial in trace_of(result) if trial.verdict is Verdict.ACCEPT]
+    assert accepted
+    for trial in accepted:
+        row = f"{trial.seq} {trial.element} {trial.min_loss:.4f} {trial.loss:.4f} {trial.helped:,} of {trial.total:,}"
+        assert row in page.text
+    assert all(f"{form['directory']}/" in page.text for form in report["forms"])
+    assert [tag for tag, _ in page.tags].count("svg") == 2
+
+
+def test_the_page_stands_alone(page: Page, result: Path) -> None:
+    assert "script" not in {tag for tag, _ in page.tags}
+    fetched = [attributes.get(name) for _, attributes in page.tags for name in ("src", "href", "data", "action")]
+    assert all(target.startswith("#") for target in fetched if target is not None)
+    html = (result / PAGE).read_text(encoding="utf-8")
+    assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", html)
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {target for target in fetched if target} == {f"#{id}" for id in ids if id and "-" not in id}
+    assert f"`{PAGE}`" in (result / "README.md").read_text(encoding="utf-8")
+
+
+def hostile(report: Report) -> Report:
+    """The same report of a task, a machine, a knob, a metric and a form with dangerous names."""
+    base, pruned = (
+        model.model_copy(
+            update={
+                "validation": {**model.validation, HOSTILE: 0.5},
+                "validation_intervals": {**model.validation_intervals, HOSTILE: (0.4, 0.6)},
+            }
+        )
+        for model in (report.base, report.pruned)
+    )
+    compared = report.comparison["validation"]
+    assert compared is not None
+    differences = {**compared.differences, HOSTILE: compared.differences["loss"]}
+    *forms, last = report.forms
+    return report.model_copy(
+        update={
+            "task": HOSTILE,
+            "base": base,
+            "pruned": pruned,
+            "comparison": {**report.comparison, "validation": compared.model_copy(update={"differences": differences})},
+            "environment": {**report.environment, "device": HOSTILE},
+            "config": {**report.config, "explicit_order": [HOSTILE]},
+            "forms": [*forms, last.model_copy(update={"made": False, "reason": HOSTILE})],
+        }
+    )
+
+
+def test_dangerous_names_stay_text(result: Path, page: Page) -> None:
+    report = hostile(Report.model_validate_json((result / "report.json").read_text(encoding="utf-8")))
+    plan = read_plan_file(result)
+    source = plan.source.model_copy(update={"model_type": HOSTILE, "sha256": HOSTILE})
+    named = plan.model_copy(update={"source": source})
+    found = Page(report_page(report, named, dimensions_of(plan), trace_of(result), Loading(HOSTILE, HOSTILE, HOSTILE)))
+    assert {tag for tag, _ in found.tags} <= {tag for tag, _ in page.tags}
+    assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes)
+    assert found.text.count("alert('x')") >= 6
+    assert "{{ 7 * 7 }}" in found.text
+
+
+def dimensions_of(plan: PlanFile) -> Dimensions:
+    """Of a tiny model with this many layers; no test looks at the picture's own figures."""
+    return Dimensions(len(plan.layers), 4, 32, 48)
+
+
+def test_a_pass_that_found_nothing_says_so(result: Path) -> None:
+    report = Report.model_validate_json((result / "report.json").read_text(encoding="utf-8"))
+    whole = PlanFile(
+        source=read_plan_file(result).source,
+        config=PassConfig().model_dump(mode="json"),
+        layers=read_plan_file(result).layers,
+    )
+    rejected = [trial for trial in trace_of(result) if trial.verdict is not Verdict.ACCEPT]
+    assert (
+        "Nothing: no trial met the condition."
+        in Page(report_page(report, whole, dimensions_of(whole), rejected, LOADING)).text
+    )
