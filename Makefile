@@ -25,6 +25,7 @@ TESTS ?=
 # How much torture.
 RUNS ?= 3000
 KILLS ?= 30
+CALLS ?= 10000
 CODE := axformer store api worker migrations benchmarks tests
 
 # The virtual environment is complete when this file is newer than what says what belongs into it.
@@ -56,6 +57,7 @@ torture: $(INSTALLED) ## Simulate and break the service many times, put load on 
 	$(TEST) -m hypothesis --hypothesis-profile wandering
 	$(BIN)/python -m tests.simulation --runs $(RUNS)
 	$(BIN)/python -m tests.faults --kills $(KILLS) --others 3
+	$(BIN)/python -m tests.contract --calls $(CALLS)
 	$(BIN)/python -m benchmarks.load --processes 2
 	$(BIN)/python -m benchmarks.load.overhead
 

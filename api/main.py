@@ -1,4 +1,4 @@
-"""The web application: ``uvicorn api.main:create_app --factory``."""
+"""The web application, which ``api.server`` serves."""
 
 import logging
 from collections.abc import AsyncIterator

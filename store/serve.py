@@ -29,8 +29,6 @@ from store.stack import CHECKOUT, Program, Stack
 DEFAULT_PORT = 8000
 _PORTS_TRIED = 100
 """Ports from the default on that are tried before giving up."""
-_DRAIN_SECONDS = "5"
-"""How long the API waits for open event streams when it ends; clients come back by themselves."""
 _PRIVATE_DIRECTORY = 0o700
 _GREETING = """
 AxFormer is running.
@@ -114,11 +112,10 @@ def _programs(given: StackSettings, content: ServeFile, var: Path) -> list[Progr
         environment["AXFORMER_FILE_ROOTS"] = "/"
     celery = ["celery", "-A", "worker.celery_app", "worker", "--loglevel", "INFO"]
     port = content.url.rpartition(":")[2]
-    uvicorn = ["uvicorn", "api.main:create_app", "--factory", "--host", LOOPBACK, "--port", port]
-    uvicorn += ["--timeout-graceful-shutdown", _DRAIN_SECONDS]
+    api = ["api.server", "--host", LOOPBACK, "--port", port]
     return [
         Program(name, arguments, var / "log" / f"{name}.log", environment, given.stop_seconds)
-        for name, arguments in (("worker", celery), ("api", uvicorn))
+        for name, arguments in (("worker", celery), ("api", api))
     ]
 
 

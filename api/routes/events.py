@@ -8,7 +8,7 @@ from starlette.responses import Response, StreamingResponse
 from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.negotiation import choose
 from api.openapi import answers
-from api.paging import LimitDep
+from api.paging import MOST_NUMBER, LimitDep
 from api.schemas.events import EventRead
 from api.schemas.page import PageRead
 from api.services import event_stream, jobs
@@ -35,8 +35,10 @@ def get_events(
     resources: ResourcesDep,
     limit: LimitDep,
     response: Response,
-    after: Annotated[int, Query(ge=0, description="Number of the last event seen.")] = 0,
-    last_event_id: Annotated[int | None, Header(ge=0, description="Where a stream goes on; wins over `after`.")] = None,
+    after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="Number of the last event seen.")] = 0,
+    last_event_id: Annotated[
+        int | None, Header(ge=0, le=MOST_NUMBER, description="Where a stream goes on; wins over `after`.")
+    ] = None,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> PageRead[EventRead, int] | Response:
     """Read events: a page of JSON, or with `Accept: text/event-stream` all of them and each new one until the job ends."""

@@ -50,7 +50,7 @@ def rotate_key(
 
 
 @router.delete(
-    "/{key_id}", status_code=204, responses=answers(204, "The key is not valid any more.", None, 401, 404, 409)
+    "/{key_id}", status_code=204, responses=answers(204, "The key is not valid any more.", None, 401, 404, 409, 422)
 )
 def delete_key(
     key_id: str,

@@ -10,7 +10,7 @@ from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.downloads import attachment
 from api.negotiation import choose
 from api.openapi import answers
-from api.paging import LimitDep
+from api.paging import MOST_NUMBER, LimitDep
 from api.resources import Resources
 from api.schemas.page import PageRead
 from api.services import jobs, traces
@@ -38,7 +38,9 @@ def get_trace(
     session: ReadingDep,
     resources: ResourcesDep,
     limit: LimitDep,
-    after: Annotated[int, Query(ge=BEFORE_FIRST, description="Number of the last trial seen.")] = BEFORE_FIRST,
+    after: Annotated[
+        int, Query(ge=BEFORE_FIRST, le=MOST_NUMBER, description="Number of the last trial seen.")
+    ] = BEFORE_FIRST,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Response:
     """Read the trace: a page of JSON, or everything after `after` as NDJSON, CSV or Parquet, by the `Accept` header.

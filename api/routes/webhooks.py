@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from api.deps import AdminDep, CallerDep, SessionDep, SettingsDep, WriterDep
 from api.openapi import answers
-from api.paging import LimitDep
+from api.paging import MOST_NUMBER, LimitDep
 from api.schemas.page import PageRead
 from api.schemas.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretList
 from api.services import jobs, webhooks
@@ -57,7 +57,7 @@ def list_deliveries(
     caller: CallerDep,
     session: SessionDep,
     limit: LimitDep,
-    after: Annotated[int, Query(ge=0, description="Number of the last event seen.")] = 0,
+    after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="Number of the last event seen.")] = 0,
 ) -> PageRead[DeliveryRead, int]:
     """See what became of the messages of a job's webhook: attempts, the last status, when it is tried next, or `dead`."""
     job = jobs.find(session, caller.team_id, job_id)

@@ -51,7 +51,7 @@ def serving(directory: Path, processes: int) -> Iterator[tuple[str, dict[str, st
         }
         migrate(Settings(database_url=SecretStr(postgres.url)))
         port = free_port()
-        arguments = ["uvicorn", "api.main:create_app", "--factory", "--host", LOOPBACK, "--port", str(port)]
+        arguments = ["api.server", "--host", LOOPBACK, "--port", str(port)]
         arguments += ["--workers", str(processes)] if processes > 1 else []
         stack.add_program(Program("api", arguments, directory / "api.log", environment, STOP_SECONDS))
         stack.wait_until_ready(port, READY_SECONDS)

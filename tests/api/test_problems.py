@@ -84,3 +84,11 @@ def test_every_answer_keeps_browsers_tame(api):
     headers = api.get("/v1/jobs").headers
     assert headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert (headers["Cache-Control"], headers["X-Frame-Options"]) == ("no-store", "DENY")
+
+
+def test_numbers_that_no_row_can_have_are_refused(api, stage, make_trial):
+    job_id = stage.running([make_trial(0)])
+    for path in (f"/v1/jobs/{job_id}/events", f"/v1/jobs/{job_id}/trace", f"/v1/jobs/{job_id}/deliveries", "/v1/audit"):
+        assert api.get(path, params={"after": 2**63 - 1}).status_code == 200
+        assert "after" in check(api.get(path, params={"after": 2**63}), 422).detail
+    check(api.get(f"/v1/jobs/{job_id}/events", headers={"Last-Event-ID": str(2**63)}), 422)

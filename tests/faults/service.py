@@ -179,7 +179,7 @@ def service(directory: Path) -> Iterator[Service]:
             )
         )
         made = Service(directory, postgres, valkey, environment, client, port, exit)
-        api = made.start("api", "uvicorn", "api.main:create_app", "--factory", "--host", LOOPBACK, "--port", str(port))
+        api = made.start("api", "api.server", "--host", LOOPBACK, "--port", str(port))
         wait_until(lambda: is_ready(client), READY_SECONDS, api.log)
         yield made
 
