@@ -52,6 +52,9 @@ class FilePart:
             InvalidInputError: the form holds anything but one file.
         """
         while not self._pieces:
+            if self._is_complete:  # whatever follows the form is not waited for
+                self._check_end()
+                return b""
             try:
                 received = await anext(self._body, None)
                 if received is None:

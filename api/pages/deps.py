@@ -57,12 +57,15 @@ def visitor(request: Request, resources: ResourcesDep, pages: PagesDep) -> Visit
 
     Raises:
         UnauthorizedError: nobody is signed in, or the key is no longer valid.
+        TooManyRequestsError: the key has made too many requests.
     """
     cookie = request.cookies.get(SESSION_COOKIE, "")
     key = pages.seal.opened(cookie)
     if key is None:
         raise UnauthorizedError("nobody is signed in, or no longer; sign in with a key of your team")
-    return Visitor(access.sign_in(resources, key, address_of(request)), key, pages.seal.form_token(cookie))
+    caller = access.sign_in(resources, key, address_of(request))
+    access.count_request(resources, caller)
+    return Visitor(caller, key, pages.seal.form_token(cookie))
 
 
 def address_of(request: Request) -> str | None:

@@ -77,3 +77,16 @@ def test_a_broken_form_is_refused(body):
 def test_another_type_is_refused(content_type):
     with pytest.raises(UnsupportedMediaError, match="curl -F"):
         read(form(b"x"), content_type=content_type)
+
+
+def test_what_follows_the_form_is_not_waited_for():
+    async def without_end():
+        yield form(b"x")
+        while True:
+            yield b"more"
+
+    async def first_two_chunks() -> list[bytes]:
+        part = FilePart(TYPE, without_end())
+        return [await part.next_chunk(), await part.next_chunk()]
+
+    assert asyncio.run(first_two_chunks()) == [b"x", b""]

@@ -1,7 +1,7 @@
 """A key opens what it was made for, and nothing else does."""
 
 import hashlib
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from store.repositories import keys
-from store.repositories.keys import KEY_PREFIX, NewKey, authenticate
+from store.repositories.keys import KEY_PREFIX, NewKey, Reason, Refusal, authenticate
+from store.scopes import Scope
 from store.session import Sessions, session_scope
 from store.tables.teams import ApiKey, Team
 
@@ -86,3 +87,42 @@ def test_use_is_noted_but_not_at_every_request(sessions: Sessions, key: NewKey) 
         uses.append(last_used())
     assert uses[0] is not None
     assert uses[0] == uses[1]
+
+
+def test_nobody_waits_to_note_a_use(sessions: Sessions, key: NewKey) -> None:
+    with session_scope(sessions) as admin, session_scope(sessions) as session:
+        admin.get_one(ApiKey, key.id, with_for_update=True)  # as one who revokes it at this moment
+        assert authenticate(session, key.text) is not None
+    with session_scope(sessions) as session:
+        assert session.get_one(ApiKey, key.id).last_used_at is None
+        assert authenticate(session, key.text) is not None
+        session.expire_all()
+        assert session.get_one(ApiKey, key.id).last_used_at is not None
+
+
+def test_a_refused_key_says_why_and_whose_it_seems_to_be(sessions: Sessions, team: Team, key: NewKey) -> None:
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    wrong = f"{key.text[:-64]}{64 * '0'}"
+    with session_scope(sessions) as session:
+        ended = keys.create_key(session, team.id, "ended", expires_at=past)
+        gone = keys.create_key(session, team.id, "gone")
+        keys.revoke_key(session, gone.id)
+    unknown = f"{KEY_PREFIX}_{16 * '0'}_{64 * '0'}"
+    with session_scope(sessions) as session:
+        found = [keys.recognise(session, text) for text in (unknown, wrong, gone.text, ended.text)]
+    assert found == [
+        Refusal(Reason.UNKNOWN),
+        Refusal(Reason.WRONG, key.id, team.id),
+        Refusal(Reason.REVOKED, gone.id, team.id),
+        Refusal(Reason.EXPIRED, ended.id, team.id),
+    ]
+
+
+def test_scopes_include_those_before_them() -> None:
+    assert Scope.READ.included == (Scope.READ,)
+    assert Scope.ADMIN.included == tuple(Scope)
+    assert [[held.includes(other) for other in Scope] for held in Scope] == [
+        [True, False, False],
+        [True, True, False],
+        [True, True, True],
+    ]
