@@ -4,26 +4,24 @@ Fine-tunes the packaged MiniLM on packaged movie reviews (once), starts the serv
 pass, downloads the smaller model, loads it and compares it with the old one. Everything it keeps is in ``var/``.
 """
 
-import json
 import shutil
 import signal
 import sys
-import tarfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
-from axformer.cli.display import closing_table, display_for
+from axformer.cli.display import closing_table
 from axformer.cli.quiet import silence_libraries
-from axformer.config import PassConfig
-from axformer.elements import Dimensions
+from axformer.cli.watch import show_job
+from axformer.client import Client, Job, ServiceError
 from axformer.errors import AxFormerError
 from benchmarks.demo_checkpoint import demo_checkpoint
 from benchmarks.demo_data import CACHE, movie_reviews
 from benchmarks.demo_result import check_loading, check_loss, held_out_verdict, read_report
-from benchmarks.demo_service import Service, ServiceError
 from benchmarks.demo_stack import StackStartError, running_stack
 from benchmarks.packages import PackageError
 from benchmarks.rows import Row, read_rows
@@ -49,51 +47,47 @@ def demo(console: Console) -> None:
     console.rule("2  The service")
     with running_stack() as address:
         console.print(f"The service answers at {address.url}")
-        service = Service(address)
-        with service.posted(_job(service, checkpoint, data)) as job:
-            console.rule(f"3  The pass: {job['id']}")
-            _watch(console, service, job, checkpoint)
-            result = _fetch(service, job["id"])
+        with Client(address.url, address.api_key) as client, _posted(client, checkpoint, data) as job:
+            console.rule(f"3  The pass: {job.id}")
+            show_job(console, client, job.id)
+            result = _fetch(client, job.id)
         console.rule("4  The smaller model")
         console.print(f"Downloaded to {result}; the trace over HTTP equals trace.jsonl, record by record")
-    _try_out(console, result, data["validation"], job["config"]["max_length"])
+    _try_out(console, result, data["validation"], job.config["max_length"])
     report = read_report(result)
     console.print(closing_table(report))
     console.print(held_out_verdict(report), style="bold")
     console.print(f"The pass took {report['seconds']:.0f} s, everything {time.monotonic() - begun:.0f} s.")
 
 
-def _job(service: Service, checkpoint: Path, data: dict[str, Path]) -> dict[str, Any]:
-    archive = CACHE / "checkpoint.tar"
-    with tarfile.open(archive, "w") as tar:
-        for path in sorted(checkpoint.iterdir()):
-            tar.add(path, path.name)
-    return {
-        "name": "demo: MiniLM on movie reviews",
-        "forms": ["compact"],
-        "checkpoint": {"uri": service.upload(archive)},
-        "validation": {"uri": service.upload(data["validation"])},
-        "test": {"uri": service.upload(data["test"])},
-    }
+@contextmanager
+def _posted(client: Client, checkpoint: Path, data: dict[str, Path]) -> Iterator[Job]:
+    """Post the job; it is cancelled if the block ends with an error.
+
+    Otherwise a demo that was interrupted would keep the worker from the next one.
+    """
+    job = client.submit(
+        "demo: MiniLM on movie reviews",
+        checkpoint=checkpoint,
+        validation=data["validation"],
+        test=data["test"],
+        forms=["compact"],
+    )
+    try:
+        yield job
+    except BaseException:
+        with suppress(ServiceError):
+            client.cancel(job.id)
+        raise
 
 
-def _watch(console: Console, service: Service, job: dict[str, Any], checkpoint: Path) -> None:
-    state = None
-    with display_for(console, _dimensions(checkpoint), PassConfig(**job["config"])) as display:
-        for update in service.watch(job["id"]):
-            for trial in update.trials:
-                display.show(trial)
-            if update.job["state"] != state:
-                state = update.job["state"]
-                console.print(f"[dim]the job is {state}[/dim]")
-
-
-def _fetch(service: Service, job_id: str) -> Path:
+def _fetch(client: Client, job_id: str) -> Path:
     """Download the result, and compare its trace with the one that the API has shown."""
     result = CACHE / "result"
     shutil.rmtree(result, ignore_errors=True)
-    service.download(job_id, result)
-    if service.trace_lines(job_id) != (result / "trace.jsonl").read_text(encoding="utf-8"):
+    client.download(job_id, result)
+    over_http = client.save_trace(job_id, CACHE / "trace.jsonl")
+    if over_http.read_bytes() != (result / "trace.jsonl").read_bytes():
         raise ServiceError("the trace over HTTP is not the trace.jsonl of the result")
     return result
 
@@ -105,16 +99,6 @@ def _try_out(console: Console, result: Path, validation: Path, max_length: int) 
     console.print(f"Measured again here, outside of the service: validation loss {loss:.4f}, as reported")
 
 
-def _dimensions(checkpoint: Path) -> Dimensions:
-    config = json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))
-    return Dimensions(
-        layers=config["num_hidden_layers"],
-        heads=config["num_attention_heads"],
-        hidden_size=config["hidden_size"],
-        intermediate_size=config["intermediate_size"],
-    )
-
-
 def main() -> int:
     """The command; 0 when everything went well."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -124,7 +108,7 @@ def main() -> int:
     except KeyboardInterrupt:
         console.print("Interrupted; what was started is stopped.")
         return _INTERRUPTED
-    except (PackageError, StackStartError, ServiceError, AxFormerError) as error:
+    except (PackageError, StackStartError, AxFormerError) as error:
         console.print(f"The demo failed: {error}", style="red", markup=False)
         return 1
     return 0

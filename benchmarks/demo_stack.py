@@ -8,10 +8,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
+
+from axformer.client import Address
 
 VAR = Path("var").resolve()
 _ADDRESS = VAR / "serve.json"
@@ -25,14 +26,6 @@ _LOG_TAIL = 2000
 
 class StackStartError(Exception):
     """The service did not start."""
-
-
-@dataclass(frozen=True)
-class Address:
-    """Where the service is, and a key to it."""
-
-    url: str
-    api_key: str
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from axformer.cli.failing import failing
 from axformer.cli.made import show_made
-from axformer.cli.options import columns_of, forms_of
+from axformer.cli.options import ColumnsOption, DeviceOption, columns_of, forms_of
 from axformer.data.columns import Columns
 from axformer.plan import read_plan_file
 
@@ -23,13 +23,11 @@ def apply(
     forms: Annotated[
         str, typer.Option(help="Forms to make, with commas between: compact, zeroed, onnx, onnx_int8.")
     ] = "compact",
-    columns: Annotated[
-        str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")
-    ] = None,
+    columns: ColumnsOption = None,
     other_weights: Annotated[
         bool, typer.Option("--other-weights", help="Let the checkpoint have other weights than the plan was made from.")
     ] = False,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")] = "auto",
+    device: DeviceOption = "auto",
 ) -> None:
     """Carry out a plan on a checkpoint without another pass, and write the forms of the result."""
     with failing():

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from axformer.cli.failing import failing
-from axformer.cli.options import columns_of
+from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
 
 if TYPE_CHECKING:
     from axformer.reporting.bench import BenchReport
@@ -27,10 +27,8 @@ def bench(
         str | None,
         typer.Option(help="Rows with labels: adds losses, metrics, and the speed at their own lengths."),
     ] = None,
-    columns: Annotated[
-        str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")
-    ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")] = "auto",
+    columns: ColumnsOption = None,
+    device: DeviceOption = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Measure all forms of a result against each other: speed, loading, memory, and what they answer."""

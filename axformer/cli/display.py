@@ -1,22 +1,30 @@
 """What a person sees of a pass: a live display on a terminal, one line a trial where the output is piped."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
 from axformer.config import PassConfig
 from axformer.elements import Dimensions
 from axformer.order_search import pass_configs, passes_in
-from axformer.progress import progress_of
+from axformer.progress import Progress, progress_of
 from axformer.trial import Phase, Trial, Verdict
 
 RECENT = 6
+SIZES = (
+    ("parameters", "parameters", 1, ",.0f"),
+    ("weight files, MB", "bytes", 1e6, ",.1f"),
+    ("operations, millions", "operations", 1e6, ",.1f"),
+    ("latency, ms", "latency_ms", 1, ".2f"),
+)
+"""Figures of a report beside those of its data: how they are called here and there, what one is worth, and its form."""
 _COLOURS = {Verdict.BASE: "dim", Verdict.ACCEPT: "bold green", Verdict.REFINE: "yellow", Verdict.REJECT: "dim"}
 
 
@@ -30,31 +38,52 @@ class Display(Protocol):
         """Take note that the pass is over."""
 
 
+Measure = Callable[[Sequence[Trial], bool], Progress]
+"""How far a pass with these trials is, given whether it is over."""
+
+
+def measured_by(dimensions: Dimensions, config: PassConfig) -> Measure:
+    """The measure of a pass over a model that is known here."""
+    return lambda trials, ended: progress_of(trials, dimensions, config, ended=ended)
+
+
+def names_of_passes(config: PassConfig) -> list[str]:
+    """What the passes are called where there are several; else none."""
+    configs = pass_configs(config)
+    return [one.order.value for one in configs] if len(configs) > 1 else []
+
+
 @contextmanager
-def display_for(console: Console, dimensions: Dimensions, config: PassConfig) -> Iterator[Display]:
-    """The display that fits where the output goes."""
+def display_for(console: Console, measure: Measure, names: Sequence[str] = ()) -> Iterator[Display]:
+    """The display that fits where the output goes.
+
+    Args:
+        console: where it goes.
+        measure: tells how far the pass is.
+        names: of the passes, where there are several one after another.
+    """
     if not console.is_terminal:
-        yield _Lines(console, dimensions, config)
+        yield _Lines(console, measure, names)
         return
     with Live(console=console, refresh_per_second=8) as live:
-        yield _Screen(live, dimensions, config)
+        yield _Screen(live, measure, names)
 
 
 class _Lines:
     """One plain line a trial."""
 
-    def __init__(self, console: Console, dimensions: Dimensions, config: PassConfig) -> None:
+    def __init__(self, console: Console, measure: Measure, names: Sequence[str]) -> None:
         self._console = console
-        self._dimensions = dimensions
-        self._config = config
+        self._measure = measure
+        self._names = names
         self._trials: list[Trial] = []
 
     def show(self, trial: Trial) -> None:
         self._trials.append(trial)
-        progress = progress_of(self._trials, self._dimensions, self._config)
+        progress = self._measure(self._trials, False)
         helped = "" if trial.helped is None else f" helped={trial.helped}/{trial.samples}"
         self._console.print(
-            f"{progress.done}/{progress.known} {_pass_name(self._trials, self._config)}"
+            f"{progress.done}/{progress.known} {_pass_name(self._trials, self._names)}"
             f"{trial.element or 'base'} {trial.verdict.value} "
             f"loss{'>=' if trial.loss_is_bound else '='}{trial.loss:.6f} min={trial.min_loss:.6f}{helped} {trial.seconds:.1f}s",
             soft_wrap=True,
@@ -67,12 +96,12 @@ class _Lines:
 class _Screen:
     """A bar, the figures that move, and the last trials."""
 
-    def __init__(self, live: Live, dimensions: Dimensions, config: PassConfig) -> None:
+    def __init__(self, live: Live, measure: Measure, names: Sequence[str]) -> None:
         self._live = live
-        self._dimensions = dimensions
-        self._config = config
+        self._measure = measure
+        self._names = names
         self._trials: list[Trial] = []
-        self._bar = Progress(TextColumn("[bold]Elements"), BarColumn(bar_width=None), MofNCompleteColumn())
+        self._bar = Bars(TextColumn("[bold]Elements"), BarColumn(bar_width=None), MofNCompleteColumn())
         self._task = self._bar.add_task("elements", total=None)
 
     def show(self, trial: Trial) -> None:
@@ -83,7 +112,7 @@ class _Screen:
         self._update(ended=True)
 
     def _update(self, *, ended: bool) -> None:
-        progress = progress_of(self._trials, self._dimensions, self._config, ended=ended)
+        progress = self._measure(self._trials, ended)
         self._bar.update(self._task, completed=progress.done, total=progress.known)
         self._live.update(Group(self._bar, self._figures(progress.seconds_left), self._recent()))
 
@@ -94,14 +123,14 @@ class _Screen:
         loss = accepted[-1].loss if accepted else base
         removed = [trial for trial in accepted if trial.phase is not Phase.HARD_ATTENTION]
         hard = len(accepted) - len(removed)
-        text = Text.assemble(_pass_name(self._trials, self._config), "Loss ", (f"{loss:.4f}", "bold"))
+        text = Text.assemble(_pass_name(self._trials, self._names), "Loss ", (f"{loss:.4f}", "bold"))
         text.append(f" (base {base:.4f}, {_change(loss, base)})")
-        text.append(f"  ·  removed {_count(len(removed), 'element')}, ")
+        text.append(f"  ·  removed {count(len(removed), 'element')}, ")
         text.append(f"{sum(trial.parameters for trial in removed):,} parameters")
         if hard:
-            text.append(f"  ·  hard attention in {_count(hard, 'layer')}")
+            text.append(f"  ·  hard attention in {count(hard, 'layer')}")
         if seconds_left is not None:
-            text.append(f"  ·  about {_duration(seconds_left)} left", style="dim")
+            text.append(f"  ·  about {duration(seconds_left)} left", style="dim")
         return text
 
     def _recent(self) -> Table:
@@ -115,8 +144,20 @@ class _Screen:
 
 
 def closing_table(report: dict[str, Any]) -> Table:
-    """Before and after, from a report."""
-    base, pruned = report["base"], report["pruned"]
+    """Before and after, and what the pass did, from the content of a ``report.json``."""
+    table = before_and_after(report["base"], report["pruned"])
+    removed, hard = count(len(report["removed"]), "element"), count(len(report["hard_attention"]), "layer")
+    kept = [one["order"] for one in report.get("orders") or [] if one["kept"]]
+    table.caption = (
+        f"{removed} removed, hard attention in {hard}\n{report['trials']} trials in {duration(report['seconds'])}"
+        + "".join(f"\nbest of {len(report['orders'])} orders: {order}" for order in kept)
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def before_and_after(base: Mapping[str, Any], pruned: Mapping[str, Any]) -> Table:
+    """The figures of a report side by side; those that one side lacks are left out."""
     table = Table(title="Before and after", title_justify="left")
     for name in ("", "before", "after", "change"):
         table.add_column(name, justify="left" if not name else "right")
@@ -125,41 +166,34 @@ def closing_table(report: dict[str, Any]) -> Table:
             after = pruned[data][key]
             table.add_row(f"{name} {key.replace('_', ' ')}", f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}")
     table.add_section()
-    for name, key, scale, form in (
-        ("parameters", "parameters", 1, ",.0f"),
-        ("weight files, MB", "bytes", 1e6, ",.1f"),
-        ("operations, millions", "operations", 1e6, ",.1f"),
-        ("latency, ms", "latency_ms", 1, ".2f"),
-    ):
-        before, after = base[key] / scale, pruned[key] / scale
-        table.add_row(name, format(before, form), format(after, form), _change(after, before))
-    removed, hard = _count(len(report["removed"]), "element"), _count(len(report["hard_attention"]), "layer")
-    kept = [one["order"] for one in report.get("orders") or [] if one["kept"]]
-    table.caption = (
-        f"{removed} removed, hard attention in {hard}\n{report['trials']} trials in {_duration(report['seconds'])}"
-        + "".join(f"\nbest of {len(report['orders'])} orders: {order}" for order in kept)
-    )
-    table.caption_justify = "left"
+    for name, key, scale, form in SIZES:
+        if key in base and key in pruned:
+            before, after = base[key] / scale, pruned[key] / scale
+            table.add_row(name, format(before, form), format(after, form), _change(after, before))
     return table
 
 
-def _pass_name(trials: list[Trial], config: PassConfig) -> str:
+def _pass_name(trials: list[Trial], names: Sequence[str]) -> str:
     """Which of several passes the last trial belongs to; empty where there is one."""
-    configs = pass_configs(config)
-    if len(configs) == 1:
+    if not names:
         return ""
     place = len(passes_in(trials))
-    return f"[{place}/{len(configs)} {configs[place - 1].order.value}] "
+    return f"[{place}/{len(names)} {names[place - 1]}] "
 
 
 def _change(after: float, before: float) -> str:
     return f"{after / before - 1:+.1%}"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """A number with its noun, in the plural where it takes one."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time as people say it: seconds to a minute, then minutes and seconds, from an hour on hours and minutes."""
     minutes, rest = divmod(round(seconds), 60)
+    hours, minutes_left = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes_left:02} min"
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

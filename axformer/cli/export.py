@@ -8,7 +8,7 @@ from rich.console import Console
 
 from axformer.cli.failing import failing
 from axformer.cli.made import show_made
-from axformer.cli.options import columns_of, forms_of
+from axformer.cli.options import ColumnsOption, DeviceOption, columns_of, forms_of
 from axformer.data.columns import Columns
 
 
@@ -17,10 +17,8 @@ def export(
     data: Annotated[str, typer.Option(help="Data that every form is checked with: a .jsonl, .csv or .parquet.")],
     output: Annotated[Path, typer.Option(help="Directory for the forms; it must not exist, or be empty.")],
     forms: Annotated[str, typer.Option(help="Forms to make, with commas between: onnx, onnx_int8.")] = "onnx",
-    columns: Annotated[
-        str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")
-    ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")] = "auto",
+    columns: ColumnsOption = None,
+    device: DeviceOption = "auto",
 ) -> None:
     """Write ONNX forms of a finished result, without the checkpoint that it was made of."""
     with failing():

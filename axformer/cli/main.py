@@ -1,13 +1,33 @@
-"""The command line. Each command is a file of this package; this one puts them together."""
+"""The command line. Each command is a file of this package; this one puts them together.
+
+None of them imports PyTorch before it needs it, so that help and the commands that speak with the service come at once.
+"""
+
+from collections.abc import Callable
 
 import typer
 
 from axformer.cli.apply import apply
 from axformer.cli.bench import bench
+from axformer.cli.compare import compare
 from axformer.cli.diff import diff
+from axformer.cli.download import download
 from axformer.cli.export import export
 from axformer.cli.families import families
+from axformer.cli.jobs import jobs
+from axformer.cli.keys import keys
+from axformer.cli.login import login
+from axformer.cli.plot import plot
 from axformer.cli.prune import prune
+from axformer.cli.queue import queue
+from axformer.cli.show import show
+from axformer.cli.steer import cancel, pause, resume, retry
+from axformer.cli.submit import submit
+from axformer.cli.trace import trace
+from axformer.cli.upload import upload
+from axformer.cli.watch import watch
+
+_HERE, _SERVICE = "On this machine", "On the service"
 
 app = typer.Typer(
     name="axformer",
@@ -16,9 +36,12 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-app.command()(prune)
-app.command()(apply)
-app.command()(diff)
-app.command()(bench)
-app.command()(export)
-app.command()(families)
+_LOCAL: tuple[Callable[..., None], ...] = (prune, apply, diff, bench, export, families, plot)
+_REMOTE: tuple[Callable[..., None], ...] = (
+    *(login, upload, submit, watch, jobs, show, queue, trace, download),
+    *(cancel, pause, resume, retry, compare),
+)
+for panel, commands in ((_HERE, _LOCAL), (_SERVICE, _REMOTE)):
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(keys, name="keys", rich_help_panel=_SERVICE)

@@ -1,8 +1,41 @@
-"""Options that several commands have, as text."""
+"""Options that several commands have: their words in one place, and what is read from them."""
 
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from axformer.config import Preset, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError
+from axformer.finetune_settings import FinetuneSettings, make_settings
 from axformer.forms.kinds import KINDS
+
+CheckpointArgument = Annotated[
+    str, typer.Argument(help="Directory of a fine-tuned model, or hf://organisation/name.", metavar="CHECKPOINT")
+]
+DataOption = Annotated[
+    str,
+    typer.Option(help="Validation data that decides: a .jsonl, .csv or .parquet path or URL, or hf://datasets/..."),
+]
+TestOption = Annotated[str | None, typer.Option(help="Held-out data, measured before and after; never decides.")]
+PresetOption = Annotated[Preset, typer.Option(help="Named set of knobs.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", help="A knob, for example refine_margin=1.2; may be repeated.")
+]
+ConfigOption = Annotated[Path | None, typer.Option(help="Knobs in a .toml or .json file; --set comes after it.")]
+ColumnsOption = Annotated[str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")]
+DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")]
+TrainOption = Annotated[str | None, typer.Option(help="Data to train the finished model on; trains nothing else.")]
+FinetuneOption = Annotated[
+    list[str] | None,
+    typer.Option(help="How to train, for example epochs=2 (learning_rate, batch_size, seed); may be repeated."),
+]
+FormsOption = Annotated[
+    str, typer.Option(help="Forms of the result, with commas between: compact, zeroed, onnx, onnx_int8.")
+]
 
 
 def columns_of(text: str | None) -> Columns:
@@ -34,3 +67,52 @@ def forms_of(text: str) -> list[str]:
         if name not in KINDS:
             raise ConfigError(f"--forms '{name}' is no form; there are {', '.join(KINDS)}")
     return names
+
+
+def labels_of(texts: list[str] | None) -> dict[str, str]:
+    """Labels, each written ``key=value``.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    labels = {}
+    for text in texts or []:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"--label '{text}' is not key=value")
+        labels[key] = value
+    return labels
+
+
+def knobs_of(file: Path | None, set_: list[str] | None) -> dict[str, Any]:
+    """The knobs of a file, changed by those that stand on the command line.
+
+    Raises:
+        ConfigError: the file cannot be read or holds no knobs, or what stands there is not ``name=value``.
+    """
+    return _in_file(file) | dict(parse_knob(text) for text in set_ or [])
+
+
+def finetune_of(train: str | None, texts: list[str] | None) -> FinetuneSettings | None:
+    """How to train, where there is something to train on.
+
+    Raises:
+        ConfigError: there is not, a setting is unknown, or a value is out of range.
+    """
+    if train is None and texts:
+        raise ConfigError("--finetune says how to train, and --train on what; give --train too")
+    settings = make_settings(dict(parse_knob(text) for text in texts or []))
+    return None if train is None else settings
+
+
+def _in_file(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+        knobs = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"config file '{path}' cannot be read as .toml or .json: {error}") from None
+    if not isinstance(knobs, dict):
+        raise ConfigError(f"config file '{path}' holds no knobs; write an object such as {{\"refine_margin\": 1.2}}")
+    return knobs

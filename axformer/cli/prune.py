@@ -1,60 +1,45 @@
 """``axformer prune``: run a pass over a checkpoint and write the smaller model."""
 
-import json
-import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from axformer.cli.display import closing_table, display_for
+from axformer.cli import options
+from axformer.cli.display import closing_table, display_for, measured_by, names_of_passes
 from axformer.cli.failing import failing
-from axformer.cli.options import columns_of, forms_of
-from axformer.config import PassConfig, Preset, make_config, parse_knob
+from axformer.config import PassConfig, Preset, make_config
 from axformer.data.columns import Columns
-from axformer.errors import ConfigError
-from axformer.finetune_settings import FinetuneSettings, make_settings
+from axformer.finetune_settings import FinetuneSettings
 
 if TYPE_CHECKING:
     from axformer.data.dataset import DataSource
 
 
 def prune(
-    checkpoint: Annotated[str, typer.Argument(help="Directory of a fine-tuned model, or hf://organisation/name.")],
-    data: Annotated[
-        str,
-        typer.Option(help="Validation data that decides: a .jsonl, .csv or .parquet path or URL, or hf://datasets/..."),
-    ],
+    checkpoint: options.CheckpointArgument,
+    data: options.DataOption,
     output: Annotated[Path, typer.Option(help="Directory for the result; it must not exist, or be empty.")],
-    test: Annotated[str | None, typer.Option(help="Held-out data, measured before and after; never decides.")] = None,
-    preset: Annotated[Preset, typer.Option(help="Named set of knobs.")] = Preset.PAPER,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A knob, for example refine_margin=1.2; may be repeated.")
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="Knobs in a .toml or .json file; --set comes after it.")] = None,
-    columns: Annotated[
-        str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")
-    ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")] = "auto",
-    train: Annotated[str | None, typer.Option(help="Data to train the finished model on; trains nothing else.")] = None,
-    finetune: Annotated[
-        list[str] | None,
-        typer.Option(help="How to train, for example epochs=2 (learning_rate, batch_size, seed); may be repeated."),
-    ] = None,
-    forms: Annotated[
-        str, typer.Option(help="Forms of the result, with commas between: compact, zeroed, onnx, onnx_int8.")
-    ] = "compact",
+    test: options.TestOption = None,
+    preset: options.PresetOption = Preset.PAPER,
+    set_: options.SetOption = None,
+    config: options.ConfigOption = None,
+    columns: options.ColumnsOption = None,
+    device: options.DeviceOption = "auto",
+    train: options.TrainOption = None,
+    finetune: options.FinetuneOption = None,
+    forms: options.FormsOption = "compact",
     shards: Annotated[
         int, typer.Option(help="Processes that share the validation samples: one for each GPU, say.", metavar="N")
     ] = 1,
 ) -> None:
     """Remove what hinders a fine-tuned model on its task, and write the smaller, checked model."""
     with failing():
-        knobs = _knobs_of(config) | dict(parse_knob(text) for text in set_ or [])
-        names, made = columns_of(columns), forms_of(forms)
-        lessons = _lessons(train, finetune, names)
-        _run(checkpoint, data, output, test, make_config(preset, knobs), names, device, shards, made, *lessons)
+        knobs = make_config(preset, options.knobs_of(config, set_))
+        names, made = options.columns_of(columns), options.forms_of(forms)
+        lessons = _lessons(train, options.finetune_of(train, finetune), names)
+        _run(checkpoint, data, output, test, knobs, names, device, shards, made, *lessons)
 
 
 def _run(
@@ -93,7 +78,7 @@ def _run(
         )
     for note in run.notes:
         console.print(f"note: {note}")
-    with display_for(console, run.dimensions, config) as display:
+    with display_for(console, measured_by(run.dimensions, config), names_of_passes(config)) as display:
         for trial in run.trials():
             display.show(trial)
         display.end()
@@ -116,24 +101,8 @@ def _run(
 
 
 def _lessons(
-    train: str | None, finetune: list[str] | None, columns: Columns
+    train: str | None, settings: FinetuneSettings | None, columns: Columns
 ) -> "tuple[DataSource | None, FinetuneSettings | None]":
     from axformer.data.dataset import DataSource
 
-    if train is None and finetune:
-        raise ConfigError("--finetune says how to train, and --train on what; give --train too")
-    settings = make_settings(dict(parse_knob(text) for text in finetune or []))
-    return (None, None) if train is None else (DataSource(train, columns), settings)
-
-
-def _knobs_of(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        text = path.read_text(encoding="utf-8")
-        knobs = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"config file '{path}' cannot be read as .toml or .json: {error}") from None
-    if not isinstance(knobs, dict):
-        raise ConfigError(f"config file '{path}' holds no knobs; write an object such as {{\"refine_margin\": 1.2}}")
-    return knobs
+    return (None if train is None else DataSource(train, columns)), settings

@@ -35,6 +35,8 @@ class JobProgress(Answer):
     seconds_left: float | None = None
     base_loss: float | None = None
     min_loss: float | None = None
+    estimated_speedup: float | None = None
+    """How many times more operations the untouched model takes than what is left of it."""
 
 
 class JobPass(Answer):
@@ -172,6 +174,57 @@ class Upload(Answer):
     sha256: str
     bytes: int
     created_at: datetime
+
+
+class Key(Answer):
+    """A key of the team, without its secret."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    created_at: datetime
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None
+    replaced_by: str | None = None
+
+
+class NewKey(Key):
+    """A key that was just made; ``key`` is what to send, shown this once."""
+
+    key: str
+
+
+class RotatedKey(NewKey):
+    """A key that takes the place of another, which is valid until its ``expires_at``."""
+
+    replaces: Key
+
+
+class Team(Answer):
+    """A team."""
+
+    id: str
+    name: str
+
+
+class Me(Answer):
+    """Who a key is."""
+
+    team: Team
+    key: Key
+
+
+class AuditEntry(Answer):
+    """Who changed what, or a key that was refused; ``key_id`` is null of the operator of the service."""
+
+    id: int
+    at: datetime
+    key_id: str | None
+    action: str
+    object_id: str | None
+    address: str | None
+    times: int
 
 
 Item = TypeVar("Item")

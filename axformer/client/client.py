@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -10,7 +11,21 @@ from urllib.parse import quote
 
 from axformer.client import downloads, traces
 from axformer.client.address import find_address
-from axformer.client.answers import Artifact, ArtifactList, Event, Job, Page, Queue, Upload
+from axformer.client.answers import (
+    Artifact,
+    ArtifactList,
+    AuditEntry,
+    Event,
+    Item,
+    Job,
+    Key,
+    Me,
+    NewKey,
+    Page,
+    Queue,
+    RotatedKey,
+    Upload,
+)
 from axformer.client.connection import Connection
 from axformer.client.errors import ServiceError, TransferError, WaitTimeoutError
 from axformer.client.following import Update, events_of, updates_of
@@ -163,11 +178,7 @@ class Client:
         asked["label"] = [f"{key}:{value}" for key, value in (labels or {}).items()]
         if page is not None:
             asked["limit"] = page
-        has_more = True
-        while has_more:
-            answer = self._connection.read(Page[Job, str], "GET", "/jobs", params=asked)
-            yield from answer.data
-            has_more, asked["after"] = answer.has_more, answer.next
+        return self._pages(Page[Job, str], "/jobs", asked)
 
     def job(self, job_id: str) -> Job:
         """How a job stands, and while it is queued at which place."""
@@ -277,6 +288,57 @@ class Client:
         target = Path(directory)
         chosen = downloads.choose(self.artifacts(job_id), names)
         return [downloads.fetch(self._connection, _path(job_id), one, target, heed) for one in chosen]
+
+    def me(self) -> Me:
+        """Which team and key this is, and what the key may do."""
+        return self._connection.read(Me, "GET", "/me")
+
+    def keys(self) -> Iterator[Key]:
+        """Your team's keys, newest first, also those that are not valid any more. For admins."""
+        return self._pages(Page[Key, str], "/keys", {})
+
+    def create_key(self, name: str, scope: str = "write", expires_at: datetime | None = None) -> NewKey:
+        """Make a key; its text is told this once. Not sent again where it may have been served. For admins.
+
+        Args:
+            name: what it is for.
+            scope: ``read``, ``write`` or ``admin``; each includes those before it.
+            expires_at: from when on it is refused, with a time zone; without it never.
+        """
+        body = {"name": name, "scopes": [scope], "expires_at": None if expires_at is None else expires_at.isoformat()}
+        return self._connection.read(NewKey, "POST", "/keys", json=body, again=False)
+
+    def rotate_key(self, key_id: str, grace_hours: float | None = None) -> RotatedKey:
+        """Make a key that takes the place of another, which stays valid for a while. Not sent again where it may have been
+        served. For admins.
+
+        Args:
+            key_id: of the old key.
+            grace_hours: how long the old one stays valid; without it what the operator has set.
+        """
+        body = {} if grace_hours is None else {"grace_hours": grace_hours}
+        return self._connection.read(
+            RotatedKey, "POST", f"/keys/{quote(key_id, safe='')}/rotate", json=body, again=False
+        )
+
+    def revoke_key(self, key_id: str, *, even_last: bool = False) -> None:
+        """Let a key be valid no more, at once. The last one for admins is kept unless ``even_last``. For admins."""
+        asked = {"even_last": even_last}
+        self._connection.ask("DELETE", f"/keys/{quote(key_id, safe='')}", params=asked)
+
+    def audit(self) -> Iterator[AuditEntry]:
+        """Who of your team changed what, newest first. For admins."""
+        return self._pages(Page[AuditEntry, int], "/audit", {})
+
+    def _pages(self, shape: type[Page[Item, Any]], path: str, asked: Mapping[str, Any]) -> Iterator[Item]:
+        """The items of a list, page by page as they are taken."""
+        after: dict[str, Any] = {}
+        while True:
+            answer = self._connection.read(shape, "GET", path, params={**asked, **after})
+            yield from answer.data
+            if not answer.has_more:
+                return
+            after = {"after": answer.next}
 
     def _steer(self, job_id: str, verb: str, *, again: bool = True) -> Job:
         return self._connection.read(Job, "POST", f"{_path(job_id)}/{verb}", again=again)

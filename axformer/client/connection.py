@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
 from pydantic import BaseModel, ValidationError
@@ -29,6 +31,7 @@ class Connection:
             base_url=address.url + PREFIX,
             headers={"Authorization": f"Bearer {address.api_key}"},
             timeout=httpx2.Timeout(patience.answer, connect=patience.connect),
+            trust_env=not _is_this_machine(address.url),
         )
 
     def close(self) -> None:
@@ -84,6 +87,15 @@ class Connection:
                     answer.read()
                 raise _refusal(answer)
             yield answer
+
+
+def _is_this_machine(url: str) -> bool:
+    """Whether no proxy of the environment could reach what this names."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @contextmanager

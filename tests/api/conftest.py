@@ -146,8 +146,8 @@ class Stage:
         with session_scope(self.sessions) as session:
             leases.add_trials(session, job_id, self._fence(session, job_id), trials)
 
-    def succeed(self, job_id: str, files: Mapping[str, bytes]) -> None:
-        """End a running job with these files."""
+    def succeed(self, job_id: str, files: Mapping[str, bytes], **changes: Any) -> None:
+        """End a running job with these files, and a report with some fields changed."""
         artifacts = []
         for name, content in files.items():
             stored = self.storage.put(job_folder(job_id), [content])
@@ -168,7 +168,7 @@ class Stage:
         with session_scope(self.sessions) as session:
             fence = self._fence(session, job_id)
             leases.set_state(session, job_id, fence, JobState.PACKAGING)
-            leases.finish_succeeded(session, job_id, fence, report, artifacts)
+            leases.finish_succeeded(session, job_id, fence, report | changes, artifacts)
 
     def succeeded(self, files: Mapping[str, bytes], trials: Sequence[Trial] = ()) -> str:
         """A job that has succeeded with these files."""

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from axformer.cli.display import closing_table, display_for
+from axformer.cli.display import closing_table, display_for, measured_by
 from axformer.cli.main import app
 from axformer.config import PassConfig
 from axformer.elements import Dimensions
@@ -139,7 +139,7 @@ def trial(seq: int, phase: Phase, element: str | None, loss: float, verdict: Ver
 
 def test_a_terminal_shows_what_moves() -> None:
     console = Console(force_terminal=True, width=110, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-    with console.file, display_for(console, DIMENSIONS, PassConfig()) as display:
+    with console.file, display_for(console, measured_by(DIMENSIONS, PassConfig())) as display:
         display.show(trial(0, Phase.BASE, None, 0.7, Verdict.BASE))
         display.show(trial(1, Phase.HARD_ATTENTION, "layer.0.hard_attention", 0.69, Verdict.ACCEPT))
         display.show(trial(2, Phase.BLOCK, "layer.1.ffn", 0.63, Verdict.ACCEPT))
@@ -153,7 +153,7 @@ def test_a_bound_is_shown_as_one() -> None:
     bound = bound.model_copy(update={"loss_is_bound": True, "samples": 8})
     for is_terminal, expected in ((True, ("≥0.6500", "7/8 helped")), (False, ("loss>=0.650000", "helped=7/8"))):
         console = Console(force_terminal=is_terminal, width=110, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-        with console.file, display_for(console, DIMENSIONS, PassConfig()) as display:
+        with console.file, display_for(console, measured_by(DIMENSIONS, PassConfig())) as display:
             display.show(trial(0, Phase.BASE, None, 0.7, Verdict.BASE))
             display.show(bound)
         shown = console.export_text()

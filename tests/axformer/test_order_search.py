@@ -9,7 +9,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import axformer
-from axformer.cli.display import display_for
+from axformer.cli.display import display_for, measured_by, names_of_passes
 from axformer.cli.main import app
 from axformer.config import Order, PassConfig, make_config
 from axformer.data.dataset import DataSource
@@ -202,7 +202,7 @@ def test_a_terminal_shows_the_figures_of_the_present_pass(searched: Searched) ->
     _, run, trials = searched
     console = Console(force_terminal=True, width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
     passes = passes_in(trials)
-    with console.file, display_for(console, run.dimensions, SEARCH) as display:
+    with console.file, display_for(console, measured_by(run.dimensions, SEARCH), names_of_passes(SEARCH)) as display:
         for trial in passes[0] + passes[1]:
             display.show(trial)
     shown = console.export_text()

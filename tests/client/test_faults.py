@@ -106,6 +106,14 @@ def test_something_else_at_the_address_is_told(body: bytes) -> None:
             list(client.stream("job_x"))
 
 
+def test_what_runs_on_this_machine_is_not_asked_through_a_proxy(
+    live: str, crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    with Client(live, crew.key, patience=QUICK) as client:
+        assert client.queue().data == []
+
+
 def test_a_key_does_not_follow_a_redirect() -> None:
     with (
         Loopback(lambda method, path, headers: Answer(200)) as other,

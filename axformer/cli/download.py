@@ -1,0 +1,59 @@
+"""``axformer download``: the files of a finished job."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from axformer.cli.display import count
+from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
+from axformer.cli.transfer import bar
+from axformer.cli.words import failure
+from axformer.client import Artifact, Client
+from axformer.client.downloads import choose
+from axformer.client.errors import ServiceError
+
+
+class NoFilesError(ServiceError):
+    """The job has no files, or not yet."""
+
+    code = "no_files"
+
+
+def download(
+    job: JobArgument,
+    to: Annotated[Path | None, typer.Option("--output", help="Directory; by default one of the job's id.")] = None,
+    name: Annotated[
+        list[str] | None, typer.Option(help="A file, for example plan.json or artifact.tar.gz; may be repeated.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Download a finished job's files, each compared with its SHA-256. What broke off goes on where it ended."""
+    with service() as client:
+        directory = to or Path(job)
+        chosen = choose(_files(client, job), name)
+        with bar(notes(), "Downloading", sum(one.bytes for one in chosen)) as heed:
+            paths = client.download(job, directory, [one.name for one in chosen], heed)
+    if as_json:
+        sys.stdout.write(json.dumps([str(path) for path in paths], indent=1) + "\n")
+        return
+    size = sum(one.bytes for one in chosen) / 1e6
+    output().print(f"{count(len(paths), 'file')}, {size:,.1f} MB, in {directory}/", soft_wrap=True)
+
+
+def _files(client: Client, job_id: str) -> list[Artifact]:
+    """The job's files.
+
+    Raises:
+        NoFilesError: it has none.
+    """
+    found = client.artifacts(job_id)
+    if not found:
+        job = client.job(job_id)
+        if job.has_succeeded:
+            raise NoFilesError(f"the files of job {job_id} are past retention; only its report and trace are kept")
+        reason = failure(job) if job.has_ended else f"job {job_id} is {job.state}; wait with: axformer watch {job_id}"
+        raise NoFilesError(f"there are no files: {reason}")
+    return found

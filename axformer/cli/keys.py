@@ -1,0 +1,94 @@
+"""``axformer keys``: the keys of a team, for its admins."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from axformer.cli.display import count
+from axformer.cli.remote import JsonOption, notes, output, print_json, service
+from axformer.cli.words import NOTHING, age
+from axformer.client.answers import Key, NewKey
+
+keys = typer.Typer(help="List, make, replace and revoke your team's keys; for admins.", no_args_is_help=True)
+
+KeyArgument = Annotated[str, typer.Argument(help="Id of a key: its part between the two underscores.", metavar="KEY")]
+
+
+@keys.command("list")
+def list_(as_json: JsonOption = False) -> None:
+    """List the keys of your team, also those that are not valid any more."""
+    with service() as client:
+        found = list(client.keys())
+    if as_json:
+        print_json(found)
+        return
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for name in ("key", "name", "may", "last used", "state"):
+        table.add_column(name, no_wrap=name != "name")
+    for key in found:
+        used = NOTHING if key.last_used_at is None else age(key.last_used_at)
+        table.add_row(key.id, key.name, key.scopes[-1], used, _state(key))
+    output().print(table)
+
+
+@keys.command()
+def create(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    scope: Annotated[str, typer.Option(help="What it may do: read, write or admin.")] = "write",
+    days: Annotated[int | None, typer.Option(min=1, help="Days until it is refused; by default never.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a key and print it, this once."""
+    ends = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    with service() as client:
+        _tell(client.create_key(name, scope, ends), as_json=as_json)
+
+
+@keys.command()
+def rotate(
+    key: KeyArgument,
+    grace_hours: Annotated[float | None, typer.Option(min=0, help="How long the old key stays valid.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a key that takes the place of another, and print it, this once."""
+    with service() as client:
+        made = client.rotate_key(key, grace_hours)
+        _tell(made, as_json=as_json)
+    if not as_json and made.replaces.expires_at is not None:
+        notes().print(f"The old key is valid until {made.replaces.expires_at:%Y-%m-%d %H:%M %Z}.")
+
+
+@keys.command()
+def revoke(
+    key: KeyArgument,
+    even_last: Annotated[bool, typer.Option("--even-last", help="Also where your team then has no admin.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a key be valid no more, at once."""
+    with service() as client:
+        client.revoke_key(key, even_last=even_last)
+        if as_json:
+            of_team = list(client.keys())
+            print_json([one for one in of_team if one.id == key])
+            return
+    output().print(f"{key} is revoked")
+
+
+def _tell(made: NewKey, *, as_json: bool) -> None:
+    if as_json:
+        print_json(made)
+        return
+    output().print(made.key, soft_wrap=True)
+    notes().print("This is shown once; keep it where its program finds it.")
+
+
+def _state(key: Key) -> str:
+    if key.revoked_at is not None:
+        return f"revoked {age(key.revoked_at)}"
+    if key.expires_at is None:
+        return "valid"
+    left = (key.expires_at - datetime.now(UTC)).days
+    return "expired" if key.expires_at < datetime.now(UTC) else f"valid for {count(left, 'day')}"

@@ -1,0 +1,65 @@
+"""``axformer plot``: the pictures of a pass as files."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from axformer.cli.failing import failing
+from axformer.cli.remote import JsonOption, output, service
+from axformer.errors import InputError
+from axformer.reporting.chart import loss_chart
+from axformer.trial import Trial
+
+LOSS, PLAN = "loss.svg", "plan.svg"
+_TRACE = "trace.jsonl"
+
+
+def plot(
+    source: Annotated[str, typer.Argument(help="Directory of a result, or the id of a job.", metavar="RESULT|JOB")],
+    to: Annotated[Path, typer.Option("--output", help="Directory for the pictures; it is made.")] = Path(),
+    as_json: JsonOption = False,
+) -> None:
+    """Write the pictures of a pass as SVG: loss.svg, trial by trial, and once it has ended plan.svg, what is left."""
+    with failing():
+        written = _of_directory(Path(source), to) if Path(source).is_dir() else _of_job(source, to)
+    if as_json:
+        sys.stdout.write(json.dumps([str(path) for path in written], indent=1) + "\n")
+    else:
+        for path in written:
+            output().print(str(path), soft_wrap=True)
+
+
+def _of_directory(result: Path, to: Path) -> list[Path]:
+    try:
+        lines = (result / _TRACE).read_text(encoding="utf-8").splitlines()
+        trials = [Trial.model_validate_json(line) for line in lines]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"'{result}' is no result of a pass: {error}") from None
+    except ValidationError as error:
+        raise InputError(f"'{result / _TRACE}' is no trace: {error.errors()[0]['msg']}") from None
+    written = [_write(to / LOSS, loss_chart(trials))]
+    map_ = result / PLAN
+    if map_.is_file():
+        if map_.resolve() != (to / PLAN).resolve():
+            shutil.copyfile(map_, to / PLAN)
+        written.append(to / PLAN)
+    return written
+
+
+def _of_job(job_id: str, to: Path) -> list[Path]:
+    with service() as client:
+        written = [_write(to / LOSS, loss_chart(list(client.trace(job_id))))]
+        if any(one.name == PLAN for one in client.artifacts(job_id)):
+            written += client.download(job_id, to, [PLAN])
+    return written
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -1,0 +1,84 @@
+"""``axformer show``: one job."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from axformer.cli.display import before_and_after, duration
+from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service
+from axformer.cli.words import age, change_of_loss, place, state
+from axformer.client import Job
+from axformer.config import Preset, make_config
+
+
+def show(job: JobArgument, as_json: JsonOption = False) -> None:
+    """Show a job: what it is of, how it stands, and what came of it."""
+    with service() as client:
+        found = client.job(job)
+    if as_json:
+        print_json(found)
+        return
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in _facts(found):
+        table.add_row(name, value)
+    output().print(table)
+    if found.report is not None:
+        output().print(before_and_after(found.report.base, found.report.pruned))
+
+
+def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
+    yield "job", job.id
+    yield "name", job.name
+    yield "state", _state(job)
+    if job.error is not None:
+        yield "error", f"{job.error.message} ({job.error.code})"
+    if job.queue is not None and job.queue.position is not None:
+        yield "queue", place(job.queue)
+    if job.progress is not None:
+        yield "pass", _pass(job)
+    for one in job.passes or []:
+        yield f"  {one.order}", f"{one.state} {one.id}"
+    yield "checkpoint", str(job.checkpoint["uri"])
+    for name, data in (("validation", job.validation), ("test", job.test), ("train", job.train)):
+        if data is not None:
+            yield name, str(data["uri"])
+    yield "knobs", ", ".join([job.preset, *(f"{name}={value}" for name, value in _changed_knobs(job).items())])
+    if job.finetune is not None:
+        yield "finetune", ", ".join(f"{name}={value}" for name, value in job.finetune.items())
+    yield "forms", ", ".join(job.forms)
+    if job.labels:
+        yield "labels", ", ".join(f"{key}={value}" for key, value in job.labels.items())
+    yield "posted", age(job.created_at)
+    if job.started_at is not None and job.finished_at is not None:
+        yield "took", duration((job.finished_at - job.started_at).total_seconds())
+
+
+def _state(job: Job) -> Text:
+    words = state(job.state)
+    if job.status_reason and job.error is None:
+        words.append(f": {job.status_reason}", "default")
+    if job.attempt > 1:
+        words.append(f" (attempt {job.attempt} of {job.max_attempts})", "default")
+    return words
+
+
+def _pass(job: Job) -> str:
+    made = job.progress
+    assert made is not None
+    words = f"{made.done} of {made.known} trials, loss {change_of_loss(job)}"
+    if made.estimated_speedup is not None:
+        words += f", {made.estimated_speedup:.2f} times fewer operations"
+    if made.seconds_left and not job.has_ended:
+        words += f", about {duration(made.seconds_left)} left"
+    return words
+
+
+def _changed_knobs(job: Job) -> dict[str, Any]:
+    """The knobs of a job that are not those of its preset; of a newer service also those that are unknown here."""
+    plain = make_config(job.preset if job.preset in list(Preset) else Preset.PAPER).model_dump(mode="json")
+    return {name: value for name, value in job.config.items() if name not in plain or plain[name] != value}

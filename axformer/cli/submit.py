@@ -1,0 +1,89 @@
+"""``axformer submit``: let the service do what ``axformer prune`` does here."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from axformer.cli import options
+from axformer.cli.remote import JsonOption, notes, output, print_json, service
+from axformer.cli.upload import sent
+from axformer.cli.watch import follow
+from axformer.cli.words import place
+from axformer.client import Client, Job, Upload
+from axformer.config import Preset, make_config
+from axformer.errors import DataError
+
+
+def submit(
+    checkpoint: options.CheckpointArgument,
+    data: options.DataOption,
+    test: options.TestOption = None,
+    preset: options.PresetOption = Preset.PAPER,
+    set_: options.SetOption = None,
+    config: options.ConfigOption = None,
+    columns: options.ColumnsOption = None,
+    train: options.TrainOption = None,
+    finetune: options.FinetuneOption = None,
+    forms: options.FormsOption = "compact",
+    name: Annotated[str | None, typer.Option(help="For people; by default the checkpoint's own name.")] = None,
+    device: Annotated[str, typer.Option(help="What its worker must have: any, cpu or gpu.")] = "any",
+    priority: Annotated[int, typer.Option(help="Higher is sooner among your team's jobs.")] = 0,
+    label: Annotated[list[str] | None, typer.Option(help="A word to find it by: key=value; may be repeated.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Follow the job to its end.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Queue a job for a checkpoint and its data, and print its id. What lies on this machine is uploaded first."""
+    with service() as client:
+        knobs = options.knobs_of(config, set_)
+        make_config(preset, knobs)  # what is wrong is said before anything is sent
+        training = options.finetune_of(train, finetune)
+        labels, made = options.labels_of(label), options.forms_of(forms)
+        renamed = options.columns_of(columns).model_dump(exclude_defaults=True)
+        reference = _references(client)
+        job = client.submit(
+            name or checkpoint.rstrip("/").rpartition("/")[2] or checkpoint,
+            checkpoint=reference(checkpoint),
+            validation=reference(data),
+            test=None if test is None else reference(test),
+            train=None if train is None else reference(train),
+            columns=renamed,
+            finetune=None if training is None else training.model_dump(),
+            preset=preset.value,
+            config=knobs,
+            forms=made,
+            priority=priority,
+            device=device,
+            labels=labels,
+        )
+        _tell(client, job, as_json=as_json, watched=watch)
+        if watch:
+            follow(client, job.id, as_json=as_json)
+
+
+def _tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
+    if as_json and not watched:
+        print_json(job)
+        return
+    if not as_json:
+        output().print(job.id, soft_wrap=True)
+    if notes().is_terminal and not watched:
+        where = client.job(job.id).queue
+        notes().print(f"It is queued{f' {place(where)}' if where else ''}. Follow it with: axformer watch {job.id}")
+
+
+def _references(client: Client) -> Callable[[str], str | Upload]:
+    """What turns an option into a reference; the same path is sent once."""
+
+    @cache
+    def reference(text: str) -> str | Upload:
+        if "://" in text or text.startswith("upload:"):
+            return text
+        path = Path(text)
+        if not path.exists():
+            raise DataError(f"'{text}' does not exist here; give a path, or a reference such as hf://organisation/name")
+        return sent(client, path)
+
+    return reference

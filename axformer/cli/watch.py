@@ -1,0 +1,177 @@
+"""``axformer watch``: follow a job of the service as ``axformer prune`` shows a pass that runs here."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from axformer.cli.display import before_and_after, display_for, duration
+from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
+from axformer.cli.words import failure
+from axformer.client import Client, Job, ServiceError, Update
+from axformer.progress import Progress
+from axformer.trial import Trial
+
+EXIT_INTERRUPTED = 130
+"""What shells give for Ctrl-C."""
+
+
+class JobFailedError(ServiceError):
+    """The job has ended otherwise than hoped."""
+
+    code = "job_failed"
+
+
+def watch(job: JobArgument, as_json: JsonOption = False) -> None:
+    """Follow a job to its end; exit code 0 only where it has succeeded. Ctrl-C leaves the job running.
+
+    With --json each trial is a line {"trial": ...}, and each new state of the job a line {"job": ...}.
+    """
+    with service() as client:
+        follow(client, job, as_json=as_json)
+
+
+def follow(client: Client, job_id: str, *, as_json: bool) -> None:
+    """Show a job until it has ended.
+
+    Raises:
+        JobFailedError: it has not succeeded.
+        Exit: someone pressed Ctrl-C.
+    """
+    try:
+        if as_json:
+            _check(_lines(client.follow(job_id, lost=_Lost(notes()))))
+        else:
+            job = show_job(output(), client, job_id)
+            if job.report is not None:
+                output().print(before_and_after(job.report.base, job.report.pruned))
+            output().print(f"Its files: axformer download {job.id}", soft_wrap=True)
+    except KeyboardInterrupt:
+        notes().print(f"\nNo longer watching; the job goes on. Look at it again with: axformer watch {job_id}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+def show_job(console: Console, client: Client, job_id: str) -> Job:
+    """Show a job until it has ended, as people see it.
+
+    Raises:
+        JobFailedError: it has not succeeded.
+    """
+    return _check(_shown(console, client.follow(job_id, lost=_Lost(console))))
+
+
+def _check(job: Job) -> Job:
+    if not job.has_succeeded:
+        raise JobFailedError(failure(job))
+    return job
+
+
+class _Lost:
+    """Says once in an outage that the service does not answer."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last = ""
+
+    def __call__(self, error: ServiceError) -> None:
+        if self._last != error.message:
+            self._last = error.message
+            self._console.print(f"{error.message} (trying again)", style="dim", markup=False, soft_wrap=True)
+
+
+def _lines(updates: Iterator[Update]) -> Job:
+    known = None
+    for update in updates:
+        for trial in update.trials:
+            _line("trial", trial.model_dump(mode="json"))
+        if update.job.state != known or update.job.has_ended:
+            known = update.job.state
+            _line("job", update.job.model_dump(mode="json"))
+    return update.job
+
+
+def _line(kind: str, content: Any) -> None:
+    sys.stdout.write(json.dumps({kind: content}) + "\n")
+    sys.stdout.flush()
+
+
+def _shown(console: Console, updates: Iterator[Update]) -> Job:
+    first = next(updates)
+    show = _show_trials if first.job.passes is None else _show_passes
+    return show(console, chain([first], updates))
+
+
+def _show_trials(console: Console, updates: Iterator[Update]) -> Job:
+    meter, says = _Meter(), _Says(console)
+    with display_for(console, meter) as display:
+        for update in updates:
+            meter.job = update.job
+            says(_standing(update.job))
+            for trial in update.trials:
+                display.show(trial)
+        if meter.has_trials:
+            display.end()
+    return update.job
+
+
+def _show_passes(console: Console, updates: Iterator[Update]) -> Job:
+    """The passes of a search of orders as they begin and end; how far they are together on terminals."""
+    says = _Says(console)
+    with console.status("Waiting for the first trials") as status:
+        for update in updates:
+            says(_standing(update.job))
+            for one in update.job.passes or []:
+                says(f"  {one.order}: {one.state}", place=one.order)
+            made = update.job.progress
+            if made is not None:
+                left = f", about {duration(made.seconds_left)} left" if made.seconds_left else ""
+                status.update(f"{made.done} of {made.known} trials{left}")
+    return update.job
+
+
+class _Says:
+    """Prints what is new at its place."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._said: dict[str, str] = {}
+
+    def __call__(self, words: str, place: str = "") -> None:
+        if self._said.get(place) != words:
+            self._said[place] = words
+            self._console.print(words, style="dim", markup=False, soft_wrap=True)
+
+
+class _Meter:
+    """How far the job is, as the service tells it."""
+
+    job: Job
+    has_trials = False
+
+    def __call__(self, trials: Sequence[Trial], ended: bool) -> Progress:
+        self.has_trials = True
+        told = self.job.progress
+        done = len(trials)
+        if told is None:
+            return Progress(done=done, known=done, seconds=trials[-1].seconds, seconds_left=None)
+        left = None if ended or self.job.has_ended else told.seconds_left
+        return Progress(done=done, known=max(done, told.known), seconds=told.seconds, seconds_left=left)
+
+
+def _standing(job: Job) -> str:
+    """How a job stands, in one line that changes when something happens."""
+    words = f"{job.id} is {job.state}" if not job.has_ended else f"{job.id} has {_ENDED.get(job.state, job.state)}"
+    if job.queue is not None and job.queue.position is not None:
+        words += f" at place {job.queue.position}"
+    if job.status_reason and not job.error:
+        words += f": {job.status_reason}"
+    if job.attempt > 1:
+        words += f" (attempt {job.attempt} of {job.max_attempts})"
+    return words
+
+
+_ENDED = {"cancelled": "been cancelled"}

@@ -1,0 +1,311 @@
+"""The commands that speak with the service, as people and scripts meet them."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from axformer.cli.main import app as commands
+from axformer.client import Client
+from axformer.client.address import login_file
+from axformer.trial import Trial
+from tests.api.conftest import Crew, Stage, trial
+from tests.client.conftest import FILES, beside, play_worker
+from tests.client.unreliable import Fault, Unreliable
+
+DEADLINE = 120.0
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture
+def _logged_in(live: str, crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AXFORMER_URL", live)
+    monkeypatch.setenv("AXFORMER_API_KEY", crew.key)
+
+
+logged_in = pytest.mark.usefixtures("_logged_in")
+
+
+def run(*arguments: object, typed: str = "") -> Result:
+    return CliRunner().invoke(commands, [str(argument) for argument in arguments], input=typed)
+
+
+def ran(*arguments: object) -> str:
+    """What a command prints that ends well and has nothing to complain of."""
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def answered(*arguments: object) -> Any:
+    return json.loads(ran(*arguments, "--json"))
+
+
+def test_login_keeps_a_key_that_works_and_no_other(live: str, crew: Crew) -> None:
+    refused = run("login", live, typed="axk_wrong\n")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
+    assert refused.stderr.startswith("failed: the key is unknown")
+    assert not login_file().exists()
+    accepted = run("login", live, typed=f"{crew.key}\n")
+    assert accepted.exit_code == 0
+    assert "You are crew at" in accepted.stdout
+    assert crew.key not in accepted.output
+    assert stat.S_IMODE(login_file().stat().st_mode) == 0o600
+    assert "There are no jobs yet" in ran("jobs")
+
+
+def test_without_an_address_a_command_says_what_to_do() -> None:
+    result = run("jobs")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: it is not known where the service is; give AXFORMER_URL")
+    assert result.stderr.count("\n") == 1
+
+
+@logged_in
+def test_submit_sends_what_lies_here_and_prints_the_id_alone(api: Client, tmp_path: Path) -> None:
+    home = tmp_path / "bert"
+    home.mkdir()
+    (home / "config.json").write_text("{}")
+    (home / "model.safetensors").write_bytes(b"weights")
+    data = tmp_path / "dev.jsonl"
+    data.write_text('{"text": "good", "label": 1}\n')
+    printed = ran(
+        *("submit", home, "--data", data, "--test", data, "--set", "refine_margin=1.5", "--label", "project=reviews"),
+        *("--columns", "text=sentence", "--priority", "3", "--device", "cpu", "--forms", "compact,onnx"),
+        *("--train", "s3://acme/train.csv", "--finetune", "epochs=2", "--preset", "published"),
+    )
+    job = api.job(printed.strip())
+    assert (job.name, job.preset, job.priority, job.device) == ("bert", "published", 3, "cpu")
+    assert job.config["refine_margin"] == 1.5
+    assert job.forms == ["compact", "onnx"]
+    assert job.labels == {"project": "reviews"}
+    assert job.test is not None
+    assert job.test["uri"] == job.validation["uri"]
+    assert job.validation["columns"]["text"] == "sentence"
+    assert job.finetune is not None
+    assert job.finetune["epochs"] == 2
+    assert answered("submit", "hf://a/b", "--data", "s3://a/b.csv", "--name", "named")["name"] == "named"
+
+
+@logged_in
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["submit", "nowhere", "--data", "s3://a/b.csv"], "'nowhere' does not exist here"),
+        (["submit", "hf://a/b", "--data", "nowhere.csv"], "'nowhere.csv' does not exist here"),
+        (["submit", "hf://a/b", "--data", "s3://a/b.csv", "--set", "margin=2"], "knob 'margin' is unknown"),
+        (["submit", "hf://a/b", "--data", "s3://a/b.csv", "--label", "x"], "--label 'x' is not key=value"),
+        (["submit", "hf://a/b", "--data", "s3://a/b.csv", "--forms", "tar"], "--forms 'tar' is no form"),
+        (["submit", "hf://a/b", "--data", "s3://a/b.csv", "--finetune", "epochs=2"], "and --train on what"),
+        (["upload", "nowhere"], "'nowhere' does not exist"),
+        (["compare", "job_a"], "compare takes 2 to 6 jobs, not 1"),
+        (["plot", "job_a", "--output", "/proc/none"], None),
+        (["trace", "job_a", "--output", "nowhere/x.csv"], None),
+        (["show", "job_a"], None),
+        (["watch", "job_a"], None),
+        (["download", "job_a"], None),
+        (["cancel", "job_a"], None),
+    ],
+)
+def test_an_error_is_one_line_wrong_use_is_two_and_a_refusal_one(arguments: list[str], message: str | None) -> None:
+    result = run(*arguments)
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    if message is None:
+        assert result.exit_code == 1
+        assert result.stderr == "failed: your team has no job 'job_a'; GET /v1/jobs lists those there are\n"
+    else:
+        assert result.exit_code == 2
+        assert result.stderr.startswith("error: ")
+        assert message in result.stderr
+    assert list(Path().iterdir()) == []
+
+
+@logged_in
+def test_watch_shows_trials_as_prune_does_and_ends_well_with_success(stage: Stage) -> None:
+    job_id = stage.queued()
+    with beside(lambda: play_worker(stage, job_id)):
+        printed = ran("watch", job_id)
+    lines = printed.splitlines()
+    assert f"{job_id} is queued at place 1" in lines[0] or f"{job_id} is running" in lines[0] or "succeeded" in lines[0]
+    shown = [line for line in lines if " loss" in line and " min=" in line]
+    assert [line.split()[1:3] for line in shown] == [
+        ["base", "base"],
+        *([f"layer.{seq}.ffn", "reject"] for seq in range(1, 5)),
+    ]
+    assert "loss>=" in shown[1]
+    assert "Before and after" in printed
+    assert f"axformer download {job_id}" in lines[-1]
+
+
+@logged_in
+def test_watch_as_json_is_a_line_each(stage: Stage) -> None:
+    job_id = stage.succeeded(FILES, [trial(seq) for seq in range(3)])
+    lines = [json.loads(line) for line in ran("watch", job_id, "--json").splitlines()]
+    assert [Trial(**line["trial"]) for line in lines if "trial" in line] == [trial(seq) for seq in range(3)]
+    assert lines[-1]["job"]["state"] == "succeeded"
+
+
+@logged_in
+def test_watch_of_a_job_that_fails_or_is_cancelled_fails(stage: Stage, api: Client) -> None:
+    failed = run("watch", stage.failed())
+    assert failed.exit_code == 1
+    assert failed.stderr.endswith("has failed: no rows\n")
+    cancelled = api.cancel(stage.queued()).id
+    result = run("watch", cancelled)
+    assert (result.exit_code, result.stderr) == (1, f"failed: job {cancelled} was cancelled\n")
+
+
+@logged_in
+def test_watch_goes_on_when_the_service_comes_back(
+    stage: Stage, proxy: Unreliable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = stage.succeeded(FILES, [trial(seq) for seq in range(3)])
+    monkeypatch.setenv("AXFORMER_URL", proxy.url)
+    proxy.faults = [Fault(status=503, headers={"Retry-After": "0"})] * 6
+    printed = ran("watch", job_id)
+    assert "503 Service Unavailable; try again later (trying again)" in printed
+    assert "Before and after" in printed
+
+
+@pytest.fixture
+def watching(live: str, crew: Crew, stage: Stage) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    job_id = stage.running([trial(0)])
+    environment = os.environ | {"AXFORMER_URL": live, "AXFORMER_API_KEY": crew.key}
+    # A shell that runs the tests in the background lets them inherit that Ctrl-C is ignored.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code += "; from axformer.cli.main import app; app(prog_name='axformer')"
+    command = [sys.executable, "-c", code, "watch", job_id]
+    process = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield job_id, process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_ctrl_c_leaves_the_job_running_and_says_so(watching: tuple[str, "subprocess.Popen[str]"], api: Client) -> None:
+    job_id, process = watching
+    assert process.stdout is not None
+    assert "is running" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 130
+    assert f"the job goes on. Look at it again with: axformer watch {job_id}" in said
+    assert "Traceback" not in said
+    assert api.job(job_id).state == "running"
+
+
+@logged_in
+def test_jobs_are_listed_shown_and_compared(stage: Stage, api: Client) -> None:
+    first = stage.succeeded(FILES, [trial(seq) for seq in range(3)])
+    second = api.submit("wide", checkpoint="hf://a/b", validation="s3://a/b.csv", config={"refine_margin": 9.5}).id
+    listed = ran("jobs", "--limit", "5")
+    assert first in listed
+    assert second in listed
+    assert [job["id"] for job in answered("jobs", "--state", "queued")] == [second]
+    assert "There are no such jobs" in ran("jobs", "--label", "a=b")
+    assert "validation loss" in ran("show", first)
+    assert "knobs       paper, refine_margin=9.5" in ran("show", second)
+    assert answered("show", first)["report"]["removed_count"] == 1
+    side_by_side = ran("compare", first, second)
+    assert "refine_margin" in side_by_side
+    assert "0.4000 → 0.4000" in side_by_side
+    assert [job["id"] for job in answered("compare", second, first)] == [second, first]
+    waiting = ran("queue")
+    assert second in waiting
+    assert "1 job of all teams waiting" in waiting
+    assert answered("queue")["data"][0]["id"] == second
+
+
+@logged_in
+def test_jobs_are_steered_and_each_command_says_the_new_state(stage: Stage) -> None:
+    job_id = stage.queued()
+    for command, state in (("pause", "paused"), ("resume", "queued"), ("cancel", "cancelled"), ("retry", "queued")):
+        assert ran(command, job_id) == f"{job_id} is {state}\n"
+    assert answered("cancel", job_id)["state"] == "cancelled"
+    refused = run("pause", job_id)
+    assert refused.exit_code == 1
+    assert "cannot become" in refused.stderr
+
+
+@logged_in
+def test_a_trace_goes_to_a_file_or_on_to_other_programs(stage: Stage) -> None:
+    job_id = stage.running([trial(seq) for seq in range(5)])
+    assert [json.loads(line)["seq"] for line in ran("trace", job_id, "--json").splitlines()] == list(range(5))
+    assert len(ran("trace", job_id, "--format", "csv").splitlines()) == 6
+    assert ran("trace", job_id, "--format", "parquet", "--output", "trace.parquet") == ""
+    assert Path("trace.parquet").read_bytes()[:4] == b"PAR1"
+    assert run("trace", job_id, "--format", "parquet").stdout_bytes[:4] == b"PAR1"
+
+
+@logged_in
+def test_files_are_downloaded_and_drawn(stage: Stage) -> None:
+    trials = [trial(seq) for seq in range(3)]
+    lines = b"".join(one.model_dump_json().encode() + b"\n" for one in trials)
+    job_id = stage.succeeded({**FILES, "trace.jsonl": lines, "plan.svg": b"<svg/>"}, trials)
+    assert f"4 files, 1.0 MB, in {job_id}/" in ran("download", job_id)
+    assert Path(job_id, "model", "model.safetensors").read_bytes() == FILES["model/model.safetensors"]
+    assert answered("download", job_id, "--name", "plan.svg", "--output", "one") == ["one/plan.svg"]
+    assert ran("plot", job_id, "--output", "pictures").split() == ["pictures/loss.svg", "pictures/plan.svg"]
+    assert answered("plot", Path(job_id), "--output", "again") == ["again/loss.svg", "again/plan.svg"]
+    assert Path("again", "loss.svg").read_text() == Path("pictures", "loss.svg").read_text()
+    assert "</svg>" in Path("pictures", "loss.svg").read_text()
+    unfinished = run("download", stage.queued())
+    assert (unfinished.exit_code, unfinished.stderr.count("\n")) == (1, 1)
+    assert "is queued; wait with: axformer watch" in unfinished.stderr
+
+
+@logged_in
+def test_admins_keep_the_keys(stage: Stage, crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = run("keys", "create", "nightly", "--scope", "read", "--days", "30")
+    key = made.stdout.strip()
+    assert key.startswith("axk_")
+    assert "shown once" in made.stderr
+    key_id = key.split("_")[1]
+    assert "valid for 29 days" in ran("keys", "list")
+    replaced = answered("keys", "rotate", key_id, "--grace-hours", "1")
+    assert replaced["replaces"]["id"] == key_id
+    assert ran("keys", "revoke", replaced["id"]) == f"{replaced['id']} is revoked\n"
+    assert "revoked" in ran("keys", "list")
+    monkeypatch.setenv("AXFORMER_API_KEY", key)
+    refused = run("keys", "list")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
+    with Client() as reader:
+        assert reader.me().key.scopes == ["read"]
+
+
+@logged_in
+def test_who_changed_what_is_told(stage: Stage, api: Client) -> None:
+    job_id = stage.queued()
+    api.cancel(job_id)
+    assert [entry.object_id for entry in api.audit() if entry.action == "job.cancel"] == [job_id]
+
+
+def test_help_and_remote_commands_load_no_model_library() -> None:
+    code = (
+        "import sys\nfrom axformer.cli.main import app\ntry:\n    app(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
+    for arguments in (["--help"], ["submit", "--help"], ["jobs"], ["plot", "job_a"], ["diff", "--help"]):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+        loaded = set(done.stdout.splitlines()[-1].split())
+        assert "axformer" in loaded
+        assert not loaded & {"torch", "transformers", "safetensors", "pyarrow"}, arguments
