@@ -109,7 +109,12 @@ def _config(seed: int, examples: int, phases: Sequence[str]) -> SchemathesisConf
             "seed": seed,
             "request-timeout": _ANSWER_SECONDS,
             "continue-on-failure": True,
-            "generation": {"max-examples": examples, "database": "none", "no-shrink": True},
+            "generation": {
+                "max-examples": examples,
+                "database": "none",
+                "no-shrink": True,
+                "with-security-parameters": False,
+            },
             "checks": {"enabled": False} | {name: {"enabled": True} for name in CHECKS},
             "phases": {name: {"enabled": name in phases} for name in ALL_PHASES}
             | {"stateful": {"enabled": "stateful" in phases, "generation": {"max-examples": _CHAINS * examples}}},
