@@ -37,7 +37,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo serve test torture bench families check lint types imports migrations containers clean
+.PHONY: help install demo serve test torture bench families check lint types imports migrations containers docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,11 +74,11 @@ bench: $(INSTALLED) ## Measure how fast a pass is, and write benchmarks/RESULTS.
 families: $(INSTALLED) ## Run every law over every family and task, and write docs/families.md
 	$(BIN)/python -m pytest --quiet -p tests.families_table --families-table docs/families.md tests/axformer/test_families.py
 
-check: lint types imports migrations containers ## Check style, types, import rules, migrations and containers
+check: lint types imports migrations containers docs ## Check style, types, import rules, migrations, containers and documents
 
 lint: $(INSTALLED) ## Check style and layout of the code
-	$(BIN)/ruff check $(CODE)
-	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE) docs/hooks
+	$(BIN)/ruff format --check $(CODE) docs/hooks
 
 types: $(INSTALLED) ## Check types
 	$(BIN)/mypy
@@ -91,6 +91,10 @@ migrations: $(INSTALLED) ## Check that migrations and tables agree, on a Postgre
 
 containers: $(INSTALLED) ## Check the images' and the service's description
 	$(BIN)/python -m pytest --quiet tests/test_containers.py
+
+docs: $(INSTALLED) ## Build the site of the documents into build/site; a link that leads nowhere is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 clean: ## Remove the virtual environment, caches, and all that the service and the demo keep in var/
 	rm -rf $(VENV) var build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

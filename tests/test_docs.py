@@ -1,10 +1,19 @@
 """Documents that hold code hold the code that runs."""
 
+import ast
+import json
 import re
+import shlex
 import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+from typer.main import get_command
+
+from axformer.cli.main import app
+from axformer.config import PassConfig
+from docs.hooks.reference import document, routes
 from store.settings import Settings
 from store.signing import SigningKey, signatures
 from tests.family_cases import all_cases
@@ -53,3 +62,66 @@ def test_the_settings_on_the_page_about_retention_are_there() -> None:
     named = {name.lower() for name in re.findall(r"AXFORMER_(\w+)", page)}
     assert named <= set(Settings.model_fields)
     assert {name for name in Settings.model_fields if name.startswith("retain_")} <= named
+
+
+def blocks_of(page: Path, language: str) -> list[str]:
+    """What stands in a page's blocks of code in one language."""
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+GUIDES = [
+    ROOT / "docs" / f"{name}.md" for name in ("first-job", "validation-data", "trace", "knobs", "teams", "faq", "api")
+]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_code_on_the_guides_is_code(page: Path) -> None:
+    for block in blocks_of(page, "python"):
+        ast.parse(block)
+    for block in blocks_of(page, "json"):
+        json.loads(block)
+
+
+def test_commands_on_the_guides_are_there_with_their_options() -> None:
+    known = {name: {option for part in command.params for option in part.opts} for name, command in commands().items()}
+    used = [words for page in GUIDES for block in blocks_of(page, "sh") for words in commands_in(block)]
+    assert len(used) > 5
+    for name, *words in used:
+        assert name in known, f"there is no axformer {name}"
+        options = {word for word in words if word.startswith("--")}
+        assert options <= known[name], f"axformer {name} knows no {options - known[name]}"
+
+
+def commands() -> dict[str, Any]:
+    """Every command of the command line by its name."""
+    return dict(getattr(get_command(app), "commands"))  # noqa: B009 - a group has them; its type says a command
+
+
+def commands_in(block: str) -> list[list[str]]:
+    """The words of every ``axformer`` command of a block, comments and what they are piped into left out."""
+    lines = block.replace("\\\n", " ").replace("$(", "").replace(")\n", "\n").splitlines()
+    found = []
+    for line in lines:
+        words = shlex.split(line.replace("JOB=", ""), comments=True) if "axformer " in line else []
+        if "axformer" in words:
+            found.append(words[words.index("axformer") + 1 :])
+    return found
+
+
+def test_knobs_on_the_guides_are_knobs() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in GUIDES)
+    named = set(re.findall(r"(?:`|--set )([a-z_]+)=", text)) - {"preset", "name"}
+    assert named <= set(PassConfig.model_fields)
+    assert len(named) > 10
+
+
+def test_the_page_on_the_api_has_every_route_with_its_answers() -> None:
+    described = document()
+    text = routes(described)
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            _, found, section = text.partition(f"### {method.upper()} {path}\n")
+            assert found, f"{method} {path} is missing"
+            section = section.partition("\n### ")[0]
+            assert all(f"| {status} | " in section for status in operation["responses"])
+            assert all(f"`{parameter['name']}`" in section for parameter in operation.get("parameters", []))
