@@ -87,6 +87,7 @@ def figures_of(report: dict[str, Any]) -> Iterator[str]:
     yield from (data["sha256"] for data in report["data"].values())
     yield from (str(value) for value in report["environment"].values() if value is not None)
     yield f"{report['trials']:,} trials"
+    yield f"{report['estimated_speedup']:.2f} times as fast"
 
 
 def test_every_figure_of_the_report_is_on_the_page(page: Page, report: dict[str, Any]) -> None:
