@@ -17,8 +17,11 @@ from axformer.architectures.base import Architecture
 from axformer.architectures.registry import architecture_of
 from axformer.errors import PlanError
 from axformer.hard_attention import ATTENTION_NAME
+from axformer.heads import Head
+from axformer.one_position import read_one_position
 from axformer.plan import Plan
 from axformer.surgery import operate
+from axformer.tasks.registry import task_of
 
 MODEL_TYPE_PREFIX = "axformer-"
 
@@ -43,6 +46,7 @@ def compact_config_class(model_type: str) -> type[PreTrainedConfig]:
 def compact_model_class(model_type: str, family: Any) -> type[PreTrainedModel]:
     """The class of compact models of one of a family's model classes."""
     architecture = architecture_of(model_type)
+    head = next((head for head in architecture.heads if head.model_class is family), None)
 
     def build(self: Any, config: Any, *args: Any, **kwargs: Any) -> None:
         plan = _plan_in(config)
@@ -53,6 +57,8 @@ def compact_model_class(model_type: str, family: Any) -> type[PreTrainedModel]:
             architecture.prepare(self)
             operate(self, architecture, plan)
             self.base_model.is_operated = True
+        if head is not None and _reads_one_position(head, architecture, config):
+            read_one_position(self, architecture, plan)
 
     return type(
         f"Compact{family.__name__}",
@@ -90,6 +96,10 @@ def stock_attention(model: Any) -> str:
 def needs_hard_attention(plan: Plan) -> bool:
     """Whether some layer has hard attention; then the model runs with this library's attention function."""
     return any(layer.hard_attention is not None for layer in plan.layers)
+
+
+def _reads_one_position(head: Head, architecture: Architecture, config: Any) -> bool:
+    return task_of(head.auto_class, config).pooled and head.auto_class not in architecture.read_elsewhere
 
 
 def _plan_in(config: Any) -> Plan:

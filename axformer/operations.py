@@ -3,7 +3,8 @@
 What is counted are the multiplications and additions of matrix products, two for each pair: those of the layers' projections,
 of attention's scores and of the sums that they weigh, and of the projections outside of the layers. An input is as long as it
 is, without padding. It is an estimate of speed: norms, activations and reading memory take time too, and they shrink less. What
-a plan leaves is what the library's compact models compute; hard attention saves nothing there.
+a plan leaves is what the library's compact models compute at all positions; hard attention saves nothing there. That their
+last layers compute one position where the head reads one is left out, with any plan alike.
 
 Being a function of the plan alone, it may decide when a pass stops: a pass that is taken up again stops at the same trial. What
 speed came of it on a machine is measured afterwards, and stands in the report.

@@ -91,7 +91,7 @@ def max_positions(config: Any) -> int | None:
 
 def read_first(_: Any, ids: Tensor) -> Tensor | None:
     """Heads read the first token, ``[CLS]``."""
-    return ids.new_zeros(len(ids))
+    return ids.new_zeros(ids.shape[:1])
 
 
 def read_last(config: Any, ids: Tensor) -> Tensor | None:
@@ -121,6 +121,9 @@ class Architecture:
     """The longest input that models take, special tokens included, from a configuration; null where there is no limit."""
     read_position: Callable[[Any, Tensor], Tensor | None] = read_first
     """Which position heads that pool read, from a configuration and token ids (batch, tokens); null where they read more."""
+    read_elsewhere: tuple[Any, ...] = ()
+    """Auto classes of heads that pool, but read another position than that where padding stands in front; their compact models
+    compute all positions."""
     causal: bool = False
     """Whether attention looks back only."""
     returned: Callable[[Tensor], Any] = lambda hidden: hidden

@@ -3,6 +3,7 @@
 from typing import Any
 
 from torch import Tensor
+from transformers import AutoModelForMultipleChoice
 
 from axformer.architectures.base import Architecture, read_first
 from axformer.architectures.pre_norm import PreNormAttention, PreNormFeedForward
@@ -25,4 +26,5 @@ MODERNBERT = Architecture(
     PreNormFeedForward(norm="mlp_norm", inputs=("Wi",), output="Wo", copies=2),
     layers_of=lambda base: base.layers,
     read_position=_read_position,
+    read_elsewhere=(AutoModelForMultipleChoice,),
 )

@@ -78,7 +78,7 @@ def _prepare(model: Any) -> None:
 
 def _read_position(config: Any, ids: Tensor) -> Tensor | None:
     if config.summary_type == "last":  # padding stands in front
-        return ids.new_full((len(ids),), ids.shape[-1] - 1)
+        return ids.new_full(ids.shape[:1], ids.shape[-1] - 1)
     return read_first(config, ids) if config.summary_type == "first" else None
 
 

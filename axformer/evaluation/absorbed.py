@@ -18,18 +18,20 @@ def context_at(attention: PlainAttention, hidden: Tensor, mask: Tensor | None, t
     Args:
         attention: the projections.
         hidden: what comes into the block, shape (rows, tokens, hidden).
-        mask: added to the scores; null, or broadcasts to (rows, 1, tokens, tokens).
+        mask: null, or what broadcasts to (rows, 1, tokens, tokens): numbers are added to the scores, where it is false nothing
+            is attended to.
         tokens: which token asks, shape (rows,).
 
     Returns:
         Shape (rows, 1, heads x head size).
     """
-    rows, heads = torch.arange(len(tokens), device=hidden.device), attention.heads
+    rows, heads = torch.arange(tokens.shape[0], device=hidden.device), attention.heads
     query = _by_head(attention.query(hidden[rows, tokens]).T.contiguous(), heads).transpose(1, 2)
     asked = (query @ _by_head(attention.key.weight, heads)).transpose(0, 1)
     scores = asked @ hidden.transpose(1, 2) * attention.scaling
     if mask is not None:
-        scores = scores + mask.expand(len(rows), -1, -1, -1)[rows, :, tokens if mask.shape[2] > 1 else 0]
+        asked_of = mask.expand(rows.shape[0], -1, -1, -1)[rows, :, tokens if mask.shape[2] > 1 else 0]
+        scores = scores.masked_fill(~asked_of, -torch.inf) if mask.dtype == torch.bool else scores + asked_of
     probabilities = scores.softmax(dim=-1)
     if attention.top_k is not None:
         probabilities = keep_top_k(probabilities, attention.top_k)

@@ -40,7 +40,8 @@ class ReadPosition:
     def narrow(self, hidden: Tensor) -> Tensor:
         """That token alone: of the shape of ``hidden``, with one token."""
         by_row = hidden.movedim(self.axis, 1)
-        rows = torch.arange(len(self.tokens), device=hidden.device)
+        # len() would be a constant in an exported graph
+        rows = torch.arange(self.tokens.shape[0], device=hidden.device)
         return by_row[rows, self.tokens][:, None].movedim(1, self.axis)
 
     def widen(self, hidden: Tensor, tokens: int) -> Tensor:

@@ -19,6 +19,8 @@ from axformer.forms.packages import needed
 LARGEST = 127
 """The largest magnitude of symmetric 8-bit integers."""
 LINEAR = ["MatMul", "Gemm"]
+MATRIX = 2
+"""Dimensions of a linear map."""
 
 
 def write_onnx_int8(source: Path, directory: Path) -> None:
@@ -44,6 +46,7 @@ def write_onnx_int8(source: Path, directory: Path) -> None:
             model,
             directory / GRAPH_FILE,
             op_types_to_quantize=LINEAR,
+            nodes_to_exclude=_by_head(model.graph),
             weight_type=quantization.QuantType.QInt8,
             per_channel=True,
             reduce_range=True,  # 7 bits: sums of 8-bit products overflow on processors without VNNI
@@ -62,6 +65,13 @@ def _read(path: Path) -> Any:
         return onnx.load(path)
     except Exception as error:  # noqa: BLE001 - of the disk, protobuf or ONNX: all are about this file
         raise ArtifactError(f"'{path}' is no ONNX graph that loads: {first_line(error)}") from None
+
+
+def _by_head(graph: Any) -> list[str]:
+    """Names of products with a matrix for each head, for which ONNX Runtime has no scale an output. They are small: attention
+    of one query a row (:mod:`axformer.evaluation.absorbed`)."""
+    stacked = {weight.name for weight in graph.initializer if len(weight.dims) > MATRIX}
+    return [node.name for node in graph.node if node.op_type in LINEAR and stacked.intersection(node.input)]
 
 
 def _round_tables(graph: Any) -> None:

@@ -76,8 +76,13 @@ def workloads(encoded: Encoded, tokenizer: Any, limits: Limits, *, own: bool = T
     ]
     if not own:
         return made
-    real = [Workload(batch, None, _own_batches(encoded, batch, tokenizer)) for batch in BATCHES]
+    real = own_workloads(encoded, tokenizer, BATCHES)
     return made + [one for one in real if all(limits.allow(one.batch, _longest(inputs)) for inputs in one.batches)]
+
+
+def own_workloads(encoded: Encoded, tokenizer: Any, sizes: Sequence[int]) -> list[Workload]:
+    """Batches of the data's own rows, of each size."""
+    return [Workload(batch, None, _own_batches(encoded, batch, tokenizer)) for batch in sizes]
 
 
 def typical(encoded: Encoded, tokenizer: Any) -> Workload:

@@ -26,13 +26,13 @@ def operations_of(case: Case, lengths: list[int]) -> Operations:
 
 
 def measured(case: Case, plan: Plan) -> int:
-    """Operations of the compact model, counted while it runs."""
+    """Operations of the compact model, counted while it runs at all positions."""
     checkpoint = checkpoint_of(case)
     model = compact(checkpoint.model, checkpoint.architecture, plan)
     model.config._attn_implementation = "eager"
     ids = torch.full((ROWS, TOKENS), 5)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        model(input_ids=ids, attention_mask=torch.ones_like(ids))
+        model(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
     return int(counter.get_total_flops())
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import forms_table
+from axformer.reporting.speed import QUICK
+from benchmarks import forms_speed, forms_table
 from benchmarks.checkpoints import CHECKPOINTS, Checkpoint, checkpoint_named
 from benchmarks.passes import pass_command, run_pass
 from benchmarks.results_table import row_of, tables_of
@@ -64,6 +65,11 @@ def test_a_pass_runs_once_and_its_report_becomes_a_row(tmp_path, sets):
     assert base[6] == base[8] == "1.00x"
     assert len(base) == len(compact) == len(forms_table.COLUMNS)
     assert report["config"]["max_length"] == TINY.max_length
+    speed = forms_speed.measure(output, home, sets / "tiny" / "validation.jsonl", QUICK)
+    (output / forms_speed.SPEED_FILE).write_text(json.dumps(speed))
+    measured = forms_table.report_in(output)
+    assert [(cell["batch"], cell["length"]) for cell in measured["forms"][0]["speed"]] == [(1, None), (32, None)]
+    assert measured["base_form"] | {"speed": []} == report["base_form"] | {"speed": []}
     assert run_pass(command, home, output) == "is there"
     went, held_out = (table.splitlines() for table in tables_of(tmp_path / "results").split("\n\n"))
     for header, _, row in (went, held_out):
