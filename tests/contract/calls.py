@@ -109,6 +109,7 @@ def _config(seed: int, examples: int, phases: Sequence[str]) -> SchemathesisConf
             "seed": seed,
             "request-timeout": _ANSWER_SECONDS,
             "continue-on-failure": True,
+            "suppress-health-check": ["all"],  # how fast values are made up says nothing of the service
             "generation": {
                 "max-examples": examples,
                 "database": "none",
