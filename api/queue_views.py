@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.schemas.queue import AheadRead, PlaceRead, QueuedJobRead, QueueRead, WorkersRead
+from api.schemas.queue import PlaceRead, QueuedJobRead, QueueRead, WorkersRead
 from api.services.estimates import Estimate
 from api.services.queue import Place, Queue
 from store.repositories.queue import Waiting
@@ -41,7 +41,7 @@ def _waiting(job: Waiting, place: Place) -> QueuedJobRead:
 def _of_place(place: Place) -> dict[str, Any]:
     return {
         "position": place.position,
-        "ahead": [AheadRead(team=one.team, jobs=one.jobs) for one in place.ahead],
+        "ahead": place.ahead,
         "waits_for": place.waits_for,
         "reason": place.reason,
         "starts_in_seconds": place.estimate.starts,

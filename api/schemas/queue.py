@@ -3,6 +3,9 @@
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic import with_config
+from typing_extensions import TypedDict
+
 from api.schemas.base import Schema
 from store.devices import Device
 from store.states import JobState
@@ -16,7 +19,8 @@ class WaitsFor(StrEnum):
     WORKER = "worker"
 
 
-class AheadRead(Schema):
+@with_config(Schema.model_config)
+class AheadRead(TypedDict):  # no model, since a look at a long line shows thousands of them
     """How many jobs of one team go before a job."""
 
     team: str | None

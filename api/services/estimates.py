@@ -46,8 +46,9 @@ class _Workers:
 def estimates(workers: Sequence[Busy], line: Sequence[Demand]) -> list[Estimate]:
     """When each job in the line starts and ends, if no other job is posted."""
     kinds = {kind: _Workers([worker for worker in workers if worker.device is kind]) for kind in Device}
-    able = {wanted: [kinds[kind] for kind in Device if can_take(kind, wanted)] for wanted in Device}
-    return [_give(job, able[job.device]) for job in line]
+    alive = {kind: those for kind, those in kinds.items() if those.known or those.unknown}
+    able = {wanted: [those for kind, those in alive.items() if can_take(kind, wanted)] for wanted in Device}
+    return [_give(seconds, able[device]) for device, seconds in line]
 
 
 def can_take(worker: Device, wanted: Device) -> bool:
@@ -55,21 +56,21 @@ def can_take(worker: Device, wanted: Device) -> bool:
     return Device.ANY in (worker, wanted) or worker is wanted
 
 
-def _give(job: Demand, candidates: Sequence[_Workers]) -> Estimate:
-    """Let the first worker of the candidates to be free take the job."""
-    first = min((workers for workers in candidates if workers.known), key=_next_free, default=None)
+def _give(seconds: float | None, candidates: Sequence[_Workers]) -> Estimate:
+    """Let the first worker of the candidates to be free take a job of so many seconds."""
+    first, unknown = None, 0
+    for workers in candidates:
+        unknown += workers.unknown
+        if workers.known and (first is None or workers.known[0] < first.known[0]):
+            first = workers
     if first is None:
         return UNKNOWN
     start = first.known[0]
-    if start > 0 and any(workers.unknown for workers in candidates):
+    if start > 0 and unknown:
         return UNKNOWN  # another may be free before
-    if job.seconds is None:
+    if seconds is None:
         heapq.heappop(first.known)
         first.unknown += 1
         return Estimate(start, None)
-    heapq.heapreplace(first.known, start + job.seconds)
-    return Estimate(start, start + job.seconds)
-
-
-def _next_free(workers: _Workers) -> float:
-    return workers.known[0]
+    heapq.heapreplace(first.known, start + seconds)
+    return Estimate(start, start + seconds)

@@ -1,16 +1,15 @@
 """Where a team's jobs stand in the queue, and what they wait for. Of other teams a team sees numbers, never names."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from api.schemas.queue import WaitsFor
-from api.services.estimates import UNKNOWN, Busy, Estimate, can_take
-from api.services.queue_view import View, Views
+from api.schemas.queue import AheadRead, WaitsFor
+from api.services.estimates import UNKNOWN, Estimate, can_take
+from api.services.queue_view import Living, View, Views
 from store.devices import Device
 from store.repositories import queue as repository
 from store.repositories.queue import Waiting
@@ -30,21 +29,13 @@ METHOD = (
 )
 
 
-class Ahead(NamedTuple):
-    """How many jobs of one team go first."""
-
-    team: str | None
-    """The name of the team that asks; null of any other."""
-    jobs: int
-
-
 @dataclass(frozen=True)
 class Place:
     """Where one waiting job stands."""
 
     position: int
     """From 1, among the waiting jobs of all teams."""
-    ahead: Sequence[Ahead]
+    ahead: Sequence[AheadRead]
     """The team's own first, then the others', most jobs first."""
     waits_for: WaitsFor
     reason: str
@@ -73,7 +64,7 @@ class Queue:
     queued_of_all_teams: int
     line: Sequence[bool]
     """Of each waiting job of all teams, the next first, whether it is the team's own."""
-    by_team: Sequence[Ahead]
+    by_team: Sequence[AheadRead]
     """The same counted by team: the team's own first, then the others', most jobs first."""
     counts: Mapping[JobState, int]
     workers: Sequence[WorkerCount]
@@ -90,7 +81,7 @@ def look(session: Session, settings: Settings, views: Views, team_id: str, most:
         waiting=_waiting(view, team, most),
         queued_of_all_teams=len(view.line),
         line=[one.team_id == team_id for one in view.line],
-        by_team=_ahead(Counter(one.team_id for one in view.line), team),
+        by_team=_Ahead(team, view.line).told(),
         counts=repository.state_counts(session, team_id),
         workers=_worker_counts(view),
         method=_method(view),
@@ -109,36 +100,59 @@ def place_of(session: Session, settings: Settings, views: Views, job: Job) -> Pl
     waiting = view.by_id.get(job.id)
     if waiting is None:
         return None
-    before = Counter(one.team_id for one in view.line[: waiting.place - 1])
-    return _place(view, get_team(session, job.team_id), waiting, before)
+    team = get_team(session, job.team_id)
+    ahead = _Ahead(team, view.line[: waiting.place - 1])
+    return _place(view, waiting, ahead.told(), _cause(waiting, team, view.workers))
+
+
+class _Ahead:
+    """The jobs that go before, by team, while the line is walked along."""
+
+    def __init__(self, team: Team, before: Iterable[Waiting] = ()) -> None:
+        self._team = team
+        self._jobs = Counter(one.team_id for one in before)
+        self._unnamed: dict[int, AheadRead] = {}
+        """Made once for each number: a line of 2,000 has 2,000 entries for a team's hundred jobs, and few numbers."""
+
+    def add(self, team_id: str) -> None:
+        """Pass by a job of this team."""
+        self._jobs[team_id] += 1
+
+    def told(self) -> list[AheadRead]:
+        """As the team is told: its own first, then the others', most jobs first."""
+        others = self._jobs.copy()
+        own = others.pop(self._team.id, 0)
+        told: list[AheadRead] = [{"team": self._team.name, "jobs": own}] if own else []
+        for jobs in sorted(others.values(), reverse=True):
+            if jobs not in self._unnamed:
+                self._unnamed[jobs] = {"team": None, "jobs": jobs}
+            told.append(self._unnamed[jobs])
+        return told
 
 
 def _waiting(view: View, team: Team, most: int) -> list[tuple[Waiting, Place]]:
     """The first of the team's waiting jobs with their places, the next first."""
-    before: Counter[str] = Counter()
+    ahead, team_id = _Ahead(team), team.id
+    causes: dict[tuple[Device, bool], tuple[WaitsFor, str]] = {}
     found: list[tuple[Waiting, Place]] = []
     for one in view.line:
-        if one.team_id == team.id:
-            found.append((one, _place(view, team, one, before)))
+        if one.team_id == team_id:
+            kind = (one.device, one.held_back)
+            if kind not in causes:
+                causes[kind] = _cause(one, team, view.workers)
+            found.append((one, _place(view, one, ahead.told(), causes[kind])))
             if len(found) == most:
                 break
-        before[one.team_id] += 1
+        ahead.add(one.team_id)
     return found
 
 
-def _place(view: View, team: Team, one: Waiting, before: Mapping[str, int]) -> Place:
-    waits_for, reason = _cause(one, team, [worker.time for worker in view.workers])
-    return Place(one.place, _ahead(before, team), waits_for, reason, view.estimates.get(one.job_id, UNKNOWN))
+def _place(view: View, one: Waiting, ahead: Sequence[AheadRead], cause: tuple[WaitsFor, str]) -> Place:
+    return Place(one.place, ahead, *cause, view.estimates.get(one.job_id, UNKNOWN))
 
 
-def _ahead(before: Mapping[str, int], team: Team) -> list[Ahead]:
-    others = sorted((jobs for team_id, jobs in before.items() if team_id != team.id), reverse=True)
-    own = [Ahead(team.name, before[team.id])] if before.get(team.id) else []
-    return own + [Ahead(None, jobs) for jobs in others]
-
-
-def _cause(one: Waiting, team: Team, workers: Sequence[Busy]) -> tuple[WaitsFor, str]:
-    if not any(can_take(worker.device, one.device) for worker in workers):
+def _cause(one: Waiting, team: Team, workers: Sequence[Living]) -> tuple[WaitsFor, str]:
+    if not any(can_take(worker.time.device, one.device) for worker in workers):
         kind = "worker" if one.device is Device.ANY else f"{one.device} worker"
         return WaitsFor.WORKER, f"no {kind} is alive; the job starts when the operator has started one"
     if one.held_back:

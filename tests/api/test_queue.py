@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from contextlib import contextmanager
 
 import pytest
@@ -11,6 +12,7 @@ from api.services.queue_view import Views
 from store.devices import Device
 from store.repositories import claims, jobs, leases, moves
 from store.repositories.quotas import Limits, set_limits
+from store.repositories.teams import create_team
 from store.repositories.workers import note_worker
 from store.session import session_scope
 
@@ -64,6 +66,24 @@ def test_jobs_ahead_are_told_by_team_and_other_teams_stay_unnamed(api, stage, ri
     told = api.get("/v1/queue").text
     assert "rivals" not in told
     assert rivals.id not in told
+
+
+def test_jobs_ahead_are_those_with_lower_positions_each_team_by_itself_most_first(api, stage, crew, rivals, sessions):
+    with session_scope(sessions) as session:
+        third = create_team(session, "third")
+    teams = {stage.queued(): crew.id for _ in range(3)}
+    teams |= {of_rivals(sessions, rivals): rivals.id for _ in range(4)}
+    teams |= {of_rivals(sessions, third, priority=priority): third.id for priority in range(2)}
+    _, items = look(api)
+    with session_scope(sessions) as session:
+        order = [claims.claim_next(session, f"worker-{number}", 60).id for number in range(len(teams))]
+    for job, item in items.items():
+        before = Counter(teams[one] for one in order[: item["position"] - 1])
+        own = before.pop(crew.id, 0)
+        named = [{"team": "crew", "jobs": own}] if own else []
+        assert item["ahead"] == named + [{"team": None, "jobs": jobs} for jobs in sorted(before.values(), reverse=True)]
+        assert order[item["position"] - 1] == job
+    assert max(len(item["ahead"]) for item in items.values()) == 3
 
 
 def test_a_job_tells_its_own_place_while_it_is_queued(api, stage):
@@ -224,7 +244,7 @@ def blocked_jobs(sessions):
 
 
 def wait_until(holds):
-    deadline = time.monotonic() + 5.0
+    deadline = time.monotonic() + 60.0
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
