@@ -40,7 +40,7 @@ def multiply_fast(layer: nn.Module, plan: LayerPlan, *, architecture: Architectu
     """
     ffn = architecture.ffn.weights(layer) if plan.neurons else None
     inner = set() if ffn is None else {id(part.module) for part in ffn.inputs}
-    after = _NOTHING if ffn is None else _take_in_activation(ffn)
+    after = _NOTHING if ffn is None else _take_in_activation(ffn, dtype)
     for module in layer.modules():
         if is_projection(module):
             is_inner = id(module) in inner
@@ -55,9 +55,9 @@ def _forward(
     return multiply(hidden.to(dtype)).to(output)
 
 
-def _take_in_activation(ffn: BlockWeights) -> tuple[str, str]:
+def _take_in_activation(ffn: BlockWeights, dtype: torch.dtype) -> tuple[str, str]:
     """What the projection in computes after its product; the layer does not compute it any more."""
-    if ffn.activation is None or not _packs(ffn.output.parameter):
+    if ffn.activation is None or not _packs(ffn.output.parameter, dtype):
         return _NOTHING
     holder, name = ffn.activation
     after = _TAKEN_IN.get(type(getattr(holder, name)), _NOTHING)
@@ -74,7 +74,7 @@ def multiplier(projection: Any, dtype: torch.dtype, after: tuple[str, str] = _NO
     """
     weight = (projection.weight.T if isinstance(projection, Conv1D) else projection.weight).detach().to(dtype)
     bias = None if projection.bias is None else projection.bias.detach().to(dtype)
-    if not _packs(weight):
+    if not _packs(weight, dtype):
         return partial(functional.linear, weight=weight, bias=bias)
     key = id(projection.weight), dtype
     packed = _PACKED.get(key)
@@ -90,5 +90,8 @@ def _packed_linear(hidden: Tensor, *, weight: Tensor, bias: Tensor | None, after
     return output
 
 
-def _packs(weight: Tensor) -> bool:
-    return weight.device.type == "cpu" and bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
+def _packs(weight: Tensor, dtype: torch.dtype) -> bool:
+    """Whether oneDNN multiplies with a weight in this number format; many processors without AVX-512 lack its bfloat16."""
+    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return False
+    return dtype is not torch.bfloat16 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
