@@ -11,6 +11,7 @@ from sqlalchemy import text
 from api.services.queue_view import Views
 from store.devices import Device
 from store.repositories import claims, jobs, leases, moves
+from store.repositories.queue import waiting_jobs
 from store.repositories.quotas import Limits, set_limits
 from store.repositories.teams import create_team
 from store.repositories.workers import note_worker
@@ -76,7 +77,7 @@ def test_jobs_ahead_are_those_with_lower_positions_each_team_by_itself_most_firs
     teams |= {of_rivals(sessions, third, priority=priority): third.id for priority in range(2)}
     _, items = look(api)
     with session_scope(sessions) as session:
-        order = [claims.claim_next(session, f"worker-{number}", 60).id for number in range(len(teams))]
+        order = [one.job_id for one in waiting_jobs(session)]
     for job, item in items.items():
         before = Counter(teams[one] for one in order[: item["position"] - 1])
         own = before.pop(crew.id, 0)
