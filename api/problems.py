@@ -115,6 +115,10 @@ def _refused_fields(request: Request, error: Exception) -> Response:
     return render(InvalidInputError(detail, errors=errors), request.url.path)
 
 
+_WRITE_ONLY = "hub_token"
+"""A field whose value is not repeated, not even to who sent it: answers are logged on their way."""
+
+
 def _field_error(item: Mapping[str, Any]) -> FieldError:
     place, *path = item["loc"]
     message = item["msg"]
@@ -124,7 +128,7 @@ def _field_error(item: Mapping[str, Any]) -> FieldError:
         return FieldError("is not read as JSON; send it with 'Content-Type: application/json'", pointer="#")
     if item["type"] == "extra_forbidden":
         message = "Unknown field; leave it out"
-    elif item["type"] != "missing":
+    elif item["type"] != "missing" and _WRITE_ONLY not in f"{path}{item.get('input')}":
         message = f"{message}, not {_shown(item.get('input'))}"
     if place in _PARAMETER_PLACES:
         return FieldError(message, parameter=str(path[0]))

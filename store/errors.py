@@ -50,6 +50,10 @@ class SigningKeyError(StoreError):
     """A secret was made with another key than the service has now."""
 
 
+class VaultKeyError(StoreError):
+    """A stored token was encrypted with a key that the service has no more."""
+
+
 class StackError(StoreError):
     """A part of the service on this machine cannot run, or has ended by itself."""
 

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -122,6 +123,10 @@ class Settings(BaseSettings):
     secret_key: SecretStr | None = Field(default=None, min_length=32)
     """What webhook secrets are made with, beside what the database holds; the same for api and workers. Where there is none,
     the file ``secret.key`` in ``var_dir`` holds one, made on the first use."""
+    secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
+    """Keys that encrypt the hub tokens of jobs, as Fernet makes them, separated by commas; the same for api and workers. The
+    first encrypts, all decrypt: a new one goes first, and an old one leaves when its jobs have ended. Where there are none, one
+    is made of ``secret_key``."""
     webhook_plain_http: bool = False
     """Whether webhooks may be sent to ``http://``; off, because anyone on the way could read and suppress them."""
     webhook_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
@@ -215,6 +220,21 @@ class Settings(BaseSettings):
     @classmethod
     def _split_numbers(cls, numbers: Any) -> Any:
         return [number for number in numbers.split(",") if number.strip()] if isinstance(numbers, str) else numbers
+
+    @field_validator("secret_keys", mode="before")
+    @classmethod
+    def _split_keys(cls, keys: Any) -> Any:
+        return [key.strip() for key in keys.split(",") if key.strip()] if isinstance(keys, str) else keys
+
+    @field_validator("secret_keys")
+    @classmethod
+    def _fernet_keys(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        if any(re.fullmatch("[A-Za-z0-9_-]{43}=", key.get_secret_value()) is None for key in keys):
+            raise ValueError(
+                "are not keys of Fernet; make one with python -c "
+                "'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'"
+            )
+        return keys
 
     @field_validator("file_roots")
     @classmethod

@@ -6,6 +6,7 @@ given to another worker, cannot be done, or must wait because this worker is to 
 
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 
 import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -15,12 +16,14 @@ from axformer.devices import resolve_device
 from axformer.finetune_settings import make_settings
 from axformer.run import PruningRun
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
+from store.repositories.jobs import hub_token_of
 from store.repositories.passes import is_search
 from store.repositories.uploads import find_upload
 from store.session import session_scope
 from store.states import JobState
 from store.tables.jobs import Job
 from store.tables.uploads import Upload
+from store.vault import open_vault
 from worker.context import WorkerContext
 from worker.discard import discard
 from worker.failure import INTERNAL_ERROR, UNCLEAN, failure_of, in_owners_words
@@ -216,6 +219,10 @@ def _take_best(opened: OpenPass, ledger: Ledger, lease: Lease) -> None:
 
 def _fetcher(context: WorkerContext, job: Job, lease: Lease) -> Fetcher:
     policy = policy_of(context.settings)
+    with session_scope(context.sessions) as session:
+        locked = hub_token_of(session, job.id)
+    if locked is not None:
+        policy = replace(policy, hub_token=open_vault(context.settings).unlock(locked))
 
     def find(upload_id: str) -> Upload | None:
         with session_scope(context.sessions) as session:

@@ -1,9 +1,10 @@
 """Jobs as they are posted and as they are shown."""
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 
 from api.schemas.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, Uri, without_zero_bytes
 from api.schemas.queue import PlaceRead
@@ -15,8 +16,20 @@ from store.devices import Device
 from store.states import JobState
 
 PRIORITY_MOST = 100
+_TOKEN_LENGTH = 500
+"""Characters; those of Hugging Face have 37."""
 FormName = Literal["compact", "zeroed", "onnx", "onnx_int8"]
 """The names of :data:`axformer.forms.kinds.KINDS`."""
+
+
+def _for_header(token: SecretStr) -> SecretStr:
+    if re.fullmatch(f"[!-~]{{1,{_TOKEN_LENGTH}}}", token.get_secret_value()) is None:
+        raise ValueError(f"is no token: at most {_TOKEN_LENGTH} letters, digits and signs of ASCII, without spaces")
+    return token
+
+
+HubToken = Annotated[SecretStr, AfterValidator(_for_header)]
+"""Letters, digits and signs of ASCII, as they may stand in a header."""
 
 
 class CheckpointRef(Schema):
@@ -87,6 +100,9 @@ class JobCreate(Schema):
     """Words to find jobs by."""
     webhook: Webhook | None = None
     """Who is told of the job's events; needs a secret of the team, see ``POST /v1/webhook-secrets``."""
+    hub_token: HubToken | None = None
+    """A token of yours for the model hub, with which the job's ``hf://`` references are read. It is stored encrypted, shown to
+    nobody, sent to the hub's own host alone, and forgotten when the job ends: a retry reads without it."""
 
 
 class JobErrorRead(Schema):

@@ -19,6 +19,9 @@ from store.repositories.jobs import Created, NewJob, create_job
 from store.repositories.uploads import hold_upload
 from store.settings import Settings
 from store.tables.jobs import Job
+from store.vault import open_vault
+
+HUB_SCHEME = "hf://"
 
 
 def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, key: str | None) -> Created:
@@ -52,6 +55,7 @@ def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, 
         idempotency_key=key,
         body_sha256=body_sha256 if key is not None else None,
         webhook=body.webhook.model_dump(mode="json") if body.webhook else None,
+        hub_token=_locked_token(settings, body),
     )
     created = create_job(session, new)
     if created.is_new:
@@ -65,6 +69,17 @@ def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, 
         errors = [FieldError(detail, parameter="Idempotency-Key")]
         raise InvalidInputError(detail, code="idempotency_key_reused", errors=errors)
     return created
+
+
+def _locked_token(settings: Settings, body: JobCreate) -> bytes | None:
+    """The hub token as it may be stored."""
+    if body.hub_token is None:
+        return None
+    sources = (body.checkpoint, body.validation, body.test, body.train)
+    if not any(source is not None and source.uri.startswith(HUB_SCHEME) for source in sources):
+        detail = f"is for {HUB_SCHEME} references, and the job has none; leave it out"
+        raise InvalidInputError(f"hub_token {detail}", errors=[FieldError(detail, pointer="#/hub_token")])
+    return open_vault(settings).lock(body.hub_token.get_secret_value())
 
 
 def remember_answer(job: Job, text: str) -> None:

@@ -40,6 +40,7 @@ class NewJob:
     idempotency_key: str | None = None
     body_sha256: bytes | None = None
     webhook: dict[str, Any] | None = None
+    hub_token: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,11 @@ def create_job(session: Session, new: NewJob) -> Created:
 def find_job(session: Session, job_id: str, team_id: str) -> Job | None:
     """The team's job with this id; null also where it is another team's."""
     return session.scalars(select(Job).where(Job.id == job_id, Job.team_id == team_id)).one_or_none()
+
+
+def hub_token_of(session: Session, job_id: str) -> bytes | None:
+    """The encrypted hub token that a job has brought; null where it has none, or has ended."""
+    return session.scalar(select(Job.hub_token).where(Job.id == job_id))
 
 
 def find_standings(session: Session, job_ids: Sequence[str]) -> dict[str, Standing]:

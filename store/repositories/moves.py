@@ -39,6 +39,7 @@ def move_job(
         end_turn(session, job)
     if state in TERMINAL:
         job.finished_at = func.clock_timestamp()
+        job.hub_token = None
     said = {"state": state} | ({"reason": reason} if reason else {}) | (data or {})
     record_event(session, job, f"job.{state}", said)
     session.refresh(job)  # reads back the times that the database has set

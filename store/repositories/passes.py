@@ -32,6 +32,7 @@ _AS_PARENT = (
     "device",
     "forms",
     "labels",
+    "hub_token",
     "max_attempts",
     "created_at",
     "waits_since",

@@ -88,6 +88,9 @@ class Job(Base):
     webhook: Mapped[dict[str, Any] | None]
     """Who is told of its events: ``url`` and ``events``, their types."""
 
+    hub_token: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
+    """For the model hub, encrypted; null where the job brought none, and when it has ended."""
+
     created_at: Mapped[CreatedAt]
     waits_since: Mapped[CreatedAt]
     """Its place among the jobs of its team: when it was made or retried, or when its last time slice ended."""
