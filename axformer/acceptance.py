@@ -55,6 +55,11 @@ def verdict_of(loss: float, helped: int, rule: Rule) -> Verdict:
     """
     if loss < rule.loss_margin * rule.line and helped > rule.majority_fraction * rule.total:
         return Verdict.ACCEPT
+    return verdict_of_kept(loss, rule)
+
+
+def verdict_of_kept(loss: float, rule: Rule) -> Verdict:
+    """The verdict over a trial that is not accepted, whether by the rule or by a safeguard: whether its parts are tried."""
     is_refined = rule.refine_margin is not None and loss < rule.refine_margin * rule.line
     return Verdict.REFINE if is_refined else Verdict.REJECT
 

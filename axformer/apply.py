@@ -12,6 +12,7 @@ from axformer.data.reading import read_rows
 from axformer.errors import PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms
+from axformer.path import Stop, file_at
 from axformer.plan import PlanFile
 
 
@@ -22,6 +23,7 @@ def apply_plan(
     output: Path,
     *,
     forms: Collection[str],
+    stop: Stop | None = None,
     other_weights: bool = False,
     device: str = "cpu",
 ) -> Sequence[Form | NotMade]:
@@ -33,6 +35,7 @@ def apply_plan(
         data: real inputs, with all of which every form is compared with the model in memory.
         output: it must not exist, or be empty. Nothing is left there where anything fails.
         forms: of :data:`axformer.forms.kinds.KINDS`.
+        stop: on the path of the plan's pass, if not at its end.
         other_weights: whether the checkpoint may have other weights than those that the plan was made with, as after one more
             fine-tuning.
         device: where PyTorch computes.
@@ -41,12 +44,14 @@ def apply_plan(
         Each form, or why this model does not have it.
 
     Raises:
-        PlanError: the plan was made from other weights, or does not fit the model.
+        PlanError: the plan was made from other weights, or does not fit the model or the place on the path.
         InputError: something else does not fit.
         ArtifactError: the compact form does not load in a fresh process, or computes something else.
     """
     rows, loaded = read_rows(data.path, data.columns), load_checkpoint(checkpoint, device)
     check_source(file, loaded, other_weights=other_weights)
+    if stop is not None:
+        file = file_at(file, stop, loaded.dimensions)
     # The knobs of the pass say how its data was read; those of an earlier version are not all known any more.
     config = PassConfig(max_length=file.config.get("max_length"))
     samples = prepare(rows, loaded, config).samples

@@ -43,6 +43,15 @@ class Order(StrEnum):
     SEARCH = "search"
 
 
+class Safeguard(StrEnum):
+    """What an acceptance must withstand beside the accept rule (``axformer.safeguards``)."""
+
+    NONE = "none"
+    SIGN_TEST = "sign_test"
+    PAIRED = "paired"
+    FOLDS = "folds"
+
+
 TaskName = Literal[
     "linguistic_acceptability",
     "entailment",
@@ -85,7 +94,7 @@ class PassConfig(BaseModel):
     explicit_order: tuple[str, ...] = ()
     """The ids of the blocks to inspect, first to last; only with ``order=explicit``."""
     seed: int = Field(default=0, ge=0)
-    """Seed of ``order=random`` (Table V, first row)."""
+    """Seed of ``order=random`` (Table V, first row), and of the split of ``safeguard=folds``."""
     inspect_layers_first: bool = False
     """Try whole layers before their blocks (Table V, second row)."""
     coarse_margin: float = Field(default=1.0, gt=0.0, le=1.0)
@@ -95,6 +104,16 @@ class PassConfig(BaseModel):
     """How far the loss may go up for the sake of size: a removal must keep it below this many times the untouched model's loss,
     not below the least loss so far; 1.02 allows 2 %. Margins count from there. Most samples must still be helped, and hard
     attention, which removes nothing, must still lower the loss. Null is the paper's rule."""
+    safeguard: Safeguard = Safeguard.NONE
+    """What an acceptance must withstand beside the paper's rule, which looks at one validation set hundreds of times:
+    ``sign_test``, more samples are helped than chance would give; ``paired``, the mean gain's lower confidence bound is above
+    0; ``folds``, the mean loss falls on each of several parts of the data. ``none`` is the paper's rule."""
+    safeguard_alpha: float = Field(default=0.05, gt=0.0, lt=0.5)
+    """How often a pass whose changes make no difference may accept any of them, by ``sign_test`` or ``paired``; each trial gets
+    its share of it. 0.05 is what is usual for tests."""
+    safeguard_folds: int = Field(default=5, ge=2, le=100)
+    """Parts that ``folds`` splits the validation samples into: by chance alone all 5 gain once in 32 trials, and 5 leaves a
+    fifth of a small set in each."""
     target_size: float | None = Field(default=None, gt=0.0, lt=1.0)
     """Stop as soon as no more than this share of the model's parameters is left; null goes on to the end, as the paper does.
     With ``target_speedup`` too, both must be reached."""
@@ -156,6 +175,10 @@ def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = No
         raise ConfigError(_explain(error)) from None
     if bool(config.explicit_order) != (config.order is Order.EXPLICIT):
         raise ConfigError("order=explicit and explicit_order go together; give both or neither")
+    if config.safeguard is not Safeguard.NONE and config.loss_budget is not None:
+        raise ConfigError(
+            f"safeguard={config.safeguard} accepts gains only, loss_budget={config.loss_budget} lets the loss go up; give one"
+        )
     return config
 
 

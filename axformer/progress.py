@@ -1,5 +1,6 @@
 """How far a pass, or a search of orders, is, computed from its trials alone."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from axformer.elements import (
     ffn,
     halves_of,
     heads_of,
+    layer,
     neuron_groups_of,
     parse,
 )
@@ -72,6 +74,20 @@ def progress_of(
     seconds += sum(trace[-1].seconds - trace[min(len(trace), opening) - 1].seconds for trace in passes[1:])
     left = (known - done) * seconds / done if done else None
     return Progress(done=done, known=known, seconds=seconds, seconds_left=left)
+
+
+def most_trials(dimensions: Dimensions, config: PassConfig) -> int:
+    """Trials that a pass makes at most, with all parts of all that it inspects and without the measurement of the base."""
+    inspected = Counter(element.kind for element in inspection_order(dimensions, config))
+    examples = (layer(0), attention(0), ffn(0))  # all layers are alike
+    return (
+        _opening(dimensions, config) - 1 + sum(inspected[one.kind] * _tree(one, dimensions, config) for one in examples)
+    )
+
+
+def _tree(element: Element, dimensions: Dimensions, config: PassConfig) -> int:
+    """Trials of an element and of all parts of it."""
+    return 1 + sum(_tree(part, dimensions, config) for part in parts_of(element, dimensions, config))
 
 
 def _opening(dimensions: Dimensions, config: PassConfig) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from axformer.acceptance import Rule, decided
+from axformer.acceptance import Rule, decided, verdict_of_kept
 from axformer.config import HelpedReference, PassConfig
 from axformer.elements import Dimensions, Element, ElementKind, hard_attention, parse
 from axformer.errors import CheckpointError, PlanError
@@ -23,6 +23,7 @@ from axformer.guard import Guard
 from axformer.ordering import inspection_order
 from axformer.plan import Plan
 from axformer.progress import parts_of
+from axformer.safeguards import safeguard_of
 from axformer.tally import Tally
 from axformer.trial import Phase, Trial, Verdict
 
@@ -64,6 +65,7 @@ def search(
 
     Raises:
         CheckpointError: the loss of the untouched model is not a finite number.
+        ConfigError: the safeguard asks for more folds than there are samples.
         PlanError: the replayed trials are not those of this pass.
     """
     running = _Pass(evaluator, dimensions, config, parameters_left, screen, replay, clock)
@@ -124,7 +126,10 @@ class _Pass:
         self._before: Plan | None = None
         self._base_loss = math.inf
         self._min_loss = math.inf
+        self._is_safe = safeguard_of(config, dimensions, self._total)
         self._reference: Tensor | None = None
+        self._current: Tensor | None = None
+        """The losses of the plan as it is; null after a replay, until they are measured again."""
         self._untouched: Tensor | None = None
         """The losses of the untouched model; null after a replay, until they are measured again."""
         self._guard: Guard | None = None
@@ -171,7 +176,7 @@ class _Pass:
                 raise CheckpointError(
                     f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
                 )
-            self._reference = self._untouched = tally.losses
+            self._reference = self._current = self._untouched = tally.losses
         self._base_loss = self._min_loss = trial.loss
         return trial
 
@@ -198,8 +203,17 @@ class _Pass:
             tally, precision = self._measured(self._evaluator, plan, rule, None), self._evaluator.precision
         verdict = decided(tally.bounds, rule)
         assert verdict is not None, "a trial that is measured to the end is decided"
+        if verdict is Verdict.ACCEPT and not self._is_gain(tally.losses):
+            verdict = verdict_of_kept(tally.loss, rule)
         removed = self._parameters_left(self._plan) - self._parameters_left(plan)
         return self._record(_PHASES[element.kind], element.id, tally, verdict, removed, precision), tally.losses
+
+    def _is_gain(self, losses: Tensor) -> bool:
+        """Whether the safeguard lets a change with these losses be accepted, measured to the end as whatever is accepted."""
+        if self._is_safe is None:
+            return True
+        assert self._current is not None, "it is measured again after a replay"
+        return self._is_safe(self._current.double() - losses.double())
 
     def _screened(self, plan: Plan, rule: Rule) -> Tally | None:
         """What low precision says of a plan, where it says enough; it never accepts."""
@@ -238,6 +252,7 @@ class _Pass:
 
     def _see(self, losses: Tensor) -> None:
         """Learn the losses of the plan as it is now."""
+        self._current = losses
         if self._reference is None or self._config.helped_reference is HelpedReference.CURRENT:
             self._reference = losses
 

@@ -24,6 +24,10 @@ def apply(
         str, typer.Option(help="Forms to make, with commas between: compact, zeroed, onnx, onnx_int8.")
     ] = "compact",
     columns: ColumnsOption = None,
+    upto: Annotated[
+        int | None,
+        typer.Option(help="Go along the pass no further than this trial of its trace.jsonl; 0 is the untouched model."),
+    ] = None,
     other_weights: Annotated[
         bool, typer.Option("--other-weights", help="Let the checkpoint have other weights than the plan was made from.")
     ] = False,
@@ -32,7 +36,7 @@ def apply(
     """Carry out a plan on a checkpoint without another pass, and write the forms of the result."""
     with failing():
         names, read = forms_of(forms), columns_of(columns)
-        _run(plan, checkpoint, data, output, names, read, device, other_weights=other_weights)
+        _run(plan, checkpoint, data, output, names, read, device, upto=upto, other_weights=other_weights)
 
 
 def _run(
@@ -44,6 +48,7 @@ def _run(
     columns: Columns,
     device: str,
     *,
+    upto: int | None,
     other_weights: bool,
 ) -> None:
     from axformer.apply import apply_plan
@@ -51,10 +56,12 @@ def _run(
     from axformer.cli.quiet import silence_libraries
     from axformer.data.dataset import DataSource
     from axformer.devices import resolve_device
+    from axformer.path import Stop, read_trace_beside
 
     console = Console(highlight=False)
     silence_libraries()
     file = read_plan_file(plan)
+    stop = None if upto is None else Stop(read_trace_beside(plan), upto)
     check_target(output)
     with console.status("Making and checking the forms"):
         made = apply_plan(
@@ -63,6 +70,7 @@ def _run(
             DataSource(data, columns),
             output,
             forms=names,
+            stop=stop,
             other_weights=other_weights,
             device=resolve_device(device),
         )
