@@ -4,12 +4,11 @@ from itertools import islice
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.table import Table
 
 from axformer.cli.options import labels_of
 from axformer.cli.remote import JsonOption, output, print_json, service
-from axformer.cli.words import age, change_of_loss, progress, state
+from axformer.cli.words import age, change_of_loss, list_of_jobs, progress, state
 from axformer.client import Job
 
 
@@ -33,15 +32,8 @@ def jobs(
 
 
 def _table(found: list[Job]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("job", no_wrap=True)
-    table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=32)
-    table.add_column("state", no_wrap=True)
-    table.add_column("trials", justify="right", no_wrap=True)
-    table.add_column("loss", no_wrap=True)
-    table.add_column("posted", justify="right", no_wrap=True)
+    table = list_of_jobs(("trials", 7), ("loss", 7), ("age", 6))
     for job in found:
-        table.add_row(
-            job.id, job.name, state(job.state), progress(job.progress), change_of_loss(job), age(job.created_at)
-        )
+        made = job.progress
+        table.add_row(job.id, job.name, state(job.state), progress(made), change_of_loss(made), age(job.created_at))
     return table

@@ -29,7 +29,7 @@ def list_(as_json: JsonOption = False) -> None:
     for name in ("key", "name", "may", "last used", "state"):
         table.add_column(name, no_wrap=name != "name")
     for key in found:
-        used = NOTHING if key.last_used_at is None else age(key.last_used_at)
+        used = NOTHING if key.last_used_at is None else f"{age(key.last_used_at)} ago"
         table.add_row(key.id, key.name, key.scopes[-1], used, _state(key))
     output().print(table)
 
@@ -87,7 +87,7 @@ def _tell(made: NewKey, *, as_json: bool) -> None:
 
 def _state(key: Key) -> str:
     if key.revoked_at is not None:
-        return f"revoked {age(key.revoked_at)}"
+        return f"revoked {age(key.revoked_at)} ago"
     if key.expires_at is None:
         return "valid"
     left = (key.expires_at - datetime.now(UTC)).days

@@ -1,11 +1,10 @@
 """``axformer queue``: where the team's unfinished jobs stand."""
 
-from rich import box
 from rich.table import Table
 
-from axformer.cli.display import count, duration
+from axformer.cli.display import count
 from axformer.cli.remote import JsonOption, output, print_json, service
-from axformer.cli.words import NOTHING, state
+from axformer.cli.words import NOTHING, list_of_jobs, span, state
 from axformer.client import Queue
 
 
@@ -26,20 +25,9 @@ def queue(as_json: JsonOption = False) -> None:
 
 
 def _table(found: Queue) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("place", justify="right")
-    table.add_column("job", no_wrap=True)
-    table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=32)
-    table.add_column("state", no_wrap=True)
-    table.add_column("starts in", justify="right", no_wrap=True)
-    table.add_column("ends in", justify="right", no_wrap=True)
+    table = list_of_jobs(("place", 5), ("starts in", 6), ("ends in", 6))
     for one in found.data:
         position = NOTHING if one.position is None else str(one.position)
-        table.add_row(
-            position, one.id, one.name, state(one.state), _time(one.starts_in_seconds), _time(one.ends_in_seconds)
-        )
+        times = (span(one.starts_in_seconds), span(one.ends_in_seconds))
+        table.add_row(one.id, one.name, state(one.state), position, *times)
     return table
-
-
-def _time(seconds: float | None) -> str:
-    return NOTHING if seconds is None else duration(seconds)

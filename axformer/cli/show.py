@@ -53,7 +53,7 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
     yield "forms", ", ".join(job.forms)
     if job.labels:
         yield "labels", ", ".join(f"{key}={value}" for key, value in job.labels.items())
-    yield "posted", age(job.created_at)
+    yield "posted", f"{age(job.created_at)} ago"
     if job.started_at is not None and job.finished_at is not None:
         yield "took", duration((job.finished_at - job.started_at).total_seconds())
 
@@ -70,7 +70,7 @@ def _state(job: Job) -> Text:
 def _pass(job: Job) -> str:
     made = job.progress
     assert made is not None
-    words = f"{made.done} of {made.known} trials, loss {change_of_loss(job)}"
+    words = f"{made.done} of {made.known} trials, loss {change_of_loss(made)}"
     if made.estimated_speedup is not None:
         words += f", {made.estimated_speedup:.2f} times fewer operations"
     if made.seconds_left and not job.has_ended:

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from rich import box
+from rich.table import Table
 from rich.text import Text
 
 from axformer.cli.display import duration
@@ -10,7 +12,12 @@ from axformer.client.answers import Job, JobProgress, Place
 NOTHING = "–"
 _COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "dim", "queued": "yellow", "paused": "yellow"}
 _RUNNING = "cyan"
-_DAY = 86400.0
+_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+ID_WIDTH = 36
+"""Columns of a job's id, which is what people copy, so it is never cut."""
+NAME_WIDTH = 32
+"""Longer names take several lines; they may have 200 letters."""
+STATE_WIDTH = len("validating")
 
 
 def state(name: str) -> Text:
@@ -23,20 +30,39 @@ def progress(made: JobProgress | None) -> str:
     return NOTHING if made is None else f"{made.done}/{made.known}"
 
 
-def change_of_loss(job: Job) -> str:
-    """What the pass has done to the validation loss so far, in one cell."""
-    made = job.progress
-    if made is None or made.base_loss is None or made.min_loss is None:
+def change_of_loss(made: JobProgress | None) -> str:
+    """What the pass has done to the validation loss so far, in one narrow cell."""
+    if made is None or not made.base_loss or made.min_loss is None:
         return NOTHING
-    return f"{made.base_loss:.4f} → {made.min_loss:.4f}"
+    return f"{made.min_loss / made.base_loss - 1:+.1%}"
+
+
+def list_of_jobs(*widths: tuple[str, int]) -> Table:
+    """A table whose rows begin with a job's id, name and state, narrow enough for 80 columns.
+
+    Args:
+        widths: the other columns, and how many letters they need at least; only the name gives way, to more lines.
+    """
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
+    table.add_column("job", no_wrap=True, min_width=ID_WIDTH)
+    table.add_column("name", overflow="fold", max_width=NAME_WIDTH)
+    table.add_column("state", no_wrap=True, min_width=STATE_WIDTH)
+    for name, width in widths:
+        table.add_column(name, no_wrap=True, justify="right", min_width=max(width, len(name)))
+    return table
 
 
 def age(moment: datetime) -> str:
-    """How long ago something was."""
-    seconds = (datetime.now(UTC) - moment).total_seconds()
-    if seconds >= _DAY:
-        return f"{seconds // _DAY:.0f} d ago"
-    return f"{duration(max(seconds, 0.0))} ago"
+    """How long ago something was, in its largest unit."""
+    return span((datetime.now(UTC) - moment).total_seconds())
+
+
+def span(seconds: float | None) -> str:
+    """A time in its largest unit; a dash where there is none."""
+    if seconds is None:
+        return NOTHING
+    size, name = next(((size, name) for size, name in _UNITS if seconds >= size), _UNITS[-1])
+    return f"{max(seconds, 0.0) // size:.0f} {name}"
 
 
 def place(where: Place) -> str:

@@ -214,14 +214,17 @@ def test_ctrl_c_leaves_the_job_running_and_says_so(watching: tuple[str, "subproc
 
 
 @logged_in
-def test_jobs_are_listed_shown_and_compared(stage: Stage, api: Client) -> None:
+def test_jobs_are_listed_shown_and_compared(stage: Stage, api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     first = stage.succeeded(FILES, [trial(seq) for seq in range(3)])
     second = api.submit("wide", checkpoint="hf://a/b", validation="s3://a/b.csv", config={"refine_margin": 9.5}).id
+    monkeypatch.setenv("COLUMNS", "80")
     listed = ran("jobs", "--limit", "5")
     assert first in listed
     assert second in listed
     assert [job["id"] for job in answered("jobs", "--state", "queued")] == [second]
     assert "There are no such jobs" in ran("jobs", "--label", "a=b")
+    waiting = ran("queue")
+    monkeypatch.setenv("COLUMNS", "200")
     assert "validation loss" in ran("show", first)
     assert "knobs       paper, refine_margin=9.5" in ran("show", second)
     assert answered("show", first)["report"]["removed_count"] == 1
@@ -229,7 +232,6 @@ def test_jobs_are_listed_shown_and_compared(stage: Stage, api: Client) -> None:
     assert "refine_margin" in side_by_side
     assert "0.4000 → 0.4000" in side_by_side
     assert [job["id"] for job in answered("compare", second, first)] == [second, first]
-    waiting = ran("queue")
     assert second in waiting
     assert "1 job of all teams waiting" in waiting
     assert answered("queue")["data"][0]["id"] == second
