@@ -45,7 +45,7 @@ def _table(jobs: list[Job]) -> Table:
     for name, values in _differing(jobs):
         table.add_row(name, *values)
     table.add_row("trials", *(progress(job.progress) for job in jobs))
-    table.add_row("seconds of the pass", *(_of(job, lambda report: duration(report["seconds"])) for job in jobs))
+    table.add_row("the pass took", *(_of(job, lambda report: duration(report["seconds"])) for job in jobs))
     table.add_row("elements removed", *(_of(job, lambda report: str(report["removed_count"])) for job in jobs))
     table.add_section()
     for words, cell in _figures(jobs):
