@@ -1,8 +1,6 @@
 """Load a fine-tuned checkpoint and make sure that it is one the library can work on."""
 
 import hashlib
-import json
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +8,6 @@ from typing import Any
 
 import torch
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError
 from safetensors.torch import save
 from transformers import AutoTokenizer
 
@@ -21,19 +17,16 @@ from axformer.data.padding import settle_padding
 from axformer.elements import Dimensions
 from axformer.errors import CheckpointError, first_line
 from axformer.heads import Head
+from axformer.intake.admission import Admitted, admit, loadable, names_of
+from axformer.intake.finite import check_finite
+from axformer.intake.names import KNOWN_NAMES
+from axformer.intake.panics import panics_as_errors
+from axformer.intake.weights import weight_files
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 
 HUB_PREFIX = "hf://"
-HUB_FILES = (
-    "config.json",
-    "*.safetensors",
-    "*.safetensors.index.json",
-    "tokenizer*",
-    "vocab*",
-    "merges.txt",
-    "special_tokens_map.json",
-)
+HUB_FILES = (*KNOWN_NAMES, "*.safetensors")
 READ_BYTES = 1 << 20
 
 
@@ -71,13 +64,13 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
         CheckpointError: it is missing, damaged, of an unsupported family, or of a head or a task that is not supported.
     """
     directory = _local(str(reference))
-    config = read_config(directory)
-    architecture = architecture_of(str(config.get("model_type")))
-    head = head_of(directory, config, architecture)
-    weights = weight_files(directory)
-    model = _load_model(directory, head)
-    tokenizer = _load_tokenizer(directory)
+    admitted = admit(directory)
+    architecture, head = admitted.architecture, admitted.head
+    with loadable(admitted) as known:
+        model = _load_model(admitted, known)
+        tokenizer = _load_tokenizer(admitted, known)
     settle_padding(model.config, tokenizer, causal=architecture.causal)
+    weights = weight_files(directory)
     architecture.adopt(model)
     return Checkpoint(
         model=model.to(device).eval(),
@@ -101,7 +94,9 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
     heads = architecture.heads
     head = next((head for head in heads if isinstance(model, head.model_class)), None)
     if head is None:
-        raise CheckpointError(f"a {type(model).__name__} has no supported head; fine-tune it as one of {_names(heads)}")
+        raise CheckpointError(
+            f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(heads)}"
+        )
     copy = deepcopy(model).float().eval()
     settle_padding(copy.config, tokenizer, causal=architecture.causal)
     weights = save(_weights_once(copy))
@@ -115,20 +110,6 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
         sha256=hashlib.sha256(weights).hexdigest(),
         bytes=len(weights),
     )
-
-
-def weight_files(directory: Path) -> list[Path]:
-    """The safetensors files of a checkpoint, in order of name.
-
-    Raises:
-        CheckpointError: there is none.
-    """
-    files = sorted(directory.glob("*.safetensors"))
-    if not files:
-        pickles = sorted(path.name for path in directory.glob("*.bin"))
-        remedy = "; pickled weights are not read, save the model again with save_pretrained" if pickles else ""
-        raise CheckpointError(f"checkpoint '{directory}' has no .safetensors file{remedy}")
-    return files
 
 
 def digest(files: list[Path]) -> str:
@@ -155,47 +136,6 @@ def _local(reference: str) -> Path:
         raise CheckpointError(f"checkpoint '{reference}' cannot be fetched from the hub: {first_line(error)}") from None
 
 
-def read_config(directory: Path) -> dict[str, Any]:
-    """The content of ``config.json``.
-
-    Raises:
-        CheckpointError: it is missing or damaged.
-    """
-    path = directory / "config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CheckpointError(
-            f"checkpoint '{directory}' has no config.json; is it a saved transformers model?"
-        ) from None
-    except ValueError as error:
-        raise CheckpointError(f"checkpoint '{directory}': config.json cannot be read: {error}") from None
-    if not isinstance(config, dict):
-        raise CheckpointError(f"checkpoint '{directory}': config.json holds no object")
-    return config
-
-
-def head_of(directory: Path, config: dict[str, Any], architecture: Architecture) -> Head:
-    """The head that a checkpoint's configuration names.
-
-    Raises:
-        CheckpointError: it names none that is supported.
-    """
-    heads = architecture.heads
-    names = config.get("architectures") or []
-    for head in heads:
-        if head.name in names:
-            return head
-    raise CheckpointError(
-        f"checkpoint '{directory}' has no supported head (architectures: {', '.join(names) or 'none named'}); "
-        f"fine-tune it as one of {_names(heads)}"
-    )
-
-
-def _names(heads: Sequence[Head]) -> str:
-    return ", ".join(head.name for head in heads)
-
-
 def _weights_once(model: Any) -> dict[str, torch.Tensor]:
     """A model's weights, those that several names share under the first name only, as safetensors wants them."""
     kept = {}
@@ -208,33 +148,41 @@ def _weights_once(model: Any) -> dict[str, torch.Tensor]:
     return kept
 
 
-def _load_model(directory: Path, head: Head) -> Any:
+def _load_model(admitted: Admitted, directory: Path) -> Any:
+    head = admitted.head
     try:
         model, info = head.model_class.from_pretrained(
             directory,
+            config=admitted.config,
             dtype=torch.float32,
             local_files_only=True,
             use_safetensors=True,
+            ignore_mismatched_sizes=True,  # they are refused below, by name
             output_loading_info=True,
         )
-    except (SafetensorError, StrictDataclassError, OSError, ValueError, RuntimeError, KeyError) as error:
+    except Exception as error:  # noqa: BLE001 - transformers names many
         raise CheckpointError(
-            f"checkpoint '{directory}' cannot be loaded: {first_line(error)}; copy it again"
+            f"checkpoint '{admitted.directory}' cannot be loaded: {first_line(error)}; copy it again"
         ) from None
     missing, foreign = sorted(info["missing_keys"]), sorted(str(key) for key in info["mismatched_keys"])
     if missing or foreign:
         raise CheckpointError(
-            f"checkpoint '{directory}' does not hold all weights of {head.name}: "
+            f"checkpoint '{admitted.directory}' does not hold all weights of {head.name}: "
             f"missing or of another shape: {', '.join((missing + foreign)[:3])}"
         )
+    check_finite(admitted.directory, model)
+    model.config._name_or_path = str(admitted.directory)
     return model
 
 
-def _load_tokenizer(directory: Path) -> Any:
+def _load_tokenizer(admitted: Admitted, directory: Path) -> Any:
     try:
-        return AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        with panics_as_errors():
+            tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # noqa: BLE001 - transformers names many
         raise CheckpointError(
-            f"checkpoint '{directory}' has no tokenizer that loads: {first_line(error)}; save it with a fast tokenizer, which "
-            "writes tokenizer.json"
+            f"checkpoint '{admitted.directory}' has no tokenizer that loads: {first_line(error)}; save it with a fast "
+            "tokenizer, which writes tokenizer.json"
         ) from None
+    tokenizer.name_or_path = str(admitted.directory)
+    return tokenizer

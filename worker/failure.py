@@ -19,6 +19,8 @@ from worker.inputs import Inputs, InputsChangedError
 
 _LOG = structlog.get_logger(__name__)
 _ID_BYTES = 6
+_MESSAGE_CHARACTERS = 4000
+"""Of a message: nobody reads more."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _CPU_OUT_OF_MEMORY = "can't allocate memory"  # how PyTorch's allocator for the CPU says it, in a plain RuntimeError
 
@@ -41,8 +43,10 @@ class Failure:
     """Whether the same job may succeed later as it is."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The form that is stored."""
-        return asdict(self)
+        """The form that is stored: messages repeat what strangers wrote, and a database takes neither zero bytes nor halves
+        of characters."""
+        message = self.message.encode("utf-8", "replace").decode().replace("\0", "?")
+        return asdict(self) | {"message": message[:_MESSAGE_CHARACTERS]}
 
 
 class RefusedInputError(Exception):

@@ -132,6 +132,8 @@ class Architecture:
     """Where tokens are in the shape of what layers take."""
     mixes_tokens_after: Callable[[Any], int] = lambda _: 0
     """Layers after which something beside attention mixes tokens, from a configuration; 0 where nothing does."""
+    config_keys: tuple[str, ...] = ()
+    """Keys of ``config.json`` that the family's code reads beside the fields of its configuration class."""
     int8: bool = True
     """Whether its projections are linear modules, which int8 quantization can reach."""
     prepare: Callable[[Any], None] = _unchanged

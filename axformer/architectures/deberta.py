@@ -33,5 +33,9 @@ DEBERTA = Architecture(
     max_tokens=_max_tokens,
     returned=lambda hidden: (hidden, None),
     mixes_tokens_after=lambda config: 1 if getattr(config, "conv_kernel_size", 0) else 0,
+    config_keys=(
+        *("attention_head_size", "cls_dropout", "conv_act", "conv_groups", "conv_kernel_size", "embedding_size"),
+        *("norm_rel_ebd", "pooler_hidden_size", "position_buckets", "share_att_key"),
+    ),
     prepare=_prepare,
 )

@@ -29,4 +29,5 @@ GPT2 = Architecture(
     intermediate_size=lambda config: int(config.n_inner or 4 * config.hidden_size),
     read_position=read_last,
     causal=True,
+    config_keys=("classifier_dropout", "hidden_dropout"),
 )

@@ -27,4 +27,5 @@ MODERNBERT = Architecture(
     layers_of=lambda base: base.layers,
     read_position=_read_position,
     read_elsewhere=(AutoModelForMultipleChoice,),
+    config_keys=("global_attn_every_n_layers", "global_rope_theta", "head_dim", "local_rope_theta", "sliding_window"),
 )

@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import dataclass, field
+from typing import Any
 
 from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
@@ -10,7 +11,8 @@ from axformer.data.columns import Columns
 from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.devices import batch_tokens_of
-from axformer.errors import ConfigError
+from axformer.errors import CheckpointError, ConfigError, DataError, first_line
+from axformer.intake.panics import LibraryPanicError, panics_as_errors
 
 
 @dataclass(frozen=True)
@@ -48,5 +50,32 @@ def encode(rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> Encoded:
     max_tokens = checkpoint.architecture.max_tokens(model.config)
     if config.max_length is not None and max_tokens is not None and config.max_length > max_tokens:
         raise ConfigError(f"knob max_length={config.max_length}: the model takes at most {max_tokens} tokens")
-    encoded = checkpoint.task.encode(rows, tokenizer, model.config, config.max_length, max_tokens)
-    return encoded.only(tuple(inspect.signature(model.forward).parameters))
+    try:
+        with panics_as_errors():
+            encoded = checkpoint.task.encode(rows, tokenizer, model.config, config.max_length, max_tokens)
+    except LibraryPanicError as error:
+        raise DataError(
+            f"data file '{rows.source}': the checkpoint's tokenizer gives up on it ({first_line(error)}); save the checkpoint "
+            "with another tokenizer, or shorten the texts"
+        ) from None
+    encoded = encoded.only(tuple(inspect.signature(model.forward).parameters))
+    for name, size in (("input_ids", "vocab_size"), ("token_type_ids", "type_vocab_size")):
+        _check_known(encoded.features.get(name, []), name, getattr(model.config, size, None))
+    return encoded
+
+
+def _check_known(rows: list[Any], name: str, known: int | None) -> None:
+    """Make sure that the model has a row of weights for every id.
+
+    Raises:
+        CheckpointError: it has not.
+    """
+    if not known or not rows:
+        return
+    choices = (choice for row in rows for choice in (row if isinstance(row[0], list) else [row]))
+    most = max(max(choice, default=0) for choice in choices)
+    if most >= known:
+        raise CheckpointError(
+            f"the tokenizer gives {name} up to {most}, the model knows {known} of them; save the model with the tokenizer that "
+            "it was trained with"
+        )

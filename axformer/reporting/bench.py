@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from transformers import AutoTokenizer
 
 from axformer.architectures.registry import architecture_of
-from axformer.checkpoint import Checkpoint, digest, load_checkpoint, weight_files
+from axformer.checkpoint import Checkpoint, digest, load_checkpoint
 from axformer.compact import MODEL_TYPE_PREFIX
 from axformer.config import PassConfig
 from axformer.data.dataset import DataSet, DataSource, prepare
@@ -20,6 +20,7 @@ from axformer.errors import ArtifactError, InputError, first_line
 from axformer.forms.form import Form
 from axformer.forms.fresh import Fresh, program_of, run_fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS, Kind
+from axformer.intake.weights import weight_files
 from axformer.plan import PlanFile, read_plan_file
 from axformer.reporting.agreement import Agreement, compare_outputs
 from axformer.reporting.environment import describe

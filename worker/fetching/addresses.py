@@ -53,7 +53,7 @@ class PinnedTransport(httpx2.BaseTransport):
             raise ReferenceForbidden(
                 f"'{url.scheme}://{url.host}' is not read over {url.scheme}; use an https:// address"
             )
-        port = url.port or _DEFAULT_PORTS[url.scheme]
+        port = _DEFAULT_PORTS[url.scheme] if url.port is None else url.port
         addresses = resolve(url.host, port, self._policy)
         if not self._policy.allows_port(url.host, port):
             raise ReferenceForbidden(

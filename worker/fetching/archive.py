@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
+from axformer.intake.names import is_checkpoint_file
 from worker.fetching.errors import ArchiveInvalid, ReferenceTooLarge
-from worker.fetching.names import is_checkpoint_file
 
 _COPY_BYTES = 1 << 20
 _MOST_RATIO = 100

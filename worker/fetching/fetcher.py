@@ -6,20 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
 from worker.fetching.archive import unpack
 from worker.fetching.cache import Entry
 from worker.fetching.errors import ReferenceDenied, ReferenceInvalid, ReferenceMissing, ReferenceTooLarge
-from worker.fetching.names import (
-    ARCHIVE_SUFFIXES,
-    CONFIG,
-    DATA_SUFFIXES,
-    KNOWN_NAMES,
-    WEIGHTS_INDEX,
-    data_suffix,
-    is_archive,
-    is_checkpoint_file,
-    is_shard,
-)
+from worker.fetching.names import ARCHIVE_SUFFIXES, DATA_SUFFIXES, data_suffix, is_archive
 from worker.fetching.reference import Reference, Scheme, parse_reference
 from worker.fetching.source import Source
 from worker.fetching.transfer import Transfer

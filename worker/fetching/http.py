@@ -155,7 +155,7 @@ def _as_fetch_errors(shown: str, deadline: Deadline) -> Iterator[None]:
     except httpx2.TransportError as error:
         raise (_too_slow(shown) if deadline.is_over else _unavailable(shown, error)) from error
     except (httpx2.InvalidURL, httpx2.HTTPError) as error:
-        raise ReferenceInvalid(f"'{shown}' is not an address that can be read: {error}") from error
+        raise ReferenceInvalid(f"'{shown}' is not an address that can be read: {error}; check it") from error
 
 
 def _unavailable(shown: str, error: httpx2.TransportError) -> SourceUnavailable:

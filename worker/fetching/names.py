@@ -1,41 +1,7 @@
-"""Which files are fetched at all: weights as safetensors, configuration and tokenizer as JSON or plain text.
-
-Nothing that can carry code (Python, pickles) is ever asked for, so it never lies beside a checkpoint that is loaded.
-"""
-
-import re
-
-CONFIG = "config.json"
-WEIGHTS = "model.safetensors"
-WEIGHTS_INDEX = "model.safetensors.index.json"
-KNOWN_NAMES = (
-    CONFIG,
-    WEIGHTS,
-    WEIGHTS_INDEX,
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-)
-"""Files of a checkpoint that have one name everywhere; a source that cannot list is asked for each."""
+"""Which suffixes of names say what a reference holds; which files a checkpoint has is for ``axformer.intake.names`` to say."""
 
 DATA_SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
-
-_SHARD = re.compile(r"[A-Za-z0-9][\w.-]{0,127}\.safetensors", re.ASCII)
-
-
-def is_checkpoint_file(name: str) -> bool:
-    """Whether a file of this base name may be part of a checkpoint."""
-    return name in KNOWN_NAMES or _SHARD.fullmatch(name) is not None
-
-
-def is_shard(name: str) -> bool:
-    """Whether this may be the base name of a file of weights."""
-    return _SHARD.fullmatch(name) is not None
 
 
 def is_archive(name: str) -> bool:

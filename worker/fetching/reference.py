@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils._validators import validate_repo_id
+
 from worker.fetching.errors import ReferenceInvalid
 
 _UPLOAD = re.compile(r"upload:(?P<id>[A-Za-z0-9_-]{1,64})")
@@ -119,8 +122,18 @@ def _hub(uri: str) -> Reference:
     if not found:
         raise ReferenceInvalid(f"reference '{_bare(uri)}' is not of the form {form}")
     parts = found.groupdict()
+    if not _is_repository(parts["repo"]) or ".." in uri.split("/"):  # which could lead to another part of the hub
+        raise ReferenceInvalid(f"reference '{_bare(uri)}' names no repository or file of the hub; write {form}")
     revision = unquote(parts["revision"]) if parts["revision"] else None
     return Reference(uri, Scheme.HUB, parts["repo"], parts.get("path") or "", revision)
+
+
+def _is_repository(name: str) -> bool:
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return True
 
 
 def _bare(uri: str) -> str:

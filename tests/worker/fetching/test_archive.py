@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from axformer.intake.names import is_checkpoint_file
 from tests.worker.fetching.conftest import CHECKPOINT, STRANGERS, contents
 from worker.fetching.archive import unpack
 from worker.fetching.errors import ArchiveInvalid, FetchError, ReferenceTooLarge
-from worker.fetching.names import is_checkpoint_file
 
 LIMITS = {"max_bytes": 1 << 20, "max_members": 50}
 ROOM_FOR_HEADERS = 10 * tarfile.RECORDSIZE

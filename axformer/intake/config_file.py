@@ -1,0 +1,128 @@
+"""Rebuilds a model's configuration from the keys that its family is known to have.
+
+What a configuration class takes from a file it obeys: which code runs attention, which other file holds the weights, which
+part of another project is loaded first. So only keys that describe the model are kept, with values in sane bounds, and the
+family's own class is built of them. Keys that describe something else are left out, as many harmless ones are.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedConfig
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+from axformer.architectures.base import Architecture
+from axformer.errors import CheckpointError, first_line
+from axformer.intake.limits import (
+    CONFIG_BYTES,
+    DIMENSIONS,
+    INTEGER,
+    LABELS,
+    LIST_LENGTH,
+    MAGNITUDE,
+    NAME_LENGTH,
+)
+from axformer.intake.names import CONFIG
+from axformer.intake.strict_json import read_json
+from axformer.intake.tokenizer_classes import TOKENIZER_CLASSES
+
+_COMMON = frozenset(
+    {"architectures", "id2label", "label2id", "num_labels", "problem_type", "transformers_version", "tokenizer_class"}
+)
+"""Keys that configurations of every family have and that say something of the model."""
+_ROTARY = frozenset({"rope_theta", "rope_scaling", "partial_rotary_factor"})
+"""Keys that older files have in the place of ``rope_parameters``."""
+_WITHOUT_EFFECT = frozenset({"sinusoidal_pos_embds"})
+"""Keys that only say how weights begin, before those of the file take their place, and take long about it."""
+_QUANTIZED = ("quantization_config", "compression_config")
+_LABELS = ("id2label", "label2id")
+
+
+def read_config(directory: Path) -> dict[str, Any]:
+    """The content of ``config.json`` as it is.
+
+    Raises:
+        CheckpointError: it is missing or damaged.
+    """
+    try:
+        config = read_json(directory / CONFIG, CONFIG_BYTES)
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"checkpoint '{directory}' has no config.json; is it a saved transformers model?"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"checkpoint '{directory}': config.json cannot be read: {error}; copy it again") from None
+    if not isinstance(config, dict):
+        raise CheckpointError(f"checkpoint '{directory}': config.json holds no object")
+    return config
+
+
+def rebuild_config(directory: Path, raw: Mapping[str, Any], architecture: Architecture) -> PreTrainedConfig:
+    """The configuration of a model of a family, with nothing in it but what is known.
+
+    Raises:
+        CheckpointError: the model is quantized, or a value is out of bounds or does not go with the others.
+    """
+    quantized = next((key for key in _QUANTIZED if raw.get(key) is not None), None)
+    if quantized is not None:
+        raise CheckpointError(
+            f"checkpoint '{directory}' is quantized (config.json has {quantized}); give the model with its whole weights"
+        )
+    config_class = CONFIG_MAPPING[architecture.model_type]
+    known = _known_keys(config_class, architecture)
+    kept = {key: value for key, value in raw.items() if key in known}
+    if str(kept.get("tokenizer_class")) not in TOKENIZER_CLASSES:
+        kept.pop("tokenizer_class", None)  # what counts is what the tokenizer's own files say
+    try:
+        for key, value in kept.items():
+            _check(key, value, LABELS if key in _LABELS else LIST_LENGTH)
+        config: PreTrainedConfig = config_class(**kept)
+        dimensions = architecture.dimensions(config)
+        _check_dimensions({name: getattr(dimensions, name) for name in ("layers", "heads", "hidden_size")})
+    except Exception as error:  # noqa: BLE001 - a class may stumble over a value in any way, and all are about this file
+        raise CheckpointError(
+            f"checkpoint '{directory}' cannot be loaded: config.json: {first_line(error)}; correct it or copy it again"
+        ) from None
+    return config
+
+
+def _known_keys(config_class: type[PreTrainedConfig], architecture: Architecture) -> frozenset[str]:
+    own = {field.name for field in fields(config_class)} - {field.name for field in fields(PreTrainedConfig)}
+    rotary = _ROTARY if "rope_parameters" in own else frozenset()
+    aliases = config_class.attribute_map
+    return frozenset((own | _COMMON | rotary | set(aliases) | set(architecture.config_keys)) - _WITHOUT_EFFECT)
+
+
+def _check(key: str, value: Any, longest: int) -> None:
+    """Make sure that a value is a small one, whatever it means.
+
+    Raises:
+        ValueError: it is not.
+    """
+    match value:
+        case None | bool():
+            return
+        case int() if abs(value) > (most := DIMENSIONS.get(key, INTEGER)):
+            raise ValueError(f"{key}={value} is more than the {most} that is taken")
+        case float() if not math.isfinite(value) or abs(value) > MAGNITUDE:
+            raise ValueError(f"{key}={value} is more than the {MAGNITUDE:g} that is taken")
+        case str() if len(value) > NAME_LENGTH or any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise ValueError(f"{key} holds a text that is longer than {NAME_LENGTH} characters, or no text")
+        case list() | dict() if len(value) > longest:
+            raise ValueError(f"{key} has {len(value)} entries, at most {longest} are taken")
+        case list():
+            for part in value:
+                _check(key, part, LIST_LENGTH)
+        case dict():
+            for name, part in value.items():
+                _check(key, name, LIST_LENGTH)
+                _check(key, part, LIST_LENGTH)
+
+
+def _check_dimensions(counts: Mapping[str, Any]) -> None:
+    wrong = next((name for name, count in counts.items() if not isinstance(count, int) or count < 1), None)
+    if wrong is not None:
+        raise ValueError(f"the model has {wrong}={counts[wrong]!r}; a model has at least 1")

@@ -1,0 +1,20 @@
+"""Makes sure that weights are numbers: one that is not makes every loss of a pass one that is not."""
+
+from pathlib import Path
+from typing import Any
+
+from axformer.errors import CheckpointError
+
+
+def check_finite(directory: Path, model: Any) -> None:
+    """Look at every weight of a loaded model.
+
+    Raises:
+        CheckpointError: one is infinite or not a number.
+    """
+    for name, weight in model.named_parameters():
+        if not weight.isfinite().all():
+            raise CheckpointError(
+                f"checkpoint '{directory}' holds weights that are infinite or not numbers, in {name}; train it again, or save "
+                "it in a type with a wider range than float16"
+            )

@@ -1,0 +1,63 @@
+"""Reads JSON from strangers: at most so many bytes, so deep, no key twice, no numbers that JSON does not have."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from axformer.intake.limits import JSON_DEPTH
+
+
+def read_json(path: Path, most_bytes: int) -> Any:
+    """The content of a JSON file.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is too large or too deep, or is not JSON; the message goes on after "cannot be read: ".
+    """
+    with path.open("rb") as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise ValueError(f"it has more than {most_bytes} bytes")
+    return parse_json(content)
+
+
+def parse_json(content: bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: as :func:`read_json`.
+    """
+    try:
+        text = content.decode("utf-8")
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except UnicodeError:
+        raise ValueError("it is not UTF-8") from None
+    except RecursionError:
+        raise ValueError(f"its objects are nested more than {JSON_DEPTH} deep") from None
+    _check_depth(value)
+    return value
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"it holds the key {name[:40]!r} twice")
+            seen.add(name)
+    return found
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"it holds {name}, which is no number")
+
+
+def _check_depth(value: Any) -> None:
+    level, depth = [value], 0
+    while level := [part for part in level if isinstance(part, dict | list)]:
+        depth += 1
+        if depth > JSON_DEPTH:
+            raise ValueError(f"its objects are nested more than {JSON_DEPTH} deep")
+        level = [inner for part in level for inner in (part.values() if isinstance(part, dict) else part)]

@@ -1,0 +1,140 @@
+"""Data files that unpack to too much, lie about what they hold, or hold what is no text."""
+
+import gzip
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from axformer.data.reading import read_rows
+from axformer.errors import DataError
+from axformer.tasks.class_names import ClassNames
+
+
+class Known:
+    """A model's classes."""
+
+    label2id = {"bad": 0, "good": 1}  # noqa: RUF012 - as configurations have it
+    num_labels = 2
+
+
+def read(path: Path) -> None:
+    """Read what a classifier reads."""
+    rows = read_rows(str(path))
+    rows.texts("text")
+    names = ClassNames.of(Known)
+    for row, label in enumerate(rows.labels("label"), start=1):
+        names.index(label, rows, row)
+    rows.digest()
+
+
+def line(**row: Any) -> bytes:
+    """A row, with whatever JSON can escape."""
+    return json.dumps({"text": "a", "label": 0} | row).encode() + b"\n"
+
+
+GOOD = line()
+MANY = ",".join(map(str, range(1001))).encode()
+CASES: dict[str, tuple[str, bytes, str]] = {
+    "empty": ("a.jsonl", b"", "has no rows"),
+    "spaces": ("a.jsonl", b" \n \n", "has no rows"),
+    "no JSON": ("a.jsonl", GOOD + b"text,label\n", "line 2 is not JSON"),
+    "cut": ("a.jsonl", GOOD + GOOD[:-5], "line 2 is not JSON"),
+    "a list": ("a.jsonl", b"[" + GOOD.strip() + b"]", "line 1 is not a JSON object"),
+    "nested": ("a.jsonl", b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deep"),
+    "a long number": ("a.jsonl", b'{"text": "a", "label": ' + b"9" * 5000 + b"}", "a number that is too long"),
+    "a large number": ("a.jsonl", line(label=10**300), "not a label"),
+    "a number beyond all": ("a.jsonl", b'{"text": "a", "label": 1e999}', "is unknown to the model"),
+    "no number": ("a.jsonl", b'{"text": "a", "label": NaN}', "is unknown to the model"),
+    "a fraction": ("a.jsonl", line(label=0.5), "label 0.5 is unknown"),
+    "a class beyond": ("a.jsonl", line(label=2), "label 2 is unknown"),
+    "a class below": ("a.jsonl", line(label=-1), "label -1 is unknown"),
+    "a class of digits": ("a.jsonl", line(label="9" * 5000), "not a label"),
+    "a class of other digits": ("a.jsonl", line(label="\u0662"), "is unknown"),
+    "a truth": ("a.jsonl", line(label=True), "not a label"),
+    "an object": ("a.jsonl", line(label={"a": 1}), "not a label"),
+    "nothing": ("a.jsonl", line(label=None), "not a label"),
+    "half a character": ("a.jsonl", b'{"text": "a\\ud83d", "label": 0}', "not text"),
+    "half a label": ("a.jsonl", b'{"text": "a", "label": "\\udc00"}', "not a label"),
+    "a text too long": ("a.jsonl", line(text="a" * 1_000_001), "not text of at most 1000000 characters"),
+    "a text a number": ("a.jsonl", line(text=7), "not text"),
+    "a text a list": ("a.jsonl", line(text=["a"]), "not text"),
+    "no UTF-8": ("a.jsonl", b'{"text": "\xff"}', "is not UTF-8"),
+    "another encoding": ("a.jsonl", '{"text": "a"}'.encode("utf-16"), "is not UTF-8"),
+    "many columns": ("a.jsonl", json.dumps({str(n): 0 for n in range(1001)}).encode(), "1001 columns, at most 1000"),
+    "many rows": ("a.jsonl", b"\n" * 10_000_001, "10000001 rows .* at most 10000000"),
+    "a binary": ("a.jsonl", bytes(range(256)), "is not UTF-8"),
+    "a program": ("a.jsonl", b"#!/bin/sh\nrm -rf /\n", "line 1 is not JSON"),
+    "CSV of other lengths": ("a.csv", b"text,label\na,0\nb,1,2\n", "cannot be read"),
+    "CSV with an open quote": ("a.csv", b'text,label\n"a,0\n', "cannot be read|has no rows|no column"),
+    "CSV without columns": ("a.csv", b"a\nb\n", "has no column 'text'"),
+    "CSV with many columns": ("a.csv", MANY + b"\n" + b"0," * 1000 + b"0\n", "1001 columns"),
+    "CSV of zero bytes": ("a.csv", b"\0" * 100, "cannot be read|has no rows|no column"),
+    "CSV no UTF-8": ("a.csv", b"text,label\n\xff,0\n", "is not UTF-8"),
+    "Parquet of nothing": ("a.parquet", b"", "cannot be read"),
+    "Parquet without an end": ("a.parquet", b"PAR1" + bytes(100), "cannot be read"),
+    "Parquet with a wild end": ("a.parquet", b"PAR1" + bytes(20) + b"\xff\xff\xff\x7fPAR1", "cannot be read"),
+    "gzip of nothing": ("a.jsonl.gz", b"", "cannot be read|has no rows"),
+    "gzip cut": ("a.jsonl.gz", gzip.compress(GOOD * 9)[:-6], "cannot be read"),
+    "gzip damaged": ("a.jsonl.gz", gzip.compress(GOOD)[:12] + b"\xff" * 20, "cannot be read"),
+    "gzip of gzip": ("a.jsonl.gz", gzip.compress(gzip.compress(GOOD)), "is not UTF-8"),
+    "a bomb": ("a.jsonl.gz", gzip.compress(b" " * (80 << 20), 1), "holds more than .* bytes"),
+    "a pickle": ("a.pkl", b"cos\nsystem\n(S'false'\ntR.", "has no known ending"),
+    "an archive of NumPy": ("a.npy", b"\x93NUMPY", "has no known ending"),
+    "Arrow": ("a.arrow", b"ARROW1", "has no known ending"),
+    "an archive": ("a.jsonl.zip", b"PK", "has no known ending"),
+    "packed by another": ("a.jsonl.xz", b"\xfd7zXZ", "has no known ending"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_hostile_data_is_refused(tmp_path: Path, name: str) -> None:
+    file, content, message = CASES[name]
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(DataError, match=message) as caught:
+        read(tmp_path / file)
+    assert file in str(caught.value)
+    assert len(str(caught.value)) < 4000
+    assert [path.name for path in tmp_path.iterdir()] == [file]
+
+
+def test_a_parquet_file_that_repeats_one_large_cell_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is small: the cell is written once, and every row names it."""
+    monkeypatch.setattr("axformer.data.reading.BYTES", 8 << 20)
+    rows = 8000
+    cells = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * 10_000]))
+    pa.parquet.write_table(pa.table({"text": cells, "label": [0] * rows}), tmp_path / "a.parquet", store_schema=False)
+    assert (tmp_path / "a.parquet").stat().st_size < 1 << 20
+    with pytest.raises(DataError, match="holds more than 8388608 bytes"):
+        read(tmp_path / "a.parquet")
+
+
+def test_a_message_about_data_can_be_stored(tmp_path: Path) -> None:
+    """Names of columns may hold what no database takes; the service replaces it where messages are stored."""
+    (tmp_path / "a.jsonl").write_bytes(b'{"a\\u0000\\ud800": 1}')
+    with pytest.raises(DataError) as caught:
+        read(tmp_path / "a.jsonl")
+    from worker.failure import Failure
+
+    stored = Failure("invalid_data", str(caught.value)).as_dict()["message"]
+    assert "\0" not in stored
+    assert stored.encode()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    ending=st.sampled_from(["jsonl", "csv", "parquet", "jsonl.gz"]),
+    content=st.binary(max_size=80)
+    | st.lists(st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5))),
+)
+def test_any_file_is_read_or_refused(tmp_path: Path, ending: str, content: object) -> None:
+    body = content if isinstance(content, bytes) else "\n".join(map(json.dumps, content)).encode()  # type: ignore[arg-type]
+    (tmp_path / f"a.{ending}").write_bytes(gzip.compress(body) if ending.endswith("gz") else body)
+    with suppress(DataError):
+        read(tmp_path / f"a.{ending}")
