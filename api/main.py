@@ -13,6 +13,7 @@ from api.middleware.rate_limit_headers import RateLimitHeadersMiddleware
 from api.middleware.request_id import RequestIdMiddleware
 from api.middleware.security_headers import SecurityHeadersMiddleware
 from api.pages.mount import mount
+from api.pages.routes import new_job
 from api.resources import open_resources
 from api.routes import artifacts, audit, events, health, jobs, keys, knobs, me, queue, trace, uploads, webhooks
 from api.shutdown import noticed
@@ -80,7 +81,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     problems.install(app)
     mount(app, resources.settings)
     # The last one added is the outermost.
-    app.add_middleware(BodyLimitMiddleware, max_bytes=resources.settings.json_max_bytes, streamed_paths={uploads.PATH})
+    app.add_middleware(
+        BodyLimitMiddleware, max_bytes=resources.settings.json_max_bytes, streamed_paths={uploads.PATH, new_job.UPLOADS}
+    )
     app.add_middleware(RateLimitHeadersMiddleware)
     app.add_middleware(MeasuredMiddleware, registry=resources.registry, prefix=PREFIX)
     app.add_middleware(SecurityHeadersMiddleware)

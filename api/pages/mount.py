@@ -6,10 +6,11 @@ from starlette.responses import Response
 from api.pages import errors
 from api.pages.context import Pages
 from api.pages.deps import PagesDep
-from api.pages.routes import board, job, sign_in, steering, trace
+from api.pages.routes import board, compare, job, new_job, sign_in, steering, team, trace
 from api.pages.static_files import FOREVER
 from store.settings import Settings
 
+_PAGES = (sign_in, board, trace, job, steering, new_job, compare, team)
 static = APIRouter()
 
 
@@ -24,6 +25,6 @@ def mount(app: FastAPI, settings: Settings) -> None:
     """Serve the pages, and answer people with pages where something is wrong. Call it when the handlers of errors are there."""
     pages = Pages(settings)
     app.state.pages = pages
-    for part in (static, sign_in.router, board.router, trace.router, job.router, steering.router):
+    for part in (static, *(page.router for page in _PAGES)):
         app.include_router(part, include_in_schema=False)
     errors.install(app, pages)

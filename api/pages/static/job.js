@@ -1,8 +1,9 @@
-// One job: the chart and the map follow the pass, and what cannot be undone is asked about first.
+// One job: the chart and the map follow the pass.
 
 import { LossChart } from "./chart.js";
 import { onChange } from "./live.js";
 import { useMap } from "./map.js";
+import "./sure.js";
 import { writeTimes } from "./times.js";
 
 const place = document.getElementById("chart");
@@ -42,10 +43,6 @@ function refresh() {
   }
 }
 
-document.addEventListener("submit", (event) => {
-  const question = event.target.dataset.sure;
-  if (question && !window.confirm(question)) event.preventDefault();
-});
 onChange(() => {
   refresh();
   follow();

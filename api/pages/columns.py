@@ -1,0 +1,106 @@
+"""Which columns an uploaded data file has, read from its first rows, and what each of them probably is.
+
+Only JSON Lines and CSV are looked at: they are text, of which a few rows can be read without a parser that strangers' bytes
+could harm. Of a Parquet file people write the names themselves.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+HEAD_BYTES = 64 * 1024
+"""Of a file that are read; some hundred rows of sentences."""
+ROWS_READ = 50
+"""Enough to see how many values a column takes."""
+ROWS_SHOWN = 3
+VALUE_SHOWN = 120
+"""Characters of a value."""
+_NAMES = {
+    "text": ("text", "sentence", "sentence1", "premise", "question1", "review", "content", "comment", "tweet"),
+    "text_pair": ("text_pair", "sentence2", "hypothesis", "question2"),
+    "label": ("label", "class", "target", "category", "sentiment", "score", "rating"),
+    "labels": ("labels",),
+    "tokens": ("tokens", "words"),
+    "tags": ("tags", "ner_tags", "pos_tags"),
+    "question": ("question",),
+    "context": ("context", "passage"),
+    "answers": ("answers",),
+    "choices": ("choices", "endings"),
+}
+"""What columns are called in public data sets, by what they are to a task; the first that is there is taken."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The beginning of a data file."""
+
+    columns: Sequence[str]
+    guess: dict[str, str]
+    """The column for each role that one was found for."""
+    rows: Sequence[Sequence[str]]
+    """A few rows, in the order of the columns."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a script."""
+        return asdict(self)
+
+
+def preview(filename: str, head: bytes) -> Preview | None:
+    """What the first bytes of a file show; null where it is of another kind, or cannot be read."""
+    text = head.decode("utf-8", errors="replace").removeprefix("\ufeff")
+    lines = text.splitlines()[: ROWS_READ + 1]
+    if len(head) >= HEAD_BYTES:
+        lines = lines[:-1]  # it may be cut
+    if filename.endswith((".jsonl", ".ndjson", ".json")):
+        records = _records(lines)
+    elif filename.endswith(".csv"):
+        records = list(csv.DictReader(io.StringIO("\n".join(lines))))
+    else:
+        return None
+    if not records:
+        return None
+    columns = [str(name) for name in records[0] if name is not None]
+    if not columns:
+        return None
+    rows = [[_shown(record.get(name)) for name in columns] for record in records[:ROWS_SHOWN]]
+    return Preview(columns, _guess(columns, records), rows)
+
+
+def _records(lines: Sequence[str]) -> list[dict[str, Any]]:
+    records = []
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        if not isinstance(record, dict):
+            break
+        records.append({name.encode(errors="replace").decode(): value for name, value in record.items()})
+    return records
+
+
+def _guess(columns: Sequence[str], records: Sequence[dict[str, Any]]) -> dict[str, str]:
+    lower = {name.lower(): name for name in columns}
+    found: dict[str, str] = {}
+    for role, names in _NAMES.items():
+        name = next((lower[name] for name in names if name in lower and lower[name] not in found.values()), None)
+        if name is not None:
+            found[role] = name
+    if not found:
+        texts = {name: sum(len(str(record.get(name, ""))) for record in records) for name in columns}
+        found["text"] = max(texts, key=lambda name: texts[name])
+        others = [name for name in columns if name != found["text"]]
+        if others:
+            found["label"] = min(others, key=lambda name: len({str(record.get(name)) for record in records}))
+    return found
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    shown = text if len(text) <= VALUE_SHOWN else f"{text[:VALUE_SHOWN]}…"
+    return shown.encode(errors="replace").decode()  # JSON may name halves of characters, which cannot be sent

@@ -1,0 +1,106 @@
+"""The form for a new job: what was typed, as the body that the API takes, and its errors by field."""
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.datastructures import FormData
+
+from api.errors import ApiError
+from api.schemas.jobs import JobCreate
+from axformer.config import PassConfig, parse_knob
+from axformer.data.columns import Columns
+
+KNOB, COLUMN = "knob.", "column."
+"""What the names of fields for knobs and columns begin with."""
+REFERENCES = ("checkpoint", "validation", "test", "train")
+_LISTS = frozenset({"explicit_order"})
+"""Knobs that are lists; written with commas."""
+_SEPARATORS = re.compile(r"[\s,]+")
+_NONCE_BYTES = 12
+"""Enough that two forms of a team never have the same; it is no secret."""
+
+
+@dataclass
+class JobForm:
+    """A form as it was filled in."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    forms: tuple[str, ...] | None = None
+    """Ticked forms of the result; null where nothing was sent yet."""
+    nonce: str = field(default_factory=lambda: secrets.token_hex(_NONCE_BYTES))
+    """Makes one job of a form that is sent twice."""
+    errors: list[tuple[str, str]] = field(default_factory=list)
+    """Field and what is wrong with it."""
+
+    @classmethod
+    def read(cls, sent: FormData) -> "JobForm":
+        """The form as it was sent."""
+        values = {name: str(value).strip() for name, value in sent.items()}
+        return cls(values, tuple(map(str, sent.getlist("forms"))), values.get("nonce", "")[:64])
+
+    def value(self, name: str, default: str = "") -> str:
+        """What stands in a field."""
+        return self.values.get(name, default)
+
+    def has_error(self, name: str) -> bool:
+        """Whether a field is to be marked."""
+        return any(field == name for field, _ in self.errors)
+
+    def body(self) -> JobCreate | None:
+        """The job that is asked for; null where a field cannot be used, and then there are errors."""
+        try:
+            return JobCreate.model_validate(self._as_posted())
+        except ValidationError as error:
+            for item in error.errors():
+                self.errors.append((_field_of(item["loc"]), f"{_words(item['loc'])}: {item['msg']}"))
+            return None
+
+    def refuse(self, error: ApiError) -> None:
+        """Take over what the service has found wrong."""
+        if not error.errors:
+            self.errors.append(("", error.detail))
+        for one in error.errors:
+            path = (one.pointer or "").removeprefix("#/").split("/")
+            self.errors.append((_field_of(path), one.detail))
+
+    def _as_posted(self) -> dict[str, Any]:
+        plain = {name: self.value(name) for name in ("name", "preset", "device", "priority") if self.value(name)}
+        body: dict[str, Any] = plain | {"name": self.value("name")}
+        if "priority" in plain:
+            body["priority"] = (
+                int(plain["priority"]) if re.fullmatch(r"-?\d{1,4}", plain["priority"]) else plain["priority"]
+            )
+        columns = {role: self.value(COLUMN + role) for role in Columns.model_fields if self.value(COLUMN + role)}
+        for name in REFERENCES:
+            if self.value(name) or name in ("checkpoint", "validation"):
+                body[name] = {"uri": self.value(name)}
+                if columns and name != "checkpoint":
+                    body[name]["columns"] = columns
+        body["config"] = {name: self._knob(name) for name in PassConfig.model_fields if self.value(KNOB + name)}
+        if self.forms:
+            body["forms"] = list(self.forms)
+        labels = (label.partition(":") for label in _SEPARATORS.split(self.value("labels")) if label)
+        body["labels"] = {key: value for key, _, value in labels}
+        return body
+
+    def _knob(self, name: str) -> Any:
+        text = self.value(KNOB + name)
+        return [part for part in _SEPARATORS.split(text) if part] if name in _LISTS else parse_knob(f"{name}={text}")[1]
+
+
+def _field_of(path: Any) -> str:
+    """The field that a place in the body stands in."""
+    first, *rest = [str(part) for part in path] or [""]
+    if first == "config":
+        return KNOB + rest[0] if rest else ""
+    if first in REFERENCES and "columns" in rest:
+        return COLUMN + rest[-1]
+    return first
+
+
+def _words(path: Any) -> str:
+    return " ".join(str(part) for part in path if part != "uri")

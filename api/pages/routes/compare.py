@@ -1,0 +1,98 @@
+"""Two to six jobs side by side: how the loss went down in each, their figures, and the knobs in which they differ."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from sqlalchemy.orm import Session
+from starlette.responses import JSONResponse, Response
+
+from api.deps import ReadingDep
+from api.errors import FieldError, InvalidInputError
+from api.job_views import job_read
+from api.pages.deps import PagesDep, Visitor, VisitorDep
+from api.schemas.jobs import JobRead
+from api.services import jobs
+from store.repositories.trace_views import Totals, standing_points, trace_totals
+
+router = APIRouter(prefix="/compare")
+
+LEAST, MOST = 2, 6
+"""Jobs side by side; more curves cannot be told apart."""
+LETTERS = "ABCDEF"
+JobsDep = Annotated[list[str], Query(alias="job")]
+
+
+@router.get("")
+def show_comparison(
+    visitor: VisitorDep,
+    session: ReadingDep,
+    pages: PagesDep,
+    wanted: JobsDep = [],  # noqa: B006 - never changed
+) -> Response:
+    """The page."""
+    shown = _jobs(session, visitor, wanted)
+    return pages.answer(
+        "compare.html",
+        visitor=visitor,
+        jobs=shown,
+        letters=LETTERS,
+        query="&".join(f"job={job.id}" for job in shown),
+        figures=_figures(shown, [trace_totals(session, job.id) for job in shown]),
+        knobs=_differing(shown),
+    )
+
+
+@router.get("/points")
+def get_curves(visitor: VisitorDep, session: ReadingDep, wanted: JobsDep = []) -> Response:  # noqa: B006
+    """How the loss went down in each job, and how many trials it had."""
+    shown = _jobs(session, visitor, wanted)
+    return JSONResponse(
+        [
+            {
+                "letter": LETTERS[place],
+                "name": job.name,
+                "steps": standing_points(session, job.id),
+                "trials": trace_totals(session, job.id).trials,
+            }
+            for place, job in enumerate(shown)
+        ]
+    )
+
+
+def _jobs(session: Session, visitor: Visitor, wanted: Sequence[str]) -> list[JobRead]:
+    ids = list(dict.fromkeys(wanted))
+    if not LEAST <= len(ids) <= MOST:
+        detail = f"{len(ids)} jobs were ticked; tick {LEAST} to {MOST} on the board to see them side by side"
+        raise InvalidInputError(detail, errors=[FieldError(detail, parameter="job")])
+    found = [jobs.find(session, visitor.caller.team_id, job_id) for job_id in ids]
+    passes = jobs.passes(session, found)
+    return [job_read(job, passes) for job in found]
+
+
+def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[str, str, list[Any]]]:
+    """Name, filter and value in each job."""
+    reports = [job.report for job in shown]
+    rows: list[tuple[str, str, list[Any]]] = [
+        ("loss before", "loss", [job.progress.base_loss if job.progress else None for job in shown]),
+        ("loss after", "loss", [job.progress.min_loss if job.progress else None for job in shown]),
+        ("trials", "count", [one.trials for one in totals]),
+        ("accepted", "count", [one.accepted for one in totals]),
+        ("refined", "count", [one.refined for one in totals]),
+        ("seconds of trials", "duration", [one.seconds for one in totals]),
+        ("parameters before", "short_count", [report and report.base["parameters"] for report in reports]),
+        ("parameters after", "short_count", [report and report.pruned["parameters"] for report in reports]),
+        ("latency after, ms", "figure", [report and report.pruned["latency_ms"] for report in reports]),
+    ]
+    names = {name for report in reports if report for name in (report.pruned["test"] or {})}
+    for name in sorted(names):
+        values = [(report.pruned["test"] or {}).get(name) if report else None for report in reports]
+        if all(value is None or isinstance(value, int | float) for value in values):
+            rows.append((f"held-out {name} after", "loss", values))
+    return rows
+
+
+def _differing(shown: Sequence[JobRead]) -> list[tuple[str, list[Any]]]:
+    names = dict.fromkeys(name for job in shown for name in job.config)
+    rows = [(name, [job.config.get(name) for job in shown]) for name in names]
+    return [(name, values) for name, values in rows if any(value != values[0] for value in values)]

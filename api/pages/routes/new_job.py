@@ -1,0 +1,101 @@
+"""A new job: a form that is filled in with references or uploads, checked without being sent, and sent."""
+
+from typing import Any, get_args
+
+from fastapi import APIRouter, BackgroundTasks, Depends, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from api.deps import ReadingDep, ResourcesDep, StorageDep
+from api.errors import ApiError
+from api.pages.columns import HEAD_BYTES, preview
+from api.pages.context import PAGE_HEADERS, Pages
+from api.pages.deps import FormDep, PagesDep, Visitor, VisitorDep, WriterDep, own_script
+from api.pages.job_form import JobForm
+from api.resources import Resources
+from api.routes.uploads import post_upload
+from api.schemas.jobs import FormName, JobCreate
+from api.services import knobs, posting, uploads
+from axformer.data.columns import Columns
+from store.devices import Device
+from store.errors import StorageError
+from store.repositories.audit import note
+from store.session import session_scope
+from store.storage import upload_folder
+
+router = APIRouter()
+
+UPLOADS = "/uploads"
+
+
+@router.get("/new")
+def show_form(visitor: WriterDep, pages: PagesDep) -> Response:
+    """The empty form."""
+    return _page(pages, visitor, JobForm())
+
+
+@router.post("/new")
+def send_form(
+    visitor: WriterDep, sent: FormDep, pages: PagesDep, resources: ResourcesDep, after_commit: BackgroundTasks
+) -> Response:
+    """Check what was filled in, or post it."""
+    form = JobForm.read(sent)
+    body = form.body()
+    if body is None:
+        return _page(pages, visitor, form)
+    try:
+        if form.value("do") == "check":
+            _check(resources, visitor, body)
+            return _page(pages, visitor, form, is_checked=True)
+        job_id = _post(resources, visitor, body, form.nonce)
+    except ApiError as error:
+        form.refuse(error)
+        return _page(pages, visitor, form)
+    after_commit.add_task(resources.wakeup.wake)
+    return RedirectResponse(f"/jobs/{job_id}", 303, headers=PAGE_HEADERS)
+
+
+@router.post(UPLOADS, dependencies=[Depends(own_script)])
+async def send_file(request: Request, visitor: WriterDep, resources: ResourcesDep, response: Response) -> Response:
+    """Take a file that a script of the form sends."""
+    stored = await post_upload(request, visitor.caller, resources, response)
+    return JSONResponse(stored.model_dump(mode="json"), 201)
+
+
+@router.get(UPLOADS + "/{upload_id}/columns")
+def get_columns(upload_id: str, visitor: VisitorDep, session: ReadingDep, storage: StorageDep) -> Response:
+    """What an uploaded data file seems to hold; nothing where it cannot be said."""
+    upload = uploads.find(session, visitor.caller.team_id, upload_id)
+    try:
+        head = b"".join(storage.read(upload_folder(upload.id), upload.sha256, stop=min(HEAD_BYTES, upload.bytes)))
+    except StorageError:
+        head = b""
+    seen = preview(upload.filename, head)
+    return JSONResponse(seen.as_dict() if seen else None)
+
+
+def _check(resources: Resources, visitor: Visitor, body: JobCreate) -> None:
+    """Do all that posting does, and take it back."""
+    with resources.sessions() as session:
+        posting.submit(session, resources.settings, visitor.caller.team_id, body, None)
+        session.rollback()
+
+
+def _post(resources: Resources, visitor: Visitor, body: JobCreate, nonce: str) -> str:
+    with session_scope(resources.sessions) as session:
+        key = f"page-{nonce}" if nonce.isascii() and nonce.isalnum() else None
+        created = posting.submit(session, resources.settings, visitor.caller.team_id, body, key)
+        if created.is_new:
+            note(session, visitor.caller, "job.create", created.job.id)
+        return created.job.id
+
+
+def _page(pages: Pages, visitor: Visitor, form: JobForm, *, is_checked: bool = False) -> Response:
+    values: dict[str, Any] = {
+        "form": form,
+        "is_checked": is_checked,
+        "knobs": knobs.list_knobs(),
+        "roles": list(Columns.model_fields),
+        "devices": list(Device),
+        "all_forms": get_args(FormName),
+    }
+    return pages.answer("new.html", status=422 if form.errors else 200, visitor=visitor, **values)

@@ -1,0 +1,95 @@
+"""The team's keys and its audit log, for admins."""
+
+from datetime import UTC, datetime, time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy.orm import Session
+from starlette.responses import RedirectResponse, Response
+
+from api.deps import ReadingDep, ResourcesDep, SessionDep, SettingsDep
+from api.errors import InvalidInputError
+from api.key_views import audit_page, keys_page
+from api.pages.context import PAGE_HEADERS, Pages
+from api.pages.deps import AdminDep, FormDep, PagesDep, Visitor
+from api.paging import MOST_NUMBER
+from api.resources import Resources
+from api.schemas.base import Name
+from api.services import keys
+from store.repositories.audit import entries_before
+from store.scopes import Scope
+from store.session import session_scope
+from store.settings import Settings
+
+router = APIRouter(prefix="/team")
+
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+@router.get("")
+def show_team(
+    visitor: AdminDep,
+    session: ReadingDep,
+    settings: SettingsDep,
+    pages: PagesDep,
+    before: Annotated[int | None, Query(ge=0, le=MOST_NUMBER)] = None,
+) -> Response:
+    """The page."""
+    return pages.answer("team.html", visitor=visitor, **_values(session, settings, visitor, before))
+
+
+@router.post("/keys")
+def make_key(visitor: AdminDep, sent: FormDep, resources: ResourcesDep, pages: PagesDep) -> Response:
+    """Make a key, and show it this once."""
+    try:
+        name = _NAME.validate_python(str(sent.get("name", "")).strip())
+        scope = Scope(str(sent.get("scope", "")))
+        expires_at = _end_of(str(sent.get("expires", "")))
+    except (ValidationError, ValueError):
+        raise InvalidInputError(
+            "a key needs a name of 1 to 200 characters, a scope, and perhaps a day on which it ends; go back and fill them in"
+        ) from None
+    with session_scope(resources.sessions) as session:
+        text = keys.create(session, visitor.caller, name, scope, expires_at).text
+    return _with_key(pages, resources, visitor, text)
+
+
+@router.post("/keys/{key_id}/rotate")
+def replace_key(key_id: str, visitor: AdminDep, _: FormDep, resources: ResourcesDep, pages: PagesDep) -> Response:
+    """Make a key that takes this one's place, and show it this once."""
+    with session_scope(resources.sessions) as session:
+        text = keys.replace(session, resources.settings, visitor.caller, key_id, None).new.text
+    return _with_key(pages, resources, visitor, text)
+
+
+@router.post("/keys/{key_id}/revoke")
+def revoke_key(key_id: str, visitor: AdminDep, _: FormDep, session: SessionDep) -> Response:
+    """Make a key invalid at once; the last one for admins stays."""
+    keys.revoke(session, visitor.caller, key_id, even_last=False)
+    return RedirectResponse("/team", 303, headers=PAGE_HEADERS)
+
+
+def _with_key(pages: Pages, resources: Resources, visitor: Visitor, text: str) -> Response:
+    with session_scope(resources.reading_sessions) as session:
+        values = _values(session, resources.settings, visitor, None)
+    return pages.answer("team.html", visitor=visitor, **(values | {"new_key": text}))
+
+
+def _values(session: Session, settings: Settings, visitor: Visitor, before: int | None) -> dict[str, Any]:
+    team_id = visitor.caller.team_id
+    found = keys.list_keys(session, team_id, after=None, limit=settings.page_limit_max)
+    entries = audit_page(entries_before(session, team_id, before=before, limit=settings.page_limit_default))
+    return {
+        "keys": keys_page(found).data,
+        "entries": entries.data,
+        "older": entries.next if entries.has_more else None,
+        "scopes": list(Scope),
+        "now": datetime.now(UTC),
+        "new_key": None,
+    }
+
+
+def _end_of(day: str) -> datetime | None:
+    """The end of a day as a form gives it."""
+    return datetime.combine(datetime.fromisoformat(day), time.max, UTC) if day else None

@@ -1,0 +1,57 @@
+"""No page has a serious barrier for people with a screen reader, a keyboard or weak eyes, in light and in dark."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axformer.config import make_config
+from store.session import Sessions
+from store.settings import Settings
+from store.storage import LocalStorage
+from tests.api.conftest import Stage, trial
+from tests.browser.conftest import Open, Team
+
+pytestmark = pytest.mark.timeout(600)
+DIMENSIONS = {"layers": 3, "heads": 2, "hidden_size": 8, "intermediate_size": 12}
+BARRIERS = ("serious", "critical")
+
+
+@pytest.fixture
+def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
+    return Settings(database_url=database_url, broker_url=broker_url, var_dir=tmp_path / "var")
+
+
+@pytest.fixture
+def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
+    """Every page, with jobs in many states."""
+    stage = Stage(sessions, LocalStorage(settings.storage_dir), team.id)
+    config = make_config().model_dump(mode="json")
+    trials = [trial(0), trial(1), trial(2, verdict="accept")]
+    ended = stage.running(trials, name="ended", config=config)
+    stage.succeed(ended, {"plan.json": b"{}"})
+    stage.failed()
+    progress = {"done": 3, "known": 9, "seconds": 1.0, "seconds_left": 2.0, "base_loss": 0.5, "min_loss": 0.4}
+    running = stage.running(trials, progress | {"dimensions": DIMENSIONS}, name="at work", config=config)
+    stage.queued(name="in line", labels={"project": "reviews"}, config=config)
+    jobs = [f"/jobs/{running}", f"/jobs/{ended}", f"/jobs/{running}/trace", f"/jobs/{ended}/settings"]
+    return ["/", *jobs, f"/compare?job={running}&job={ended}", "/new", "/team", "/no-such-page"]
+
+
+def barriers(page: Any) -> list[str]:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+    found = axe.Axe().run(page).response["violations"]
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in BARRIERS]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_has_a_serious_barrier(open_tab: Open, team: Team, paths: list[str], scheme: str) -> None:
+    tab = open_tab(color_scheme=scheme)
+    tab.page.goto("/sign-in")
+    found = {"/sign-in": barriers(tab.page)}
+    tab.sign_in(team.key)
+    tab.page.get_by_role("heading", name="Board").wait_for()
+    for path in paths:
+        tab.page.goto(path)
+        found[path] = barriers(tab.page)
+    assert {path: told for path, told in found.items() if told} == {}

@@ -1,0 +1,43 @@
+"""Jobs side by side."""
+
+import pytest
+
+from axformer.config import make_config
+from axformer.trial import Verdict
+
+
+@pytest.fixture
+def two(stage, make_trial):
+    found = []
+    for margin in (1.1, 1.3):
+        config = make_config("paper", {"refine_margin": margin}).model_dump(mode="json")
+        trials = [make_trial(0), make_trial(1), make_trial(2, verdict=Verdict.ACCEPT)]
+        job_id = stage.running(trials, name=f"margin {margin}", config=config)
+        stage.succeed(job_id, {})
+        found.append(job_id)
+    return found
+
+
+def test_it_shows_figures_and_only_the_knobs_that_differ(member, two):
+    text = member.get("/compare?" + "&".join(f"job={one}" for one in two)).text
+    for shown in ("margin 1.1", "margin 1.3", "refine margin", "parameters after"):
+        assert shown in text
+    assert "majority fraction" not in text
+
+
+def test_its_curves_are_the_losses_of_the_model_as_it_stood(member, two):
+    curves = member.client.get("/compare/points?" + "&".join(f"job={one}" for one in two)).json()
+    assert [curve["letter"] for curve in curves] == ["A", "B"]
+    assert curves[0]["steps"] == [[0, 1 / 3], [2, 1 / 5]]
+    assert curves[0]["trials"] == 3
+
+
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_too_few_or_too_many_are_told_so(member, count):
+    answer = member.get("/compare?" + "&".join(f"job=job_{number}" for number in range(count)))
+    assert answer.status_code == 422
+    assert f"{count} jobs were ticked" in answer.text
+
+
+def test_jobs_of_another_team_are_not_compared(rival, two):
+    assert rival.get("/compare?" + "&".join(f"job={one}" for one in two)).status_code == 404

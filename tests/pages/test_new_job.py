@@ -1,0 +1,159 @@
+"""The form for a new job: what it posts, what it refuses, and what it guesses of a file."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.pages.columns import HEAD_BYTES, preview
+from axformer.config import PassConfig
+from store.repositories.jobs import list_jobs
+from store.repositories.keys import create_key
+from store.scopes import Scope
+from store.session import session_scope
+
+FIELDS = {"name": "from the page", "checkpoint": "hf://acme/bert", "validation": "s3://acme/dev.csv", "nonce": "abc1"}
+
+
+def jobs_of(sessions, crew):
+    with session_scope(sessions) as session:
+        return list(list_jobs(session, crew.id, limit=10).items)
+
+
+def send(member, **fields):
+    return member.post("/new", member.token("/new"), **FIELDS | fields)
+
+
+def test_the_form_knows_every_knob_from_the_library(member):
+    text = member.get("/new").text
+    for name, about in PassConfig.model_fields.items():
+        assert f'name="knob.{name}"' in text
+        assert str(about.description).split("'")[0].split('"')[0].split("<")[0].split("\n")[0] in text
+
+
+def test_it_posts_a_job_with_all_that_was_filled_in(member, sessions, crew):
+    knobs = {
+        "knob.refine_margin": "1.3",
+        "knob.hard_attention": "false",
+        "knob.loss_budget": "",
+        "knob.max_length": "64",
+    }
+    columns = {"column.text": "sentence", "column.label": "class"}
+    rest = {"labels": "project:reviews by:me", "priority": "7", "forms": ["compact", "onnx"], "preset": "published"}
+    answer = send(member, **knobs, **columns, **rest)
+    (job,) = jobs_of(sessions, crew)
+    assert answer.headers["location"] == f"/jobs/{job.id}"
+    assert job.validation == {"uri": "s3://acme/dev.csv", "columns": job.validation["columns"]}
+    assert (job.validation["columns"]["text"], job.validation["columns"]["label"]) == ("sentence", "class")
+    assert (job.config["refine_margin"], job.config["hard_attention"], job.config["max_length"]) == (1.3, False, 64)
+    assert (job.config["ties_help"], job.config["loss_budget"]) == (True, None)
+    assert (job.labels, job.priority, job.forms) == ({"project": "reviews", "by": "me"}, 7, ["compact", "onnx"])
+
+
+def test_sent_twice_it_makes_one_job(member, sessions, crew):
+    token = member.token("/new")
+    with ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda _: member.post("/new", token, **FIELDS), range(2)))
+    assert len({answer.headers["location"] for answer in answers}) == 1
+    assert len(jobs_of(sessions, crew)) == 1
+
+
+def test_a_check_sends_nothing(member, sessions, crew):
+    answer = send(member, do="check")
+    assert "The service would take this job" in answer.text
+    assert 'value="s3://acme/dev.csv"' in answer.text
+    assert jobs_of(sessions, crew) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "marked", "said"),
+    [
+        ({"name": ""}, "name", "at least 1 character"),
+        ({"checkpoint": "ftp://x"}, "checkpoint", "has no scheme that is fetched"),
+        ({"validation": "upload:upl_" + "0" * 32}, "validation", "is no upload of your team"),
+        ({"knob.refine_margin": "0.5"}, "", "refine_margin=0.5"),
+        ({"knob.order": "explicit"}, "", "give both or neither"),
+        ({"priority": "many"}, "priority", "valid integer"),
+        ({"preset": "other"}, "preset", "paper"),
+        ({"labels": "!:x"}, "labels", "pattern"),
+        ({"do": "check", "checkpoint": "file:///etc/passwd"}, "checkpoint", "file"),
+    ],
+)
+def test_what_cannot_be_used_is_said_at_its_field(member, sessions, crew, fields, marked, said):
+    answer = send(member, **fields)
+    assert answer.status_code == 422
+    assert said in answer.text
+    assert 'role="alert"' in answer.text
+    if marked:
+        assert f'href="#{marked}"' in answer.text
+    assert jobs_of(sessions, crew) == []
+
+
+def upload(member, name, content, **headers):
+    token = member.token("/new")
+    sent = {"Origin": "http://testserver", "X-Form-Token": token} | headers
+    return member.client.post("/uploads", files={"file": (name, content)}, headers=sent)
+
+
+def test_a_file_is_taken_and_its_columns_are_guessed(member):
+    rows = [{"sentence": "good", "stars": 1}, {"sentence": "bad <b>", "stars": 0}]
+    stored = upload(member, "dev.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())
+    assert stored.status_code == 201
+    seen = member.client.get(f"/uploads/{stored.json()['id']}/columns").json()
+    assert seen["columns"] == ["sentence", "stars"]
+    assert seen["guess"] == {"text": "sentence"}
+    assert seen["rows"] == [["good", "1"], ["bad <b>", "0"]]
+
+
+def test_a_file_of_another_team_shows_nothing(member, rival):
+    stored = upload(member, "dev.jsonl", b'{"a": 1}\n').json()
+    assert rival.client.get(f"/uploads/{stored['id']}/columns").status_code == 404
+
+
+@pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"X-Form-Token": ""}])
+def test_a_file_that_another_site_sends_is_refused(member, headers):
+    assert upload(member, "dev.jsonl", b"{}", **headers).status_code == 403
+
+
+def test_a_key_that_may_only_read_sees_no_form(visitor, sessions, crew):
+    with session_scope(sessions) as session:
+        text = create_key(session, crew.id, "reader", Scope.READ).text
+    visitor.sign_in(text)
+    assert visitor.get("/new").status_code == 403
+    assert 'href="/new"' not in visitor.get("/").text.partition("</header>")[0]
+    assert visitor.post("/new", visitor.token("/"), **FIELDS).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "guess"),
+    [
+        (
+            "a.csv",
+            b"premise,hypothesis,label\nx,y,0\n",
+            {"text": "premise", "text_pair": "hypothesis", "label": "label"},
+        ),
+        ("a.csv", b"\xef\xbb\xbfText,Label\nx,0\n", {"text": "Text", "label": "Label"}),
+        ("a.jsonl", b'{"body": "a long text", "y": 1}\n{"body": "b", "y": 1}\n', {"text": "body", "label": "y"}),
+        ("a.jsonl", b'{"tokens": ["a"], "ner_tags": [0]}\n', {"tokens": "tokens", "tags": "ner_tags"}),
+    ],
+)
+def test_columns_are_guessed_by_name_and_else_by_content(name, head, guess):
+    seen = preview(name, head)
+    assert seen is not None
+    assert seen.guess == guess
+
+
+@given(st.sampled_from(["a.jsonl", "a.csv", "a.parquet"]), st.binary(max_size=300))
+def test_no_bytes_upset_the_guess(name, head):
+    seen = preview(name, head)
+    assert seen is None or all(len(row) == len(seen.columns) for row in seen.rows)
+
+
+def test_a_row_that_is_cut_is_left_out():
+    whole = b'{"text": "x"}\n'
+    head = whole + b'{"text": "' + b"y" * HEAD_BYTES
+    seen = preview("a.jsonl", head[:HEAD_BYTES])
+    assert seen is not None
+    assert seen.rows == [["x"]]
