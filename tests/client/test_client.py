@@ -122,7 +122,7 @@ def test_refusals_are_one_tree_with_status_code_and_message(
 def test_a_wrong_key_is_told_from_other_refusals(live: str) -> None:
     with (
         Client(live, "axk_wrong", patience=QUICK) as client,
-        pytest.raises(UnauthorizedError, match="unknown or revoked"),
+        pytest.raises(UnauthorizedError, match="the key is unknown"),
     ):
         client.queue()
 
