@@ -83,20 +83,22 @@ from pathlib import Path
 from axformer.config import make_config
 from axformer.data.dataset import DataSource
 from axformer.run import PruningRun
-from axformer.selfcheck import self_check  # what it imports is not what is measured
 
 def held(name):
     (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name)]
     return int(line.split()[1]) * 1024
 
 checkpoint, data, output, knobs = sys.argv[1:]
-PruningRun.open(checkpoint.replace("large", "small"), DataSource(data))
+def prune(checkpoint, output):
+    run = PruningRun.open(checkpoint, DataSource(data), config=make_config("paper", json.loads(knobs)))
+    for _ in run.trials():
+        pass
+    run.publish(Path(output))
+
+prune(checkpoint.replace("large", "small"), output + "-small")  # what is imported on the way is not what is measured
 before = held("VmRSS")
 Path("/proc/self/clear_refs").write_text("5")  # forget the peak
-run = PruningRun.open(checkpoint, DataSource(data), config=make_config("paper", json.loads(knobs)))
-for _ in run.trials():
-    pass
-run.publish(Path(output))
+prune(checkpoint, output)
 print(held("VmHWM") - before)
 """
 SLACK_BYTES = 64 * 2**20
