@@ -13,9 +13,10 @@ from api.errors import ApiError
 from api.schemas.jobs import JobCreate
 from axformer.config import PassConfig, parse_knob
 from axformer.data.columns import Columns
+from axformer.finetune_settings import FinetuneSettings
 
-KNOB, COLUMN = "knob.", "column."
-"""What the names of fields for knobs and columns begin with."""
+KNOB, COLUMN, FINETUNE, WEBHOOK = "knob.", "column.", "finetune.", "webhook."
+"""What the names of fields for knobs, columns, training and the webhook begin with."""
 REFERENCES = ("checkpoint", "validation", "test", "train")
 _LISTS = frozenset({"explicit_order"})
 """Knobs that are lists; written with commas."""
@@ -31,6 +32,8 @@ class JobForm:
     values: Mapping[str, str] = field(default_factory=dict)
     forms: tuple[str, ...] | None = None
     """Ticked forms of the result; null where nothing was sent yet."""
+    events: tuple[str, ...] | None = None
+    """Ticked events of the webhook; null where nothing was sent yet."""
     nonce: str = field(default_factory=lambda: secrets.token_hex(_NONCE_BYTES))
     """Makes one job of a form that is sent twice."""
     errors: list[tuple[str, str]] = field(default_factory=list)
@@ -40,7 +43,8 @@ class JobForm:
     def read(cls, sent: FormData) -> "JobForm":
         """The form as it was sent."""
         values = {name: str(value).strip() for name, value in sent.items()}
-        return cls(values, tuple(map(str, sent.getlist("forms"))), values.get("nonce", "")[:64])
+        forms, events = (tuple(map(str, sent.getlist(name))) for name in ("forms", f"{WEBHOOK}events"))
+        return cls(values, forms, events, values.get("nonce", "")[:64])
 
     def value(self, name: str, default: str = "") -> str:
         """What stands in a field."""
@@ -49,6 +53,10 @@ class JobForm:
     def has_error(self, name: str) -> bool:
         """Whether a field is to be marked."""
         return any(field == name for field, _ in self.errors)
+
+    def has_any(self, prefix: str) -> bool:
+        """Whether a field is filled in whose name begins so; its part of the form is shown open."""
+        return any(value for name, value in self.values.items() if name.startswith(prefix))
 
     def body(self) -> JobCreate | None:
         """The job that is asked for; null where a field cannot be used, and then there are errors."""
@@ -83,6 +91,13 @@ class JobForm:
         body["config"] = {name: self._knob(name) for name in PassConfig.model_fields if self.value(KNOB + name)}
         if self.forms:
             body["forms"] = list(self.forms)
+        if self.value("hub_token"):  # the one field that a page never shows again
+            body["hub_token"] = self.value("hub_token")
+        settings = {name: self.value(FINETUNE + name) for name in FinetuneSettings.model_fields}
+        if any(settings.values()):
+            body["finetune"] = {name: value for name, value in settings.items() if value}
+        if self.value(f"{WEBHOOK}url"):
+            body["webhook"] = {"url": self.value(f"{WEBHOOK}url"), "events": list(self.events or ())}
         labels = (label.partition(":") for label in _SEPARATORS.split(self.value("labels")) if label)
         body["labels"] = {key: value for key, _, value in labels}
         return body
@@ -99,6 +114,10 @@ def _field_of(path: Any) -> str:
         return KNOB + rest[0] if rest else ""
     if first in REFERENCES and "columns" in rest:
         return COLUMN + rest[-1]
+    if first == "finetune":
+        return FINETUNE + (rest[0] if rest else "epochs")
+    if first == "webhook":
+        return WEBHOOK + (rest[0] if rest else "url")
     return first
 
 

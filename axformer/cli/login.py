@@ -1,12 +1,11 @@
 """``axformer login``: keep the address of the service and a key for the other commands."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from axformer.cli.failing import failing
-from axformer.cli.remote import JsonOption, output, print_json
+from axformer.cli.remote import JsonOption, output, print_json, read_secret
 from axformer.client import Client, Patience
 from axformer.client.address import make_address, store_address
 
@@ -17,8 +16,7 @@ def login(
 ) -> None:
     """Keep the address of the service and a key, readable by you alone. The key is asked for, or read from a pipe."""
     with failing():
-        typed = typer.prompt("API key", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
-        address = make_address(url, typed)
+        address = make_address(url, read_secret("API key"))
         with Client(address.url, address.api_key, patience=Patience(attempts=2)) as client:
             me = client.me()
         kept = store_address(address)

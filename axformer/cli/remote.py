@@ -37,6 +37,13 @@ def notes() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 
+def read_secret(name: str) -> str:
+    """What must not stand on a command line, where every program of the machine may read it: asked for, or from a pipe."""
+    if sys.stdin.isatty():
+        return str(typer.prompt(name, hide_input=True, err=True))
+    return sys.stdin.readline().strip()
+
+
 def print_json(answer: BaseModel | Sequence[BaseModel]) -> None:
     """Print an answer, or a list of them."""
     content: Any = _plain(answer) if isinstance(answer, BaseModel) else [_plain(one) for one in answer]

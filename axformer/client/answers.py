@@ -97,6 +97,7 @@ class Job(Answer):
     device: str = "any"
     forms: list[str] = []
     labels: dict[str, str] = {}
+    webhook: dict[str, Any] | None = None
     attempt: int = 0
     max_attempts: int = 0
     error: JobFailure | None = None

@@ -117,6 +117,7 @@ class Client:
         device: str = "any",
         labels: Mapping[str, str] | None = None,
         webhook: Mapping[str, Any] | None = None,
+        hub_token: str | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
         """Queue a job. However often the request is sent, it makes one job.
@@ -136,30 +137,13 @@ class Client:
             device: ``any``, ``cpu`` or ``gpu``.
             labels: words to find jobs by.
             webhook: ``{"url": ..., "events": [...]}``, told of the job's events.
+            hub_token: of yours for the model hub, where the job's ``hf://`` references need it; forgotten when the job ends.
             idempotency_key: your own; the same key with the same body makes one job, in any number of processes.
         """
-        uris: dict[Path, str] = {}
-
-        def data(reference: Reference | None) -> dict[str, Any] | None:
-            if reference is None:
-                return None
-            return {"uri": self._uri(reference, uris)} | ({"columns": dict(columns)} if columns else {})
-
-        body = {
-            "name": name,
-            "checkpoint": {"uri": self._uri(checkpoint, uris)},
-            "validation": data(validation),
-            "test": data(test),
-            "train": data(train),
-            "finetune": finetune,
-            "preset": preset,
-            "config": config,
-            "forms": forms,
-            "priority": priority,
-            "device": device,
-            "labels": labels,
-            "webhook": webhook,
-        }
+        sources = {"checkpoint": checkpoint, "validation": validation, "test": test, "train": train}
+        how = {"finetune": finetune, "preset": preset, "config": config, "forms": forms, "hub_token": hub_token}
+        rest = {"priority": priority, "device": device, "labels": labels, "webhook": webhook}
+        body = {"name": name, **self._named(sources, columns), **how, **rest}
         said = {field: value for field, value in body.items() if value is not None}
         headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(_KEY_BYTES)}
         return self._connection.read(Job, "POST", "/jobs", json=said, headers=headers)
@@ -342,6 +326,19 @@ class Client:
 
     def _steer(self, job_id: str, verb: str, *, again: bool = True) -> Job:
         return self._connection.read(Job, "POST", f"{_path(job_id)}/{verb}", again=again)
+
+    def _named(
+        self, sources: Mapping[str, Reference | None], columns: Mapping[str, str] | None
+    ) -> dict[str, dict[str, Any]]:
+        """The sources that are given, as a job names them; each path is uploaded once."""
+        uris: dict[Path, str] = {}
+        named: dict[str, dict[str, Any]] = {}
+        for role, source in sources.items():
+            if source is not None:
+                named[role] = {"uri": self._uri(source, uris)}
+                if columns and role != "checkpoint":
+                    named[role]["columns"] = dict(columns)
+        return named
 
     def _uri(self, reference: Reference, uploaded: dict[Path, str]) -> str:
         """The URI of a reference; a path is uploaded once."""

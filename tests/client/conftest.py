@@ -30,6 +30,7 @@ def _nobody_s_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     for name in (
         "AXFORMER_URL",
         "AXFORMER_API_KEY",
+        "AXFORMER_HUB_TOKEN",
         "HTTP_PROXY",
         "HTTPS_PROXY",
         "ALL_PROXY",

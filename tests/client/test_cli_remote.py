@@ -13,10 +13,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from api.services.webhooks import create_secret
 from axformer.cli.main import app as commands
 from axformer.client import Client
 from axformer.client.address import login_file
 from axformer.trial import Trial
+from store.repositories.jobs import hub_token_of
+from store.session import Sessions, session_scope
+from store.settings import Settings
+from store.vault import open_vault
 from tests.api.conftest import Crew, Stage, trial
 from tests.client.conftest import FILES, beside, play_worker
 from tests.client.unreliable import Fault, Unreliable
@@ -103,9 +108,41 @@ def test_submit_sends_what_lies_here_and_prints_the_id_alone(api: Client, tmp_pa
 
 
 @logged_in
+def test_submit_says_who_is_told(api: Client, crew: Crew, sessions: Sessions, settings: Settings) -> None:
+    with session_scope(sessions) as session:
+        create_secret(session, settings, crew.id)
+    posted = ("submit", "hf://a/b", "--data", "s3://a/b.csv", "--webhook", "https://ci.acme.example/")
+    ends = ["job.succeeded", "job.failed", "job.cancelled"]
+    assert answered(*posted)["webhook"] == {"url": posted[-1], "events": ends}
+    chosen = answered(*posted, "--webhook-event", "job.running", "--webhook-event", "job.failed")
+    assert chosen["webhook"]["events"] == ["job.running", "job.failed"]
+
+
+@logged_in
+@pytest.mark.parametrize("way", ["pipe", "environment"])
+def test_a_hub_token_comes_from_no_argument(
+    way: str, sessions: Sessions, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["submit", "hf://a/private", "--data", "s3://a/b.csv", "--json"]
+    if way == "pipe":
+        result = run(*arguments, "--hub-token", typed="hf_token\n")
+    else:
+        monkeypatch.setenv("AXFORMER_HUB_TOKEN", "hf_token")
+        ran("submit", "s3://a/b", "--data", "s3://a/b.csv")  # nothing of it is read from the hub, and the token stays
+        result = run(*arguments)
+    with session_scope(sessions) as session:
+        assert open_vault(settings).unlock(hub_token_of(session, json.loads(result.stdout)["id"])) == "hf_token"
+    assert "hf_token" not in result.output
+
+
+@logged_in
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            ["submit", "hf://a/b", "--data", "s3://a/b.csv", "--webhook-event", "job.failed"],
+            "give --webhook too",
+        ),
         (["submit", "nowhere", "--data", "s3://a/b.csv"], "'nowhere' does not exist here"),
         (["submit", "hf://a/b", "--data", "nowhere.csv"], "'nowhere.csv' does not exist here"),
         (["submit", "hf://a/b", "--data", "s3://a/b.csv", "--set", "margin=2"], "knob 'margin' is unknown"),

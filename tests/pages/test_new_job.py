@@ -1,6 +1,7 @@
 """The form for a new job: what it posts, what it refuses, and what it guesses of a file."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -8,12 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.pages.columns import HEAD_BYTES, preview
+from api.services.webhooks import create_secret
 from axformer.config import PassConfig
-from store.repositories.jobs import list_jobs
+from store.repositories.jobs import hub_token_of, list_jobs
 from store.repositories.keys import create_key
 from store.scopes import Scope
 from store.session import session_scope
+from store.vault import open_vault
 
+TOKEN = "hf_canary" + "x" * 28
 FIELDS = {"name": "from the page", "checkpoint": "hf://acme/bert", "validation": "s3://acme/dev.csv", "nonce": "abc1"}
 
 
@@ -52,6 +56,29 @@ def test_it_posts_a_job_with_all_that_was_filled_in(member, sessions, crew):
     assert (job.labels, job.priority, job.forms) == ({"project": "reviews", "by": "me"}, 7, ["compact", "onnx"])
 
 
+def test_training_a_webhook_and_a_hub_token_go_with_the_job(member, sessions, crew, settings):
+    with session_scope(sessions) as session:
+        create_secret(session, settings, crew.id)
+    training = {"train": "s3://acme/train.csv", "finetune.epochs": "2", "finetune.learning_rate": "1e-5"}
+    webhook = {"webhook.url": "https://ci.acme.example/axformer", "webhook.events": ["job.failed", "job.succeeded"]}
+    assert send(member, **training, **webhook, hub_token=TOKEN).status_code == 303
+    (job,) = jobs_of(sessions, crew)
+    assert job.train["uri"] == "s3://acme/train.csv"
+    assert (job.finetune["epochs"], job.finetune["learning_rate"], job.finetune["batch_size"]) == (2, 1e-5, 32)
+    assert job.webhook == {"url": webhook["webhook.url"], "events": webhook["webhook.events"]}
+    with session_scope(sessions) as session:
+        assert open_vault(settings).unlock(hub_token_of(session, job.id)) == TOKEN
+
+
+@pytest.mark.parametrize("more", [{"do": "check"}, {"knob.refine_margin": "0.5"}])
+def test_a_hub_token_is_on_no_page_and_must_be_typed_again(member, more):
+    text = send(member, hub_token=TOKEN, **more).text
+    assert "canary" not in text
+    assert "Type it again" in text
+    (field,) = re.findall('<input[^>]* name="hub_token"[^>]*>', text)
+    assert " required" in field
+
+
 def test_sent_twice_it_makes_one_job(member, sessions, crew):
     token = member.token("/new")
     with ThreadPoolExecutor() as pool:
@@ -77,6 +104,16 @@ def test_a_check_sends_nothing(member, sessions, crew):
         ({"knob.order": "explicit"}, "", "give both or neither"),
         ({"priority": "many"}, "priority", "valid integer"),
         ({"preset": "other"}, "preset", "paper"),
+        ({"finetune.epochs": "0", "train": "s3://acme/train.csv"}, "finetune.epochs", "greater than or equal to 1"),
+        ({"finetune.epochs": "2"}, "finetune.epochs", "give train too"),
+        (
+            {"webhook.url": "https://10.0.0.1/", "webhook.events": "job.failed"},
+            "webhook.url",
+            "not at a public address",
+        ),
+        ({"webhook.url": "https://ci.acme.example/"}, "webhook.events", "at least 1 item"),
+        ({"webhook.url": "https://ci.acme.example/", "webhook.events": "job.failed"}, "webhook.url", "has no secret"),
+        ({"hub_token": "two words"}, "hub_token", "is no token"),
         ({"labels": "!:x"}, "labels", "pattern"),
         ({"do": "check", "checkpoint": "file:///etc/passwd"}, "checkpoint", "file"),
     ],

@@ -14,8 +14,10 @@ from api.pages.job_form import JobForm
 from api.resources import Resources
 from api.routes.uploads import post_upload
 from api.schemas.jobs import FormName, JobCreate
+from api.schemas.webhooks import ENDS, WebhookEvent
 from api.services import knobs, posting, uploads
 from axformer.data.columns import Columns
+from axformer.finetune_settings import FinetuneSettings
 from store.devices import Device
 from store.errors import StorageError
 from store.repositories.audit import note
@@ -97,5 +99,8 @@ def _page(pages: Pages, visitor: Visitor, form: JobForm, *, is_checked: bool = F
         "roles": list(Columns.model_fields),
         "devices": list(Device),
         "all_forms": get_args(FormName),
+        "finetune": FinetuneSettings.model_fields,
+        "all_events": list(WebhookEvent),
+        "usual_events": ENDS,
     }
     return pages.answer("new.html", status=422 if form.errors else 200, visitor=visitor, **values)
