@@ -49,7 +49,6 @@ def _configure_logs() -> None:
     for name in ("uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [], True
-    logging.getLogger("uvicorn.access").disabled = True  # every request is logged with its id already
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:

@@ -25,6 +25,7 @@ def main() -> int:
         port=given.port,
         workers=given.workers,
         http=BoundedHeadsProtocol,
+        access_log=False,  # every request is logged with its id already
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
     return 0

@@ -9,6 +9,7 @@ from api.pages.model_map import map_of
 from api.resources import Resources
 from api.services import artifacts, jobs, queue
 from store.repositories.events import events_after
+from store.repositories.keys import Caller
 from store.repositories.trace_views import element_points, trace_totals
 from store.states import TERMINAL, TRANSITIONS, JobState
 from store.tables.jobs import Job
@@ -20,9 +21,9 @@ EVENTS_SHOWN = 200
 """Of a job's log; a job that is not interrupted writes some ten."""
 
 
-def job_values(session: Session, resources: Resources, job: Job) -> dict[str, Any]:
+def job_values(session: Session, resources: Resources, caller: Caller, job: Job) -> dict[str, Any]:
     """Everything but the map."""
-    place = queue.place_of(session, resources.settings, resources.queue_views, job)
+    place = queue.place_of(session, resources.settings, resources.queue_views, caller, job)
     shown = job_read(job, jobs.passes(session, [job]), place)
     events = events_after(session, job.id, limit=EVENTS_SHOWN)
     return {

@@ -94,7 +94,7 @@ def cancel_jobs(body: BulkCancel, caller: WriterDep, session: SessionDep) -> Bul
 def get_job(job_id: str, caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """Look at a job, and while it is queued at its place in the queue."""
     job = jobs.find(session, caller.team_id, job_id)
-    place = queue.place_of(session, resources.settings, resources.queue_views, job)
+    place = queue.place_of(session, resources.settings, resources.queue_views, caller, job)
     return as_json(job_read(job, jobs.passes(session, [job]), place))
 
 

@@ -12,12 +12,12 @@ from api.services.estimates import UNKNOWN, Estimate, can_take
 from api.services.queue_view import Living, View, Views
 from store.devices import Device
 from store.repositories import queue as repository
+from store.repositories.keys import Caller
 from store.repositories.queue import Waiting
 from store.repositories.teams import get_team
 from store.settings import Settings
 from store.states import JobState
 from store.tables.jobs import Job
-from store.tables.teams import Team
 
 METHOD = (
     "Running jobs: known trials left times the measured seconds a trial, else the median worker time less the time so far. "
@@ -72,16 +72,16 @@ class Queue:
     as_of: datetime
 
 
-def look(session: Session, settings: Settings, views: Views, team_id: str, most: int) -> Queue:
-    """The queue as it was at the latest look, with at most so many of the team's waiting jobs."""
+def look(session: Session, settings: Settings, views: Views, caller: Caller, most: int) -> Queue:
+    """The queue as it was at the latest look, with at most so many of the caller's team's waiting jobs."""
     view = views.get(session, settings)
-    team = get_team(session, team_id)
+    team_id = caller.team_id
     return Queue(
         active=[(job, Estimate(None, view.ends[job.id])) for job in view.active if job.team_id == team_id],
-        waiting=_waiting(view, team, most),
+        waiting=_waiting(session, view, caller, most),
         queued_of_all_teams=len(view.line),
         line=[one.team_id == team_id for one in view.line],
-        by_team=_Ahead(team, view.line).told(),
+        by_team=_Ahead(caller, view.line).told(),
         counts=repository.state_counts(session, team_id),
         workers=_worker_counts(view),
         method=_method(view),
@@ -89,8 +89,8 @@ def look(session: Session, settings: Settings, views: Views, team_id: str, most:
     )
 
 
-def place_of(session: Session, settings: Settings, views: Views, job: Job) -> Place | None:
-    """Where a job stood at the latest look.
+def place_of(session: Session, settings: Settings, views: Views, caller: Caller, job: Job) -> Place | None:
+    """Where a job of the caller's team stood at the latest look.
 
     Null unless it waits for a worker, which a search of orders leaves to its passes, and of a job that came since.
     """
@@ -100,16 +100,15 @@ def place_of(session: Session, settings: Settings, views: Views, job: Job) -> Pl
     waiting = view.by_id.get(job.id)
     if waiting is None:
         return None
-    team = get_team(session, job.team_id)
-    ahead = _Ahead(team, view.line[: waiting.place - 1])
-    return _place(view, waiting, ahead.told(), _cause(waiting, team, view.workers))
+    ahead = _Ahead(caller, view.line[: waiting.place - 1])
+    return _place(view, waiting, ahead.told(), _cause(session, waiting, view.workers))
 
 
 class _Ahead:
     """The jobs that go before, by team, while the line is walked along."""
 
-    def __init__(self, team: Team, before: Iterable[Waiting] = ()) -> None:
-        self._team = team
+    def __init__(self, caller: Caller, before: Iterable[Waiting] = ()) -> None:
+        self._team_id, self._team_name = caller.team_id, caller.team_name
         self._jobs = Counter(one.team_id for one in before)
         self._unnamed: dict[int, AheadRead] = {}
         """Made once for each number: a line of 2,000 has 2,000 entries for a team's hundred jobs, and few numbers."""
@@ -120,26 +119,25 @@ class _Ahead:
 
     def told(self) -> list[AheadRead]:
         """As the team is told: its own first, then the others', most jobs first."""
-        others = self._jobs.copy()
-        own = others.pop(self._team.id, 0)
-        told: list[AheadRead] = [{"team": self._team.name, "jobs": own}] if own else []
-        for jobs in sorted(others.values(), reverse=True):
+        own = self._jobs[self._team_id]
+        told: list[AheadRead] = [{"team": self._team_name, "jobs": own}] if own else []
+        for jobs in sorted((jobs for team, jobs in self._jobs.items() if team != self._team_id), reverse=True):
             if jobs not in self._unnamed:
                 self._unnamed[jobs] = {"team": None, "jobs": jobs}
             told.append(self._unnamed[jobs])
         return told
 
 
-def _waiting(view: View, team: Team, most: int) -> list[tuple[Waiting, Place]]:
+def _waiting(session: Session, view: View, caller: Caller, most: int) -> list[tuple[Waiting, Place]]:
     """The first of the team's waiting jobs with their places, the next first."""
-    ahead, team_id = _Ahead(team), team.id
+    ahead, team_id = _Ahead(caller), caller.team_id
     causes: dict[tuple[Device, bool], tuple[WaitsFor, str]] = {}
     found: list[tuple[Waiting, Place]] = []
     for one in view.line:
         if one.team_id == team_id:
             kind = (one.device, one.held_back)
             if kind not in causes:
-                causes[kind] = _cause(one, team, view.workers)
+                causes[kind] = _cause(session, one, view.workers)
             found.append((one, _place(view, one, ahead.told(), causes[kind])))
             if len(found) == most:
                 break
@@ -151,15 +149,13 @@ def _place(view: View, one: Waiting, ahead: Sequence[AheadRead], cause: tuple[Wa
     return Place(one.place, ahead, *cause, view.estimates.get(one.job_id, UNKNOWN))
 
 
-def _cause(one: Waiting, team: Team, workers: Sequence[Living]) -> tuple[WaitsFor, str]:
+def _cause(session: Session, one: Waiting, workers: Sequence[Living]) -> tuple[WaitsFor, str]:
     if not any(can_take(worker.time.device, one.device) for worker in workers):
         kind = "worker" if one.device is Device.ANY else f"{one.device} worker"
         return WaitsFor.WORKER, f"no {kind} is alive; the job starts when the operator has started one"
     if one.held_back:
-        return (
-            WaitsFor.RUNNING_LIMIT,
-            f"your team may run {team.running_limit} jobs at a time; the job starts when one of them ends",
-        )
+        limit = get_team(session, one.team_id).running_limit
+        return WaitsFor.RUNNING_LIMIT, f"your team may run {limit} jobs at a time; the job starts when one of them ends"
     return WaitsFor.TURN, "the job starts when a worker is free and the jobs ahead have begun"
 
 

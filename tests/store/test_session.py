@@ -62,7 +62,11 @@ def test_a_lock_is_not_waited_for_without_end(sessions: Sessions, impatient: Ses
             moves.lock_job(waiter, job.id)
 
 
-def test_a_connection_that_the_server_has_ended_is_replaced(sessions: Sessions, database_url: str) -> None:
+@pytest.mark.parametrize("trusted_seconds", [0.0, 3600.0])
+def test_a_connection_that_the_server_has_ended_is_replaced(
+    sessions: Sessions, database_url: str, trusted_seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.session._TRUSTED_SECONDS", trusted_seconds)
     with session_scope(sessions) as session:
         ended = session.scalar(text("SELECT pg_backend_pid()"))
     with psycopg.connect(database_url) as other:

@@ -38,7 +38,7 @@ def show_job(
 ) -> Response:
     """The page."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
-    values = job_values(session, resources, job) | map_values(session, job)
+    values = job_values(session, resources, visitor.caller, job) | map_values(session, job)
     return pages.answer("job.html", visitor=visitor, tab="overview", **values)
 
 
@@ -48,7 +48,9 @@ def show_settings(
 ) -> Response:
     """Everything that the job was told."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
-    return pages.answer("job_settings.html", visitor=visitor, tab="settings", **job_values(session, resources, job))
+    return pages.answer(
+        "job_settings.html", visitor=visitor, tab="settings", **job_values(session, resources, visitor.caller, job)
+    )
 
 
 @router.get("/live")
@@ -92,7 +94,7 @@ def _look(resources: Resources, pages: Pages, visitor: Visitor, job_id: str) -> 
 
 def _parts(session: Session, resources: Resources, pages: Pages, visitor: Visitor, job_id: str) -> Look:
     job = jobs.find(session, visitor.caller.team_id, job_id)
-    values = job_values(session, resources, job) | map_values(session, job) | {"visitor": visitor}
+    values = job_values(session, resources, visitor.caller, job) | map_values(session, job) | {"visitor": visitor}
     parts = {name: pages.text(f"job/{name}.html", **values) for name in (*_PARTS, "map")}
     return Look(parts, is_last=job.state in TERMINAL)
 

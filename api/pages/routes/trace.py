@@ -87,5 +87,5 @@ def show_trace(
         verdicts=list(Verdict),
         phases=list(Phase),
         columns=SORTABLE,
-        **job_values(session, resources, job),
+        **job_values(session, resources, visitor.caller, job),
     )
