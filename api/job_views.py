@@ -138,5 +138,5 @@ def _report(report: dict[str, Any]) -> ReportRead:
 
 
 def _links(path: str) -> JobLinks:
-    names = ("trace", "events", "artifacts", "deliveries", "cancel", "pause", "resume", "retry")
+    names = ("trace", "path", "events", "artifacts", "deliveries", "cancel", "pause", "resume", "retry")
     return JobLinks(self=path, **{name: f"{path}/{name}" for name in names})

@@ -15,7 +15,7 @@ from api.middleware.security_headers import SecurityHeadersMiddleware
 from api.pages.mount import mount
 from api.pages.routes import new_job
 from api.resources import open_resources
-from api.routes import artifacts, audit, events, health, jobs, keys, knobs, me, queue, trace, uploads, webhooks
+from api.routes import artifacts, audit, events, health, jobs, keys, knobs, me, paths, queue, trace, uploads, webhooks
 from api.shutdown import noticed
 from store.logs import configure_logs
 from store.settings import Settings
@@ -73,7 +73,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.resources = resources
-    for part in (jobs, trace, events, artifacts, uploads, queue, webhooks, keys, me, audit, knobs, health):
+    for part in (jobs, trace, paths, events, artifacts, uploads, queue, webhooks, keys, me, audit, knobs, health):
         app.include_router(part.router, prefix=PREFIX)
     app.include_router(health.router, include_in_schema=False)  # where probes look
     app.openapi = openapi.describe(app)  # type: ignore[method-assign]

@@ -94,7 +94,7 @@ class PassConfig(BaseModel):
     explicit_order: tuple[str, ...] = ()
     """The ids of the blocks to inspect, first to last; only with ``order=explicit``."""
     seed: int = Field(default=0, ge=0)
-    """Seed of ``order=random`` (Table V, first row), and of the split of ``safeguard=folds``."""
+    """Seed of ``order=random`` (Table V, first row), of the split of ``safeguard=folds``, and of that of ``confirm``."""
     inspect_layers_first: bool = False
     """Try whole layers before their blocks (Table V, second row)."""
     coarse_margin: float = Field(default=1.0, gt=0.0, le=1.0)
@@ -114,6 +114,9 @@ class PassConfig(BaseModel):
     safeguard_folds: int = Field(default=5, ge=2, le=100)
     """Parts that ``folds`` splits the validation samples into: by chance alone all 5 gain once in 32 trials, and 5 leaves a
     fifth of a small set in each."""
+    confirm: float = Field(default=0.0, ge=0.0, le=0.5)
+    """Share of the validation rows that the pass does not look at: every acceptance is a model, and the one that has the least
+    loss on these rows is kept in the end. 0 keeps the end of the pass, as the paper does; 0.5 is half of the rows."""
     target_size: float | None = Field(default=None, gt=0.0, lt=1.0)
     """Stop as soon as no more than this share of the model's parameters is left; null goes on to the end, as the paper does.
     With ``target_speedup`` too, both must be reached."""

@@ -4,7 +4,7 @@ The passes depend on nothing but the model and the data, so they may run one aft
 stands before the first block of a pass, the loss of the untouched model and the trials of hard attention, is the same in all.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from axformer.config import Order, PassConfig
@@ -54,16 +54,12 @@ def least_loss(trace: Sequence[Trial]) -> float:
 
 
 Rank = tuple[float, ...]
+"""How a pass stands beside others, the best least."""
 
 
-def by_loss(trace: Sequence[Trial]) -> Rank:
-    """How the paper ranks passes."""
-    return (final_loss(trace),)
-
-
-def best_of(passes: Sequence[Sequence[Trial]], rank: Callable[[Sequence[Trial]], Rank] = by_loss) -> int:
+def best_of(ranks: Sequence[Rank]) -> int:
     """Place of the pass that ranks least; among equals the first."""
-    return min(range(len(passes)), key=lambda place: rank(passes[place]))
+    return min(range(len(ranks)), key=lambda place: ranks[place])
 
 
 def _standing_losses(trace: Sequence[Trial]) -> list[float]:

@@ -10,13 +10,25 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from axformer.config import PassConfig
-from axformer.elements import Dimensions
+from axformer.elements import Dimensions, parse
 from axformer.errors import PlanError
-from axformer.plan import PlanFile
-from axformer.search import plan_of
-from axformer.trial import Trial
+from axformer.plan import Plan, PlanFile
+from axformer.trial import Trial, Verdict
 
 TRACE_NAME = "trace.jsonl"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model on the path of a pass: the untouched one, or one that an acceptance made."""
+
+    seq: int
+    """The trial that made it; 0 is the untouched model."""
+    element: str | None
+    """What was accepted; null for the untouched model."""
+    loss: float
+    """On the data that decided."""
+    plan: Plan
 
 
 @dataclass(frozen=True)
@@ -29,11 +41,21 @@ class Stop:
     """The last trial whose acceptance counts; 0 is the untouched model."""
 
 
+def points_of(trace: Sequence[Trial], dimensions: Dimensions, config: PassConfig) -> list[Point]:
+    """The path that a trace leads along, the untouched model first."""
+    plan, points = Plan.full(dimensions), []
+    for trial in trace:
+        if trial.verdict in (Verdict.BASE, Verdict.ACCEPT):
+            plan = plan if trial.element is None else plan.apply(parse(trial.element), top_k=config.attention_top_k)
+            points.append(Point(trial.seq, trial.element, trial.loss, plan))
+    return points
+
+
 def file_at(file: PlanFile, stop: Stop, dimensions: Dimensions) -> PlanFile:
     """The plan file of a finished pass as it was after one of its trials.
 
     Args:
-        file: where the pass ended.
+        file: of the point that was kept, which need not be the end of the pass.
         stop: the place.
         dimensions: of the model that the pass began with.
 
@@ -44,10 +66,11 @@ def file_at(file: PlanFile, stop: Stop, dimensions: Dimensions) -> PlanFile:
     if stop.seq not in numbers:
         raise PlanError(f"there is no trial {stop.seq}; the trace has trials {numbers[0]} to {numbers[-1]}")
     config = PassConfig(attention_top_k=file.config["attention_top_k"])  # knobs of earlier versions are not all known
-    if plan_of(stop.trace, dimensions, config) != file.plan:
+    points = points_of(stop.trace, dimensions, config)
+    if all(point.plan != file.plan for point in points):
         raise PlanError("the trace does not lead to the plan; take plan.json and trace.jsonl of one result")
-    plan = plan_of(stop.trace[: numbers.index(stop.seq) + 1], dimensions, config)
-    return file.model_copy(update={"layers": plan.layers})
+    reached = [point for point in points if point.seq <= stop.seq]
+    return file.model_copy(update={"layers": reached[-1].plan.layers})
 
 
 def read_trace_beside(plan: Path) -> list[Trial]:

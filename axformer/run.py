@@ -10,7 +10,9 @@ from axformer.artifact import new_directory, write_texts
 from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
+from axformer.confirmation import CONFIRMING, Confirmed, confirm, note_of
 from axformer.data.dataset import DataSet, DataSource, encode, prepare
+from axformer.data.parts import split_off
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError, PlanError
@@ -22,13 +24,15 @@ from axformer.operations import Operations
 from axformer.order_search import Rank, best_of, final_loss, opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
+from axformer.path import Point, points_of
 from axformer.plan import Plan, PlanFile, PlanSource
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.page import PAGE, report_page
+from axformer.reporting.path_report import path_report
 from axformer.reporting.picture import picture
-from axformer.reporting.report import OrderResult, Report
+from axformer.reporting.report import OrderResult, PathPoint, Report
 from axformer.search import plan_of, search
 from axformer.targets import Estimate, Targets
 from axformer.training import Trained, Training
@@ -68,11 +72,14 @@ class PruningRun:
         self.dimensions = checkpoint.dimensions
         self._checkpoint = checkpoint
         self._validation = validation
+        self._deciding, self._confirming = split_off(validation, checkpoint, config)
         self._test = test
         self._shards = shards
         self._training = training
         self._trained: Trained | None = None
         self._passes: list[list[Trial]] = []
+        self._confirmed: list[Confirmed] = []
+        """Of each pass that is over, with ``confirm``."""
         model, architecture, lengths = checkpoint.model, checkpoint.architecture, validation.samples.lengths
         self._parameters = ParameterCount(model, architecture)
         operations = Operations(model, architecture, pooled=checkpoint.task.pooled, lengths=lengths)
@@ -124,7 +131,7 @@ class PruningRun:
         """Run the pass, or with ``order=search`` one pass after another.
 
         What opens all passes of a search alike is evaluated in the first and replayed in the others, so that each has a whole
-        trace of its own.
+        trace of its own. With ``confirm`` the path of each is measured when its last trial has been taken.
 
         Args:
             replay: the first trials of this same run where it goes on after a stop; they are not evaluated again.
@@ -140,7 +147,7 @@ class PruningRun:
         given = passes_in(replay)
         if len(given) > len(self._configs):
             raise PlanError(f"the stored trace holds {len(given)} passes, but this run has {len(self._configs)}")
-        self._passes = []
+        self._passes, self._confirmed = [], []
         for place, config in enumerate(self._configs):
             opening = opening_of(self._passes[0]) if self._passes else []
             stored = given[place] if place < len(given) else []
@@ -150,9 +157,20 @@ class PruningRun:
                     self._passes.append(trace)
                 trace.append(trial)
                 yield trial
+            self._confirm(trace)
+
+    def _confirm(self, trace: Sequence[Trial]) -> None:
+        """Choose between the models on the path of a pass that is over, where there is data for it."""
+        if self._confirming is None:
+            return
+        sets = {CONFIRMING: self._confirming.samples}
+        if self._test is not None:
+            sets["test"] = self._test.samples
+        points = points_of(trace, self.dimensions, self.config)
+        self._confirmed.append(confirm(self._checkpoint, points, sets, self.config))
 
     def _run(self, config: PassConfig, replay: Sequence[Trial], clock: Callable[[], float]) -> Iterator[Trial]:
-        with evaluators(self._checkpoint, self._validation.samples, config, self._shards) as (evaluator, screen):
+        with evaluators(self._checkpoint, self._deciding.samples, config, self._shards) as (evaluator, screen):
             yield from search(
                 evaluator,
                 self.dimensions,
@@ -176,19 +194,28 @@ class PruningRun:
         ]
 
     @property
+    def _others(self) -> dict[str, DataSet | None]:
+        """What data there is beside the validation set, by its name in reports."""
+        confirming = {} if self._confirming is None else {CONFIRMING: self._confirming}
+        return {**confirming, "test": self._test}
+
+    @property
     def trace(self) -> tuple[Trial, ...]:
         """The trials so far; of several passes those of the best."""
         return tuple(self._passes[self._best()]) if self._passes else ()
 
     @property
     def plan(self) -> Plan:
-        """What the trials so far leave of the model."""
-        return plan_of(self.trace, self.dimensions, self.config)
+        """What the trials so far leave of the model; with ``confirm``, and when they are over, up to the point that is kept."""
+        return self._end(self._best()).plan if self._passes else Plan.full(self.dimensions)
 
     @property
     def closing_note(self) -> str | None:
         """What the user should know of how the pass ended; null where it just came to its end."""
-        return self._targets.note(self.plan)
+        notes = [self._targets.note(self.plan)]
+        if self._confirmed:
+            notes.append(note_of(self._confirmed[self._best()]))
+        return "; ".join(note for note in notes if note is not None) or None
 
     def estimate(self, trials: Sequence[Trial]) -> Estimate:
         """What speed the plan of the first trials of one pass promises."""
@@ -205,8 +232,8 @@ class PruningRun:
             heed: called before every step; what it raises ends the training.
         """
         if self._training is not None and self._trained is None:
-            sets = self._validation, self._test
-            self._trained = self._training.carry_out(self._checkpoint, self.compact_model(), *sets, heed)
+            sets = {"validation": self._validation, **self._others}
+            self._trained = self._training.carry_out(self._checkpoint, self.compact_model(), sets, heed)
 
     def publish(self, directory: Path, forms: Collection[str] = ()) -> dict[str, Any]:
         """Cut, train where that is asked for and not done, measure, write and check. Nothing is left behind where any of it
@@ -230,8 +257,10 @@ class PruningRun:
         with new_directory(directory) as draft:
             finished = Finished(checkpoint, self.plan, model, self._validation.samples, trained is not None)
             made = make_forms(finished, {COMPACT, *forms}, draft)
-            outcome = Outcome(self.trace, self.plan, model, made, self._targets, self._order_results(), finetuning)
-            report = make_report(checkpoint, outcome, self._validation, self._test, self.config)
+            outcome = Outcome(
+                *(self.trace, self.plan, model, made, self._targets, self._order_results(), self._path()), finetuning
+            )
+            report = make_report(checkpoint, outcome, self._validation, self._others, self.config)
             write_texts(draft, self._texts(report))
         return report.model_dump(mode="json")
 
@@ -256,10 +285,29 @@ class PruningRun:
 
     def _best(self) -> int:
         """Place of the pass that is kept."""
-        return best_of(self._passes, self._rank)
+        return best_of([self._rank(place) for place in range(len(self._passes))])
 
-    def _rank(self, trace: Sequence[Trial]) -> Rank:
-        return self._targets.rank(plan_of(trace, self.dimensions, self.config), final_loss(trace))
+    def _rank(self, place: int) -> Rank:
+        return self._targets.rank(self._end(place).plan, self._loss(place))
+
+    def _end(self, place: int) -> Point:
+        """Where a pass stands: at its last acceptance, or when it is confirmed at the point that is kept."""
+        if place < len(self._confirmed):
+            return self._confirmed[place].point
+        return points_of(self._passes[place], self.dimensions, self.config)[-1]
+
+    def _loss(self, place: int) -> float:
+        """By what a pass is compared with others."""
+        return self._confirmed[place].loss if place < len(self._confirmed) else final_loss(self._passes[place])
+
+    def _path(self) -> list[PathPoint]:
+        """The path of the pass that is kept, for the report."""
+        place = self._best()
+        if place < len(self._confirmed):
+            one = self._confirmed[place]
+            return path_report(one.points, one.figures, one.kept, self._targets)
+        points = points_of(self._passes[place], self.dimensions, self.config)
+        return path_report(points, [{} for _ in points], len(points) - 1, self._targets)
 
     def _order_results(self) -> list[OrderResult] | None:
         """What each order that was run led to, where there are several."""
@@ -268,10 +316,10 @@ class PruningRun:
         return [
             OrderResult(
                 order=config.order.value,
-                loss=final_loss(trace),
+                loss=self._loss(place),
                 trials=len(trace),
                 seconds=trace[-1].seconds,
-                parameters=self._parameters.left(plan_of(trace, self.dimensions, config)),
+                parameters=self._parameters.left(self._end(place).plan),
                 kept=place == self._best(),
             )
             for place, (config, trace) in enumerate(zip(self._configs, self._passes, strict=False))

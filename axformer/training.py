@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from axformer.checkpoint import Checkpoint
-from axformer.data.dataset import DataSet
 from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.finetune import finetune
 from axformer.finetune_settings import FinetuneSettings
-from axformer.reporting.measure import scores_of
+from axformer.reporting.measure import Sets, scores_of
 from axformer.reporting.report import DataSummary, Finetuning
 
 
@@ -31,11 +30,9 @@ class Training:
     encoded: Encoded
     settings: FinetuneSettings
 
-    def carry_out(
-        self, checkpoint: Checkpoint, model: Any, validation: DataSet, test: DataSet | None, heed: Callable[[], None]
-    ) -> Trained:
+    def carry_out(self, checkpoint: Checkpoint, model: Any, sets: Sets, heed: Callable[[], None]) -> Trained:
         """Train a compact model in place, measured before. ``heed`` is called before every step and may end it by raising."""
-        before = scores_of(model, checkpoint.task, validation, test)
+        before = scores_of(model, checkpoint.task, sets)
         started = time.monotonic()
         finetune(model, checkpoint.task, checkpoint.tokenizer, self.encoded, self.settings, heed)
         told = Finetuning(

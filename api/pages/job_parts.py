@@ -1,5 +1,6 @@
 """What the page of a job shows, as values for its templates."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -8,9 +9,10 @@ from api.job_views import job_read
 from api.pages.model_map import map_of
 from api.resources import Resources
 from api.services import artifacts, jobs, queue
+from axformer.trial import Verdict
 from store.repositories.events import events_after
 from store.repositories.keys import Caller
-from store.repositories.trace_views import element_points, trace_totals
+from store.repositories.trace_views import Point, element_points, trace_totals
 from store.states import TERMINAL, TRANSITIONS, JobState
 from store.tables.jobs import Job
 
@@ -42,7 +44,19 @@ def map_values(session: Session, job: Job) -> dict[str, Any]:
     if not dimensions:
         return {"map": None}
     points, is_whole = element_points(session, job.id, most_neurons=MOST_NEURONS)
-    return {"map": map_of(dimensions, points, is_whole=is_whole)}
+    return {"map": map_of(dimensions, _standing(points, job.path or []), is_whole=is_whole)}
+
+
+def _standing(points: Sequence[Point], path: Sequence[Mapping[str, Any]]) -> list[Point]:
+    """The trials with what is accepted beyond the point of the path that was kept as rejected, which it is in the end."""
+    kept = next((one["seq"] for one in path if one["kept"]), None)
+    if kept is None:
+        return list(points)
+    undone = (point.seq > kept and point.verdict == Verdict.ACCEPT for point in points)
+    return [
+        point._replace(verdict=Verdict.REJECT) if is_undone else point
+        for point, is_undone in zip(points, undone, strict=True)
+    ]
 
 
 def actions(job: Job) -> list[str]:

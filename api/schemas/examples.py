@@ -54,6 +54,7 @@ JOB: dict[str, Any] = {
     "links": {
         "self": f"/v1/jobs/{JOB_ID}",
         "trace": f"/v1/jobs/{JOB_ID}/trace",
+        "path": f"/v1/jobs/{JOB_ID}/path",
         "events": f"/v1/jobs/{JOB_ID}/events",
         "artifacts": f"/v1/jobs/{JOB_ID}/artifacts",
         "deliveries": f"/v1/jobs/{JOB_ID}/deliveries",
@@ -81,6 +82,35 @@ TRIAL = {
     "seconds": 3.1,
 }
 TRACE = {"data": [TRIAL], "has_more": True, "next": 7}
+_UNTOUCHED = {
+    "seq": 0,
+    "element": None,
+    "loss": 0.4821,
+    "confirming": {"loss": 0.4903, "accuracy": 0.79},
+    "test": {"loss": 0.4881, "accuracy": 0.788},
+    "parameters": 22714754,
+    "operations": 2099310428160,
+    "estimated_speedup": 1.0,
+    "kept": False,
+}
+PATH = {
+    "kept": 7,
+    "data": [
+        _UNTOUCHED,
+        _UNTOUCHED
+        | {
+            "seq": 7,
+            "element": "layer.5.ffn",
+            "loss": 0.4467,
+            "confirming": {"loss": 0.4716, "accuracy": 0.8},
+            "test": {"loss": 0.4742, "accuracy": 0.793},
+            "parameters": 21533186,
+            "operations": 1734967296000,
+            "estimated_speedup": 1.21,
+            "kept": True,
+        },
+    ],
+}
 EVENT = {"seq": 2, "type": "job.fetching", "data": {"state": "fetching", "attempt": 1}, "created_at": _TIME}
 EVENTS = {"data": [EVENT], "has_more": False, "next": 2}
 ARTIFACTS = {
@@ -206,6 +236,7 @@ EXAMPLES: dict[str, Any] = {
     "job": JOB,
     "jobs": JOBS,
     "trace": TRACE,
+    "path": PATH,
     "events": EVENTS,
     "artifacts": ARTIFACTS,
     "upload": UPLOAD,

@@ -177,6 +177,7 @@ class JobLinks(Schema):
 
     self: str
     trace: str
+    path: str
     events: str
     artifacts: str
     deliveries: str

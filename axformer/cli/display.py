@@ -161,8 +161,8 @@ def before_and_after(base: Mapping[str, Any], pruned: Mapping[str, Any]) -> Tabl
     table = Table(title="Before and after", title_justify="left")
     for name in ("", "before", "after", "change"):
         table.add_column(name, justify="left" if not name else "right")
-    for data, name in (("validation", "validation"), ("test", "held-out")):
-        for key, before in (base[data] or {}).items():
+    for data, name in (("validation", "validation"), ("confirming", "confirming"), ("test", "held-out")):
+        for key, before in (base.get(data) or {}).items():
             after = pruned[data][key]
             table.add_row(f"{name} {key.replace('_', ' ')}", f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}")
     table.add_section()

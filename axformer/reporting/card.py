@@ -4,9 +4,9 @@ from axformer.config import PassConfig
 from axformer.elements import Dimensions, parse
 from axformer.plan import Plan
 from axformer.reporting.card_forms import Loading, forms_section, loading_section
-from axformer.reporting.card_tables import before_and_after, in_int8, orders_table
+from axformer.reporting.card_tables import before_and_after, in_int8, orders_table, path_table
 from axformer.reporting.confidence import CONFIDENCE
-from axformer.reporting.findings import finding_of, how_it_was_made, limits
+from axformer.reporting.findings import choice_of, finding_of, how_it_was_made, limits
 from axformer.reporting.picture import describe_plan
 from axformer.reporting.report import DataSummary, Report
 
@@ -34,7 +34,7 @@ Latency is the median of {report.latency["repeats"]} forward passes, both models
 (batch {report.latency["batch"]}, {report.latency["tokens"]} tokens). The pass took {report.seconds:.1f} s for {report.trials} \
 trials.
 
-{_int8(report)}{_orders(report)}## What was removed
+{_int8(report)}{_orders(report)}{_path(report)}## What was removed
 
 {_removed(report)}
 
@@ -94,9 +94,23 @@ def _orders(report: Report) -> str:
 """
 
 
+def _path(report: Report) -> str:
+    """What each acceptance led to, where data that did not decide chose between them."""
+    choice = choice_of(report)
+    if choice is None:
+        return ""
+    return f"""## The path
+
+{choice}
+
+{path_table(report).markdown()}
+
+"""
+
+
 def _preference(report: Report) -> str:
     """Which of several passes is kept."""
-    best = "the one with the least validation loss"
+    best = f"the one with the least {'confirming' if report.config['confirm'] else 'validation'} loss"
     if report.config["loss_budget"] is not None:
         best = "the one that leaves the fewest parameters"
     targets = (report.config["target_size"], report.config["target_speedup"])
@@ -104,6 +118,8 @@ def _preference(report: Report) -> str:
 
 
 def _removed(report: Report) -> str:
+    if len(report.path) > 1 and report.path[0].kept:
+        return "Nothing: the rows that confirm bore out none of what was accepted. The model is the one that came in."
     if not report.removed and not report.hard_attention:
         condition = (
             "lowered the loss" if report.config["loss_budget"] is None else "stayed within the budget for the loss"
@@ -124,8 +140,12 @@ def _removed(report: Report) -> str:
 def _made_with(report: Report) -> str:
     machine = report.environment
     commit = "" if machine["commit"] is None else f" (commit {machine['commit']})"
-    sets = (("validation", "validation, which decided"), ("test", "held-out, which did not"))
-    data = [_data(name, report.data[key]) for key, name in sets]
+    sets = (
+        ("validation", "validation, which decided"),
+        ("confirming", "a part of it, which did not decide and confirmed"),
+        ("test", "held-out, which did not"),
+    )
+    data = [_data(name, report.data.get(key)) for key, name in sets]
     return "\n".join(
         [
             f"- axformer {machine['axformer']}{commit}, torch {machine['torch']}, transformers {machine['transformers']}, "

@@ -4,6 +4,8 @@ from axformer.reporting.report import InInt8, Interval, Measures, Report, Scores
 from axformer.reporting.table import Table
 
 _BEFORE_AND_AFTER = ["measure", "before", "after", "change"]
+_SETS = {"validation": "validation", "confirming": "confirming", "test": "held-out"}
+"""What the data of a report is called."""
 
 
 def before_and_after(report: Report) -> Table:
@@ -29,7 +31,8 @@ def orders_table(report: Report) -> Table:
         ]
         for one in report.orders
     ]
-    return Table(["order", "validation loss", "parameters", "trials", "seconds"], rows)
+    deciding = "validation loss" if report.data.get("confirming") is None else "confirming loss"
+    return Table(["order", deciding, "parameters", "trials", "seconds"], rows)
 
 
 def share(before: float, after: float) -> str:
@@ -37,8 +40,26 @@ def share(before: float, after: float) -> str:
     return f"{after / before - 1:+.1%}"
 
 
+def path_table(report: Report) -> Table:
+    """Every model on the path of the pass."""
+    held_out = report.path[0].test is not None
+    head = ["after trial", "accepted", "deciding loss", "confirming loss", "held-out loss", "parameters", "operations"]
+    rows = [
+        [
+            f"{point.seq}{' (this model)' if point.kept else ''}",
+            point.element or "untouched",
+            f"{point.loss:.4f}",
+            *(f"{figures['loss']:.4f}" for figures in (point.confirming, point.test) if figures is not None),
+            f"{point.parameters:,}",
+            f"{point.estimated_speedup:.2f} times fewer",
+        ]
+        for point in report.path
+    ]
+    return Table([name for name in head if held_out or name != "held-out loss"], rows)
+
+
 def _scores(both: Report | InInt8) -> list[list[str]]:
-    sets = ("validation",) if both.base.test is None else ("validation", "test")
+    sets = [data for data in _SETS if getattr(both.base, data) is not None]
     return [row for data in sets for row in _rows(data, _figures(both.base, data), _figures(both.pruned, data), both)]
 
 
@@ -55,10 +76,9 @@ def _bracketed(interval: Interval, form: str = ".4f") -> str:
 def _rows(data: str, before: dict[str, str], after: dict[str, str], both: Report | InInt8) -> list[list[str]]:
     comparison = both.comparison[data]
     assert comparison is not None, "both models were measured on this data"
-    name = "held-out" if data == "test" else data
     return [
         [
-            f"{name} {key.replace('_', ' ')}",
+            f"{_SETS[data]} {key.replace('_', ' ')}",
             before[key],
             after[key],
             f"{change.value:+.4f} {_bracketed(change.interval, '+.4f')}",

@@ -28,6 +28,25 @@ def how_it_was_made(report: Report) -> str:
     return f"{made}{_finetuned(report)}"
 
 
+def choice_of(report: Report) -> str | None:
+    """Which model on the path was kept and why; null where nothing but the pass itself chose."""
+    rows = report.data.get("confirming")
+    if rows is None:
+        return None
+    budget = report.config["loss_budget"]
+    rule = (
+        "the model with the least loss there is kept, the smallest of equals"
+        if budget is None
+        else f"the smallest whose loss there is at most {budget:g} times the untouched model's is kept"
+    )
+    place = next(place for place, point in enumerate(report.path) if point.kept)
+    return (
+        f"{rows.rows:,} of the validation rows did not decide but confirmed. Each acceptance is a model, and {rule}: "
+        f"{place} of {len(report.path) - 1} acceptances stand. The trace holds all of them, and `axformer apply --upto` writes "
+        "any. The confirming loss of the one that is kept is a little optimistic, since it was chosen by it."
+    )
+
+
 def _condition(report: Report) -> str:
     """What a removal had to do with the loss."""
     budget = report.config["loss_budget"]

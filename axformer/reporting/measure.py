@@ -22,6 +22,7 @@ from axformer.reporting.report import (
     InInt8,
     Measures,
     OrderResult,
+    PathPoint,
     Report,
     Scores,
     Work,
@@ -32,6 +33,9 @@ from axformer.reporting.workloads import typical
 from axformer.targets import Targets
 from axformer.tasks.base import Task
 from axformer.trial import Phase, Trial, Verdict
+
+Sets = Mapping[str, DataSet | None]
+"""Data by the name that it has in a report; null where there is none."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,23 @@ class Outcome:
     targets: Targets
     """What counts the operations that plans leave."""
     orders: Sequence[OrderResult] | None
+    path: Sequence[PathPoint]
     finetune: Finetuning | None = None
+
+    @property
+    def accepted(self) -> list[Trial]:
+        """What made the model: all that was accepted up to the point that is kept."""
+        kept = next(point.seq for point in self.path if point.kept)
+        return [trial for trial in self.trace if trial.verdict is Verdict.ACCEPT and trial.seq <= kept]
 
 
 def make_report(
-    checkpoint: Checkpoint, outcome: Outcome, validation: DataSet, test: DataSet | None, config: PassConfig
+    checkpoint: Checkpoint, outcome: Outcome, validation: DataSet, others: Sets, config: PassConfig
 ) -> Report:
     """Measure both models on all data and for speed, and all forms, and put everything into one report.
+
+    Args:
+        others: the part of the validation data that confirmed, and held-out data, by these names.
 
     Raises:
         ArtifactError: a form gives back something that is no number.
@@ -65,14 +79,13 @@ def make_report(
     base, small = checkpoint.model, outcome.model
     with stock_attention_in(base):
         headline, (before, after) = _headline(checkpoint, small, validation.samples)
-    sets = {"validation": validation, "test": test}
+    sets = {"validation": validation, **others}
     base_scores = _scores(base, checkpoint.task, sets)
     forms = measure_forms(
         checkpoint, outcome.model, outcome.forms, validation.samples, base_scores["validation"], QUICK
     )
-    small_scores = {"validation": forms.score} | _scores(small, checkpoint.task, {"test": test})
-    accepted = [trial for trial in outcome.trace if trial.verdict is Verdict.ACCEPT]
-    removed = [str(trial.element) for trial in accepted if trial.phase is not Phase.HARD_ATTENTION]
+    small_scores = {"validation": forms.score} | _scores(small, checkpoint.task, others)
+    removed = [str(trial.element) for trial in outcome.accepted if trial.phase is not Phase.HARD_ATTENTION]
     full, left = (outcome.targets.estimate(plan) for plan in (outcome.targets.full, outcome.plan))
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
     return Report(
@@ -86,6 +99,7 @@ def make_report(
         hard_attention=hard,
         trials=len(outcome.trace),
         seconds=outcome.trace[-1].seconds,
+        path=list(outcome.path),
         work=_work(outcome.trace, str(base.device)),
         orders=None if outcome.orders is None else list(outcome.orders),
         finetune=outcome.finetune,
@@ -110,9 +124,9 @@ def _bytes_of_compact(forms: Sequence[Form | NotMade]) -> int:
     return next(form.bytes for form in forms if isinstance(form, Form) and form.name == COMPACT)
 
 
-def scores_of(model: Any, task: Task, validation: DataSet, test: DataSet | None) -> Scores:
+def scores_of(model: Any, task: Task, sets: Sets) -> Scores:
     """How good a model is on all data."""
-    return Scores(**_as_report(_scores(model, task, {"validation": validation, "test": test})))
+    return Scores(**_as_report(_scores(model, task, sets)))
 
 
 def _work(trace: Sequence[Trial], device: str) -> Work:
@@ -125,11 +139,11 @@ def _work(trace: Sequence[Trial], device: str) -> Work:
     )
 
 
-def _scores(model: Any, task: Task, sets: Mapping[str, DataSet | None]) -> dict[str, Score | None]:
+def _scores(model: Any, task: Task, sets: Sets) -> dict[str, Score | None]:
     return {name: None if data is None else score(model, task, data.samples) for name, data in sets.items()}
 
 
-def _in_int8(checkpoint: Checkpoint, small: Any, sets: Mapping[str, DataSet | None]) -> InInt8:
+def _in_int8(checkpoint: Checkpoint, small: Any, sets: Sets) -> InInt8:
     """Both models as they are once they are quantized."""
     with in_int8(checkpoint.model, checkpoint.architecture):
         base_scores = _scores(checkpoint.model, checkpoint.task, sets)

@@ -15,10 +15,10 @@ from axformer.config import PassConfig
 from axformer.elements import Dimensions
 from axformer.plan import PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
-from axformer.reporting.card_tables import before_and_after, in_int8, orders_table, sizes_of
+from axformer.reporting.card_tables import before_and_after, in_int8, orders_table, path_table, sizes_of
 from axformer.reporting.chart import loss_chart
 from axformer.reporting.confidence import CONFIDENCE
-from axformer.reporting.findings import finding_of, how_it_was_made, limits
+from axformer.reporting.findings import choice_of, finding_of, how_it_was_made, limits
 from axformer.reporting.picture import describe_plan, picture
 from axformer.reporting.report import FormReport, Report, SpeedCell
 from axformer.reporting.table import Table
@@ -69,6 +69,8 @@ def report_page(
         map=Markup(picture(plan.plan, dimensions)),  # noqa: S704 - the same
         map_in_words=describe_plan(plan.plan, dimensions),
         accepted=_accepted(trace),
+        choice=choice_of(report),
+        path=None if report.data.get("confirming") is None else path_table(report),
         forms=forms_table(report),
         forms_legend=forms_legend(report),
         speed=_speed(report),
@@ -145,6 +147,7 @@ def _knobs(report: Report) -> Table:
 def _data(report: Report) -> Table:
     sets = [
         ("validation, which decided", report.data["validation"]),
+        ("confirming, a part of it which did not", report.data.get("confirming")),
         ("held-out, which did not", report.data["test"]),
         ("training", None if report.finetune is None else report.finetune.data),
     ]

@@ -13,12 +13,20 @@ class Scores(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    validation: dict[str, float] = Field(description="Mean loss and the task's metrics on the data that decided.")
+    validation: dict[str, float] = Field(
+        description="Mean loss and the task's metrics on the validation data, all or (with `confirm`) a part of which decided."
+    )
     test: dict[str, float] | None = Field(description="The same on held-out data; null where none was given.")
     validation_intervals: dict[str, Interval] = Field(
         description="The 95 % bootstrap interval of each figure over the samples, lower end first."
     )
     test_intervals: dict[str, Interval] | None
+    confirming: dict[str, float] | None = Field(
+        default=None,
+        description="The same on the part of the validation data that confirmed; null where `confirm` is 0. It is among the "
+        "rows of `validation`.",
+    )
+    confirming_intervals: dict[str, Interval] | None = None
 
 
 class Measures(Scores):
@@ -142,11 +150,34 @@ class OrderResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     order: str
-    loss: float = Field(description="Validation loss at the end of the pass, which decides between the orders.")
+    loss: float = Field(
+        description="Validation loss at the end of the pass, which decides between the orders; with `confirm` the loss of the "
+        "point that was kept, on the data that confirmed."
+    )
     trials: int
     seconds: float = Field(description="Duration of this pass, with what all of them measure alike.")
-    parameters: int = Field(description="Parameters that it leaves.")
+    parameters: int = Field(description="Parameters that it leaves, at the point that is kept.")
     kept: bool = Field(description="Whether this is the pass that was kept.")
+
+
+class PathPoint(BaseModel):
+    """A model on the path of a pass. Each contains all that follow, and `axformer apply --upto SEQ` writes any of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seq: int = Field(description="The trial whose acceptance made it; 0 is the untouched model.")
+    element: str | None = Field(description="What was accepted; null for the untouched model.")
+    loss: float = Field(description="Mean loss on the data that decided, as the trace has it.")
+    confirming: dict[str, float] | None = Field(
+        description="Mean loss and the task's metrics on the data that confirmed; null where `confirm` is 0."
+    )
+    test: dict[str, float] | None = Field(
+        description="The same on held-out data; null where none was given, or `confirm` is 0."
+    )
+    parameters: int = Field(description="Parameters that are left.")
+    operations: int = Field(description="Operations that are left, as in `base.operations`.")
+    estimated_speedup: float = Field(description="Operations of the untouched model for each that is left.")
+    kept: bool = Field(description="Whether this is the model that the pass gave.")
 
 
 class Work(BaseModel):
@@ -188,19 +219,26 @@ class Report(BaseModel):
     estimated_speedup: float = Field(
         description="Operations of the untouched model for each of the finished one; what came of it is in `forms`."
     )
-    comparison: dict[str, Comparison | None] = Field(description="`validation` and `test`; null where none was given.")
+    comparison: dict[str, Comparison | None] = Field(
+        description="`validation` and `test`, null where none was given; with `confirm` also `confirming`."
+    )
     int8: InInt8 | None = Field(description="The same in int8 where the pass decided in it, else null.")
     removed: list[str] = Field(description="Ids of removed elements, largest only, in the order of their removal.")
     hard_attention: list[int] = Field(description="Layers that have hard attention now.")
     trials: int
     seconds: float = Field(description="Duration of the pass, without loading and packaging.")
+    path: list[PathPoint] = Field(
+        default=[], description="Every acceptance of the pass; of a trained model as it was before the training."
+    )
     work: Work
     orders: list[OrderResult] | None = Field(
         description="What each order led to where `order` is `search`, else null. The rest of the report is of the one kept."
     )
     finetune: Finetuning | None = Field(default=None, description="Null where the model was not trained afterwards.")
     config: dict[str, Any] = Field(description="Every knob.")
-    data: dict[str, DataSummary | None]
+    data: dict[str, DataSummary | None] = Field(
+        description="`validation` and `test`, null where none was given; with `confirm` also `confirming`, a part of the first."
+    )
     latency: dict[str, int] = Field(description="Of `latency_ms`: inputs in a batch, tokens of an input, repeats.")
     base_form: FormReport = Field(description="The untouched model, measured like the forms.")
     forms: list[FormReport] = Field(

@@ -36,14 +36,27 @@ def score(model: Any, task: Task, samples: Samples) -> Score:
 
 def score_of(predictions: Predictions, task: Task, samples: Samples) -> Score:
     """Measure what a model made of a data set."""
+    table = _table(predictions, task, samples)
+
+    def measure(rows: np.ndarray) -> Figures:
+        return _figures(rows, task)
+
+    return Score(measure(table), bootstrap(table, measure), task.correct(table[:, 1:]))
+
+
+def figures_of(predictions: Predictions, task: Task, samples: Samples) -> Figures:
+    """The mean loss and the task's metrics of what a model made of a data set."""
+    return _figures(_table(predictions, task, samples), task)
+
+
+def _table(predictions: Predictions, task: Task, samples: Samples) -> np.ndarray:
+    """Loss and statistics of each sample, shape (samples, 1 + columns)."""
     losses = samples.per_sample(predictions.losses).double().numpy()
-    statistics = task.statistics(predictions.answers, samples.encoded)
+    return np.column_stack([losses, task.statistics(predictions.answers, samples.encoded)])
 
-    def measure(table: np.ndarray) -> Figures:
-        return {"loss": float(table[:, 0].mean()), **task.metrics(table[:, 1:])}
 
-    table = np.column_stack([losses, statistics])
-    return Score(measure(table), bootstrap(table, measure), task.correct(statistics))
+def _figures(table: np.ndarray, task: Task) -> Figures:
+    return {"loss": float(table[:, 0].mean()), **task.metrics(table[:, 1:])}
 
 
 def compare(before: Score, after: Score) -> Comparison:

@@ -89,7 +89,8 @@ def finish_succeeded(
         CancelRequestedError: its owner wants it cancelled.
     """
     job = lock_wanted(session, job_id, fence)
-    job.report = None if report is None else dict(report)
+    job.report = None if report is None else {name: value for name, value in report.items() if name != "path"}
+    job.path = None if report is None else report.get("path")
     session.add_all(artifacts)
     move_job(session, job, JobState.SUCCEEDED, data={"artifacts": [artifact.name for artifact in artifacts]})
     return job

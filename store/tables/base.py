@@ -45,4 +45,5 @@ class Base(DeclarativeBase):
         dict[str, Any]: JSONB(none_as_null=True),
         dict[str, str]: JSONB(none_as_null=True),
         list[str]: JSONB(none_as_null=True),
+        list[dict[str, Any]]: JSONB(none_as_null=True),
     }

@@ -60,7 +60,9 @@ class Job(Base):
     error: Mapped[dict[str, Any] | None]
     """Of a failed job: ``code``, ``message``, perhaps ``param``, and ``retryable``."""
     report: Mapped[dict[str, Any] | None]
-    """Of a succeeded job that is no pass: the content of ``report.json``."""
+    """Of a succeeded job that is no pass: the content of ``report.json`` but for its ``path``."""
+    path: Mapped[list[dict[str, Any]] | None] = mapped_column(deferred=True)
+    """The ``path`` of ``report.json``, which may be long: every acceptance of the pass, and which one is the result."""
     progress: Mapped[dict[str, Any] | None]
     """``done``, ``known``, ``seconds``, ``seconds_left``, ``base_loss``, ``min_loss``, ``known_at_first``, ``dimensions`` and
     ``inputs``; null of a search of orders, whose passes have their own."""

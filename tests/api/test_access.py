@@ -29,6 +29,7 @@ ACCESS: Mapping[str, Scope | None] = {
     "POST /v1/jobs/{job_id}/resume": Scope.WRITE,
     "POST /v1/jobs/{job_id}/retry": Scope.WRITE,
     "GET /v1/jobs/{job_id}/trace": Scope.READ,
+    "GET /v1/jobs/{job_id}/path": Scope.READ,
     "GET /v1/jobs/{job_id}/events": Scope.READ,
     "GET /v1/jobs/{job_id}/artifacts": Scope.READ,
     "GET /v1/jobs/{job_id}/artifacts/{name:path}": Scope.READ,

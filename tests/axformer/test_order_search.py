@@ -147,8 +147,8 @@ def test_among_equals_the_first_order_is_kept(searched: Searched) -> None:
     base = searched[2][0].model_copy(update={"loss": 1.0})
     better = [base, *(base.model_copy(update=change) for change in LATER)]
     assert [final_loss(trace) for trace in ([base], better)] == [1.0, 0.5]
-    assert best_of([[base], better, better]) == 1
-    assert best_of([[base], [base]]) == 0
+    assert best_of([(final_loss(trace),) for trace in ([base], better, better)]) == 1
+    assert best_of([(final_loss(trace),) for trace in ([base], [base])]) == 0
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.55, 0.97])
@@ -212,7 +212,7 @@ def test_a_terminal_shows_the_figures_of_the_present_pass(searched: Searched) ->
 def test_a_search_in_memory_gives_the_best_pass() -> None:
     result = axformer.prune(tiny_model(), tiny_tokenizer(), tiny_rows(40), SEARCH)
     singles = [axformer.prune(tiny_model(), tiny_tokenizer(), tiny_rows(40), one) for one in pass_configs(SEARCH)]
-    best = singles[best_of([single.trace for single in singles])]
+    best = singles[best_of([(final_loss(single.trace),) for single in singles])]
     assert lines(result.trace) == lines(best.trace)
     assert result.plan == best.plan
     assert result.model.num_parameters() == best.model.num_parameters()

@@ -171,3 +171,15 @@ def rows(text):
 )
 def test_the_trace_is_sorted_and_filtered(member, running, query, expected):
     assert rows(member.get(f"/jobs/{running}/trace?{query}").text) == expected
+
+
+def test_the_map_of_a_finished_job_shows_the_model_that_was_kept(member, stage, make_trial):
+    accepted = {"verdict": Verdict.ACCEPT}
+    trials = [make_trial(0), make_trial(1, **accepted), make_trial(2, **accepted)]
+    size = {"layers": 4, "heads": 2, "hidden_size": 8, "intermediate_size": 12}
+    job_id = stage.running(trials, {"dimensions": size, "done": 3, "known": 3, "seconds": 1.0})
+    path = [{"seq": seq, "kept": seq == 1} for seq in range(3)]
+    stage.succeed(job_id, {}, path=path)
+    text = member.get(f"/jobs/{job_id}").text
+    assert 'aria-label="layer.1.ffn: removed' in text
+    assert 'aria-label="layer.2.ffn: kept, loss' in text

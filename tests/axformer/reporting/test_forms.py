@@ -20,11 +20,13 @@ from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.whole import load as load_whole
 from axformer.operations import Operations
 from axformer.parameters import ParameterCount
+from axformer.path import points_of
 from axformer.plan import Plan, read_plan_file
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.memory import peak_bytes
+from axformer.reporting.path_report import path_report
 from axformer.reporting.report import Report
 from axformer.reporting.schema import schema_text
 from axformer.selfcheck import check_inputs
@@ -52,8 +54,10 @@ def made(result: Path, checkpoint: Path, data: Path) -> tuple[Report, str]:
     operations = Operations(whole.model, whole.architecture, pooled=True, lengths=validation.samples.lengths)
     parameters = ParameterCount(whole.model, whole.architecture)
     targets = Targets(PassConfig(), full, parameters.left, operations.left)
-    outcome = Outcome(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, None)
-    report = make_report(whole, outcome, validation, None, PassConfig(max_length=10))
+    points = points_of(trace, whole.dimensions, PassConfig())
+    path = path_report(points, [{} for _ in points], len(points) - 1, targets)
+    outcome = Outcome(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, None, path)
+    report = make_report(whole, outcome, validation, {"test": None}, PassConfig(max_length=10))
     return report, write_card(report, plan, whole.dimensions, loading_of(whole.task, whole.head))
 
 

@@ -1,0 +1,103 @@
+"""Which model on the path of a pass is kept: data that did not decide confirms it.
+
+A pass looks at the data that decides hundreds of times, so some of what it accepts is good there by chance. Each acceptance is
+a model. Measured on rows that the pass has not seen, a few dozen models are compared instead of hundreds of trials, and along a
+path on which each contains the next; so the choice is led astray much less. It is not unbiased, for the least of several losses
+is below what that model has elsewhere.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from axformer.checkpoint import Checkpoint
+from axformer.compact import compact
+from axformer.config import PassConfig
+from axformer.data.batches import Samples
+from axformer.errors import CheckpointError
+from axformer.evaluation.plain import predict
+from axformer.int8 import in_int8
+from axformer.path import Point
+from axformer.plan import Plan
+from axformer.reporting.confidence import Figures
+from axformer.reporting.scoring import figures_of
+
+CONFIRMING = "confirming"
+"""What the data that confirms is called."""
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """The path of a finished pass, measured."""
+
+    points: Sequence[Point]
+    figures: Sequence[Mapping[str, Figures]]
+    """Of each point, by the name of the data."""
+    kept: int
+    """Place of the point that is kept."""
+
+    @property
+    def point(self) -> Point:
+        """The one that is kept."""
+        return self.points[self.kept]
+
+    @property
+    def loss(self) -> float:
+        """Its loss on the data that confirms."""
+        return self.figures[self.kept][CONFIRMING]["loss"]
+
+
+def confirm(
+    checkpoint: Checkpoint, points: Sequence[Point], sets: Mapping[str, Samples], config: PassConfig
+) -> Confirmed:
+    """Measure every point of a path, in the arithmetic that the pass decided in, and choose one.
+
+    Args:
+        sets: the data, by its name; that which confirms is among it, and what else there is changes nothing.
+
+    Raises:
+        CheckpointError: the loss of the untouched model is not a finite number.
+    """
+    figures = [_figures(checkpoint, point.plan, sets, config) for point in points]
+    losses = [one[CONFIRMING]["loss"] for one in figures]
+    if not math.isfinite(losses[0]):
+        raise CheckpointError(
+            f"the model's loss on the part of the validation set that confirms is {losses[0]}; check its weights and labels"
+        )
+    return Confirmed(points, figures, kept_of(losses, config.loss_budget))
+
+
+def kept_of(losses: Sequence[float], budget: float | None) -> int:
+    """The place of the point that is kept, given the confirming loss of each, the untouched model's first.
+
+    It is the one with the least loss, and among equals the last, which is the smallest. Where a pass lets the loss go up to so
+    many times the untouched model's (``budget``), it is the last that stays within that here too.
+    """
+    line = min(loss for loss in losses if math.isfinite(loss)) if budget is None else budget * losses[0]
+    return max(place for place, loss in enumerate(losses) if loss <= line)
+
+
+def note_of(confirmed: Confirmed) -> str | None:
+    """What is said of the choice; null where there was none."""
+    accepted = len(confirmed.points) - 1
+    if accepted == 0:
+        return None
+    first, last = confirmed.figures[0][CONFIRMING]["loss"], confirmed.figures[-1][CONFIRMING]["loss"]
+    losses = f"{first:.4f} untouched and {last:.4f} at the end of the pass"
+    if confirmed.kept == 0:
+        return f"none of the {accepted} acceptances is kept: on the rows that did not decide the loss is {losses}"
+    return (
+        f"{confirmed.kept} of {accepted} acceptances are kept, up to trial {confirmed.point.seq}: on the rows that did not "
+        f"decide the loss is {confirmed.loss:.4f} there, {losses}"
+    )
+
+
+def _figures(checkpoint: Checkpoint, plan: Plan, sets: Mapping[str, Samples], config: PassConfig) -> dict[str, Figures]:
+    model = compact(checkpoint.model, checkpoint.architecture, plan)
+    arithmetic = in_int8(model, checkpoint.architecture) if config.evaluate_in == "int8" else nullcontext()
+    with arithmetic:
+        return {
+            name: figures_of(predict(model, checkpoint.task, samples), checkpoint.task, samples)
+            for name, samples in sets.items()
+        }

@@ -1,0 +1,259 @@
+"""Rows that the pass does not look at choose between the models on its path, and change nothing else."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from axformer.checkpoint import from_memory
+from axformer.cli.main import app
+from axformer.config import PassConfig, make_config
+from axformer.confirmation import CONFIRMING, Confirmed, kept_of
+from axformer.data.dataset import DataSource, prepare
+from axformer.data.parts import confirming_places, split_off
+from axformer.data.reading import rows_of
+from axformer.errors import ConfigError, InputError
+from axformer.evaluation.plain import PlainEvaluator
+from axformer.order_search import pass_configs, passes_in
+from axformer.path import points_of
+from axformer.plan import Plan, read_plan_file
+from axformer.reporting.report import Report
+from axformer.run import PruningRun
+from axformer.trial import Trial
+from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer, write_rows
+
+CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
+ROWS = rows_of(tiny_rows(60, pairs=True))
+TEST = rows_of(tiny_rows(20, pairs=True, seed=3))
+KNOBS = {"majority_fraction": 0.2, "neuron_group_size": 12, "attention_top_k": 3, "confirm": 0.4}
+CONFIGS = {
+    "paper": make_config("paper", KNOBS),
+    "another seed": make_config("paper", KNOBS | {"seed": 3}),
+    "budget": make_config("paper", KNOBS | {"loss_budget": 1.2}),
+    "int8": make_config("paper", KNOBS | {"evaluate_in": "int8", "confirm": 0.3}),
+    "folds": make_config("paper", KNOBS | {"safeguard": "folds", "safeguard_folds": 2}),
+}
+ROUNDING = 1e-4
+"""Relative; the pass computes parts of what a whole forward computes."""
+
+
+def run_of(config: PassConfig, shards: int = 1) -> PruningRun:
+    held_out = prepare(TEST, CHECKPOINT, config)
+    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), held_out, config, shards)
+
+
+def timeless(trials: Sequence[Trial]) -> list[Trial]:
+    return [trial.model_copy(update={"seconds": 0.0}) for trial in trials]
+
+
+def outcome_of(run: PruningRun) -> tuple[list[Trial], Plan, list[Confirmed]]:
+    """Everything that a finished run says, without its times."""
+    return timeless(run.trace), run.plan, run._confirmed
+
+
+@given(st.integers(4, 200), st.floats(0.01, 0.5), st.integers(0, 5), st.integers(1, 4))
+def test_each_class_confirms_with_its_share(count: int, share: float, seed: int, classes: int) -> None:
+    rows = rows_of([{"text": "word1", "label": place % classes} for place in range(count)])
+    places = confirming_places(rows, share, seed)
+    assert len(set(places)) == len(places) == int(count * share)
+    assert places == confirming_places(rows, share, seed)
+    every, drawn = Counter(rows.labels("label")), Counter(rows.labels("label")[place] for place in places)
+    assert all(abs(drawn[label] - share * number) < 1 for label, number in every.items())
+
+
+def test_numbers_that_are_no_classes_confirm_along_their_order() -> None:
+    rows = rows_of(tiny_rows(100, labels=1))
+    ranks = sorted(range(100), key=lambda place: rows.labels("label")[place])
+    drawn = set(confirming_places(rows, 0.25, seed=1))
+    assert [sum(place in drawn for place in ranks[start : start + 4]) for start in range(0, 100, 4)] == [1] * 25
+
+
+def test_rows_without_a_label_are_drawn_by_the_seed() -> None:
+    rows = rows_of([{"text": f"word{place}"} for place in range(50)])
+    first, second = (confirming_places(rows, 0.5, seed) for seed in (0, 1))
+    assert len(first) == len(second) == 25
+    assert first != second
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_the_parts_are_all_rows_and_share_none(share: float) -> None:
+    config = make_config("paper", KNOBS | {"confirm": share})
+    deciding, confirming = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
+    assert confirming is not None
+    texts = [data.rows.table["text"] for data in (deciding, confirming)]
+    assert len(texts[1]) == round(60 * share)
+    assert sorted(texts[0] + texts[1]) == sorted(ROWS.table["text"])
+
+
+@given(st.lists(st.sampled_from([1.0, 2.0, 3.0, math.inf, math.nan]), max_size=12))
+def test_the_smallest_of_the_best_is_kept(later: list[float]) -> None:
+    losses = [2.0, *later]
+    kept = kept_of(losses, None)
+    assert not any(loss < losses[kept] for loss in losses)
+    assert not any(loss == losses[kept] for loss in losses[kept + 1 :])
+    within = kept_of(losses, 1.5)
+    assert losses[within] <= 3.0
+    assert not any(loss <= 3.0 for loss in losses[within + 1 :])
+
+
+def test_without_it_the_end_of_the_pass_is_kept() -> None:
+    run = run_of(make_config("paper", KNOBS | {"confirm": 0.0}))
+    trials = list(run.trials())
+    assert run.plan == points_of(trials, run.dimensions, run.config)[-1].plan
+    assert run.closing_note is None
+    assert make_config("paper").confirm == make_config("published").confirm == 0.0
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_pass_is_one_over_the_rows_that_decide(name: str) -> None:
+    config = CONFIGS[name]
+    run = run_of(config)
+    deciding, _ = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
+    alone = PruningRun(CHECKPOINT, deciding, None, config.model_copy(update={"confirm": 0.0}))
+    assert timeless(list(run.trials())) == timeless(list(alone.trials()))
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if name != "int8"])
+def test_every_point_is_measured_and_the_best_is_kept(name: str) -> None:
+    config = CONFIGS[name]
+    run = run_of(config)
+    trace = list(run.trials())
+    _, confirming = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
+    assert confirming is not None
+    measured = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, confirming.samples)
+    points = points_of(trace, run.dimensions, config)
+    losses = [measured.losses(point.plan).double().mean().item() for point in points]
+    (confirmed,) = run._confirmed
+    assert [one[CONFIRMING]["loss"] for one in confirmed.figures] == pytest.approx(losses, rel=ROUNDING)
+    assert run.plan == points[kept_of(losses, config.loss_budget)].plan
+
+
+def test_here_some_passes_are_kept_to_the_end_and_some_are_cut_short() -> None:
+    kept = {}
+    for seed in range(6):
+        run = run_of(make_config("paper", KNOBS | {"seed": seed}))
+        list(run.trials())
+        (confirmed,) = run._confirmed
+        kept[seed] = (confirmed.kept, len(confirmed.points) - 1)
+    assert any(place < last for place, last in kept.values())
+    assert any(place > 0 for place, _ in kept.values())
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_resumed_equals_undisturbed(name: str, share: float) -> None:
+    whole = run_of(CONFIGS[name])
+    trials = list(whole.trials())
+    resumed = run_of(CONFIGS[name])
+    list(resumed.trials(replay=trials[: round(share * len(trials))]))
+    assert outcome_of(resumed) == outcome_of(whole)
+    assert resumed.closing_note == whole.closing_note
+
+
+def test_a_search_keeps_the_order_whose_model_is_confirmed_best() -> None:
+    config = make_config("paper", KNOBS | {"order": "search"})
+    run = run_of(config)
+    trials = list(run.trials())
+    losses, plans = [], []
+    for one, trace in zip(pass_configs(config), passes_in(trials), strict=True):
+        single = run_of(one)
+        assert timeless(list(single.trials()))[-1:] == timeless(trace)[-1:]
+        losses.append(single._confirmed[0].loss)
+        plans.append(single.plan)
+    assert run.plan == plans[losses.index(min(losses))]
+    assert [one.loss for one in run._order_results() or []] == losses
+    again = run_of(config)
+    list(again.trials(replay=trials))
+    assert outcome_of(again) == outcome_of(run)
+
+
+def test_processes_that_share_the_rows_choose_the_same() -> None:
+    one, two = run_of(CONFIGS["paper"]), run_of(CONFIGS["paper"], shards=2)
+    verdicts = [[(trial.element, trial.verdict) for trial in run.trials()] for run in (one, two)]
+    assert verdicts[0] == verdicts[1]
+    assert one._confirmed[0].kept == two._confirmed[0].kept
+    assert one.plan == two.plan
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "complaint"),
+    [
+        (4, 0.1, "confirm=0.1 of the 4 validation rows is less than one row"),
+        (4, 0.25, "has only one class"),
+    ],
+)
+def test_parts_that_are_too_small_are_refused(count: int, share: float, complaint: str) -> None:
+    config = make_config("paper", {"confirm": share})
+    data = prepare(rows_of(tiny_rows(count)), CHECKPOINT, config)
+    with pytest.raises(InputError, match=complaint):
+        PruningRun(CHECKPOINT, data, None, config)
+
+
+@pytest.mark.parametrize("share", [-0.1, 0.51, math.nan])
+def test_more_than_half_of_the_rows_cannot_confirm(share: float) -> None:
+    with pytest.raises(ConfigError, match="confirm"):
+        make_config("paper", {"confirm": share})
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path) -> tuple[Path, Report, Path]:
+    """A result whose pass was cut short by the rows that confirm, its report, and its data."""
+    files = tmp_path_factory.mktemp("files")
+    data = write_rows(files / "validation.jsonl", tiny_rows(60))
+    test = write_rows(files / "test.jsonl", tiny_rows(20, seed=9))
+    for seed in range(10):
+        config = make_config("paper", KNOBS | {"seed": seed})
+        run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(test)), config=config)
+        list(run.trials())
+        (confirmed,) = run._confirmed
+        if 0 < confirmed.kept < len(confirmed.points) - 1:
+            report = run.publish(files / "result")
+            return files / "result", Report.model_validate(report), data
+    raise AssertionError("no seed cuts the pass short")
+
+
+def test_the_report_tells_the_path_and_is_of_the_model_that_is_kept(published: tuple[Path, Report, Path]) -> None:
+    directory, report, _ = published
+    (kept,) = [point for point in report.path if point.kept]
+    assert kept.seq < report.path[-1].seq
+    for point, measures in ((report.path[0], report.base), (kept, report.pruned)):
+        assert point.parameters == measures.parameters
+        assert point.operations == measures.operations
+        assert point.confirming == pytest.approx(measures.confirming, rel=ROUNDING)
+        assert point.test == pytest.approx(measures.test, rel=ROUNDING)
+    assert kept.confirming is not None
+    assert all(point.confirming and point.confirming["loss"] >= kept.confirming["loss"] for point in report.path)
+    assert report.estimated_speedup == kept.estimated_speedup
+    accepted = {str(point.element) for point in report.path if 0 < point.seq <= kept.seq}
+    assert set(report.removed) <= accepted
+    rows = {name: data.rows for name, data in report.data.items() if data is not None}
+    assert rows == {"validation": 60, "confirming": 24, "test": 20}
+    for name in ("confirming", "test"):
+        assert report.comparison[name] is not None
+    for file in ("README.md", "report.html"):
+        text = (directory / file).read_text()
+        assert "24 of the validation rows did not decide but confirmed" in text
+        assert f"{kept.seq} (this model)" in text
+
+
+def test_any_point_can_be_had_from_the_result(
+    published: tuple[Path, Report, Path], checkpoint: Path, tmp_path: Path
+) -> None:
+    directory, report, data = published
+    last = report.path[-1]
+    arguments = ["apply", directory, checkpoint, "--data", data, "--output", tmp_path / "end", "--upto", last.seq]
+    done = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert done.exit_code == 0, done.output
+    trace = [Trial.model_validate_json(line) for line in (directory / "trace.jsonl").read_text().splitlines()]
+    points = points_of(trace, CHECKPOINT.dimensions, make_config("paper", KNOBS))
+    assert read_plan_file(tmp_path / "end").plan == points[-1].plan
+    assert read_plan_file(directory).plan == next(
+        one.plan for one, told in zip(points, report.path, strict=True) if told.kept
+    )
+    assert json.loads((directory / "plan.json").read_text())["config"]["confirm"] == 0.4
