@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 from api.pages import formats
 from api.pages.session import Seal
 from api.pages.static_files import StaticFiles, read_static_files
+from axformer.reporting.marks import LINES, MARKS
 from store.settings import Settings
 from store.signing import signing_key
 
@@ -61,7 +62,7 @@ class Pages:
             auto_reload=False,
         )
         made.filters.update(_FILTERS)
-        made.globals["static"] = self.static.url
+        made.globals.update(static=self.static.url, marks=MARKS, lines=LINES)
         return made
 
     def text(self, template: str, **values: Any) -> str:

@@ -128,5 +128,5 @@ def _cell(name: str, point: Point | None, start: float = 0.0, width: float = 1.0
 
 def _measured(point: Point) -> str:
     bound = "at least " if point.loss_is_bound else ""
-    helped = "" if point.helped is None else f", helped {point.helped} of {point.total}"
+    helped = "" if point.helped is None else f", helped {point.helped} of {point.samples}"
     return f"loss {bound}{point.loss:.4f}{helped}"

@@ -50,12 +50,15 @@ def get_trace(
     job = jobs.find(session, caller.team_id, job_id)
     media_type = choose(accept, _FORMATS)
     if media_type != JSON:
-        return _stream(resources, job.id, media_type, after, limit.asked)
+        return whole_trace(resources, job.id, media_type, after, limit.asked)
     page = trials_after(session, job.id, after=after, limit=limit.page)
     return as_json(trials_page(page, after), _VARY)
 
 
-def _stream(resources: Resources, job_id: str, media_type: str, after: int, limit: int | None) -> StreamingResponse:
+def whole_trace(
+    resources: Resources, job_id: str, media_type: str, after: int = BEFORE_FIRST, limit: int | None = None
+) -> StreamingResponse:
+    """The job's trials above ``after``, at most ``limit`` of them, as a file of one of ``WRITERS``."""
     trials = traces.stream(
         resources.reading_sessions, job_id, after=after, limit=limit, chunk=resources.settings.trace_chunk
     )

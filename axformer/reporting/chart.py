@@ -11,6 +11,7 @@ from itertools import groupby
 
 from axformer.elements import parse
 from axformer.errors import InputError
+from axformer.reporting.marks import ACCENT, GOOD, LINES, MARKS, OPEN, QUIET, SOFT, Colour
 from axformer.reporting.scale import Scale, labels
 from axformer.reporting.svg import Canvas, words
 from axformer.trial import Phase, Trial, Verdict
@@ -29,28 +30,22 @@ _MOST_NAMED = 2000
 """Above so many trials only accepted ones have a tooltip each; a picture of a long pass stays small."""
 _LETTER = 6.4
 """Width of a letter, about."""
+
+
+def _both(colour: Colour, declarations: str, light: str = "", dark: str = "") -> tuple[str, str]:
+    """Declarations for light and for dark grounds, which may differ in more than their colour."""
+    return f"{declarations.format(colour.light)};{light}", f"{declarations.format(colour.dark)};{dark}"
+
+
 _SHADES = {
     "grid": ("stroke:#e6e9ed", "stroke:#21262d"),
-    "base": ("stroke:#59636e;stroke-dasharray:6 4;fill:none", "stroke:#9198a1;stroke-dasharray:6 4;fill:none"),
-    "least": ("stroke:#2f6fb2;stroke-width:2;fill:none", "stroke:#539bf5;stroke-width:2;fill:none"),
-    "accept": ("fill:#1a7f37;stroke:#fff", "fill:#3fb950;stroke:#0d1117"),
-    "refine": ("fill:#fff;stroke:#b4580a;stroke-width:1.4", "fill:#0d1117;stroke:#e0823d;stroke-width:1.4"),
-    "reject": ("fill:none;stroke:#7d8590;stroke-width:1.2", "fill:none;stroke:#8b949e;stroke-width:1.2"),
-    "bound": ("fill:none;stroke:#a0a8b1;stroke-width:1.2", "fill:none;stroke:#6e7681;stroke-width:1.2"),
+    "base": _both(SOFT, "stroke:{};stroke-dasharray:6 4;fill:none"),
+    "least": _both(ACCENT, "stroke:{};stroke-width:2;stroke-linejoin:round;fill:none"),
+    "accept": _both(GOOD, "fill:{}", "stroke:#fff", "stroke:#0d1117"),
+    "refine": _both(OPEN, "stroke:{};stroke-width:1.5", "fill:#fff", "fill:#0d1117"),
+    "reject": _both(QUIET, "fill:none;stroke:{};stroke-width:5;stroke-linecap:round"),
+    "bound": _both(QUIET, "fill:none;stroke:{};stroke-width:1.5;stroke-linecap:round"),
     "band": ("fill:#f1f4f7", "fill:#161b22"),
-}
-_FORMS = {
-    "accept": "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z",
-    "refine": "m0-4.5l4.5 4.5l-4.5 4.5l-4.5-4.5z",
-    "reject": "m-3-3l6 6m0-6l-6 6",
-    "bound": "m-3 2l3-4.5l3 4.5",
-}
-"""Paths from the place of a trial."""
-_MEANING = {
-    "accept": "accepted",
-    "refine": "parts tried",
-    "reject": "rejected",
-    "bound": "rejected early: at least this",
 }
 
 
@@ -85,7 +80,7 @@ def describe_trace(trace: Sequence[Trial]) -> str:
     early = sum(_kind(trial) == "bound" for trial in trace)
     base, last = _standing(trace)[0].loss, _standing(trace)[-1].loss
     return (
-        f"{len(trace) - 1:,} trials: {counts[Verdict.ACCEPT]:,} accepted, {counts[Verdict.REFINE]:,} with parts tried, "
+        f"{len(trace) - 1:,} trials: {counts[Verdict.ACCEPT]:,} accepted, {counts[Verdict.REFINE]:,} refined, "
         f"{counts[Verdict.REJECT]:,} rejected ({early:,} early). Loss {base:.4f} → {last:.4f}"
     )
 
@@ -140,7 +135,7 @@ def _frame(axis: Scale, base: float) -> Iterator[str]:
     for tick, label in zip(ticks, labels(ticks), strict=True):
         yield f'<path class="grid" d="M{_LEFT} {axis.place(tick):.1f}H{_RIGHT}"/>'
         yield words(_LEFT - 6, round(axis.place(tick) + 4, 1), label, "faint", "end")
-    yield f'<path class="base" d="M{_LEFT} {axis.place(base):.1f}H{_RIGHT}"><title>base {base:.4f}</title></path>'
+    yield f'<path class="base" d="M{_LEFT} {axis.place(base):.1f}H{_RIGHT}"><title>untouched model {base:.4f}</title></path>'
 
 
 def _steps(points: Iterable[tuple[int, float]], last: int, axis: Scale, across: Scale) -> str:
@@ -158,9 +153,9 @@ def _steps(points: Iterable[tuple[int, float]], last: int, axis: Scale, across: 
 def _marks(trials: Sequence[Trial], axis: Scale, across: Scale) -> Iterator[str]:
     """A mark a trial, accepted ones above all others."""
     named = len(trials) <= _MOST_NAMED
-    for kind in reversed(_FORMS):
+    for kind, mark in reversed(MARKS.items()):
         here = [trial for trial in trials if _kind(trial) == kind]
-        places = [f"M{across.place(trial.seq):.1f} {_height(trial, axis):.1f}{_FORMS[kind]}" for trial in here]
+        places = [f"M{across.place(trial.seq):.1f} {_height(trial, axis):.1f}{mark.path}" for trial in here]
         if named or kind == "accept":
             for trial, place in zip(here, places, strict=True):
                 yield f'<path class="{kind}" d="{place}"><title>{escape(_tooltip(trial))}</title></path>'
@@ -170,7 +165,8 @@ def _marks(trials: Sequence[Trial], axis: Scale, across: Scale) -> Iterator[str]
 
 def _tooltip(trial: Trial) -> str:
     loss = f"{'at least ' if trial.loss_is_bound else ''}{trial.loss:.4f}"
-    return f"{trial.seq}: {trial.element}, loss {loss}, helped {trial.helped} of {trial.samples}, {trial.verdict.value}"
+    told = f"{trial.seq}: {trial.element} {MARKS[_kind(trial)].verdict}, loss {loss}"
+    return f"{told}, least before {trial.min_loss:.4f}, helped {trial.helped} of {trial.samples}"
 
 
 def _is_above(trial: Trial, axis: Scale) -> bool:
@@ -214,9 +210,9 @@ def _names(layer: int | None) -> tuple[str, ...]:
 
 def _legend() -> Iterator[str]:
     x, y = float(_LEFT), _HEIGHT - 22
-    for kind, meaning in _MEANING.items():
-        yield f'<path class="{kind}" d="M{x + 5:g} {y - 4}{_FORMS[kind]}"/>{words(x + 16, y, meaning, "ink")}'
-        x += 36 + _LETTER * len(meaning)
-    for kind, meaning in (("base", "base"), ("least", "least so far")):
-        yield f'<path class="{kind}" d="M{x:g} {y - 4}h22"/>{words(x + 28, y, meaning, "ink")}'
-        x += 46 + _LETTER * len(meaning)
+    for kind, mark in MARKS.items():
+        yield f'<path class="{kind}" d="M{x + 5:g} {y - 4}{mark.path}"/>{words(x + 16, y, mark.legend, "ink")}'
+        x += 30 + _LETTER * len(mark.legend)
+    for kind in ("least", "base"):
+        yield f'<path class="{kind}" d="M{x:g} {y - 4}h22"/>{words(x + 28, y, LINES[kind], "ink")}'
+        x += 42 + _LETTER * len(LINES[kind])

@@ -13,6 +13,7 @@ from axformer.elements import ffn as ffn_of
 from axformer.elements import head as head_of
 from axformer.elements import neurons as neurons_of
 from axformer.plan import LayerPlan, Plan
+from axformer.reporting.marks import ACCENT, GOOD, KEPT
 from axformer.reporting.svg import Canvas, words
 
 _ROW, _BLOCK = 26, 18
@@ -20,12 +21,15 @@ _TOP, _BOTTOM = 64, 82
 _LEFT, _WIDTH, _SIDE = 54, 260, 96
 _FFN = _LEFT + _WIDTH + _SIDE
 _TOTAL = _FFN + _WIDTH + _SIDE
+_DASHES = "stroke-dasharray:3 2"
 _SHADES = {
-    "kept": ("fill:#2f6fb2", "fill:#539bf5"),
-    "hard": ("fill:#b4580a", "fill:#e0823d"),
-    "gone": ("fill:#eef1f4;stroke:#afb8c1", "fill:#1c2128;stroke:#444c56"),
-    "removed": ("fill:none;stroke:#8c959f;stroke-dasharray:4 3", "fill:none;stroke:#768390;stroke-dasharray:4 3"),
+    "kept": (f"fill:{KEPT.light}", f"fill:{KEPT.dark}"),
+    "hard": (f"fill:{ACCENT.light}", f"fill:{ACCENT.dark}"),
+    "removed": (f"fill:none;stroke:{GOOD.light};{_DASHES}", f"fill:none;stroke:{GOOD.dark};{_DASHES}"),
+    "gone": (f"fill:none;stroke:{GOOD.light};{_DASHES}", f"fill:none;stroke:{GOOD.dark};{_DASHES}"),
+    "gap": ("fill:none", "fill:none"),
 }
+"""A removed block, a removed part, and one too thin for an outline."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,9 @@ def _block(parts: Sequence[_Part], total: int, x: int, y: int, shade: str) -> It
         left, right = x + _WIDTH * part.start / total, x + _WIDTH * part.stop / total
         gap = 1.5 if right - left > 5 else 0
         box = f'x="{left:.2f}" y="{y}" width="{right - left - gap:.2f}" height="{_BLOCK}"'
+        gone = "gone" if gap else "gap"
         yield (
-            f'<rect class="{shade if part.kept else "gone"}" data-element="{part.element}" {box} rx="{min(2, gap)}">'
+            f'<rect class="{shade if part.kept else gone}" data-element="{part.element}" {box} rx="{min(2, gap)}">'
             f"<title>{part.element}: {'kept' if part.kept else 'removed'}</title></rect>"
         )
 
@@ -131,9 +136,8 @@ def _hollow(element: str, x: int, y: int) -> Iterator[str]:
 def _legend(y: int) -> Iterator[str]:
     entries = (
         ("kept", "kept"),
-        ("gone", "removed part"),
-        ("removed", "removed block"),
-        ("hard", "kept, hard attention"),
+        ("removed", "removed"),
+        ("hard", "kept, with hard attention"),
     )
     x = _LEFT
     for shade, meaning in entries:

@@ -11,7 +11,7 @@ from axformer.trial import Phase, Trial, Verdict
 from store.repositories.trials import BEFORE_FIRST
 from store.tables.trials import TrialRow
 
-SORTABLE = ("seq", "phase", "element", "loss", "helped", "verdict", "parameters", "seconds")
+SORTABLE = ("seq", "phase", "element", "verdict", "loss", "helped", "parameters", "seconds")
 """Columns that a table can be sorted by."""
 _STANDING = (Verdict.BASE.value, Verdict.ACCEPT.value)
 _TURNS = (*_STANDING, Verdict.REFINE.value)
@@ -41,7 +41,7 @@ class Point(NamedTuple):
     min_loss: float
     element: str | None
     helped: int | None
-    total: int
+    samples: int
 
 
 class Totals(NamedTuple):

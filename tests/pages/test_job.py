@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from api.services.trace_formats import CSV, NDJSON, PARQUET
 from axformer.config import make_config
 from axformer.trial import Phase, Verdict
 from store.session import session_scope
@@ -107,7 +108,7 @@ def test_a_job_that_failed_says_why_and_can_be_retried(member, stage):
     assert f'action="/jobs/{job_id}/cancel"' not in text
 
 
-@pytest.mark.parametrize("page", ["", "/settings", "/trace", "/points", "/live", "/files/plan.json"])
+@pytest.mark.parametrize("page", ["", "/settings", "/trace", "/points", "/live", "/files/plan.json", "/trace/file/csv"])
 def test_another_team_sees_none_of_it(rival, running, page):
     assert rival.get(f"/jobs/{running}{page}").status_code == 404
 
@@ -152,6 +153,15 @@ def test_settings_show_every_knob(member, running):
 
 def rows(text):
     return [part.partition("<")[0] for part in text.partition("<tbody>")[2].split('<td class="num">')[1::5]]
+
+
+def test_the_whole_trace_is_downloaded_as_the_api_gives_it(member, running, crew):
+    for suffix, media_type in (("csv", CSV), ("jsonl", NDJSON), ("parquet", PARQUET)):
+        file = member.get(f"/jobs/{running}/trace/file/{suffix}")
+        assert file.headers["content-disposition"].startswith(f'attachment; filename="{running}-trace.{suffix}"')
+        headers = {"Authorization": f"Bearer {crew.key}", "Accept": media_type}
+        assert file.content == member.client.get(f"/v1/jobs/{running}/trace", headers=headers).content
+    assert member.get(f"/jobs/{running}/trace/file/xml").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ import re
 import pytest
 
 from store.repositories.keys import authenticate, create_key, revoke_key
+from store.repositories.webhook_secrets import valid_secrets
 from store.scopes import Scope
 from store.session import session_scope
+from store.signing import signing_key
 
 
 @pytest.fixture
@@ -40,6 +42,23 @@ def test_a_key_is_made_shown_once_replaced_and_revoked(admin, sessions, crew):
     text = admin.get("/team").text
     for action in ("key.create", "key.rotate", "key.revoke"):
         assert action in text
+
+
+def test_a_secret_of_webhooks_is_made_shown_once_and_deleted(admin, sessions, settings, crew):
+    made = admin.post("/team/webhook-secrets", admin.token("/team"))
+    (shown,) = re.findall(r'id="new-secret">(whsec_[^<]+)<', made.text)
+    with session_scope(sessions) as session:
+        (row,) = valid_secrets(session, crew.id)
+        assert signing_key(settings).secret(row.salt, row.key_fingerprint) == shown
+    text = admin.get("/team").text
+    assert shown not in text
+    assert row.id in text
+    where = f"/team/webhook-secrets/{row.id}/delete"
+    assert admin.post(where, admin.token("/team")).headers["location"] == "/team"
+    with session_scope(sessions) as session:
+        assert list(valid_secrets(session, crew.id)) == []
+    for action in ("webhook_secret.create", "webhook_secret.delete"):
+        assert action in admin.get("/team").text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The team's keys and its audit log, for admins."""
+"""The team's keys, the secrets of its webhooks, and its audit log, for admins."""
 
 from datetime import UTC, datetime, time
 from typing import Annotated, Any
@@ -16,8 +16,8 @@ from api.pages.deps import AdminDep, FormDep, PagesDep, Visitor
 from api.paging import MOST_NUMBER
 from api.resources import Resources
 from api.schemas.base import Name
-from api.services import keys
-from store.repositories.audit import entries_before
+from api.services import keys, webhooks
+from store.repositories.audit import entries_before, note
 from store.scopes import Scope
 from store.session import session_scope
 from store.settings import Settings
@@ -52,7 +52,7 @@ def make_key(visitor: AdminDep, sent: FormDep, resources: ResourcesDep, pages: P
         ) from None
     with session_scope(resources.sessions) as session:
         text = keys.create(session, visitor.caller, name, scope, expires_at).text
-    return _with_key(pages, resources, visitor, text)
+    return _with_new(pages, resources, visitor, new_key=text)
 
 
 @router.post("/keys/{key_id}/rotate")
@@ -60,7 +60,7 @@ def replace_key(key_id: str, visitor: AdminDep, _: FormDep, resources: Resources
     """Make a key that takes this one's place, and show it this once."""
     with session_scope(resources.sessions) as session:
         text = keys.replace(session, resources.settings, visitor.caller, key_id, None).new.text
-    return _with_key(pages, resources, visitor, text)
+    return _with_new(pages, resources, visitor, new_key=text)
 
 
 @router.post("/keys/{key_id}/revoke")
@@ -70,10 +70,29 @@ def revoke_key(key_id: str, visitor: AdminDep, _: FormDep, session: SessionDep) 
     return RedirectResponse("/team", 303, headers=PAGE_HEADERS)
 
 
-def _with_key(pages: Pages, resources: Resources, visitor: Visitor, text: str) -> Response:
+@router.post("/webhook-secrets")
+def make_secret(
+    visitor: AdminDep, _: FormDep, resources: ResourcesDep, settings: SettingsDep, pages: PagesDep
+) -> Response:
+    """Make a secret that signs the team's webhooks, and show it this once."""
+    with session_scope(resources.sessions) as session:
+        made = webhooks.create_secret(session, settings, visitor.caller.team_id)
+        note(session, visitor.caller, "webhook_secret.create", made.row.id)
+    return _with_new(pages, resources, visitor, new_secret=made.text)
+
+
+@router.post("/webhook-secrets/{secret_id}/delete")
+def delete_secret(secret_id: str, visitor: AdminDep, _: FormDep, session: SessionDep) -> Response:
+    """Let a secret sign no more."""
+    webhooks.delete_secret(session, visitor.caller.team_id, secret_id)
+    note(session, visitor.caller, "webhook_secret.delete", secret_id)
+    return RedirectResponse("/team", 303, headers=PAGE_HEADERS)
+
+
+def _with_new(pages: Pages, resources: Resources, visitor: Visitor, **new: str) -> Response:
     with session_scope(resources.reading_sessions) as session:
         values = _values(session, resources.settings, visitor, None)
-    return pages.answer("team.html", visitor=visitor, **(values | {"new_key": text}))
+    return pages.answer("team.html", visitor=visitor, **(values | new))
 
 
 def _values(session: Session, settings: Settings, visitor: Visitor, before: int | None) -> dict[str, Any]:
@@ -86,7 +105,9 @@ def _values(session: Session, settings: Settings, visitor: Visitor, before: int 
         "older": entries.next if entries.has_more else None,
         "scopes": list(Scope),
         "now": datetime.now(UTC),
+        "secrets": webhooks.list_secrets(session, team_id),
         "new_key": None,
+        "new_secret": None,
     }
 
 

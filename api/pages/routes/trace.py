@@ -8,14 +8,19 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from api.deps import ReadingDep, ResourcesDep
+from api.errors import NotFoundError
 from api.pages.deps import PagesDep, VisitorDep
 from api.pages.job_parts import job_values
+from api.routes.trace import whole_trace
 from api.services import jobs
+from api.services.trace_formats import CSV, NDJSON, PARQUET, SUFFIXES
 from axformer.trial import Phase, Verdict
 from store.repositories.trace_views import SORTABLE, Wanted, trial_table
 
 router = APIRouter(prefix="/jobs/{job_id}/trace")
 
+FILES = {SUFFIXES[media_type]: media_type for media_type in (CSV, NDJSON, PARQUET)}
+"""What a whole trace can be downloaded as."""
 ROWS = 100
 """Trials on a page; what fits a few screens, and is rendered in some ten milliseconds."""
 _MOST_PAGES = 100_000
@@ -63,6 +68,15 @@ def _view(
     )
 
 
+@router.get("/file/{suffix}")
+def get_trace(job_id: str, suffix: str, visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep) -> Response:
+    """Download all trials."""
+    job = jobs.find(session, visitor.caller.team_id, job_id)
+    if suffix not in FILES:
+        raise NotFoundError(f"a trace is no '{suffix}' file; there are {', '.join(FILES)}")
+    return whole_trace(resources, job.id, FILES[suffix])
+
+
 @router.get("")
 def show_trace(
     job_id: str,
@@ -87,5 +101,6 @@ def show_trace(
         verdicts=list(Verdict),
         phases=list(Phase),
         columns=SORTABLE,
+        suffixes=list(FILES),
         **job_values(session, resources, visitor.caller, job),
     )

@@ -3,31 +3,29 @@
 import { frame, make, onResize } from "./plot.js";
 
 const HEIGHT = 300;
-const HIGH_SHARE = 0.9;
-const SEQ = 0, LOSS = 1, VERDICT = 2, BOUND = 3, MIN = 4, ELEMENT = 5, HELPED = 6, TOTAL = 7;
-
-const MARKS = {
-  bound: (x, y) => `M${x} ${y + 3}v-6`,
-  reject: (x, y) => `M${x} ${y}h.01`,
-  refine: (x, y) => `M${x} ${y - 4}l4 4l-4 4l-4 -4z`,
-  accept: (x, y) => `M${x - 5} ${y - 4}h10l-5 9z`,
-};
+const MARGIN = 0.2; // room above and below what was close, as a share of it
+const LEAST_SPAN = 0.02; // of the base's loss, so that a flat pass looks flat
+const NEAR = 12; // pixels between two words
+const SEQ = 0, LOSS = 1, VERDICT = 2, BOUND = 3, MIN = 4, ELEMENT = 5, HELPED = 6, SAMPLES = 7;
 
 function kindOf(point) {
   return point[VERDICT] === "reject" && point[BOUND] ? "bound" : point[VERDICT];
 }
 
-function words(point) {
-  const loss = `${point[BOUND] ? "at least " : ""}${point[LOSS].toFixed(4)}`;
-  if (point[VERDICT] === "base") return `Untouched model: loss ${loss}`;
-  const verdict = { accept: "accepted", refine: "refined", reject: "rejected" }[point[VERDICT]];
-  return `Trial ${point[SEQ]}: ${point[ELEMENT]} ${verdict}, loss ${loss}, least before ${point[MIN].toFixed(4)}, helped ${point[HELPED]} of ${point[TOTAL]}`;
+/** The forms and words of the marks, as the legend shows them. */
+function readMarks(legend) {
+  const marks = {};
+  for (const path of legend.querySelectorAll("path[data-mark]")) {
+    marks[path.dataset.mark] = { form: path.getAttribute("d").slice("M0 0".length), verdict: path.dataset.verdict };
+  }
+  return marks;
 }
 
 export class LossChart {
-  /** A chart in this place, which tells in the readout what is pointed at. */
-  constructor(place, readout) {
+  /** A chart in this place, with the marks of this legend, which tells in the readout what is pointed at. */
+  constructor(place, legend, readout) {
     this.place = place;
+    this.marks = readMarks(legend);
     this.readout = readout;
     this.points = [];
     this.step = 1;
@@ -56,10 +54,11 @@ export class LossChart {
       this.readout.textContent = "There is no trial yet.";
       return;
     }
-    const { xs, ys } = this.#ranges();
-    const view = frame(place, { xs, ys, height: HEIGHT, xTitle: "trial" });
+    const view = frame(place, { ...this.#ranges(), height: HEIGHT, xTitle: "trial" });
     this.view = view;
     const base = points[0][LOSS];
+    if (points.some((point) => !(view.y(point[LOSS]) >= view.top))) this.#gutter("higher", view.top);
+    if (points.some((point) => view.y(point[LOSS]) > view.bottom)) this.#gutter("lower", view.bottom);
     make("line", { class: "base-line", x1: view.left, x2: view.right, y1: view.y(base), y2: view.y(base) }, view.svg);
     const paths = { bound: [], reject: [], refine: [], accept: [] };
     const seen = new Set();
@@ -67,7 +66,7 @@ export class LossChart {
     let low = base;
     for (const point of points) {
       const x = view.x(point[SEQ]);
-      const y = Math.max(view.y(point[LOSS]), view.top);
+      const y = this.#height(point);
       const kind = kindOf(point);
       if (kind === "accept" && point[LOSS] < low) {
         low = point[LOSS];
@@ -76,7 +75,7 @@ export class LossChart {
       const spot = `${kind}${Math.round(x)}/${Math.round(y)}`;
       if (!(kind in paths) || seen.has(spot)) continue;
       seen.add(spot);
-      paths[kind].push(MARKS[kind](+x.toFixed(1), +y.toFixed(1)));
+      paths[kind].push(`M${x.toFixed(1)} ${y.toFixed(1)}${this.marks[kind].form}`);
     }
     for (const kind of ["bound", "reject", "refine"]) make("path", { class: `mark ${kind}`, d: paths[kind].join("") }, view.svg);
     make("path", { class: "least-line", d: `${least}H${view.x(this.last).toFixed(1)}` }, view.svg);
@@ -87,14 +86,39 @@ export class LossChart {
     this.#choose(this.chosen);
   }
 
-  /** The lines of interest fill the picture; losses far above stand at its upper edge. */
+  /** What was close fills the picture: the base, what was accepted and what was refined. */
   #ranges() {
-    const losses = this.points.map((point) => point[LOSS]).filter(Number.isFinite).sort((a, b) => a - b);
     const base = this.points[0][LOSS];
-    const low = losses[0];
-    const high = Math.max(base, losses[Math.floor((losses.length - 1) * HIGH_SHARE)]);
-    const pad = (high - low || Math.abs(high) || 1) * 0.08;
-    return { xs: [0, Math.max(this.last, 10)], ys: [low - pad, high + pad] };
+    const losses = this.points.filter((point) => point[VERDICT] !== "reject").map((point) => point[LOSS]);
+    let [low, high] = losses.reduce(([least, most], loss) => [Math.min(least, loss), Math.max(most, loss)], [base, base]);
+    const lacking = Math.max(0, LEAST_SPAN * Math.abs(base) - (high - low)) || (high > low ? 0 : 1);
+    [low, high] = [low - lacking / 2, high + lacking / 2];
+    const room = MARGIN * (high - low);
+    return { xs: [0, Math.max(this.last, 10)], ys: [low - room, high + room] };
+  }
+
+  /** Where a trial stands; one beyond the axis at its edge, and a loss that is no number at the upper one. */
+  #height(point) {
+    const { y, top, bottom } = this.view;
+    const at = y(point[LOSS]);
+    return at >= top ? Math.min(at, bottom) : top;
+  }
+
+  /** Say what stands at an edge of the picture, in place of the losses beside it. */
+  #gutter(word, at) {
+    const { svg, left } = this.view;
+    for (const tick of svg.querySelectorAll("text.tick")) {
+      const isLoss = Number(tick.getAttribute("x")) < left;
+      if (isLoss && Math.abs(tick.getAttribute("y") - at) < NEAR) tick.remove();
+    }
+    make("text", { class: "tick", x: left - 8, y: at + 4, "text-anchor": "end" }, svg, word);
+  }
+
+  #words(point) {
+    const loss = `${point[BOUND] ? "at least " : ""}${point[LOSS].toFixed(4)}`;
+    if (point[VERDICT] === "base") return `Untouched model: loss ${loss}`;
+    const told = `Trial ${point[SEQ]}: ${point[ELEMENT]} ${this.marks[kindOf(point)].verdict}, loss ${loss}`;
+    return `${told}, least before ${point[MIN].toFixed(4)}, helped ${point[HELPED]} of ${point[SAMPLES]}`;
   }
 
   #point(event) {
@@ -127,11 +151,11 @@ export class LossChart {
       return;
     }
     const x = this.view.x(point[SEQ]);
-    const y = Math.max(this.view.y(point[LOSS]), this.view.top);
+    const y = this.#height(point);
     this.cursor.setAttribute("visibility", "visible");
     this.cursor.replaceChildren();
     make("line", { x1: x, x2: x, y1: this.view.top, y2: this.view.bottom }, this.cursor);
     make("circle", { cx: x, cy: y, r: 7 }, this.cursor);
-    this.readout.textContent = words(point);
+    this.readout.textContent = this.#words(point);
   }
 }

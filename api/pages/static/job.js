@@ -7,7 +7,7 @@ import "./sure.js";
 import { writeTimes } from "./times.js";
 
 const place = document.getElementById("chart");
-const chart = new LossChart(place, document.getElementById("chart-readout"));
+const chart = new LossChart(place, document.getElementById("chart-legend"), document.getElementById("chart-readout"));
 const refreshMap = useMap(document.getElementById("map"), document.getElementById("map-readout"));
 const said = document.getElementById("said");
 let state = document.getElementById("state").dataset.state;

@@ -25,10 +25,10 @@ export function ticks(low, high, wanted) {
 }
 
 /** An empty drawing with axes; gives the SVG and the scales. */
-export function frame(place, { xs, ys, height, xTitle }) {
+export function frame(place, { xs, ys, height, xTitle, rightRoom = 0 }) {
   const width = Math.max(place.clientWidth, 240);
   const svg = make("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
-  const right = width - MARGIN.right;
+  const right = width - MARGIN.right - rightRoom;
   const bottom = height - MARGIN.bottom;
   const x = (value) => MARGIN.left + ((value - xs[0]) / (xs[1] - xs[0] || 1)) * (right - MARGIN.left);
   const y = (value) => bottom - ((value - ys[0]) / (ys[1] - ys[0] || 1)) * (bottom - MARGIN.top);
