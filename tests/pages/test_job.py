@@ -1,12 +1,14 @@
 """The page of a job: figures, chart, map, log, files, and what can be done with it."""
 
 import json
+import math
 
 import pytest
 
 from api.services.trace_formats import CSV, NDJSON, PARQUET
 from axformer.config import make_config
 from axformer.trial import Phase, Verdict
+from store.repositories.trace_views import points_after
 from store.session import session_scope
 from store.states import JobState
 from store.tables.jobs import Job
@@ -75,6 +77,25 @@ def test_the_marks_of_the_chart_are_those_of_the_trace(member, running, stage, m
     assert [point[:3] for point in answer["points"]] == [[one.seq, one.loss, one.verdict] for one in trials]
     stage.add_trials(running, [make_trial(7)])
     assert [point[0] for point in member.client.get(f"/jobs/{running}/points?after=6").json()["points"]] == [7]
+
+
+def test_of_a_long_pass_every_so_manieth_rejected_trial_is_marked_and_all_others(stage, sessions, make_trial):
+    trials = [make_trial(0), *(make_trial(seq, verdict=Verdict.REJECT) for seq in range(1, 100))]
+    trials[7], trials[8] = make_trial(7, verdict=Verdict.ACCEPT), make_trial(8, verdict=Verdict.REFINE)
+    job_id = stage.running(trials)
+    with session_scope(sessions) as session:
+        points, step = points_after(session, job_id, most=10)
+        assert step == 10
+        assert [point.seq for point in points] == [0, 7, 8, *range(10, 100, 10)]
+        points, step = points_after(session, job_id, after=89, most=10)
+        assert (step, [point.seq for point in points]) == (1, list(range(90, 100)))
+        assert points_after(session, stage.queued(), most=10) == ([], 1)
+
+
+def test_a_loss_that_is_no_number_is_marked_too(member, stage, make_trial):
+    job_id = stage.running([make_trial(0), make_trial(1, loss=math.inf), make_trial(2, loss=math.nan)])
+    assert [point[1] for point in member.client.get(f"/jobs/{job_id}/points").json()["points"]] == [1 / 3, None, None]
+    assert "inf" in member.get(f"/jobs/{job_id}/trace").text
 
 
 def test_it_moves_until_the_job_has_ended(member, running, stage):

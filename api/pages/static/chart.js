@@ -43,6 +43,7 @@ export class LossChart {
 
   /** Add trials in order. */
   add({ points, step }) {
+    for (const point of points) point[LOSS] ??= Infinity;
     this.points.push(...points);
     this.step = Math.max(this.step, step);
     this.draw();
