@@ -85,8 +85,7 @@ def list_jobs(
 @router.post("/cancel", responses=answers(200, "What became of each job.", "bulk", 401, 422))
 def cancel_jobs(body: BulkCancel, caller: WriterDep, session: SessionDep) -> BulkRead:
     """Cancel many jobs: those named, those with some labels, those in some states. Each is answered for by itself."""
-    outcome = steering.cancel_many(session, caller.team_id, body)
-    note(session, caller, "job.cancel", *(job.id for job, error in outcome.jobs if error is None))
+    outcome = steering.cancel_many(session, caller, body)
     return bulk_read(outcome)
 
 
@@ -103,8 +102,7 @@ def delete_job(
     job_id: str, caller: WriterDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
 ) -> None:
     """Delete a job that has ended, with its trace, events, files and passes."""
-    steering.delete(session, caller.team_id, job_id)
-    note(session, caller, "job.delete", job_id)
+    steering.delete(session, caller, job_id)
     after_commit.add_task(storage.delete, job_folder(job_id))
 
 
@@ -118,8 +116,7 @@ def cancel_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
 
     A search of orders ends when all its passes have.
     """
-    job = steering.cancel(session, caller.team_id, job_id)
-    note(session, caller, "job.cancel", job_id)
+    job = steering.cancel(session, caller, job_id)
     return job_read(job, jobs.passes(session, [job]))
 
 
@@ -133,8 +130,7 @@ def pause_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
 
     A search of orders is paused with its passes. A job that is packaging is about to end and cannot be paused.
     """
-    job = steering.pause(session, caller.team_id, job_id)
-    note(session, caller, "job.pause", job_id)
+    job = steering.pause(session, caller, job_id)
     return job_read(job, jobs.passes(session, [job]))
 
 
@@ -147,8 +143,7 @@ def resume_job(
     job_id: str, caller: WriterDep, session: SessionDep, resources: ResourcesDep, after_commit: BackgroundTasks
 ) -> JobRead:
     """Queue a paused job again; it goes on where its trace ends. A job that is queued or worked on stays as it is."""
-    job = steering.resume(session, caller.team_id, job_id)
-    note(session, caller, "job.resume", job_id)
+    job = steering.resume(session, caller, job_id)
     after_commit.add_task(resources.wakeup.wake)
     return job_read(job, jobs.passes(session, [job]))
 
@@ -170,7 +165,6 @@ def retry_job(
 
     A search of orders gets new passes.
     """
-    job = steering.retry(session, storage, caller.team_id, job_id)
-    note(session, caller, "job.retry", job_id)
+    job = steering.retry(session, storage, caller, job_id)
     after_commit.add_task(resources.wakeup.wake)
     return job_read(job, jobs.passes(session, [job]))

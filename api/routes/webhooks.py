@@ -27,8 +27,7 @@ def post_secret(caller: AdminDep, session: SessionDep, settings: SettingsDep) ->
 
     The one before it signs too for a day, so that receivers can change over without a gap; older ones sign no more.
     """
-    made = webhooks.create_secret(session, settings, caller.team_id)
-    note(session, caller, "webhook_secret.create", made.row.id)
+    made = webhooks.create_secret(session, settings, caller)
     return secret_created(made)
 
 
@@ -45,8 +44,7 @@ def list_secrets(caller: CallerDep, session: SessionDep) -> WebhookSecretList:
 )
 def delete_secret(secret_id: str, caller: AdminDep, session: SessionDep) -> None:
     """Let a secret sign no more, at once; for one that was given away."""
-    webhooks.delete_secret(session, caller.team_id, secret_id)
-    note(session, caller, "webhook_secret.delete", secret_id)
+    webhooks.delete_secret(session, caller, secret_id)
 
 
 @router.get(

@@ -1,4 +1,4 @@
-"""What teams may do with jobs that there are: cancel, pause, resume, retry and delete them."""
+"""What teams may do with jobs that there are: cancel, pause, resume, retry and delete them. Each change is noted."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +13,7 @@ from api.services.jobs import find, no_job
 from api.services.quotas import check_queued
 from store.errors import IllegalTransitionError
 from store.repositories import steering as repository
+from store.repositories.audit import Actor, note
 from store.repositories.jobs import list_jobs
 from store.states import TERMINAL, JobState
 from store.storage import Storage, job_folder
@@ -34,53 +35,60 @@ class BulkOutcome:
 _CANCELLABLE = [state for state in JobState if state not in TERMINAL | {JobState.CANCELLING}]
 
 
-def cancel(session: Session, team_id: str, job_id: str) -> Job:
+def cancel(session: Session, actor: Actor, job_id: str) -> Job:
     """Cancel a queued job at once and ask the worker of a running one to stop. Doing so twice changes nothing.
 
     Raises:
         NotFoundError: the team has no such job.
         ConflictError: it has ended otherwise, or is a pass.
     """
-    with _as_answers(_find_whole(session, team_id, job_id)) as job:
-        return repository.request_cancel(session, job.id)
+    with _as_answers(_find_whole(session, actor.team_id, job_id)) as job:
+        changed = repository.request_cancel(session, job.id)
+    note(session, actor, "job.cancel", job_id)
+    return changed
 
 
-def cancel_many(session: Session, team_id: str, body: BulkCancel) -> BulkOutcome:
+def cancel_many(session: Session, actor: Actor, body: BulkCancel) -> BulkOutcome:
     """Cancel the jobs that a request names or describes, each by itself; what becomes of one changes nothing for others.
 
     Labels alone describe jobs that could be cancelled; those that are named are answered for whatever their state.
     """
     wanted = body.states or ([] if body.ids else _CANCELLABLE)
     ids = [job_id for job_id in body.ids if job_id.isprintable()] if body.ids else None
-    page = list_jobs(session, team_id, limit=BULK_MOST, states=wanted, labels=dict(body.labels), ids=ids)
+    page = list_jobs(session, actor.team_id, limit=BULK_MOST, states=wanted, labels=dict(body.labels), ids=ids)
     outcomes = repository.cancel_jobs(session, page.items)
+    note(session, actor, "job.cancel", *(job.id for job, error in outcomes if error is None))
     unknown = set(body.ids or ()) - {job.id for job, _ in outcomes}
     return BulkOutcome(outcomes, sorted(unknown), page.has_more)
 
 
-def pause(session: Session, team_id: str, job_id: str) -> Job:
+def pause(session: Session, actor: Actor, job_id: str) -> Job:
     """Take a queued job out of the queue, and ask the worker of a running one to give it back. Twice changes nothing.
 
     Raises:
         NotFoundError: the team has no such job.
         ConflictError: it is about to end or has ended, or is a pass.
     """
-    with _as_answers(_find_whole(session, team_id, job_id)) as job:
-        return repository.request_pause(session, job.id)
+    with _as_answers(_find_whole(session, actor.team_id, job_id)) as job:
+        changed = repository.request_pause(session, job.id)
+    note(session, actor, "job.pause", job_id)
+    return changed
 
 
-def resume(session: Session, team_id: str, job_id: str) -> Job:
+def resume(session: Session, actor: Actor, job_id: str) -> Job:
     """Queue a paused job again with its trace. One that is queued or worked on stays as it is.
 
     Raises:
         NotFoundError: the team has no such job.
         ConflictError: it is not paused yet, or has ended, or is a pass.
     """
-    with _as_answers(_find_whole(session, team_id, job_id)) as job:
-        return repository.resume_job(session, job.id)
+    with _as_answers(_find_whole(session, actor.team_id, job_id)) as job:
+        changed = repository.resume_job(session, job.id)
+    note(session, actor, "job.resume", job_id)
+    return changed
 
 
-def retry(session: Session, storage: Storage, team_id: str, job_id: str) -> Job:
+def retry(session: Session, storage: Storage, actor: Actor, job_id: str) -> Job:
     """Queue a failed or cancelled job afresh.
 
     Raises:
@@ -88,23 +96,25 @@ def retry(session: Session, storage: Storage, team_id: str, job_id: str) -> Job:
         ConflictError: it has not ended, or has succeeded, or is a pass; or there is no room for its results.
         TooManyRequestsError: the team has as many queued jobs as it may have.
     """
-    with _as_answers(_find_whole(session, team_id, job_id)) as job:
+    with _as_answers(_find_whole(session, actor.team_id, job_id)) as job:
         again = repository.retry_job(session, job.id)
-        check_queued(session, team_id)
+        check_queued(session, actor.team_id)
         # Before the commit: no row names these files, and afterwards a worker may already write new ones.
         storage.delete(job_folder(job.id))
-        return again
+    note(session, actor, "job.retry", job_id)
+    return again
 
 
-def delete(session: Session, team_id: str, job_id: str) -> None:
+def delete(session: Session, actor: Actor, job_id: str) -> None:
     """Remove a job that has ended; the caller removes its files after the commit.
 
     Raises:
         NotFoundError: the team has no such job.
         ConflictError: it has not ended, or is a pass.
     """
-    with _as_answers(_find_whole(session, team_id, job_id)) as job:
+    with _as_answers(_find_whole(session, actor.team_id, job_id)) as job:
         repository.delete_job(session, job.id)
+    note(session, actor, "job.delete", job_id)
 
 
 def _find_whole(session: Session, team_id: str, job_id: str) -> Job:

@@ -11,6 +11,7 @@ from api.references import shown
 from api.schemas.webhooks import Webhook
 from store.addresses import is_public, numeric_addresses
 from store.repositories import webhook_secrets as repository
+from store.repositories.audit import Actor, note
 from store.repositories.deliveries import redeliver
 from store.repositories.webhook_secrets import NewSecret, valid_secrets
 from store.settings import Settings
@@ -58,10 +59,12 @@ def check_secret(session: Session, team_id: str) -> None:
         raise InvalidInputError(detail, code="no_webhook_secret", errors=[FieldError(detail, pointer=_POINTER)])
 
 
-def create_secret(session: Session, settings: Settings, team_id: str) -> NewSecret:
-    """Make a secret; the one before it signs too for a while, and older ones no more."""
+def create_secret(session: Session, settings: Settings, actor: Actor) -> NewSecret:
+    """Make a secret; the one before it signs too for a while, and older ones no more. It is noted who did."""
     overlap = timedelta(hours=settings.webhook_overlap_hours)
-    return repository.create_secret(session, team_id, signing_key(settings), overlap)
+    made = repository.create_secret(session, actor.team_id, signing_key(settings), overlap)
+    note(session, actor, "webhook_secret.create", made.row.id)
+    return made
 
 
 def list_secrets(session: Session, team_id: str) -> Sequence[WebhookSecret]:
@@ -69,14 +72,15 @@ def list_secrets(session: Session, team_id: str) -> Sequence[WebhookSecret]:
     return valid_secrets(session, team_id)
 
 
-def delete_secret(session: Session, team_id: str, secret_id: str) -> None:
-    """Let a secret sign no more.
+def delete_secret(session: Session, actor: Actor, secret_id: str) -> None:
+    """Let a secret sign no more. It is noted who did.
 
     Raises:
         NotFoundError: the team has none of this id.
     """
-    if not secret_id.isprintable() or not repository.delete_secret(session, team_id, secret_id):
+    if not secret_id.isprintable() or not repository.delete_secret(session, actor.team_id, secret_id):
         raise NotFoundError(f"your team has no webhook secret '{secret_id}'", code="webhook_secret_not_found")
+    note(session, actor, "webhook_secret.delete", secret_id)
 
 
 def send_again(session: Session, job: Job, delivery_id: str) -> Delivery:

@@ -18,6 +18,7 @@ from axformer.cli.main import app as commands
 from axformer.client import Client
 from axformer.client.address import login_file
 from axformer.trial import Trial
+from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of
 from store.session import Sessions, session_scope
 from store.settings import Settings
@@ -110,7 +111,7 @@ def test_submit_sends_what_lies_here_and_prints_the_id_alone(api: Client, tmp_pa
 @logged_in
 def test_submit_says_who_is_told(api: Client, crew: Crew, sessions: Sessions, settings: Settings) -> None:
     with session_scope(sessions) as session:
-        create_secret(session, settings, crew.id)
+        create_secret(session, settings, Operator(crew.id))
     posted = ("submit", "hf://a/b", "--data", "s3://a/b.csv", "--webhook", "https://ci.acme.example/")
     ends = ["job.succeeded", "job.failed", "job.cancelled"]
     assert answered(*posted)["webhook"] == {"url": posted[-1], "events": ends}

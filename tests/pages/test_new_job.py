@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from api.pages.columns import HEAD_BYTES, preview
 from api.services.webhooks import create_secret
 from axformer.config import PassConfig
+from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of, list_jobs
 from store.repositories.keys import create_key
 from store.scopes import Scope
@@ -58,7 +59,7 @@ def test_it_posts_a_job_with_all_that_was_filled_in(member, sessions, crew):
 
 def test_training_a_webhook_and_a_hub_token_go_with_the_job(member, sessions, crew, settings):
     with session_scope(sessions) as session:
-        create_secret(session, settings, crew.id)
+        create_secret(session, settings, Operator(crew.id))
     training = {"train": "s3://acme/train.csv", "finetune.epochs": "2", "finetune.learning_rate": "1e-5"}
     webhook = {"webhook.url": "https://ci.acme.example/axformer", "webhook.events": ["job.failed", "job.succeeded"]}
     assert send(member, **training, **webhook, hub_token=TOKEN).status_code == 303

@@ -7,7 +7,6 @@ from api.deps import ResourcesDep, SessionDep, StorageDep
 from api.pages.context import PAGE_HEADERS
 from api.pages.deps import FormDep, WriterDep
 from api.services import steering
-from store.repositories.audit import note
 from store.storage import job_folder
 
 router = APIRouter(prefix="/jobs/{job_id}")
@@ -16,16 +15,14 @@ router = APIRouter(prefix="/jobs/{job_id}")
 @router.post("/cancel")
 def cancel(job_id: str, visitor: WriterDep, _: FormDep, session: SessionDep) -> Response:
     """Cancel a job."""
-    steering.cancel(session, visitor.caller.team_id, job_id)
-    note(session, visitor.caller, "job.cancel", job_id)
+    steering.cancel(session, visitor.caller, job_id)
     return _to(f"/jobs/{job_id}")
 
 
 @router.post("/pause")
 def pause(job_id: str, visitor: WriterDep, _: FormDep, session: SessionDep) -> Response:
     """Pause a job."""
-    steering.pause(session, visitor.caller.team_id, job_id)
-    note(session, visitor.caller, "job.pause", job_id)
+    steering.pause(session, visitor.caller, job_id)
     return _to(f"/jobs/{job_id}")
 
 
@@ -39,8 +36,7 @@ def resume(
     after_commit: BackgroundTasks,
 ) -> Response:
     """Queue a paused job again."""
-    steering.resume(session, visitor.caller.team_id, job_id)
-    note(session, visitor.caller, "job.resume", job_id)
+    steering.resume(session, visitor.caller, job_id)
     after_commit.add_task(resources.wakeup.wake)
     return _to(f"/jobs/{job_id}")
 
@@ -56,8 +52,7 @@ def retry(
     after_commit: BackgroundTasks,
 ) -> Response:
     """Queue a failed or cancelled job afresh."""
-    steering.retry(session, storage, visitor.caller.team_id, job_id)
-    note(session, visitor.caller, "job.retry", job_id)
+    steering.retry(session, storage, visitor.caller, job_id)
     after_commit.add_task(resources.wakeup.wake)
     return _to(f"/jobs/{job_id}")
 
@@ -72,8 +67,7 @@ def delete(
     after_commit: BackgroundTasks,
 ) -> Response:
     """Delete a job that has ended."""
-    steering.delete(session, visitor.caller.team_id, job_id)
-    note(session, visitor.caller, "job.delete", job_id)
+    steering.delete(session, visitor.caller, job_id)
     after_commit.add_task(storage.delete, job_folder(job_id))
     return _to("/")
 

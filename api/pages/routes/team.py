@@ -17,7 +17,7 @@ from api.paging import MOST_NUMBER
 from api.resources import Resources
 from api.schemas.base import Name
 from api.services import keys, webhooks
-from store.repositories.audit import entries_before, note
+from store.repositories.audit import entries_before
 from store.scopes import Scope
 from store.session import session_scope
 from store.settings import Settings
@@ -76,16 +76,14 @@ def make_secret(
 ) -> Response:
     """Make a secret that signs the team's webhooks, and show it this once."""
     with session_scope(resources.sessions) as session:
-        made = webhooks.create_secret(session, settings, visitor.caller.team_id)
-        note(session, visitor.caller, "webhook_secret.create", made.row.id)
+        made = webhooks.create_secret(session, settings, visitor.caller)
     return _with_new(pages, resources, visitor, new_secret=made.text)
 
 
 @router.post("/webhook-secrets/{secret_id}/delete")
 def delete_secret(secret_id: str, visitor: AdminDep, _: FormDep, session: SessionDep) -> Response:
     """Let a secret sign no more."""
-    webhooks.delete_secret(session, visitor.caller.team_id, secret_id)
-    note(session, visitor.caller, "webhook_secret.delete", secret_id)
+    webhooks.delete_secret(session, visitor.caller, secret_id)
     return RedirectResponse("/team", 303, headers=PAGE_HEADERS)
 
 
