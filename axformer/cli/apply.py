@@ -1,16 +1,20 @@
 """``axformer apply``: the forms of a plan that is there already."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from axformer.cli.failing import failing
-from axformer.cli.made import show_made
+from axformer.cli.made import MadeJsonOption, show_made
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of, forms_of
 from axformer.data.columns import Columns
 from axformer.plan import read_plan_file
+
+if TYPE_CHECKING:
+    from axformer.forms.form import Form, NotMade
 
 
 def apply(
@@ -32,14 +36,20 @@ def apply(
         bool, typer.Option("--other-weights", help="Let the checkpoint have other weights than the plan was made from.")
     ] = False,
     device: DeviceOption = "auto",
+    as_json: MadeJsonOption = False,
 ) -> None:
     """Carry out a plan on a checkpoint without another pass, and write the forms of the result."""
     with failing():
         names, read = forms_of(forms), columns_of(columns)
-        _run(plan, checkpoint, data, output, names, read, device, upto=upto, other_weights=other_weights)
+        console = Console(highlight=False, stderr=as_json)
+        made = _run(
+            console, plan, checkpoint, data, output, names, read, device, upto=upto, other_weights=other_weights
+        )
+    show_made(console, made, output, as_json=as_json)
 
 
 def _run(
+    console: Console,
     plan: Path,
     checkpoint: str,
     data: str,
@@ -50,7 +60,7 @@ def _run(
     *,
     upto: int | None,
     other_weights: bool,
-) -> None:
+) -> "Sequence[Form | NotMade]":
     from axformer.apply import apply_plan
     from axformer.artifact import check_target
     from axformer.cli.quiet import silence_libraries
@@ -58,13 +68,12 @@ def _run(
     from axformer.devices import resolve_device
     from axformer.path import Stop, read_trace_beside
 
-    console = Console(highlight=False)
     silence_libraries()
     file = read_plan_file(plan)
     stop = None if upto is None else Stop(read_trace_beside(plan), upto)
     check_target(output)
     with console.status("Making and checking the forms"):
-        made = apply_plan(
+        return apply_plan(
             file,
             checkpoint,
             DataSource(data, columns),
@@ -74,4 +83,3 @@ def _run(
             other_weights=other_weights,
             device=resolve_device(device),
         )
-    show_made(console, made, output)

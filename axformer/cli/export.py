@@ -1,15 +1,19 @@
 """``axformer export``: ONNX forms of a finished result."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from axformer.cli.failing import failing
-from axformer.cli.made import show_made
+from axformer.cli.made import MadeJsonOption, show_made
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of, forms_of
 from axformer.data.columns import Columns
+
+if TYPE_CHECKING:
+    from axformer.forms.form import Form, NotMade
 
 
 def export(
@@ -19,22 +23,25 @@ def export(
     forms: Annotated[str, typer.Option(help="Forms to make, with commas between: onnx, onnx_int8.")] = "onnx",
     columns: ColumnsOption = None,
     device: DeviceOption = "auto",
+    as_json: MadeJsonOption = False,
 ) -> None:
     """Write ONNX forms of a finished result, without the checkpoint that it was made of."""
     with failing():
-        _run(result, data, output, forms_of(forms), columns_of(columns), device)
+        console = Console(highlight=False, stderr=as_json)
+        made = _run(console, result, data, output, forms_of(forms), columns_of(columns), device)
+    show_made(console, made, output, as_json=as_json)
 
 
-def _run(result: Path, data: str, output: Path, names: list[str], columns: Columns, device: str) -> None:
+def _run(
+    console: Console, result: Path, data: str, output: Path, names: list[str], columns: Columns, device: str
+) -> "Sequence[Form | NotMade]":
     from axformer.artifact import check_target
     from axformer.cli.quiet import silence_libraries
     from axformer.data.dataset import DataSource
     from axformer.devices import resolve_device
     from axformer.export import export as write
 
-    console = Console(highlight=False)
     silence_libraries()
     check_target(output)
     with console.status("Making and checking the forms"):
-        made = write(result, DataSource(data, columns), output, forms=names, device=resolve_device(device))
-    show_made(console, made, output)
+        return write(result, DataSource(data, columns), output, forms=names, device=resolve_device(device))

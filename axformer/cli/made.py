@@ -1,9 +1,11 @@
 """What became of each form that was asked for."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.console import Console
 
 from axformer.forms.kinds import KINDS
@@ -12,10 +14,16 @@ if TYPE_CHECKING:
     from axformer.forms.form import Form, NotMade
 
 
-def show_made(console: Console, made: "Sequence[Form | NotMade]", output: Path) -> None:
+MadeJsonOption = Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")]
+
+
+def show_made(console: Console, made: "Sequence[Form | NotMade]", output: Path, *, as_json: bool) -> None:
     """One line a form: where it lies and how large it is, or why it is not there."""
     from axformer.forms.form import Form
 
+    if as_json:
+        print(json.dumps([_content(form, output) for form in made], indent=1))  # noqa: T201 - this is what was asked for
+        return
     for form in made:
         if isinstance(form, Form):
             console.print(
@@ -23,3 +31,16 @@ def show_made(console: Console, made: "Sequence[Form | NotMade]", output: Path) 
             )
         else:
             console.print(f"{form.name}: not made; {form.reason}", soft_wrap=True)
+
+
+def _content(form: "Form | NotMade", output: Path) -> dict[str, Any]:
+    from axformer.forms.form import Form
+
+    if isinstance(form, Form):
+        return {
+            "name": form.name,
+            "made": True,
+            "directory": str(output / KINDS[form.name].directory),
+            "bytes": form.bytes,
+        }
+    return {"name": form.name, "made": False, "reason": form.reason}

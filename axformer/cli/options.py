@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axformer.config import Preset, parse_knob
+from axformer.config import PassConfig, Preset, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError
 from axformer.finetune_settings import FinetuneSettings, make_settings
@@ -22,8 +22,21 @@ DataOption = Annotated[
 ]
 TestOption = Annotated[str | None, typer.Option(help="Held-out data, measured before and after; never decides.")]
 PresetOption = Annotated[Preset, typer.Option(help="Named set of knobs.")]
+
+
+def knob_names(incomplete: str) -> list[tuple[str, str]]:
+    """What a shell offers behind ``--set``: the knobs that begin so, each with the first line of its reason."""
+    fields = PassConfig.model_fields.items()
+    return [
+        (f"{name}=", (about.description or "").partition("\n")[0])
+        for name, about in fields
+        if name.startswith(incomplete)
+    ]
+
+
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="A knob, for example refine_margin=1.2; may be repeated.")
+    list[str] | None,
+    typer.Option("--set", help="A knob, for example refine_margin=1.2; may be repeated.", autocompletion=knob_names),
 ]
 ConfigOption = Annotated[Path | None, typer.Option(help="Knobs in a .toml or .json file; --set comes after it.")]
 ColumnsOption = Annotated[str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class.")]

@@ -1,7 +1,8 @@
 """``axformer prune``: run a pass over a checkpoint and write the smaller model."""
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -33,16 +34,25 @@ def prune(
     shards: Annotated[
         int, typer.Option(help="Processes that share the validation samples: one for each GPU, say.", metavar="N")
     ] = 1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print report.json; what moves goes to standard error.")
+    ] = False,
 ) -> None:
     """Remove what hinders a fine-tuned model on its task, and write the smaller, checked model."""
     with failing():
         knobs = make_config(preset, options.knobs_of(config, set_))
         names, made = options.columns_of(columns), options.forms_of(forms)
         lessons = _lessons(train, options.finetune_of(train, finetune), names)
-        _run(checkpoint, data, output, test, knobs, names, device, shards, made, *lessons)
+        console = Console(highlight=False, stderr=as_json)
+        report = _run(console, checkpoint, data, output, test, knobs, names, device, shards, made, *lessons)
+    if as_json:
+        print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
+    else:
+        _tell(console, report, output)
 
 
 def _run(
+    console: Console,
     checkpoint: str,
     data: str,
     output: Path,
@@ -54,14 +64,13 @@ def _run(
     forms: list[str],
     train: "DataSource | None",
     finetune: FinetuneSettings | None,
-) -> None:
+) -> dict[str, Any]:
     from axformer.artifact import check_target
     from axformer.cli.quiet import silence_libraries
     from axformer.data.dataset import DataSource
     from axformer.devices import resolve_device
     from axformer.run import PruningRun
 
-    console = Console(highlight=False)
     silence_libraries()
     check_target(output)
     held_out = None if test is None else DataSource(test, columns)
@@ -88,7 +97,10 @@ def _run(
         with console.status("Training the model"):
             run.finetune()
     with console.status("Cutting, measuring and checking the model"):
-        report = run.publish(output, forms)
+        return run.publish(output, forms)
+
+
+def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
     console.print(closing_table(report))
     for form in report["forms"]:
         if not form["made"]:

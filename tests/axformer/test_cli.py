@@ -4,14 +4,18 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from axformer.cli.display import closing_table, display_for, measured_by
 from axformer.cli.main import app
+from axformer.cli.options import knob_names
 from axformer.config import PassConfig
 from axformer.elements import Dimensions
 from axformer.trial import Phase, Trial, Verdict
@@ -48,10 +52,13 @@ def test_prune_trains_what_is_left_where_it_is_told_to(tmp_path: Path, checkpoin
     lessons = write_rows(tmp_path / "train.jsonl", tiny_rows(24, seed=8))
     process = axformer(
         *("prune", checkpoint, "--data", data, "--output", tmp_path / "out", "--train", lessons),
-        *("--finetune", "epochs=2", "--finetune", "learning_rate=0.001", "--set", "hard_attention=false"),
+        *("--finetune", "epochs=2", "--finetune", "learning_rate=0.001", "--set", "hard_attention=false", "--json"),
     )
-    assert (process.returncode, process.stderr) == (0, "")
-    told = json.loads((tmp_path / "out" / "report.json").read_text())["finetune"]
+    assert process.returncode == 0, process.stderr
+    report = json.loads(process.stdout)
+    assert report == json.loads((tmp_path / "out" / "report.json").read_text())
+    assert f"{report['trials']}/" in process.stderr
+    told = report["finetune"]
     assert told["settings"] == {"epochs": 2, "learning_rate": 0.001, "batch_size": 32, "seed": 0}
     assert told["data"]["rows"] == 24
 
@@ -184,3 +191,25 @@ def test_the_closing_table_shows_the_change() -> None:
     shown = console.export_text()
     for part in ("-0.1000", "-25.0%", "-50.0%", "9 trials in 1 min 15 s"):
         assert part in shown
+
+
+def test_every_command_can_answer_as_json() -> None:
+    def commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
+        for name, command in group.commands.items():
+            if hasattr(command, "commands"):
+                yield from commands(command, f"{path} {name}")
+            else:
+                yield f"{path} {name}", command
+
+    options = {
+        name: {flag for one in command.params for flag in one.opts}
+        for name, command in commands(get_command(app), "axformer")
+    }
+    assert len(options) > 20
+    assert [name for name, flags in options.items() if "--json" not in flags] == []
+
+
+def test_a_shell_offers_the_knobs_that_begin_so() -> None:
+    assert [name for name, _ in knob_names("safeguard")] == ["safeguard=", "safeguard_alpha=", "safeguard_folds="]
+    assert len(knob_names("")) == len(PassConfig.model_fields)
+    assert all(reason for _, reason in knob_names(""))

@@ -117,9 +117,12 @@ def test_a_plan_of_a_model_of_other_dimensions_is_refused(tmp_path: Path, result
 
 
 def test_a_result_is_exported_without_its_checkpoint(tmp_path: Path, result: Path, data: Path) -> None:
-    done = run("export", result, "--data", data, "--output", tmp_path / "out", "--forms", "onnx_int8")
+    done = run("export", result, "--data", data, "--output", tmp_path / "out", "--forms", "onnx_int8", "--json")
     assert done.exit_code == 0, done.output
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["onnx_int8"]
+    made = tmp_path / "out" / "onnx_int8"
+    assert list((tmp_path / "out").iterdir()) == [made]
+    told = {"name": "onnx_int8", "made": True, "directory": str(made), "bytes": KINDS["onnx_int8"].bytes_in(made)}
+    assert json.loads(done.stdout) == [told]
     for arguments, reason in (
         (("export", result, "--forms", "zeroed"), "axformer apply makes all"),
         (("export", result, "--forms", "tiny"), "'tiny' is no form; there are compact, zeroed"),
