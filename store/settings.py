@@ -154,6 +154,8 @@ class Settings(BaseSettings):
     """Days for which an upload is kept that no job names; null is for ever."""
     retain_event_days: float | None = Field(default=None, gt=0)
     """Days after a job's end for which its events and webhook messages are kept; null is for ever."""
+    retain_audit_days: float | None = Field(default=None, gt=0)
+    """Days for which an entry of the audit log is kept; null is for ever."""
     cache_max_bytes: int = Field(default=32 * GIB, ge=0)
     """Most bytes of fetched content that a machine keeps for other jobs; four of the largest checkpoints."""
     clean_seconds: float = Field(default=600.0, gt=0)

@@ -16,7 +16,13 @@ from store.session import Sessions, make_engine, make_sessions
 from store.settings import Settings
 from store.storage import LocalStorage, Storage
 from worker.cleaning.orphans import UNFINISHED_SECONDS, remove_orphans, remove_workspaces
-from worker.cleaning.retention import forget_old_events, remove_old_artifacts, remove_old_jobs, remove_old_uploads
+from worker.cleaning.retention import (
+    forget_old_audit,
+    forget_old_events,
+    remove_old_artifacts,
+    remove_old_jobs,
+    remove_old_uploads,
+)
 from worker.fetching.cache import ContentCache
 from worker.logs import configure_logs
 
@@ -33,6 +39,8 @@ class Cleaned:
     job_events: int = 0
     """Jobs whose events are gone."""
     uploads: int = 0
+    audit: int = 0
+    """Entries of the audit log."""
     orphans: int = 0
     """Folders and files that no row names."""
     unfinished: int = 0
@@ -47,6 +55,7 @@ def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
         job_files=remove_old_artifacts(sessions, settings, storage),
         job_events=forget_old_events(sessions, settings),
         uploads=remove_old_uploads(sessions, settings, storage),
+        audit=forget_old_audit(sessions, settings),
         orphans=remove_orphans(sessions, storage),
         unfinished=storage.delete_unfinished(older_than=UNFINISHED_SECONDS),
         workspaces=remove_workspaces(sessions, settings.work_dir),

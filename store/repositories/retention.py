@@ -16,6 +16,7 @@ from store.repositories.events import record_event
 from store.repositories.steering import delete_job
 from store.states import ACTIVE, TERMINAL
 from store.tables.artifacts import Artifact
+from store.tables.audit import AuditEntry
 from store.tables.events import Event
 from store.tables.jobs import Job
 from store.tables.outbox import OutboxMessage
@@ -24,6 +25,8 @@ from store.tables.webhooks import Delivery, DeliveryState
 
 BATCH = 100
 """Jobs or uploads of one transaction: locks are held for well under a second."""
+_ENTRIES = 10_000
+"""Entries of the audit log of one transaction; nobody waits for them."""
 _ADVISORY_LOCK = 4_703_120_982
 """Any number that no one else locks in this database."""
 
@@ -80,6 +83,12 @@ def remove_old_uploads(session: Session, age: timedelta) -> list[str]:
 def forget_sent_messages(session: Session, age: timedelta) -> None:
     """Forget wake-up messages that were given to the broker so long ago."""
     session.execute(delete(OutboxMessage).where(OutboxMessage.sent_at < func.now() - age))
+
+
+def forget_old_audit(session: Session, age: timedelta) -> int:
+    """Forget entries of the audit log that were written so long ago. How many."""
+    old = select(AuditEntry.id).where(AuditEntry.created_at < func.now() - age).order_by(AuditEntry.id).limit(_ENTRIES)
+    return len(session.scalars(delete(AuditEntry).where(AuditEntry.id.in_(old)).returning(AuditEntry.id)).all())
 
 
 def known_jobs(session: Session, ids: Collection[str]) -> dict[str, bool]:

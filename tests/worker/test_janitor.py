@@ -14,6 +14,7 @@ from sqlalchemy import func, select, update
 
 from store.repositories import claims, jobs, leases, retention, steering
 from store.repositories.artifacts import list_artifacts
+from store.repositories.audit import Operator, entries_before, note
 from store.repositories.events import events_after
 from store.repositories.uploads import add_upload, find_upload, hold_upload
 from store.session import Sessions, session_scope
@@ -21,6 +22,7 @@ from store.settings import Settings
 from store.states import TERMINAL, JobState
 from store.storage import LocalStorage, job_folder, upload_folder
 from store.tables.artifacts import Artifact
+from store.tables.audit import AuditEntry
 from store.tables.jobs import Job
 from store.tables.outbox import OutboxMessage
 from store.tables.teams import Team
@@ -133,6 +135,20 @@ def test_a_job_outlives_its_files_and_its_events(
         job = session.scalars(select(Job)).one()
         assert (job.state, job.report) == (JobState.SUCCEEDED, {"removed": []})
     assert clean(sessions, keeping(settings, artifact=7, event=7), storage) == Cleaned()
+
+
+def test_entries_of_the_audit_log_go_by_their_own_age(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, team: Team
+) -> None:
+    ended(sessions, make, storage, days_ago=400)
+    with session_scope(sessions) as session:
+        note(session, Operator(team.id), "key.create", "old", "young")
+        is_old = AuditEntry.object_id == "old"
+        session.execute(update(AuditEntry).where(is_old).values(created_at=func.now() - timedelta(days=366)))
+    assert clean(sessions, keeping(settings, audit=365), storage) == Cleaned(audit=1)
+    with session_scope(sessions) as session:
+        assert [entry.object_id for entry in entries_before(session, team.id, limit=10).items] == ["young"]
+    assert clean(sessions, keeping(settings, audit=365), storage) == Cleaned()
 
 
 def test_an_upload_stays_as_long_as_any_job_names_it(

@@ -54,6 +54,11 @@ def remove_old_uploads(sessions: Sessions, settings: Settings, storage: Storage)
     return removed
 
 
+def forget_old_audit(sessions: Sessions, settings: Settings) -> int:
+    """Forget entries of the audit log. How many."""
+    return sum(_in_turns(sessions, settings.retain_audit_days, retention.forget_old_audit))
+
+
 def _in_turns(
     sessions: Sessions, days: float | None, remove: Callable[[Session, timedelta], Removed]
 ) -> Iterator[Removed]:
