@@ -129,6 +129,7 @@ def _report(report: dict[str, Any]) -> ReportRead:
     return ReportRead(
         base=report["base"],
         pruned=report["pruned"],
+        finding=report.get("finding"),
         removed_count=len(report["removed"]),
         estimated_speedup=report.get("estimated_speedup"),
         seconds=report.get("seconds"),

@@ -148,6 +148,9 @@ class ReportRead(Schema):
     ``latency_ms``."""
     pruned: dict[str, Any]
     """The finished model, the same figures."""
+    finding: dict[str, Any] | None = None
+    """Whether it is better, as far as data that did not decide can tell: ``verdict`` (``gain``, ``no_reliable_gain``, ``loss``
+    or ``not_measured``), ``data``, and the same for people in ``sentence``, ``advice`` and ``answers``."""
     removed_count: int
     """How many elements are gone or rewritten."""
     estimated_speedup: float | None = None

@@ -25,6 +25,7 @@ SIZES = (
     ("latency, ms", "latency_ms", 1, ".2f"),
 )
 """Figures of a report beside those of its data: how they are called here and there, what one is worth, and its form."""
+_VERDICTS = {"gain": "bold green", "no_reliable_gain": "bold yellow", "loss": "bold red"}
 _COLOURS = {Verdict.BASE: "dim", Verdict.ACCEPT: "bold green", Verdict.REFINE: "yellow", Verdict.REJECT: "dim"}
 
 
@@ -154,6 +155,13 @@ def closing_table(report: dict[str, Any]) -> Table:
     )
     table.caption_justify = "left"
     return table
+
+
+def finding_line(finding: Mapping[str, Any]) -> Text:
+    """Whether the model is better, as far as data that did not decide can tell."""
+    style = _VERDICTS.get(finding["verdict"], "")
+    told = " ".join(part for part in (finding["advice"], finding["answers"]) if part)
+    return Text.assemble((finding["sentence"], style), f" {told}" if told else "")
 
 
 def before_and_after(base: Mapping[str, Any], pruned: Mapping[str, Any]) -> Table:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from axformer.cli import options
-from axformer.cli.display import closing_table, display_for, measured_by, names_of_passes
+from axformer.cli.display import closing_table, display_for, finding_line, measured_by, names_of_passes
 from axformer.cli.failing import failing
 from axformer.config import PassConfig, Preset, make_config
 from axformer.data.columns import Columns
@@ -102,6 +102,7 @@ def _run(
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
     console.print(closing_table(report))
+    console.print(finding_line(report["finding"]), soft_wrap=True)
     for form in report["forms"]:
         if not form["made"]:
             console.print(f"note: no form '{form['name']}': {form['reason']}", soft_wrap=True)

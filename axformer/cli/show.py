@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from axformer.cli.display import before_and_after, duration
+from axformer.cli.display import before_and_after, duration, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service
 from axformer.cli.words import age, change_of_loss, place, state
 from axformer.client import Job
@@ -29,6 +29,8 @@ def show(job: JobArgument, as_json: JsonOption = False) -> None:
     output().print(table)
     if found.report is not None:
         output().print(before_and_after(found.report.base, found.report.pruned))
+        if found.report.finding is not None:
+            output().print(finding_line(found.report.finding), soft_wrap=True)
 
 
 def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from axformer.cli.display import before_and_after, display_for, duration
+from axformer.cli.display import before_and_after, display_for, duration, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
 from axformer.cli.words import failure
 from axformer.client import Client, Job, ServiceError, Update
@@ -49,6 +49,8 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
             job = show_job(output(), client, job_id)
             if job.report is not None:
                 output().print(before_and_after(job.report.base, job.report.pruned))
+                if job.report.finding is not None:
+                    output().print(finding_line(job.report.finding), soft_wrap=True)
             output().print(f"Its files: axformer download {job.id}", soft_wrap=True)
     except KeyboardInterrupt:
         notes().print(f"\nNo longer watching; the job goes on. Look at it again with: axformer watch {job_id}")

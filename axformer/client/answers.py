@@ -54,6 +54,8 @@ class JobReport(Answer):
 
     base: dict[str, Any]
     pruned: dict[str, Any]
+    finding: dict[str, Any] | None = None
+    """Whether it is better, as far as data that did not decide can tell: ``verdict``, ``data``, and ``sentence`` for people."""
     removed_count: int
     seconds: float | None = None
     orders: list[dict[str, Any]] | None = None

@@ -6,9 +6,9 @@ from axformer.plan import Plan
 from axformer.reporting.card_forms import Loading, forms_section, loading_section
 from axformer.reporting.card_tables import before_and_after, in_int8, orders_table, path_table
 from axformer.reporting.confidence import CONFIDENCE
-from axformer.reporting.findings import choice_of, finding_of, how_it_was_made, limits
+from axformer.reporting.findings import choice_of, how_it_was_made, limits
 from axformer.reporting.picture import describe_plan
-from axformer.reporting.report import DataSummary, Report
+from axformer.reporting.report import DataSummary, Judgement, Report
 
 PICTURE = "plan.svg"
 """The file of the plan's picture, beside the card."""
@@ -62,8 +62,10 @@ line. `report.json` holds these figures.
 
 
 def _verdict(report: Report) -> str:
-    finding = finding_of(report)
-    sentence = finding.sentence if finding.is_good else f"**{finding.sentence}**"
+    finding = report.finding
+    assert finding is not None, "reports that are made now have one"
+    is_bad = finding.verdict in (Judgement.NO_RELIABLE_GAIN, Judgement.LOSS)
+    sentence = f"**{finding.sentence}**" if is_bad else finding.sentence
     return " ".join(part for part in (sentence, finding.advice, finding.answers) if part)
 
 

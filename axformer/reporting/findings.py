@@ -1,21 +1,20 @@
 """What card and page say in sentences: how the model was made, whether it is better, and what the figures hold for."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Literal
 
 from axformer.reporting.confidence import CONFIDENCE
-from axformer.reporting.report import Comparison, Report
+from axformer.reporting.report import Comparison, Difference, Finding, Judgement, Report, Scores
 
-
-@dataclass(frozen=True)
-class Finding:
-    """Whether the finished model is better, as far as the data can tell."""
-
-    sentence: str
-    is_good: bool
-    advice: str
-    """What goes on after the sentence; may be empty."""
-    answers: str
-    """How many answers changed between right and wrong; empty where a task knows no such thing."""
+_PLACES: dict[Literal["test", "confirming"], str] = {"test": "held-out data", "confirming": "the rows that confirmed"}
+"""What did not decide, the better judge first."""
+_HEADS = {Judgement.GAIN: "A gain", Judgement.NO_RELIABLE_GAIN: "No reliable gain", Judgement.LOSS: "A loss"}
+_ADVICE = {
+    Judgement.GAIN: "",
+    Judgement.NO_RELIABLE_GAIN: "Take it for its size and speed, not for its accuracy.",
+    Judgement.LOSS: "Compare before you use it.",
+}
+_CHOSEN = "These rows chose the model, so their figures are a little optimistic; held-out data was not given."
 
 
 def how_it_was_made(report: Report) -> str:
@@ -74,44 +73,67 @@ def _finetuned(report: Report) -> str:
     )
 
 
-def finding_of(report: Report) -> Finding:
-    """The verdict over the finished model on data that the pass has not seen, where some was given."""
-    if report.pruned.test is None or report.base.test is None:
-        return Finding(
-            "No held-out data was given: the validation figures below were also what decided, so they are optimistic. "
-            "Measure the model on data that the pass has not seen.",
-            is_good=True,
-            advice="",
-            answers="",
-        )
-    before, after = report.base.test["loss"], report.pruned.test["loss"]
-    comparison = report.comparison["test"]
-    assert comparison is not None, "both models were measured on held-out data"
-    fell = after < before
-    change = (
-        f"On held-out data the loss fell from {before:.4f} to {after:.4f}"
-        if fell
-        else f"On held-out data the loss did not fall: it was {before:.4f} and is {after:.4f}"
+def finding_of(base: Scores, pruned: Scores, comparison: Mapping[str, Comparison | None]) -> Finding:
+    """The verdict over the finished model on data that did not decide, where there was some.
+
+    Args:
+        base: the model before the pass.
+        pruned: the finished one.
+        comparison: of the two, by the name of the data.
+    """
+    for data in _PLACES:
+        found, before, after = comparison.get(data), getattr(base, data), getattr(pruned, data)
+        if found is not None:
+            return _measured(data, before["loss"], after["loss"], found)
+    return Finding(
+        data=None,
+        verdict=Judgement.NOT_MEASURED,
+        sentence="No held-out data was given: the validation figures below were also what decided, so they are optimistic.",
+        advice="Measure the model on data that the pass has not seen.",
+        answers="",
     )
-    advice = "" if fell else "Compare before you use it."
-    return Finding(f"{change}{_certainty(comparison)}.", fell, advice, _answers(comparison))
 
 
-def _certainty(comparison: Comparison) -> str:
-    low, high = comparison.differences["loss"].interval
+def _measured(data: Literal["test", "confirming"], before: float, after: float, comparison: Comparison) -> Finding:
+    verdict, place = _judged(comparison.differences["loss"]), _PLACES[data]
+    change = (
+        f"on {place} the loss fell from {before:.4f} to {after:.4f}"
+        if after < before
+        else f"on {place} the loss did not fall: it was {before:.4f} and is {after:.4f}"
+    )
+    advice = "" if after == before else _ADVICE[verdict]
+    if data == "confirming":
+        advice = f"{advice} {_CHOSEN}".strip()
+    return Finding(
+        data=data,
+        verdict=verdict,
+        sentence=f"{_HEADS[verdict]}: {change}{_certainty(comparison.differences['loss'])}.",
+        advice=advice,
+        answers=_answers(comparison, place),
+    )
+
+
+def _judged(change: Difference) -> Judgement:
+    low, high = change.interval
     if low <= 0 <= high:
-        return ", a difference that these samples cannot tell from none"
-    return f", and with {CONFIDENCE:.0%} confidence the change is between {low:+.4f} and {high:+.4f}"
+        return Judgement.NO_RELIABLE_GAIN
+    return Judgement.GAIN if high < 0 else Judgement.LOSS
 
 
-def _answers(comparison: Comparison) -> str:
+def _certainty(change: Difference) -> str:
+    low, high = change.interval
+    between = f"with {CONFIDENCE:.0%} confidence the change is between {low:+.4f} and {high:+.4f}"
+    return f"; {between}" + (", which these samples cannot tell from none" if low <= 0 <= high else "")
+
+
+def _answers(comparison: Comparison, place: str) -> str:
     """The verdict of McNemar's test in words."""
     test = comparison.mcnemar
     if test is None:
         return ""
     if test.gained + test.lost == 0:
-        return "No held-out answer changed between right and wrong."
-    changed = f"Of the held-out answers {test.gained} became right and {test.lost} became wrong"
+        return f"No answer on {place} changed between right and wrong."
+    changed = f"Of the answers on {place} {test.gained} became right and {test.lost} became wrong"
     p_value = f"p = {test.p_value:.2g} in McNemar's exact test"
     if test.p_value > 1 - CONFIDENCE:
         return f"{changed}: no more than chance explains ({p_value})."

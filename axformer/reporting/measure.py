@@ -14,6 +14,7 @@ from axformer.forms.kinds import COMPACT
 from axformer.int8 import in_int8
 from axformer.plan import Plan, removed_elements
 from axformer.reporting.environment import describe
+from axformer.reporting.findings import finding_of
 from axformer.reporting.form_reports import measure_forms, stock_attention_in, summary
 from axformer.reporting.memory import device_peak_bytes, peak_bytes
 from axformer.reporting.report import (
@@ -85,6 +86,7 @@ def make_report(
         checkpoint, outcome.model, outcome.forms, validation.samples, base_scores["validation"], QUICK
     )
     small_scores = {"validation": forms.score} | _scores(small, checkpoint.task, others)
+    comparison = _comparisons(base_scores, small_scores)
     removed = [str(trial.element) for trial in outcome.accepted if trial.phase is not Phase.HARD_ATTENTION]
     full, left = (outcome.targets.estimate(plan) for plan in (outcome.targets.full, outcome.plan))
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
@@ -93,7 +95,8 @@ def make_report(
         base=_measures(base, base_scores, checkpoint.bytes, full.operations, before),
         pruned=_measures(small, small_scores, _bytes_of_compact(outcome.forms), left.operations, after),
         estimated_speedup=left.estimated_speedup,
-        comparison=_comparisons(base_scores, small_scores),
+        comparison=comparison,
+        finding=finding_of(Scores(**_as_report(base_scores)), Scores(**_as_report(small_scores)), comparison),
         int8=_in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None,
         removed=removed_elements(removed),
         hard_attention=hard,

@@ -18,7 +18,7 @@ from axformer.reporting.card_forms import Loading, forms_legend, forms_table, lo
 from axformer.reporting.card_tables import before_and_after, in_int8, orders_table, path_table, sizes_of
 from axformer.reporting.chart import loss_chart
 from axformer.reporting.confidence import CONFIDENCE
-from axformer.reporting.findings import choice_of, finding_of, how_it_was_made, limits
+from axformer.reporting.findings import choice_of, how_it_was_made, limits
 from axformer.reporting.picture import describe_plan, picture
 from axformer.reporting.report import FormReport, Report, SpeedCell
 from axformer.reporting.table import Table
@@ -61,7 +61,7 @@ def report_page(
         report=report,
         plan=plan,
         made=how_it_was_made(report),
-        finding=finding_of(report),
+        finding=report.finding,
         headlines=_headlines(report),
         confidence=f"{CONFIDENCE:.0%}",
         before_and_after=before_and_after(report),

@@ -1,5 +1,6 @@
 """The content of ``report.json``: what a pass did, measured before and after on the models themselves."""
 
+from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -66,6 +67,35 @@ class Comparison(BaseModel):
 
     differences: dict[str, Difference]
     mcnemar: McNemarTest | None = Field(description="Null where the task knows no right and wrong, as a regression.")
+
+
+class Judgement(StrEnum):
+    """Whether the finished model is better, as far as data that did not decide can tell."""
+
+    GAIN = "gain"
+    NO_RELIABLE_GAIN = "no_reliable_gain"
+    LOSS = "loss"
+    NOT_MEASURED = "not_measured"
+
+
+class Finding(BaseModel):
+    """Whether the finished model is better, in one line."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: Literal["test", "confirming"] | None = Field(
+        description="What it was measured on: held-out data, else the rows that confirmed; null where there were none."
+    )
+    verdict: Judgement = Field(
+        description="Of the loss: `gain` or `loss` where the 95 % interval of its change lies below or above 0, "
+        "`no_reliable_gain` where it holds 0, `not_measured` without such data."
+    )
+    sentence: str = Field(description="The same for people, with figures.")
+    advice: str = Field(description="What goes on after the sentence; may be empty.")
+    answers: str = Field(
+        description="How many answers changed between right and wrong, and McNemar's p-value; empty where a task knows no such "
+        "thing."
+    )
 
 
 class InInt8(BaseModel):
@@ -222,6 +252,7 @@ class Report(BaseModel):
     comparison: dict[str, Comparison | None] = Field(
         description="`validation` and `test`, null where none was given; with `confirm` also `confirming`."
     )
+    finding: Finding | None = Field(default=None, description="Null in reports of earlier versions alone.")
     int8: InInt8 | None = Field(description="The same in int8 where the pass decided in it, else null.")
     removed: list[str] = Field(description="Ids of removed elements, largest only, in the order of their removal.")
     hard_attention: list[int] = Field(description="Layers that have hard attention now.")

@@ -234,6 +234,8 @@ def test_the_report_tells_the_path_and_is_of_the_model_that_is_kept(published: t
     assert set(report.removed) <= accepted
     rows = {name: data.rows for name, data in report.data.items() if data is not None}
     assert rows == {"validation": 60, "confirming": 24, "test": 20}
+    assert report.finding is not None
+    assert report.finding.data == "test"
     for name in ("confirming", "test"):
         assert report.comparison[name] is not None
     for file in ("README.md", "report.html"):

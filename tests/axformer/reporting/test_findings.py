@@ -1,0 +1,78 @@
+"""What is said of a finished model is what its intervals say, on the data that had no part in its making."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axformer.reporting.findings import finding_of
+from axformer.reporting.report import Comparison, Difference, Judgement, McNemarTest, Scores
+
+VALIDATION = {"loss": 0.5}
+CHANGES = st.tuples(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
+
+
+def scores(**others: float) -> Scores:
+    """Of a model with these losses, by the name of the data."""
+    figures: dict[str, dict[str, float] | None] = {"test": None}
+    figures |= {name: {"loss": loss} for name, loss in others.items()}
+    intervals = {f"{name}_intervals": None if one is None else {"loss": (0.0, 2.0)} for name, one in figures.items()}
+    return Scores.model_validate(
+        {"validation": VALIDATION, "validation_intervals": {"loss": (0.4, 0.6)}, **figures, **intervals}
+    )
+
+
+def changed(value: float, low: float, high: float, test: McNemarTest | None = None) -> Comparison:
+    return Comparison(differences={"loss": Difference(value=value, interval=(low, high))}, mcnemar=test)
+
+
+@given(CHANGES)
+def test_a_gain_is_one_whose_interval_lies_below_nothing(change: tuple[float, float, float]) -> None:
+    value, below, above = change
+    low, high = value - below, value + above
+    finding = finding_of(scores(test=1.0), scores(test=1.0 + value), {"test": changed(value, low, high)})
+    assert finding.data == "test"
+    if high < 0:
+        assert (finding.verdict, finding.sentence[:7]) == (Judgement.GAIN, "A gain:")
+    elif low > 0:
+        assert (finding.verdict, finding.sentence[:7]) == (Judgement.LOSS, "A loss:")
+    else:
+        assert finding.verdict is Judgement.NO_RELIABLE_GAIN
+        assert finding.sentence.startswith("No reliable gain: on held-out data")
+    assert f"between {low:+.4f} and {high:+.4f}" in finding.sentence
+
+
+def test_held_out_data_speaks_before_the_rows_that_confirmed() -> None:
+    both = {"test": changed(-0.1, -0.2, -0.05), "confirming": changed(0.1, 0.05, 0.2)}
+    finding = finding_of(scores(test=1.0, confirming=1.0), scores(test=0.9, confirming=1.1), both)
+    assert (finding.data, finding.verdict) == ("test", Judgement.GAIN)
+
+
+def test_rows_that_confirmed_speak_where_nothing_was_held_out_and_say_that_they_chose() -> None:
+    comparison = {"test": None, "confirming": changed(-0.1, -0.2, 0.05)}
+    finding = finding_of(scores(confirming=1.0), scores(confirming=0.9), comparison)
+    assert (finding.data, finding.verdict) == ("confirming", Judgement.NO_RELIABLE_GAIN)
+    assert "on the rows that confirmed the loss fell from 1.0000 to 0.9000" in finding.sentence
+    assert "a little optimistic" in finding.advice
+
+
+def test_without_either_nothing_was_measured_and_the_figures_are_optimistic() -> None:
+    finding = finding_of(scores(), scores(), {"test": None})
+    assert (finding.data, finding.verdict) == (None, Judgement.NOT_MEASURED)
+    assert "they are optimistic" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        (
+            McNemarTest(gained=9, lost=8, p_value=1.0),
+            "9 became right and 8 became wrong: no more than chance explains (p = 1",
+        ),
+        (McNemarTest(gained=30, lost=5, p_value=2e-5), "better by more than chance (p = 2e-05"),
+        (McNemarTest(gained=5, lost=30, p_value=2e-5), "worse by more than chance"),
+        (McNemarTest(gained=0, lost=0, p_value=1.0), "No answer on held-out data changed"),
+    ],
+)
+def test_answers_are_counted_with_their_p_value(test: McNemarTest, words: str) -> None:
+    finding = finding_of(scores(test=1.0), scores(test=0.9), {"test": changed(-0.1, -0.2, 0.1, test)})
+    assert words in finding.answers
