@@ -37,7 +37,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo serve test torture bench families check lint types imports migrations containers docs clean
+.PHONY: help install demo serve test torture bench evidence families check lint types imports migrations containers docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,11 @@ bench: $(INSTALLED) ## Measure how fast a pass is, and write benchmarks/RESULTS.
 	$(BIN)/python -m benchmarks.speed --source $(SHARED)/data --checkpoints $(BENCH_HOME)/checkpoints --output $(OUTPUT) $(ONLY) $(BENCH)
 	$(BIN)/python -m benchmarks.speed.verdicts --source $(SHARED)/data --oracle $(SHARED)/oracle/naive_axformer.py \
 	    --checkpoints $(BENCH_HOME)/checkpoints --output $(OUTPUT) $(ONLY)
+
+evidence: $(INSTALLED) ## Measure whether gains hold on held-out data, hours, resumable (SHARED=../shared, EVIDENCE="--only 'rte-*'")
+	@test -d $(SHARED)/data || { echo "there are no public data sets in $(SHARED)/data; name the directory that holds data/:" \
+	    "make evidence SHARED=DIR"; exit 1; }
+	$(BIN)/python -m benchmarks.evidence --source $(SHARED)/data --output docs/evidence.md --bfloat16 $(EVIDENCE)
 
 families: $(INSTALLED) ## Run every law over every family and task, and write docs/families.md
 	$(BIN)/python -m pytest --quiet -p tests.families_table --families-table docs/families.md tests/axformer/test_families.py

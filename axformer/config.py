@@ -1,7 +1,8 @@
 """Every knob of a pass, with its default and the reason for it.
 
 ``PassConfig()`` is the preset ``paper``: Algorithm 1 to the letter, as far as the paper gives it. The preset
-``published`` is the authors' own program, decision by decision.
+``published`` is the authors' own program, decision by decision. The preset ``robust`` is made for gains that hold on data that
+the pass has not seen; which knobs do that best is not measured yet (``docs/safeguards.md``).
 """
 
 import json
@@ -19,6 +20,7 @@ class Preset(StrEnum):
 
     PAPER = "paper"
     PUBLISHED = "published"
+    ROBUST = "robust"
 
 
 class HelpedReference(StrEnum):
@@ -161,6 +163,7 @@ PRESETS: dict[Preset, dict[str, Any]] = {
         "order": Order.TOP_MIDDLE_BOTTOM,
         "max_length": 128,
     },
+    Preset.ROBUST: {"safeguard": Safeguard.FOLDS, "confirm": 0.3},
 }
 
 

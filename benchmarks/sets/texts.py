@@ -33,6 +33,12 @@ def sentiment(source: Path) -> Parts:
     return Parts(train, validation, sample(read_labelled(source / "SST-2-sentences/test.jsonl"), _LARGE, label_of))
 
 
+def spam(source: Path) -> Parts:
+    """SMS-spam: whether a message is spam; repeats of one message are in one part."""
+    train, validation, test = (read_labelled(source / f"SMS-spam/{part}.jsonl") for part in ("train", "dev", "test"))
+    return Parts(train, sample(validation, _LARGE, label_of), sample(test, 2 * _LARGE, label_of))
+
+
 def acceptability(source: Path) -> Parts:
     """CoLA, with the validation set that the paper's authors cut; GLUE's dev is held out."""
     train, validation, test = (read_labelled(source / f"CoLA/{part}.jsonl") for part in ("train", "val", "dev"))

@@ -71,7 +71,7 @@ BAD_FIELDS = [
     ({"finetune": {"epochs": 2}}, "#/finetune", "give train too"),
     ({"train": {"uri": "s3://a/b"}, "finetune": {"epochs": 0}}, "#/finetune/epochs", "greater than or equal to 1"),
     ({"train": {"uri": "s3://a/b"}, "finetune": {"steps": 1}}, "#/finetune/steps", "leave it out"),
-    ({"preset": "fast"}, "#/preset", "'paper' or 'published'"),
+    ({"preset": "fast"}, "#/preset", "'paper', 'published' or 'robust'"),
     ({"config": {"refine_margin": 0.5}}, "#/config", "refine_margin=0.5"),
     ({"config": {"refine_margin": float("nan")}}, "#/config", "refine_margin=nan"),
     ({"config": {"margin": 2}}, "#/config", "the knobs are refine_margin"),

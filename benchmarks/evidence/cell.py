@@ -1,0 +1,111 @@
+"""One cell of the experiment: prepare its set, train its checkpoint, run its pass, and keep what the report says.
+
+Whatever is there already is kept: sets, checkpoints, and the cell's own file, which is written last and whole.
+"""
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.evidence.grid import ARMS, Cell
+from benchmarks.passes import pass_command, run_pass
+from benchmarks.results_table import metric_of
+from benchmarks.sets.catalog import SETS
+from benchmarks.sets.parts import Parts, sample
+from benchmarks.train_checkpoints import make
+
+FORMAT = "axformer-evidence/1"
+_KEPT = (
+    *(
+        "task",
+        "base",
+        "pruned",
+        "comparison",
+        "finding",
+        "estimated_speedup",
+        "removed",
+        "hard_attention",
+        "path",
+        "trials",
+    ),
+    *("seconds", "config", "data", "latency", "environment"),
+)
+"""What of a report is kept; its forms are not asked about here."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where everything lies."""
+
+    source: Path
+    """The public data sets."""
+    home: Path
+    rows: int | None
+    """Most rows of each part of a set; null takes the sets as they are. What was measured so is marked."""
+    threads: int
+    bfloat16: bool
+
+    @property
+    def sets(self) -> Path:
+        """The prepared sets."""
+        return self.home / "sets"
+
+    def file(self, cell: Cell) -> Path:
+        """What a cell leaves."""
+        return self.home / "cells" / f"{cell.name}.json"
+
+
+def run_cell(cell: Cell, place: Place) -> str:
+    """Measure a cell that is not there yet; gives what became of it, for people."""
+    file, checkpoint = place.file(cell), cell.checkpoint
+    if file.is_file():
+        return "is there"
+    _prepare(checkpoint.data, place)
+    if not make(checkpoint, place.sets, place.home / "checkpoints", place.threads, place.bfloat16):
+        return f"FAILED to train; see {place.home / 'checkpoints' / checkpoint.name}.log"
+    home, result = place.home / "checkpoints" / checkpoint.name, place.home / "passes" / cell.name
+    arm = ARMS[cell.arm]
+    command = pass_command(checkpoint, home, place.sets, result, arm.preset)
+    knobs = {"seed": checkpoint.seed, **arm.knobs}
+    outcome = run_pass([*command, *(f"--set={name}={value}" for name, value in knobs.items())], home, result)
+    if outcome.startswith("FAILED"):
+        return outcome
+    report = json.loads((result / "report.json").read_text(encoding="utf-8"))
+    _write(file, _content(cell, place, report))
+    shutil.rmtree(result)
+    return "done"
+
+
+def _prepare(name: str, place: Place) -> None:
+    """Write a set, if it is not there."""
+    if (place.sets / name).is_dir():
+        return
+    parts, partial = SETS[name](place.source), place.sets / f"{name}.partial"
+    if place.rows is not None:
+        parts = Parts(*(sample(part, place.rows) for part in (parts.train, parts.validation, parts.test)))
+    parts.write(partial)
+    partial.rename(place.sets / name)
+
+
+def _content(cell: Cell, place: Place, report: dict[str, Any]) -> dict[str, Any]:
+    checkpoint = cell.checkpoint
+    return {
+        "format": FORMAT,
+        "cell": cell.name,
+        "data": checkpoint.data,
+        "model": checkpoint.family,
+        "seed": checkpoint.seed,
+        "arm": cell.arm,
+        "rows": place.rows,
+        "metric": metric_of(checkpoint, report["base"]["test"]),
+        "report": {name: report[name] for name in _KEPT},
+    }
+
+
+def _write(file: Path, content: dict[str, Any]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(".partial")
+    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    partial.rename(file)

@@ -1,0 +1,116 @@
+"""The experiment goes on where it stopped, and its document says what the cells say, from their files alone."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axformer.config import make_config
+from benchmarks.checkpoints import Checkpoint
+from benchmarks.evidence import cell as cells_of_one
+from benchmarks.evidence.cell import Place, run_cell
+from benchmarks.evidence.document import document_of, read_cells
+from benchmarks.evidence.grid import ARMS, SEEDS, Cell, cells
+from benchmarks.rows import Row
+from benchmarks.sets.catalog import SETS
+from benchmarks.sets.parts import Parts
+from tests.tiny_models import save_tiny_checkpoint
+
+ROWS = [Row(f"word{index % 2} word{2 + index % 50}", "01"[index % 2]) for index in range(40)]
+TINY = Checkpoint("tiny-s0", "minilm", "classification", "tiny", ("accuracy",), max_length=16)
+CELL = Cell(TINY, "confirm")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A home whose checkpoint was trained before, and a catalog with one tiny set."""
+    monkeypatch.setattr(cells_of_one, "SETS", {"tiny": lambda _: Parts(ROWS, ROWS, ROWS)})
+    home = tmp_path / "evidence"
+    save_tiny_checkpoint(home / "checkpoints" / TINY.name)
+    (home / "checkpoints" / f"{TINY.name}.json").write_text("{}")
+    return Place(tmp_path, home, rows=30, threads=1, bfloat16=False)
+
+
+def test_every_arm_is_a_pass_that_can_be_asked_for() -> None:
+    for arm in ARMS.values():
+        make_config(arm.preset, arm.knobs)
+
+
+def test_cells_have_names_of_their_own_and_sets_that_there_are() -> None:
+    everything = cells()
+    assert len({one.name for one in everything}) == len(everything) == len(cells(["paper"])) * len(ARMS)
+    assert {one.checkpoint.data for one in everything} <= set(SETS)
+    assert {one.checkpoint.seed for one in everything} == set(SEEDS)
+    assert [one.name for one in cells(["paper"], ["rte-minilm-*"])] == [f"rte-minilm-s{seed}-paper" for seed in SEEDS]
+
+
+@pytest.mark.parametrize(
+    ("arms", "only", "complaint"),
+    [(["bold"], [], "arm 'bold' is unknown; there are paper"), (["paper"], ["rte"], "no cell is called 'rte'")],
+)
+def test_what_is_not_in_the_grid_is_refused(arms: list[str], only: list[str], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        cells(arms, only)
+
+
+def test_a_cell_is_measured_once_and_told_as_it_was_measured(place: Place) -> None:
+    assert run_cell(CELL, place) == "done"
+    content = json.loads(place.file(CELL).read_text())
+    report = content["report"]
+    assert (content["cell"], content["rows"], content["metric"]) == ("tiny-s0-confirm", 30, "accuracy")
+    assert (report["config"]["confirm"], report["data"]["validation"]["rows"]) == (0.5, 30)
+    assert not (place.home / "passes" / CELL.name).exists(), "models take room"
+    written = place.file(CELL).stat().st_mtime_ns
+    assert run_cell(CELL, place) == "is there"
+    assert place.file(CELL).stat().st_mtime_ns == written
+    text = document_of(read_cells(place.home), planned=240)
+    assert "1 of 240 cells. **A trial run: at most 30 rows" in text
+    change = report["comparison"]["test"]["differences"]["loss"]
+    assert f"{change['value']:+.4f} [{change['interval'][0]:+.4f}, {change['interval'][1]:+.4f}]" in text
+    assert f"| {report['base']['test']['loss']:.4f} |" in text
+    for table in text.split("\n\n"):
+        lines = table.splitlines()
+        if lines[0].startswith("|"):
+            assert len({line.count("|") for line in lines}) == 1
+
+
+def test_a_cell_that_fails_leaves_no_file_and_is_tried_again(place: Place) -> None:
+    lost = Cell(replace(TINY, max_length=100_000), "paper")
+    assert run_cell(lost, place).startswith("FAILED: error: knob max_length=100000")
+    assert not place.file(lost).exists()
+
+
+def cell_file(arm: str, seed: int, change: float, **more: Any) -> dict[str, Any]:
+    """The file of a cell whose held-out loss changed by so much, from 1.0."""
+    difference = {"loss": {"value": change, "interval": [change - 0.1, change + 0.1]}}
+    difference["accuracy"] = difference["loss"]
+    base = {"validation": {"loss": 1.0}, "test": {"loss": 1.0, "accuracy": 0.5}, "parameters": 100, "latency_ms": 2.0}
+    report = {
+        "base": base,
+        "pruned": base | {"parameters": 90, "latency_ms": 1.0},
+        "comparison": {
+            "validation": {"differences": {"loss": {"value": -0.2, "interval": [-0.3, -0.1]}}},
+            "test": {"differences": difference, "mcnemar": None},
+        },
+        "finding": {"verdict": "no_reliable_gain" if abs(change) <= 0.1 else "gain" if change < 0 else "loss"},
+        "path": [{"kept": False}, {"kept": True}, {"kept": False}],
+        "data": {"validation": {"rows": 10}, "test": {"rows": 20}},
+        "estimated_speedup": 1.25,
+        "seconds": 3.0,
+        "environment": dict.fromkeys(("axformer", "commit", "torch", "device", "cores", "threads"), "x"),
+    }
+    plain = {"cell": f"c-{arm}-{seed}", "data": "rte", "model": "minilm", "seed": seed, "arm": arm, "rows": None}
+    return plain | {"metric": "accuracy", "report": report} | more
+
+
+def test_seeds_are_put_together_with_their_spread_and_optimism_is_the_difference() -> None:
+    found = [cell_file("paper", 0, 0.3), cell_file("paper", 1, 0.1), cell_file("published", 0, -0.2)]
+    text = document_of(found, planned=3)
+    assert "A trial run" not in text
+    assert "| rte | minilm | paper | 2 | -0.2000 ± 0.0000 | +0.2000 ± 0.1414 |" in text
+    assert "| 1 none, 1 loss | 10.0% | 1.25x fewer | 2.00x |" in text
+    assert "| `paper` | 2 | -20.0% | +20.0% | +40.0% |" in text
+    assert "| `published` | 1 | -20.0% | -20.0% | +0.0% |" in text
+    assert "| 1 of 2 | 3 |" in text
