@@ -34,7 +34,19 @@ PAGE_HEADERS = {
 }
 _FILTERS: dict[str, Callable[..., Any]] = {
     name: getattr(formats, name)
-    for name in ("count", "short_count", "size", "duration", "loss", "percent", "moment", "change", "words", "figure")
+    for name in (
+        "count",
+        "short_count",
+        "size",
+        "duration",
+        "loss",
+        "percent",
+        "moment",
+        "change",
+        "words",
+        "figure",
+        "prose",
+    )
 }
 
 

@@ -89,6 +89,13 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def prose(text: str) -> Markup:
+    """A sentence whose code stands between double backticks, as in the docstrings that it comes from."""
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(text.split("``"))
+    )
+
+
 def moment(at: datetime | None) -> Markup | str:
     """A time that a script of the page writes as how long ago it was."""
     if at is None:

@@ -28,7 +28,7 @@ def knob_names(incomplete: str) -> list[tuple[str, str]]:
     """What a shell offers behind ``--set``: the knobs that begin so, each with the first line of its reason."""
     fields = PassConfig.model_fields.items()
     return [
-        (f"{name}=", (about.description or "").partition("\n")[0])
+        (f"{name}=", (about.description or "").partition("\n")[0].replace("``", ""))
         for name, about in fields
         if name.startswith(incomplete)
     ]

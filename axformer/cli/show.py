@@ -55,6 +55,8 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
     yield "forms", ", ".join(job.forms)
     if job.labels:
         yield "labels", ", ".join(f"{key}={value}" for key, value in job.labels.items())
+    if job.webhook is not None:
+        yield "webhook", str(job.webhook["url"])
     yield "posted", f"{age(job.created_at)} ago"
     if job.started_at is not None and job.finished_at is not None:
         yield "took", duration((job.finished_at - job.started_at).total_seconds())

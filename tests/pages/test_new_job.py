@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.pages.columns import HEAD_BYTES, preview
+from api.pages.formats import prose
 from api.services.webhooks import create_secret
 from axformer.config import PassConfig
 from store.repositories.audit import Operator
@@ -35,7 +36,11 @@ def test_the_form_knows_every_knob_from_the_library(member):
     text = member.get("/new").text
     for name, about in PassConfig.model_fields.items():
         assert f'name="knob.{name}"' in text
-        assert str(about.description).split("'")[0].split('"')[0].split("<")[0].split("\n")[0] in text
+        assert str(prose(str(about.description))) in text
+
+
+def test_code_in_a_reason_is_code_and_all_else_is_text():
+    assert prose("``a<b`` & so, ``c``") == "<code>a&lt;b</code> &amp; so, <code>c</code>"
 
 
 def test_it_posts_a_job_with_all_that_was_filled_in(member, sessions, crew):
