@@ -100,6 +100,10 @@ class Watch:
         with session_scope(self.sessions) as session:
             return lock_job(session, job_id)
 
+    def path(self, job_id: str) -> list[dict[str, Any]] | None:
+        with session_scope(self.sessions) as session:
+            return lock_job(session, job_id).path
+
     def trials(self, job_id: str) -> list[Trial]:
         with session_scope(self.sessions) as session:
             return list(trials_after(session, job_id, limit=10_000).items)

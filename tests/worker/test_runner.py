@@ -111,7 +111,10 @@ def test_a_job_runs_from_references_to_artifacts(
     assert FILES | {ARCHIVE_NAME} <= set(contents)
     for name, artifact in artifacts.items():
         assert (artifact.bytes, artifact.sha256) == (len(contents[name]), hashlib.sha256(contents[name]).hexdigest())
-    assert json.loads(contents["report.json"]) == job.report
+    written = json.loads(contents["report.json"])
+    assert [point["seq"] for point in written["path"] if point["kept"]] == [written["path"][-1]["seq"]]
+    assert watch.path(job_id) == written.pop("path")
+    assert written == job.report
     assert job.report is not None
     assert job.report["pruned"]["test"] is not None
     lines = contents["trace.jsonl"].decode().splitlines()
