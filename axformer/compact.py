@@ -99,7 +99,7 @@ def needs_hard_attention(plan: Plan) -> bool:
 
 
 def _reads_one_position(head: Head, architecture: Architecture, config: Any) -> bool:
-    return task_of(head.auto_class, config).pooled and head.auto_class not in architecture.read_elsewhere
+    return task_of(head.auto_class, config).pooled and head.auto_class not in architecture.reads_behind_padding
 
 
 def _plan_in(config: Any) -> Plan:

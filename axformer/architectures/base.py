@@ -121,9 +121,9 @@ class Architecture:
     """The longest input that models take, special tokens included, from a configuration; null where there is no limit."""
     read_position: Callable[[Any, Tensor], Tensor | None] = read_first
     """Which position heads that pool read, from a configuration and token ids (batch, tokens); null where they read more."""
-    read_elsewhere: tuple[Any, ...] = ()
-    """Auto classes of heads that pool, but read another position than that where padding stands in front; their compact models
-    compute all positions."""
+    reads_behind_padding: tuple[Any, ...] = ()
+    """Auto classes of heads that read the first token that is no padding, not that of ``read_position``; their compact models,
+    which are not told where padding stands, compute all positions."""
     causal: bool = False
     """Whether attention looks back only."""
     returned: Callable[[Tensor], Any] = lambda hidden: hidden
@@ -150,6 +150,10 @@ class Architecture:
     def heads(self) -> tuple[Head, ...]:
         """The kinds of heads that the family has."""
         return heads_of(self.model_type, causal=self.causal)
+
+    def head_of(self, model: Any) -> Head | None:
+        """The kind of head that a model has; null of a class that the family does not name."""
+        return next((head for head in self.heads if isinstance(model, head.model_class)), None)
 
     def layout(self, block: int) -> BlockLayout:
         """The layout of a block by its number: layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``."""

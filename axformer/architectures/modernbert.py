@@ -26,6 +26,6 @@ MODERNBERT = Architecture(
     PreNormFeedForward(norm="mlp_norm", inputs=("Wi",), output="Wo", copies=2),
     layers_of=lambda base: base.layers,
     read_position=_read_position,
-    read_elsewhere=(AutoModelForMultipleChoice,),
+    reads_behind_padding=(AutoModelForMultipleChoice,),
     config_keys=("global_attn_every_n_layers", "global_rope_theta", "head_dim", "local_rope_theta", "sliding_window"),
 )

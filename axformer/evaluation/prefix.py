@@ -217,6 +217,9 @@ class PrefixEvaluator(Evaluator):
     def _read_position(self, batch: Batch) -> ReadPosition | None:
         if not self._task.pooled:
             return None
+        head = self._architecture.head_of(self._model)
+        if head is not None and head.auto_class in self._architecture.reads_behind_padding:
+            return ReadPosition(batch.starts().flatten(), self._architecture.token_axis)
         ids = batch.inputs["input_ids"]
         tokens = self._architecture.read_position(self._model.config, ids.flatten(end_dim=-2))
         return None if tokens is None else ReadPosition(tokens, self._architecture.token_axis)

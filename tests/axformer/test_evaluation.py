@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,8 @@ from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.techniques import Techniques
 from axformer.plan import Plan
-from tests.family_cases import Case, all_cases, checkpoint_of, data_of
+from tests.family_cases import Case, all_cases, checkpoint_of, data_of, stock_model
+from tests.tiny_families import tiny_family_tokenizer
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
@@ -137,3 +139,20 @@ def test_batching_by_tokens_covers_every_sample_once_and_keeps_its_limit() -> No
     places = torch.cat([batch.rows for batch in samples.batches])
     assert places.sort().values.tolist() == list(range(30))
     assert all(len(batch.rows) == 1 or len(batch.rows) * batch.tokens <= 60 for batch in samples.batches)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("family", ["bert", "modernbert", "xlnet"])
+def test_fast_equals_plain_wherever_padding_stands(family: str, side: str) -> None:
+    """Some heads read the first token, others the first that is no padding."""
+    case = Case(family, "multiple_choice")
+    tokenizer = tiny_family_tokenizer(family)
+    tokenizer.padding_side = side
+    checkpoint = from_memory(stock_model(case), tokenizer)
+    samples = prepare(data_of(case).rows, checkpoint, PassConfig(batch_tokens=10_000)).samples
+    assert not samples.batches[0].inputs["attention_mask"].all()
+    parts = checkpoint.model, checkpoint.architecture, checkpoint.task, samples
+    full = Plan.full(checkpoint.dimensions)
+    plain, fast = PlainEvaluator(*parts), PrefixEvaluator(*parts, full, budget=BUDGET)
+    for plan in (full, full.apply(ffn(3), top_k=1), full.apply(head(2, 1), top_k=1)):
+        assert same(fast.losses(plan), plain.losses(plan))
