@@ -59,3 +59,16 @@ def test_results_of_workers_that_told_no_path_have_none(api, stage, make_trial):
 def test_other_teams_see_no_job(client, rivals, finished):
     answer = client.get(f"/v1/jobs/{finished}/path", headers=rivals.headers)
     assert (answer.status_code, answer.json()["code"]) == (404, "job_not_found")
+
+
+def test_a_finished_job_says_whether_its_gain_is_one(api, stage, make_trial):
+    finding = {
+        "data": "test",
+        "verdict": "no_reliable_gain",
+        "sentence": "No reliable gain.",
+        "advice": "",
+        "answers": "",
+    }
+    job_id = stage.running([make_trial(0)])
+    stage.succeed(job_id, {}, finding=finding)
+    assert api.get(f"/v1/jobs/{job_id}").json()["report"]["finding"] == finding

@@ -196,6 +196,7 @@ def test_the_command_shows_every_pass_and_which_was_kept(tmp_path: Path, checkpo
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     (kept,) = [one["order"] for one in report["orders"] if one["kept"]]
     assert f"best of 6 orders: {kept}" in result.output
+    assert report["finding"]["sentence"] in result.output
 
 
 def test_a_terminal_shows_the_figures_of_the_present_pass(searched: Searched) -> None:

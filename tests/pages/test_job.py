@@ -214,3 +214,16 @@ def test_the_map_of_a_finished_job_shows_the_model_that_was_kept(member, stage, 
     text = member.get(f"/jobs/{job_id}").text
     assert 'aria-label="layer.1.ffn: removed' in text
     assert 'aria-label="layer.2.ffn: kept, loss' in text
+
+
+def test_a_finished_job_says_whether_its_gain_is_one(member, stage, make_trial):
+    finding = {
+        "data": "test",
+        "verdict": "no_reliable_gain",
+        "sentence": "No reliable <gain>.",
+        "advice": "",
+        "answers": "",
+    }
+    job_id = stage.running([make_trial(0)])
+    stage.succeed(job_id, {}, finding=finding)
+    assert "<strong>No reliable &lt;gain&gt;.</strong>" in member.get(f"/jobs/{job_id}").text
