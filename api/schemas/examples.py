@@ -111,6 +111,15 @@ PATH = {
         },
     ],
 }
+PLAN = {
+    "format": "axformer-plan/1",
+    "source": {"model_type": "bert", "sha256": _SHA256},
+    "config": {"attention_top_k": 30, "refine_margin": 1.2},
+    "layers": [
+        {"attention": True, "heads": [0, 1, 3], "ffn": True, "neurons": [[0, 1408]], "hard_attention": None},
+        {"attention": True, "heads": [0, 1, 2, 3], "ffn": False, "neurons": [], "hard_attention": 30},
+    ],
+}
 EVENT = {"seq": 2, "type": "job.fetching", "data": {"state": "fetching", "attempt": 1}, "created_at": _TIME}
 EVENTS = {"data": [EVENT], "has_more": False, "next": 2}
 ARTIFACTS = {
@@ -237,6 +246,7 @@ EXAMPLES: dict[str, Any] = {
     "jobs": JOBS,
     "trace": TRACE,
     "path": PATH,
+    "plan": PLAN,
     "events": EVENTS,
     "artifacts": ARTIFACTS,
     "upload": UPLOAD,

@@ -2,9 +2,18 @@
 
 from sqlalchemy.orm import Session
 
+from api.errors import NotFoundError
 from api.schemas.paths import PathRead
-from api.services import jobs
+from api.services import artifacts, jobs
+from axformer.elements import Dimensions
+from axformer.path import Stop, file_at
+from axformer.plan import PlanFile, parse_plan_file
 from axformer.reporting.report import PathPoint
+from store.repositories.trace_views import standing_trials
+from store.storage import Storage
+from store.tables.jobs import Job
+
+_PLAN = "plan.json"
 
 
 def path_of(session: Session, team_id: str, job_id: str) -> PathRead:
@@ -16,3 +25,29 @@ def path_of(session: Session, team_id: str, job_id: str) -> PathRead:
     found = jobs.find(session, team_id, job_id).path or []
     points = [PathPoint.model_validate(one, extra="ignore") for one in found]
     return PathRead(kept=next((point.seq for point in points if point.kept), None), data=points)
+
+
+def plan_at(session: Session, storage: Storage, team_id: str, job_id: str, seq: int) -> PlanFile:
+    """The plan of one model on the path of the team's job.
+
+    Raises:
+        NotFoundError: the team has no such job, the job has not succeeded, or its trial ``seq`` made no model.
+    """
+    job = jobs.find(session, team_id, job_id)
+    kept = artifacts.download(session, storage, team_id, job_id, _PLAN)
+    trace = standing_trials(session, job.id)
+    if all(trial.seq != seq for trial in trace):
+        raise NotFoundError(
+            f"trial {seq} of job {job_id} was not accepted, so it made no model; GET /v1/jobs/{job_id}/path lists those that "
+            "did",
+            code="point_not_found",
+        )
+    file = parse_plan_file(b"".join(kept.read(0, kept.size)).decode())
+    return file_at(file, Stop(trace, seq), _dimensions(session, job))
+
+
+def _dimensions(session: Session, job: Job) -> Dimensions:
+    """Of the model before the pass, as the worker told them; those of a search of orders stand with its passes."""
+    below = jobs.passes(session, [job]).get(job.id, [])
+    told = next(one.progress for one in (job, *below) if one.progress)
+    return Dimensions(**told["dimensions"])

@@ -90,6 +90,12 @@ def standing_points(session: Session, job_id: str) -> list[tuple[int, float]]:
     return [(row.seq, row.loss) for row in session.execute(query.order_by(TrialRow.seq))]
 
 
+def standing_trials(session: Session, job_id: str) -> list[Trial]:
+    """The base and each accepted trial, in order: the path of the pass."""
+    query = select(*_COLUMNS).where(TrialRow.job_id == job_id, TrialRow.verdict.in_(_STANDING)).order_by(TrialRow.seq)
+    return [Trial.model_validate(dict(row)) for row in session.execute(query).mappings()]
+
+
 def element_points(session: Session, job_id: str, *, most_neurons: int) -> tuple[list[Point], bool]:
     """The trials of all elements, the last of each being its verdict, and whether all neuron groups are among them.
 

@@ -5,19 +5,24 @@ whoever has not signed in to the form.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from fastapi.routing import iter_route_contexts
 from sqlalchemy import update
 
+from axformer.elements import Dimensions
+from axformer.plan import Plan, PlanFile, PlanSource
 from store.repositories.keys import create_key, revoke_key
 from store.scopes import Scope
 from store.session import session_scope
 from store.tables.teams import ApiKey
 
 ANYBODY = None
+NOBODYS = ("name", "seq")
+"""Parameters whose values every team has."""
+SIZE = Dimensions(layers=2, heads=2, hidden_size=8, intermediate_size=12)
 ACCESS: Mapping[str, Scope | None] = {
     "GET /v1/jobs": Scope.READ,
     "POST /v1/jobs": Scope.WRITE,
@@ -30,6 +35,7 @@ ACCESS: Mapping[str, Scope | None] = {
     "POST /v1/jobs/{job_id}/retry": Scope.WRITE,
     "GET /v1/jobs/{job_id}/trace": Scope.READ,
     "GET /v1/jobs/{job_id}/path": Scope.READ,
+    "GET /v1/jobs/{job_id}/path/{seq}/plan": Scope.READ,
     "GET /v1/jobs/{job_id}/events": Scope.READ,
     "GET /v1/jobs/{job_id}/artifacts": Scope.READ,
     "GET /v1/jobs/{job_id}/artifacts/{name:path}": Scope.READ,
@@ -109,8 +115,11 @@ def key(sessions, crew):
 @pytest.fixture
 def owned(client, crew, stage, make_trial) -> Owned:
     """One of everything."""
-    job_id = stage.running([make_trial(0)], webhook=WEBHOOK)
-    stage.succeed(job_id, {"plan.json": b"{}"})
+    progress = {"done": 1, "known": 1, "seconds": 1.0, "dimensions": asdict(SIZE)}
+    job_id = stage.running([make_trial(0)], progress, webhook=WEBHOOK)
+    source = PlanSource(model_type="bert", sha256="0" * 64)
+    plan = PlanFile(source=source, config={"attention_top_k": 30}, layers=Plan.full(SIZE).layers)
+    stage.succeed(job_id, {"plan.json": plan.model_dump_json().encode()})
 
     def made(path: str, **more) -> str:
         return client.post(path, headers=crew.headers, **more).json()["id"]
@@ -119,6 +128,7 @@ def owned(client, crew, stage, make_trial) -> Owned:
     return Owned(
         {
             "job_id": job_id,
+            "seq": "0",
             "name": "plan.json",
             "delivery_id": deliveries[0]["id"],
             "upload_id": made("/v1/uploads", files={"file": ("data.csv", b"text,label\n")}),
@@ -228,7 +238,7 @@ def test_what_a_team_has_is_not_there_for_others(client, crew, rivals, owned, ev
 
 
 def test_lists_of_others_hold_nothing_of_a_team(client, rivals, crew, owned, body, subtests):
-    hidden = [crew.id, "canary", *(value for name, value in owned.parameters.items() if name != "name")]
+    hidden = [crew.id, "canary", *(value for name, value in owned.parameters.items() if name not in NOBODYS)]
     for method, path in protected(*Scope):
         if method == "GET" and "{" not in path:
             with subtests.test(path=path):

@@ -28,7 +28,7 @@ IDS = (
         "{job_id}",
     ),
 )
-SUB_ROUTES = ("", "/trace", "/events", "/artifacts", "/artifacts/report.json")
+SUB_ROUTES = ("", "/trace", "/path", "/path/0/plan", "/events", "/artifacts", "/artifacts/report.json")
 
 
 @pytest.mark.parametrize("job_id", IDS)

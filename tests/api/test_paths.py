@@ -1,8 +1,16 @@
 """The path of a finished pass: what the report says of it, for the team alone, and nothing before the end."""
 
+from dataclasses import asdict
+
 import pytest
 
+from axformer.config import PassConfig
+from axformer.elements import Dimensions
+from axformer.path import points_of
+from axformer.plan import Plan, PlanFile, PlanSource, parse_plan_file
 from axformer.trial import Verdict
+
+SIZE = Dimensions(layers=4, heads=2, hidden_size=8, intermediate_size=12)
 
 
 def point(seq: int, **changes):
@@ -29,9 +37,11 @@ def finished(stage, make_trial) -> str:
     """A job that has succeeded with the model of its first acceptance."""
     accepted = {"verdict": Verdict.ACCEPT}
     trials = [make_trial(0), make_trial(1, **accepted), make_trial(2), make_trial(3, **accepted)]
-    size = {"layers": 4, "heads": 2, "hidden_size": 8, "intermediate_size": 12}
-    job_id = stage.running(trials, {"dimensions": size, "done": 4, "known": 4, "seconds": 1.0})
-    stage.succeed(job_id, {}, path=PATH)
+    job_id = stage.running(trials, {"dimensions": asdict(SIZE), "done": 4, "known": 4, "seconds": 1.0})
+    kept = points_of(trials, SIZE, PassConfig())[1].plan
+    source = PlanSource(model_type="bert", sha256="0" * 64)
+    plan = PlanFile(source=source, config=PassConfig().model_dump(mode="json"), layers=kept.layers)
+    stage.succeed(job_id, {"plan.json": plan.model_dump_json().encode()}, path=PATH)
     return job_id
 
 
@@ -72,3 +82,29 @@ def test_a_finished_job_says_whether_its_gain_is_one(api, stage, make_trial):
     job_id = stage.running([make_trial(0)])
     stage.succeed(job_id, {}, finding=finding)
     assert api.get(f"/v1/jobs/{job_id}").json()["report"]["finding"] == finding
+
+
+def test_any_model_on_the_path_has_its_plan(api, finished, make_trial):
+    accepted = {"verdict": Verdict.ACCEPT}
+    points = points_of([make_trial(0), make_trial(1, **accepted), make_trial(3, **accepted)], SIZE, PassConfig())
+    written = parse_plan_file(api.get(f"/v1/jobs/{finished}/artifacts/plan.json").text)
+    for point in points:
+        answer = api.get(f"/v1/jobs/{finished}/path/{point.seq}/plan")
+        plan = parse_plan_file(answer.text)
+        assert plan.plan == point.plan
+        assert (plan.source, plan.config) == (written.source, written.config)
+    assert points[0].plan == Plan.full(SIZE)
+    assert api.get(f"/v1/jobs/{finished}/path/1/plan").json() == written.model_dump(mode="json")
+
+
+def test_a_trial_that_was_not_accepted_has_no_plan(api, finished):
+    for seq in (2, 4, 2**63 - 1):
+        answer = api.get(f"/v1/jobs/{finished}/path/{seq}/plan")
+        assert (answer.status_code, answer.json()["code"]) == (404, "point_not_found")
+    for seq in ("-1", str(2**63), "x", "1.5"):
+        assert api.get(f"/v1/jobs/{finished}/path/{seq}/plan").status_code == 422
+
+
+def test_a_job_that_has_not_succeeded_has_no_plan(api, stage, make_trial):
+    answer = api.get(f"/v1/jobs/{stage.running([make_trial(0)])}/path/0/plan")
+    assert (answer.status_code, answer.json()["code"]) == (404, "artifact_not_found")
