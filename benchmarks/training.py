@@ -39,7 +39,8 @@ class Recipe:
     """Gradients longer than this are cut to it."""
     threads: int = 2
     bfloat16: bool = False
-    """Multiply matrices in bfloat16 (weights stay float32): twice as fast on a processor that can, slower on others."""
+    """Multiply matrices in bfloat16 (weights stay float32) where the processor has instructions for it: twice as fast there,
+    many times slower elsewhere, so that it stays float32 there."""
 
 
 def fit(model: Any, tokenizer: Any, task: Task[RowT], rows: Sequence[RowT], recipe: Recipe) -> None:
@@ -52,12 +53,15 @@ def fit(model: Any, tokenizer: Any, task: Task[RowT], rows: Sequence[RowT], reci
         optimizer, int(recipe.warmup * steps), steps
     )
     shuffle = random.Random(recipe.seed)  # noqa: S311 - an experiment's seed, not a secret
+    low = recipe.bfloat16 and torch.cpu._is_avx512_bf16_supported()
+    if recipe.bfloat16 and not low:
+        print("this processor has no instructions for bfloat16; training in float32", flush=True)
     model.train()
     for epoch in range(recipe.epochs):
         start, total = time.monotonic(), 0.0
         for batch in _batches(rows, recipe.batch_size, task.length, shuffle):
             inputs = task.encode(tokenizer, batch, model.config, recipe.max_length)
-            with torch.autocast("cpu", torch.bfloat16, enabled=recipe.bfloat16):
+            with torch.autocast("cpu", torch.bfloat16, enabled=low):
                 loss = model(**inputs).loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.gradient_norm)
