@@ -1,26 +1,20 @@
 """A data set as it was read and as the model takes it."""
 
 import inspect
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
 from axformer.data.batches import Samples, batched
-from axformer.data.columns import Columns
 from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
+from axformer.data.source import DataSource
 from axformer.devices import batch_tokens_of
 from axformer.errors import CheckpointError, ConfigError, DataError, first_line
 from axformer.intake.panics import LibraryPanicError, panics_as_errors
 
-
-@dataclass(frozen=True)
-class DataSource:
-    """Where a data set is and how its columns are called."""
-
-    path: str
-    columns: Columns = field(default_factory=Columns)
+__all__ = ["DataSet", "DataSource", "encode", "prepare"]
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,20 @@
 
 import os
 import platform
-import subprocess
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from axformer.reporting.commit import commit
+
 
 def describe(device: str) -> dict[str, Any]:
     """Versions of the software and names of the hardware."""
     return {
         "axformer": version("axformer"),
-        "commit": _commit(),
+        "commit": commit(),
         "torch": torch.__version__,
         "transformers": version("transformers"),
         "python": platform.python_version(),
@@ -23,19 +24,6 @@ def describe(device: str) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
     }
-
-
-def _commit() -> str | None:
-    """The commit of this package where it runs from a checkout of its own."""
-    root = Path(__file__).parents[2]
-    if not (root / ".git").exists():
-        return None
-    command = ["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - arguments of our own
-    except OSError:
-        return None
-    return found.stdout.strip() or None
 
 
 def _device_name(device: str) -> str:
