@@ -6,7 +6,7 @@
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -72,6 +72,13 @@ class Settings(BaseSettings):
     """Where models run, in PyTorch's words (``cpu``, ``cuda``, ``cuda:1``); ``auto`` is the first GPU if there is one."""
     shards: int = Field(default=1, ge=1)
     """Processes that share the validation samples of a job that runs in float32: one for each GPU of a machine, say."""
+    sandbox: Literal["available", "required"] = "available"
+    """Whether a worker starts where its machine does not grant every wall between a job and the rest: files, network, other
+    processes. ``available`` takes those that it grants, and logs the others."""
+    sandbox_file_bytes: int = Field(default=256 * GIB, ge=1)
+    """Largest file that a job may write: what a pass keeps between trials may be in one."""
+    result_max_bytes: int = Field(default=64 * GIB, ge=1)
+    """Most bytes of a job's result: four forms of the largest checkpoint that is fetched, and room."""
     max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1)
     """Workers a job may lose before it counts as the cause of their death."""
     trial_batch: int = Field(default=50, ge=1)
@@ -266,6 +273,11 @@ class Settings(BaseSettings):
     def work_dir(self) -> Path:
         """Where running jobs keep their files; on the same file system as the cache, whose files are linked into it."""
         return self.var_dir / "work"
+
+    @property
+    def ahead_dir(self) -> Path:
+        """Where directories of jobs are made before there is a job; on the same file system as ``work_dir``."""
+        return self.var_dir / "ahead"
 
 
 class StackSettings(BaseSettings):

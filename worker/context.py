@@ -20,6 +20,7 @@ from store.storage import LocalStorage, Storage
 from store.tables.jobs import Job
 from worker.compatibility import KNOBS, is_compatible, known_revision
 from worker.hardware import device_kind
+from worker.sandbox.sandboxes import Sandboxes
 
 _LOG = structlog.get_logger(__name__)
 
@@ -36,17 +37,19 @@ class WorkerContext:
     settings: Settings
     sessions: Sessions
     storage: Storage
+    sandboxes: Sandboxes
+    """Where jobs are worked on; whoever has made them ends them."""
     name: str = field(default_factory=lambda: worker_name(os.getpid()))
     """Of the worker, by its main process, which outlives those that run its jobs."""
 
 
 @contextmanager
-def open_context(settings: Settings, main_pid: int | None = None) -> Iterator[WorkerContext]:
+def open_context(settings: Settings, sandboxes: Sandboxes, main_pid: int | None = None) -> Iterator[WorkerContext]:
     """A context whose connections are closed at the end, of the worker with this main process or of this process alone."""
     engine = make_engine(settings)
     name = worker_name(os.getpid() if main_pid is None else main_pid)
     try:
-        yield WorkerContext(settings, make_sessions(engine), LocalStorage(settings.storage_dir), name)
+        yield WorkerContext(settings, make_sessions(engine), LocalStorage(settings.storage_dir), sandboxes, name)
     finally:
         engine.dispose()
 

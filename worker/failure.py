@@ -8,27 +8,22 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import structlog
-import torch
-from safetensors import SafetensorError
 
 from axformer.errors import ArtifactError, CheckpointError, ConfigError, DataError, InputError
 from store.tables.jobs import Job
 from worker.fetching.errors import FetchError, SourceTooSlow, SourceUnavailable
 from worker.fetching.reference import parse_reference
 from worker.inputs import Inputs, InputsChangedError
+from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
 
 _LOG = structlog.get_logger(__name__)
 _ID_BYTES = 6
 _MESSAGE_CHARACTERS = 4000
 """Of a message: nobody reads more."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-_CPU_OUT_OF_MEMORY = "can't allocate memory"  # how PyTorch's allocator for the CPU says it, in a plain RuntimeError
-
-
 INTERNAL_ERROR = "internal_error"
 OUT_OF_MEMORY = "out_of_memory"
-UNCLEAN = frozenset({INTERNAL_ERROR, OUT_OF_MEMORY})
-"""Codes after which a process may be damaged, for example because its GPU refuses all more work."""
+UNSAFE_INPUT = "unsafe_input"
 
 
 @dataclass(frozen=True)
@@ -91,34 +86,47 @@ def _foreseen(error: Exception) -> Failure | None:
             return Failure(error.code, str(error), error.param, retryable)
         case InputsChangedError():
             return Failure("inputs_changed", str(error), retryable=True)
-        case _ if _is_disk_full(error):
-            message = "the worker's disk is full; retry when the operator has made room"
-            return Failure("disk_full", message, retryable=True)
-        case _ if _is_out_of_memory(error):
-            message = "the model and data need more memory than the worker has; lower cache_budget, batch_tokens or max_length"
-            return Failure(OUT_OF_MEMORY, message, "config")
-        case _:
-            return None
+        case ProcessMisbehavedError():
+            _LOG.error("sandbox_misbehaved", reason=str(error))
+            message = (
+                "the process that worked on the checkpoint and the data did what it never should; they may be damaged or made "
+                "to do harm, so check where they come from"
+            )
+            return Failure(UNSAFE_INPUT, message)
+    return _shortage(error)
+
+
+def _shortage(error: Exception) -> Failure | None:
+    """What the worker has too little of."""
+    if _is_disk_full(error):
+        message = "the worker's disk is full; retry when the operator has made room"
+        return Failure("disk_full", message, retryable=True)
+    if _is_out_of_memory(error):
+        message = (
+            "the model and data need more memory than the worker has; lower cache_budget, batch_tokens or max_length"
+        )
+        return Failure(OUT_OF_MEMORY, message, "config")
+    return None
+
+
+def _is_disk_full(error: Exception) -> bool:
+    if isinstance(error, WorkFailedError):
+        return error.reason == "disk_full"
+    return isinstance(error, OSError) and error.errno in _NO_SPACE
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, WorkFailedError):
+        return error.reason == "out_of_memory"
+    return isinstance(error, MemoryError)
 
 
 def _unforeseen(error: Exception) -> Failure:
     error_id = secrets.token_hex(_ID_BYTES)
-    _LOG.error("internal_error", error_id=error_id, exc_info=error)
+    detail = {"detail": error.detail} if isinstance(error, WorkFailedError) else {}
+    _LOG.error("internal_error", error_id=error_id, exc_info=error, **detail)
     message = f"an error of the service stopped this job; retry it, or give the operator the id {error_id}"
     return Failure(INTERNAL_ERROR, message, retryable=True)
-
-
-def _is_disk_full(error: Exception) -> bool:
-    if isinstance(error, OSError):
-        return error.errno in _NO_SPACE
-    # Safetensors tells the system's word for it in an error of its own.
-    return isinstance(error, SafetensorError) and any(f"(os error {number})" in str(error) for number in _NO_SPACE)
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return isinstance(error, RuntimeError) and _CPU_OUT_OF_MEMORY in str(error)
 
 
 def _owners_names(job: Job, inputs: Inputs) -> Mapping[str, tuple[str, str]]:

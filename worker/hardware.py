@@ -1,14 +1,25 @@
 """Which kind of device this worker has, in the words that jobs ask for it."""
 
 from store.devices import Device
+from store.settings import Settings
+from worker.sandbox.sandboxes import Sandboxes
 
 AUTO = "auto"
 
 
-def device_kind(name: str) -> Device:
-    """The kind of a device by PyTorch's name for it; ``auto`` needs PyTorch, which is imported for it alone."""
-    if name == AUTO:
-        from axformer.devices import resolve_device
+def with_device(settings: Settings, sandboxes: Sandboxes) -> Settings:
+    """The settings with a device by its name; which one ``auto`` is, the process knows that has PyTorch.
 
-        name = resolve_device(name)
+    Raises:
+        SandboxError: that process does not start.
+    """
+    if settings.device != AUTO:
+        return settings
+    return settings.model_copy(update={"device": sandboxes.prepare().make_ready().auto})
+
+
+def device_kind(name: str) -> Device:
+    """The kind of a device by PyTorch's name for it, which is not ``auto``."""
+    if name == AUTO:
+        raise ValueError("'auto' is no device yet; with_device says which one it is here")
     return Device.CPU if name.startswith("cpu") else Device.GPU

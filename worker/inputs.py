@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from axformer.data.columns import Columns
-from axformer.data.dataset import DataSource
+from axformer.data.source import DataSource
 from store.tables.jobs import Job
 from worker.fetching.errors import FetchError
 from worker.fetching.fetcher import Fetched, Fetcher

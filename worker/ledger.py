@@ -93,6 +93,19 @@ class Ledger:
         with self._scope() as session:
             leases.release(session, self.job_id, self.fence, reason)
 
+    def abandon(self, reason: str) -> JobState:
+        """Say that the process which worked on the job is no more, and tell the job's state.
+
+        It is claimed again where it has not ended, and the attempt counts.
+        """
+        with self._scope() as session:
+            return leases.abandon(session, self.job_id, self.fence, reason).state
+
+    def may_others_wait(self, able: Abilities) -> bool:
+        """Whether there is a job that could go before this one, so that it makes sense to ask which does."""
+        with self._scope() as session:
+            return slices.may_others_go_first(session, self.job_id, able=able)
+
     def yield_to_others(self, reason: str, able: Abilities, rules: Rules) -> int | None:
         """Queue the job again if others wait that go first now, and tell the fence that it waits with.
 

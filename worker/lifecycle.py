@@ -1,10 +1,10 @@
 """What the worker's processes do beside Celery's own work.
 
 The main process announces jobs, supervises its children, delivers webhooks, cleans up, and passes on the word to stop. Each
-child imports PyTorch before it has a job, which takes seconds that the job then need not wait for; the main process never does.
+child starts a confined process before it has a job, whose imports take seconds that the job then need not wait for. Nobody else
+imports PyTorch.
 """
 
-import importlib
 import os
 import signal
 from contextlib import ExitStack, suppress
@@ -19,12 +19,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from worker.celery_app import app, settings
 from worker.context import make_known, open_context
 from worker.discard import discard
+from worker.hardware import with_device
 from worker.janitor import Janitor
 from worker.logs import configure_logs
 from worker.outbox import Announcer
 from worker.processes import job_processes, kill_tree, stop_with_parent
+from worker.sandbox import launch
+from worker.sandbox.errors import WallsMissingError
+from worker.sandbox.probe import refused_walls
 from worker.supervisor import Supervisor
-from worker.tasks import WAKE_TASK
+from worker.tasks import WAKE_TASK, sandboxes
 from worker.webhooks.deliverer import Deliverer
 
 _MESSAGE_SECONDS = 60.0
@@ -36,6 +40,8 @@ _SUPERVISION_SECONDS = 1.0
 
 _contexts = ExitStack()
 _running: list[tuple[Announcer, Supervisor]] = []
+_refused: dict[str, str] = {}
+"""Walls that this machine does not grant, and why."""
 _beside: list[Deliverer | Janitor] = []
 """Threads that have nothing to do with which job is next."""
 
@@ -44,18 +50,26 @@ def _set_up_logs(**_: Any) -> None:
     configure_logs()
 
 
+def _ask_for_walls(**_: Any) -> None:
+    """Ask which walls there are between jobs and the rest, and end where the operator requires others."""
+    try:
+        _refused.update(refused_walls(settings))
+    except WallsMissingError as error:
+        raise SystemExit(str(error)) from None
+
+
 def _prepare_child(**_: Any) -> None:
     stop_with_parent()
-    importlib.import_module("worker.runner")
+    sandboxes.prepare()
     try:
-        with open_context(settings, os.getppid()) as context:
+        with open_context(with_device(settings, sandboxes), sandboxes, os.getppid()) as context:
             make_known(context)
     except SQLAlchemyError as error:  # it is made known again when it looks for a job
         _LOG.warning("not_made_known", error=type(error).__name__)
 
 
 def _start(**_: Any) -> None:
-    context = _contexts.enter_context(open_context(settings))
+    context = _contexts.enter_context(open_context(settings, sandboxes))
     # Reserved requests are those that this worker has taken and not finished, whether its child is ready or not.
     announcer = Announcer(
         context.sessions, _send, lambda: bool(state.reserved_requests), settings.announce_seconds, context.name
@@ -69,6 +83,9 @@ def _start(**_: Any) -> None:
         every_seconds=_SUPERVISION_SECONDS,
     )
     _running.append((announcer, supervisor))
+    _LOG.info("walls_stand", walls=[wall for wall in launch.WALLS if wall not in _refused])
+    if _refused:
+        _LOG.warning("walls_missing", walls=_refused, remedy="see docs/security.md")
     announcer.start()
     supervisor.start()
     for one in (Deliverer(context.sessions, settings), Janitor(context.sessions, settings)):
@@ -102,6 +119,7 @@ def _send() -> None:
     app.send_task(WAKE_TASK, expires=_MESSAGE_SECONDS, retry=False)
 
 
+signals.worker_init.connect(_ask_for_walls)
 signals.setup_logging.connect(_set_up_logs)
 signals.worker_process_init.connect(_prepare_child)
 signals.worker_ready.connect(_start)

@@ -1,9 +1,12 @@
 """Puts the files of a finished pass into the storage: each one, and one archive of them all."""
 
 import gzip
+import os
 import tarfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from store.storage import READ_CHUNK, Storage, job_folder
 from store.tables.artifacts import Artifact
@@ -24,11 +27,14 @@ _MEDIA_TYPES = {
 _OTHER = "application/octet-stream"
 
 
-def store_files(directory: Path, job_id: str, storage: Storage, check: Callable[[], None]) -> list[Artifact]:
-    """Store everything below a directory and an archive of it.
+def store_files(
+    files: Mapping[str, BinaryIO], archive: Path, job_id: str, storage: Storage, check: Callable[[], None]
+) -> list[Artifact]:
+    """Store files and an archive of them.
 
     Args:
-        directory: what the pass has published; the archive is written beside it.
+        files: open for reading, by name.
+        archive: where it is written.
         job_id: whose files these are.
         storage: where they go.
         check: called before each file; raises to break off.
@@ -36,36 +42,29 @@ def store_files(directory: Path, job_id: str, storage: Storage, check: Callable[
     Returns:
         A row for each file, to be written when all are stored.
     """
-    names = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
-    archive = directory.with_name(ARCHIVE_NAME)
-    _pack(directory, names, archive)
-    files = {name: directory / name for name in names} | {ARCHIVE_NAME: archive}
-    artifacts = []
-    for name, path in files.items():
-        check()
-        stored = storage.put(job_folder(job_id), _chunks(path))
-        media_type = _MEDIA_TYPES.get(path.suffix, _OTHER)
-        row = Artifact(job_id=job_id, name=name, sha256=stored.sha256, bytes=stored.bytes, media_type=media_type)
-        artifacts.append(row)
+    _pack(files, archive)
+    with archive.open("rb") as packed:
+        artifacts = []
+        for name, file in {**files, ARCHIVE_NAME: packed}.items():
+            check()
+            file.seek(0)
+            stored = storage.put(job_folder(job_id), iter(partial(file.read, READ_CHUNK), b""))
+            media_type = _MEDIA_TYPES.get(PurePosixPath(name).suffix, _OTHER)
+            row = Artifact(job_id=job_id, name=name, sha256=stored.sha256, bytes=stored.bytes, media_type=media_type)
+            artifacts.append(row)
     return artifacts
 
 
-def _pack(directory: Path, names: list[str], archive: Path) -> None:
+def _pack(files: Mapping[str, BinaryIO], archive: Path) -> None:
     """Write an archive that depends on names and contents alone."""
     with (
-        archive.open("wb") as raw,
+        archive.open("xb") as raw,
         gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=_COMPRESSION, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
     ):
-        for name in names:
+        for name in sorted(files):
             info = tarfile.TarInfo(name)
-            info.size = (directory / name).stat().st_size
+            info.size = os.fstat(files[name].fileno()).st_size
             info.mode = _MODE
-            with (directory / name).open("rb") as file:
-                tar.addfile(info, file)
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(READ_CHUNK):
-            yield chunk
+            files[name].seek(0)
+            tar.addfile(info, files[name])

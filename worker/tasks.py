@@ -6,9 +6,15 @@ import threading
 
 from worker.celery_app import app, settings
 from worker.context import claim_job, open_context
+from worker.hardware import with_device
+from worker.runner import run_job
+from worker.sandbox.sandboxes import Sandboxes
+from worker.warm import WarmSlot
 
 WAKE_TASK = "worker.tasks.wake"
 """Name of the task, which is all that a sender needs to know."""
+sandboxes = Sandboxes(settings)
+"""Of this process. In the main process none is ever started."""
 
 
 @app.task(name=WAKE_TASK)  # type: ignore[untyped-decorator] # Celery has no types
@@ -22,16 +28,9 @@ def wake() -> None:
     # Asked to end, the process gives its job back at the next element instead of dying at once. The handler stays, since
     # the process ends by itself after this task.
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with open_context(settings, os.getppid()) as context:
-        job = claim_job(context)
-        if job is None:
-            return
-        # These import PyTorch, which the main process, where this module is imported too, does without.
-        from axformer.cli.quiet import silence_libraries
-        from worker.runner import run_job
-        from worker.warm import WarmSlot
-
-        silence_libraries()
-        with WarmSlot() as warm:
+    with sandboxes:
+        sandboxes.prepare().make_ready()  # where none starts, no job is claimed
+        with open_context(with_device(settings, sandboxes), sandboxes, os.getppid()) as context, WarmSlot() as warm:
+            job = claim_job(context)
             while job is not None and run_job(context, job, stop, warm) and not (warm.is_empty or stop.is_set()):
                 job = claim_job(context)

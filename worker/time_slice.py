@@ -35,10 +35,12 @@ class TimeSlice:
         self._ledger = ledger
         self._ask_at = time.monotonic() + settings.slice_seconds
 
-    @property
-    def is_over(self) -> bool:
-        """Whether it is time to ask."""
-        return time.monotonic() >= self._ask_at
+    def is_wanted(self) -> bool:
+        """Whether the time is over and others wait, so that the pass must stand still to be queued if they go first."""
+        if time.monotonic() < self._ask_at:
+            return False
+        self._ask_later()
+        return self._ledger.may_others_wait(abilities(self._settings))
 
     def yield_to_others(self) -> None:
         """Queue the job again if another goes first. All that is found must be recorded before.
@@ -50,4 +52,7 @@ class TimeSlice:
         fence = self._ledger.yield_to_others(reason, abilities(self._settings), rules_of(self._settings))
         if fence is not None:
             raise SliceOverError(fence)
+        self._ask_later()
+
+    def _ask_later(self) -> None:
         self._ask_at = time.monotonic() + self._settings.heartbeat_seconds

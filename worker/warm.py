@@ -1,89 +1,42 @@
 """A pass that stays in memory while its job waits for the next time slice, so that it need not be loaded and replayed.
 
-It is the suspended generator of trials itself, so it goes on as if it had never stopped. It is only taken up by the very
-next claim of its job: the fence tells whether anybody has had the job meanwhile.
+It is the job's own process, waiting between two trials, so it goes on as if it had never stopped. It is only taken up by the
+very next claim of its job: the fence tells whether anybody has had the job meanwhile.
 """
 
-import gc
-import time
 from collections.abc import Sequence
-from contextlib import ExitStack
-from pathlib import Path
 
-import torch
-
+from axformer.elements import Dimensions
 from axformer.footprint import Footprint
-from axformer.run import PruningRun
+from axformer.targets import Estimate
 from axformer.trial import Trial
 from store.tables.jobs import Job
 from worker.inputs import Inputs
-
-
-class PassClock:
-    """Seconds of a pass, without those in which it waited."""
-
-    def __init__(self) -> None:
-        self._waited = 0.0
-        self._stopped = 0.0
-
-    def __call__(self) -> float:
-        """Seconds, from any start."""
-        return time.monotonic() - self._waited
-
-    def stop(self) -> None:
-        """Begin to wait."""
-        self._stopped = time.monotonic()
-
-    def go_on(self) -> None:
-        """End to wait."""
-        self._waited += time.monotonic() - self._stopped
+from worker.sandbox.sandbox import Sandbox
 
 
 class OpenPass:
-    """One job's pass in memory, with the files that it came from. ``close`` frees all of it."""
+    """One job's pass in its process, with the files that it came from. ``close`` ends and removes all of it."""
 
-    def __init__(
-        self, work: Path, inputs: Inputs, run: PruningRun, stored: Sequence[Trial], resources: ExitStack
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, inputs: Inputs, dimensions: Dimensions, stored: Sequence[Trial]) -> None:
         """
         Args:
-            work: the directory of its files.
-            inputs: what is in it.
-            run: loaded.
-            stored: the trials that are in the database, which are replayed.
-            resources: what is given up with the pass.
+            sandbox: where it runs.
+            inputs: what it works on.
+            dimensions: of its model.
+            stored: its trials that are in the database.
         """
-        self.work = work
+        self.sandbox = sandbox
         self.inputs = inputs
-        self.run = run
-        self.stored = len(stored)
-        """How many trials are in the database."""
-        self._clock = PassClock()
-        self.trials = run.trials(stored, self._clock)
-        """All that are still to come."""
-        self._resources = resources
-        self._cores = self._threads = torch.get_num_threads()
-
-    def suspend(self) -> None:
-        """Let other passes use the process; what this one has set for all is undone. All its trials are stored."""
-        self.stored = len(self.run.trace)
-        self._clock.stop()
-        self._threads = torch.get_num_threads()
-        torch.set_num_threads(self._cores)
-
-    def go_on(self) -> None:
-        """Be the process's pass again."""
-        torch.set_num_threads(self._threads)
-        self._clock.go_on()
+        self.dimensions = dimensions
+        self.trace = list(stored)
+        """All of its trials that are known; while it waits all of them are in the database."""
+        self.promise: Estimate | None = None
+        """What speed the plan of all of them promises; null until one is new."""
 
     def close(self) -> None:
         """Free the memory and remove the files."""
-        self.trials.close()
-        self._resources.close()
-        del self.run, self.trials
-        gc.collect()  # models and their layers refer to each other
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        self.sandbox.close()
 
 
 class WarmSlot:
@@ -108,7 +61,6 @@ class WarmSlot:
         if self._kept is not None:
             opened.close()
             return
-        opened.suspend()
         self._kept = (job_id, fence, opened)
 
     def take(self, job: Job) -> OpenPass | None:
@@ -116,11 +68,10 @@ class WarmSlot:
         if self._kept is None or self._kept[0] != job.id:
             return None
         _, fence, opened = self._kept
-        if job.fence != fence + 1 or not opened.work.is_dir():
+        if job.fence != fence + 1 or not opened.sandbox.is_alive():
             self.clear()
             return None
         self._kept = None
-        opened.go_on()
         return opened
 
     def make_room(self, need: Footprint, free: Footprint) -> None:

@@ -1,30 +1,65 @@
-"""A private directory for each run of a job, gone when the run is over."""
+"""A private directory for each run of a job, gone when the run is over.
 
+It may be made before there is a job. Until then it lies among others that wait, held by a lock that ends with its process,
+so that what killed workers have left there is found and removed.
+"""
+
+import fcntl
+import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
 from pathlib import Path
 from tempfile import mkdtemp
 
 _PRIVATE = 0o700
+_YOUNG_SECONDS = 60.0
+"""A directory that is not locked yet may be one that was made just now."""
 
 
-@contextmanager
-def private_directory(root: Path, job_id: str) -> Iterator[Path]:
-    """A new directory that only this user can enter, removed at the end whatever happens.
+class Workspace:
+    """A directory that only this user can enter. It stays until it is removed."""
 
-    What killed workers have left of the same job is removed first.
-    """
-    root.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
-    remove_directories(root, job_id)
-    directory = Path(mkdtemp(prefix=f"{job_id}.", dir=root))  # mode 0700
-    try:
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    def __init__(self, waiting: Path) -> None:
+        """Make it, without a job.
+
+        Args:
+            waiting: directory of those that have none.
+        """
+        waiting.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
+        _remove_left(waiting)
+        self.path = Path(mkdtemp(dir=waiting))  # mode 0700
+        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def give_to(self, root: Path, job_id: str) -> None:
+        """Move it to where directories of jobs are, on the same disk. What is left there of the same job is removed."""
+        root.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
+        remove_directories(root, job_id)
+        self.path = self.path.rename(root / f"{job_id}.{self.path.name}")
+
+    def remove(self) -> None:
+        """Remove it with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
 
 
 def remove_directories(root: Path, job_id: str) -> None:
     """Remove the private directories of a job, whoever made them."""
     for leftover in root.glob(f"{job_id}.*"):
         shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _remove_left(waiting: Path) -> None:
+    for directory in waiting.iterdir():
+        try:
+            descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:  # gone, or none of ours
+            continue
+        try:
+            if time.time() - os.fstat(descriptor).st_mtime > _YOUNG_SECONDS:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(directory, ignore_errors=True)
+        except BlockingIOError:  # its process lives
+            continue
+        finally:
+            os.close(descriptor)

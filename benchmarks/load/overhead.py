@@ -1,8 +1,8 @@
 """What the service adds to a pass: ``python -m benchmarks.load.overhead [--rounds 3]``.
 
-The same pass runs in this process twice a round, once by the library alone and once by the worker's runner with lease,
-heartbeats, events and stored trials. Compared are the seconds of the trials, from the base trial to the last, which are the
-pass; fetching and packaging are what a caller of the library does too.
+The same pass runs twice a round, once by the library alone in this process and once by the worker's runner, in a confined
+process with lease, heartbeats, events and stored trials. Compared are the seconds of the trials, from the base trial to the
+last, which are the pass; fetching and packaging are what a caller of the library does too.
 """
 
 import argparse
@@ -34,6 +34,7 @@ from store.states import JobState
 from store.tables.jobs import Job
 from worker.context import WorkerContext, claim_job, open_context
 from worker.runner import run_job
+from worker.sandbox.sandboxes import Sandboxes
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _WORDS = [f"word{number}" for number in range(500)]
@@ -100,7 +101,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load.overhead")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    torch.set_num_threads(int(os.environ.setdefault("OMP_NUM_THREADS", "1")))  # the confined process reads it
     alone, served, trials = [], [], 0
     with tempfile.TemporaryDirectory(prefix="axformer-overhead-") as made:
         directory = Path(made)
@@ -110,7 +111,7 @@ def main() -> int:
                 database_url=SecretStr(postgres.url), var_dir=directory / "var", file_roots=(directory,), device="cpu"
             )
             migrate(settings)
-            with open_context(settings) as context:
+            with Sandboxes(settings) as sandboxes, open_context(settings, sandboxes) as context:
                 with session_scope(context.sessions) as session:
                     team = create_team(session, "overhead").id
                 for _ in range(given.rounds):

@@ -7,6 +7,13 @@ from store.abilities import ALL, Abilities
 from store.repositories.claims import head_of_line, is_anything_claimable
 from store.repositories.leases import lock_wanted, release
 from store.repositories.line import DEFAULT_RULES, Rules
+from store.tables.jobs import Job
+
+
+def may_others_go_first(session: Session, job_id: str, *, able: Abilities = ALL) -> bool:
+    """Whether it makes sense to ask who would go before a running job; nothing is locked for this."""
+    job = session.get(Job, job_id)
+    return job is not None and is_anything_claimable(session, able, beside=job)
 
 
 def yield_to_others(

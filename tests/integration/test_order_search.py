@@ -18,8 +18,10 @@ from store.states import TERMINAL
 from store.tables.teams import Team
 from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import LONG_PASS, Open, opened
+from tests.worker.unconfined import Unconfined
 from worker.context import claim_job, open_context
 from worker.runner import run_job
+from worker.sandbox.sandboxes import Sandboxes
 
 __all__ = ["opened"]
 
@@ -54,7 +56,7 @@ def api(settings: Settings, sessions: Sessions, team: Team) -> Iterator[TestClie
 
 def work(settings: Settings, over: threading.Event) -> None:
     """What a worker does, without the broker: take the next job and run it, until it is over."""
-    with open_context(settings) as context:
+    with Sandboxes(settings, Unconfined) as sandboxes, open_context(settings, sandboxes) as context:
         while not over.is_set():
             job = claim_job(context)
             if job is None:

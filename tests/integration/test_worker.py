@@ -22,6 +22,7 @@ from tests.integration.real_worker import (
 )
 from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import LONG_PASS, Post, Watch, opened, post, watch
+from worker.sandbox.launch import WALLS
 
 __all__ = ["opened", "post", "settings", "watch"]
 
@@ -39,7 +40,11 @@ def test_a_message_wakes_a_worker_that_runs_the_job(settings: Settings, post: Po
     lines = [json.loads(line) for line in log_of(settings).read_text().splitlines() if line.startswith("{")]
     (claimed,) = [line for line in lines if line["event"] == "job_claimed"]
     assert (claimed["job_id"], claimed["fence"]) == (job_id, 1)
-    assert {line["level"] for line in lines} == {"info"}
+    # Not every machine grants every wall, and each is named.
+    (standing,) = [line["walls"] for line in lines if line["event"] == "walls_stand"]
+    missing = [wall for line in lines if line["event"] == "walls_missing" for wall in line["walls"]]
+    assert sorted([*standing, *missing]) == sorted(WALLS)
+    assert {line["level"] for line in lines if line["event"] != "walls_missing"} == {"info"}
     assert settings.broker_url.get_secret_value() not in log_of(settings).read_text()
 
 

@@ -1,6 +1,7 @@
 """A team with a tiny checkpoint and data under an opened directory, and a context on which its jobs are run."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +20,17 @@ from store.settings import Settings
 from store.tables.jobs import Job
 from store.tables.teams import Team
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
+from tests.worker.unconfined import Unconfined
 from worker.context import WorkerContext, claim_job, open_context
+from worker.sandbox.sandboxes import Sandboxes
 
 LONG_PASS = {"neuron_group_size": 1, "refine_margin": 100.0}
 """Knobs that make many trials of a tiny model, so that there is a middle to interrupt."""
+
+
+_WATCH_SECONDS = 180.0
+"""For a job to come as far as a test waits for, on a loaded machine; the job's own end may be what never comes."""
+_LOOK_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ def settings(database_url: str, tmp_path: Path, opened: Open) -> Settings:
 
 @pytest.fixture
 def context(settings: Settings) -> Iterator[WorkerContext]:
-    with open_context(settings) as context:
+    with Sandboxes(settings, Unconfined) as sandboxes, open_context(settings, sandboxes) as context:
         yield context
 
 
@@ -114,10 +122,13 @@ class Watch:
 
     def at_trial(self, job_id: str, count: int, act: Callable[[], None]) -> threading.Thread:
         """Act as soon as so many trials are stored; the thread has started and is to be joined."""
+        deadline = time.monotonic() + _WATCH_SECONDS
 
         def wait() -> None:
             while len(self.trials(job_id)) < count:
-                threading.Event().wait(0.01)
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{len(self.trials(job_id))} trials after {_WATCH_SECONDS:g} s, not {count}")
+                time.sleep(_LOOK_SECONDS)
             act()
 
         thread = threading.Thread(target=wait)

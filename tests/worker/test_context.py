@@ -7,8 +7,10 @@ from store.repositories.workers import living_workers
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from tests.worker.conftest import Post
+from tests.worker.unconfined import Unconfined
 from worker.context import claim_job, make_known, open_context, worker_name
-from worker.hardware import device_kind
+from worker.hardware import device_kind, with_device
+from worker.sandbox.sandboxes import Sandboxes
 
 
 @pytest.mark.parametrize(
@@ -18,8 +20,13 @@ def test_a_device_is_of_a_kind(name: str, kind: Device) -> None:
     assert device_kind(name) is kind
 
 
-def test_the_device_that_is_found_is_of_a_kind() -> None:
-    assert device_kind("auto") in (Device.CPU, Device.GPU)
+def test_which_device_is_found_the_process_of_the_jobs_says(settings: Settings) -> None:
+    settings = settings.model_copy(update={"device": "auto"})
+    with Sandboxes(settings, Unconfined) as sandboxes:
+        found = with_device(settings, sandboxes).device
+    assert device_kind(found) in (Device.CPU, Device.GPU)
+    with pytest.raises(ValueError, match="no device yet"):
+        device_kind("auto")
 
 
 def test_a_worker_is_known_before_it_has_a_job_and_takes_what_fits(
@@ -27,7 +34,7 @@ def test_a_worker_is_known_before_it_has_a_job_and_takes_what_fits(
 ) -> None:
     post(device=Device.GPU)
     fitting = post(device=Device.CPU)
-    with open_context(settings, main_pid=7) as context:
+    with open_context(settings, Sandboxes(settings), main_pid=7) as context:
         make_known(context)
         with session_scope(sessions) as session:
             (known,) = living_workers(session, settings.lease_seconds)

@@ -8,6 +8,8 @@ from axformer.errors import ArtifactError
 from worker.failure import failure_of
 from worker.fetching.errors import ReferenceMissing, SourceTooSlow, SourceUnavailable
 from worker.inputs import InputsChangedError
+from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
+from worker.sandbox.reasons import reason_of
 
 
 @pytest.mark.parametrize(
@@ -20,11 +22,11 @@ from worker.inputs import InputsChangedError
         (InputsChangedError("other data"), "inputs_changed", True),
         (OSError(errno.ENOSPC, "No space left on device"), "disk_full", True),
         (OSError(errno.EDQUOT, "Quota exceeded"), "disk_full", True),
-        (SafetensorError("I/O error: No space left on device (os error 28)"), "disk_full", True),
-        (SafetensorError("I/O error: Input/output error (os error 5)"), "internal_error", True),
+        (WorkFailedError("disk_full", "canary"), "disk_full", True),
         (MemoryError(), "out_of_memory", False),
-        (torch.OutOfMemoryError("CUDA out of memory"), "out_of_memory", False),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "out_of_memory", False),
+        (WorkFailedError("out_of_memory", "canary"), "out_of_memory", False),
+        (WorkFailedError("unforeseen", "canary"), "internal_error", True),
+        (ProcessMisbehavedError("canary"), "unsafe_input", False),
         (OSError(errno.EIO, "Input/output error"), "internal_error", True),
         (RuntimeError("some bug"), "internal_error", True),
     ],
@@ -33,6 +35,23 @@ def test_errors_have_codes(error: Exception, code: str, retryable: bool) -> None
     failure = failure_of(error)
     assert (failure.code, failure.retryable) == (code, retryable)
     assert failure.message
+    assert "canary" not in failure.message
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "disk_full"),
+        (SafetensorError("I/O error: No space left on device (os error 28)"), "disk_full"),
+        (SafetensorError("I/O error: Input/output error (os error 5)"), "unforeseen"),
+        (MemoryError(), "out_of_memory"),
+        (torch.OutOfMemoryError("CUDA out of memory"), "out_of_memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "out_of_memory"),
+        (RuntimeError("some bug"), "unforeseen"),
+    ],
+)
+def test_errors_of_the_libraries_have_reasons(error: Exception, reason: str) -> None:
+    assert reason_of(error) == reason
 
 
 def test_what_an_unforeseen_error_says_is_not_told() -> None:

@@ -1,11 +1,17 @@
 import os
 import tarfile
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from store.storage import LocalStorage
+from store.tables.artifacts import Artifact
 from worker.packing import ARCHIVE_NAME, store_files
+from worker.sandbox.delivery import delivered
+
+MOST = 1_000_000
 
 
 @pytest.fixture
@@ -16,8 +22,16 @@ def published(tmp_path: Path) -> Path:
     return tmp_path / "artifact"
 
 
+def stored(
+    published: Path, job_id: str, storage: LocalStorage, check: Callable[[], None] = lambda: None
+) -> list[Artifact]:
+    with ExitStack() as files:
+        found = delivered(published, files, MOST)
+        return store_files(found, published.with_name(ARCHIVE_NAME), job_id, storage, check)
+
+
 def test_files_get_names_types_and_an_archive(tmp_path: Path, published: Path) -> None:
-    rows = store_files(published, "job_1", LocalStorage(tmp_path / "storage"), lambda: None)
+    rows = stored(published, "job_1", LocalStorage(tmp_path / "storage"))
     types = {row.name: row.media_type for row in rows}
     json_type = "application/json"
     assert types == {"model/config.json": json_type, "plan.json": json_type, ARCHIVE_NAME: "application/gzip"}
@@ -27,11 +41,11 @@ def test_files_get_names_types_and_an_archive(tmp_path: Path, published: Path) -
 
 def test_the_archive_depends_on_names_and_contents_alone(tmp_path: Path, published: Path) -> None:
     storage = LocalStorage(tmp_path / "storage")
-    first = {row.name: row.sha256 for row in store_files(published, "job_1", storage, lambda: None)}
+    first = {row.name: row.sha256 for row in stored(published, "job_1", storage)}
     os.utime(published / "plan.json", (0, 0))
     (published / "plan.json").chmod(0o600)
     published.with_name(ARCHIVE_NAME).unlink()
-    second = {row.name: row.sha256 for row in store_files(published, "job_2", storage, lambda: None)}
+    second = {row.name: row.sha256 for row in stored(published, "job_2", storage)}
     assert first == second
 
 
@@ -44,5 +58,5 @@ def test_storing_breaks_off_between_files(tmp_path: Path, published: Path) -> No
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        store_files(published, "job_1", LocalStorage(tmp_path / "storage"), check)
+        stored(published, "job_1", LocalStorage(tmp_path / "storage"), check)
     assert len(list((tmp_path / "storage" / "jobs" / "job_1").iterdir())) == 1

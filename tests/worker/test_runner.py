@@ -311,7 +311,7 @@ def test_an_error_of_our_own_is_told_by_its_id_alone(
     context.settings.var_dir.mkdir()
     for place in (context.settings.cache_dir, tmp_path / "storage"):
         place.write_text("a file where a directory should be")
-    broken = WorkerContext(context.settings, context.sessions, LocalStorage(tmp_path / "storage"))
+    broken = replace(context, storage=LocalStorage(tmp_path / "storage"))
     job_id = post()
     with capture_logs() as logs:
         run_job(broken, claim(), NEVER)

@@ -1,0 +1,101 @@
+"""Whole jobs behind real walls: everything that a job may want works in there, and what is killed is an attempt lost."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from axformer.forms.kinds import COMPACT, KINDS, ONNX_INT8
+from axformer.reporting.commit import commit
+from axformer.trial import Trial
+from store.settings import Settings
+from store.states import WORKING, JobState
+from tests.worker.conftest import LONG_PASS, Open, Post, Watch, context, opened, post, settings, watch
+from tests.worker.test_runner import artifacts_of, library_run
+from worker.context import WorkerContext, claim_job
+from worker.runner import run_job
+from worker.sandbox.errors import WallsMissingError
+from worker.sandbox.sandboxes import Sandboxes
+
+__all__ = ["context", "opened", "post", "settings", "watch"]
+
+NEVER = threading.Event()
+FORMS = (COMPACT, ONNX_INT8)
+NAMES = {KINDS[form].directory for form in FORMS} | {
+    *("README.md", "plan.json", "plan.svg", "report.html", "report.json", "trace.jsonl", "artifact.tar.gz"),
+}
+
+
+@pytest.fixture
+def confined(context: WorkerContext) -> Iterator[WorkerContext]:
+    """As in a worker, the libraries are imported before there is a job."""
+    with Sandboxes(context.settings) as sandboxes:
+        sandboxes.prepare().make_ready()
+        yield replace(context, sandboxes=sandboxes)
+
+
+def assert_alike(stored: Sequence[Trial], expected: Sequence[Trial]) -> None:
+    """The processes behind the walls may share their work out among other numbers of threads, so losses have a tolerance."""
+    assert [(one.element, one.verdict) for one in stored] == [(one.element, one.verdict) for one in expected]
+    assert [one.loss for one in stored] == pytest.approx([one.loss for one in expected], rel=1e-4)
+
+
+def test_training_and_forms_work_behind_the_walls(
+    confined: WorkerContext, post: Post, watch: Watch, opened: Open
+) -> None:
+    job_id = post(
+        train={"uri": opened.uri("train.jsonl")},
+        finetune={"epochs": 1, "learning_rate": 0.001, "batch_size": 8, "seed": 0},
+        forms=list(FORMS),
+    )
+    job = claim_job(confined)
+    assert job is not None
+    run_job(confined, job, NEVER)
+    job = watch.job(job_id)
+    assert (job.state, job.error) == (JobState.SUCCEEDED, None)
+    assert job.report is not None
+    assert {form["name"]: form["made"] for form in job.report["forms"]} == dict.fromkeys(FORMS, True)
+    assert {name.partition("/")[0] for name in artifacts_of(confined, job_id)} == NAMES
+    assert job.report["environment"]["commit"] == commit()
+    assert_alike(watch.trials(job_id), library_run(opened, {}).trace)
+    for place in (confined.settings.work_dir, confined.settings.ahead_dir):
+        assert list(place.iterdir()) == []
+
+
+def test_a_process_that_is_killed_in_the_middle_is_an_attempt_lost_and_the_job_goes_on(
+    confined: WorkerContext, post: Post, watch: Watch, opened: Open
+) -> None:
+    job_id = post(knobs=LONG_PASS)
+    job = claim_job(confined)
+    assert job is not None
+
+    def kill() -> None:
+        for one in psutil.Process().children(recursive=True):
+            if "worker.sandbox.child" in one.cmdline():
+                os.kill(one.pid, signal.SIGKILL)
+
+    watcher = watch.at_trial(job_id, 10, kill)
+    run_job(confined, job, NEVER)
+    watcher.join()
+    assert watch.job(job_id).state in WORKING
+    assert watch.events(job_id)[-1] == "job.worker_lost"
+    again = claim_job(confined)
+    assert again is not None
+    run_job(confined, again, NEVER)
+    assert (watch.job(job_id).state, watch.job(job_id).attempt) == (JobState.SUCCEEDED, 2)
+    assert_alike(watch.trials(job_id), library_run(opened, LONG_PASS).trace)
+
+
+def test_walls_that_are_required_and_missing_stop_a_worker(settings: Settings) -> None:
+    required = settings.model_copy(update={"sandbox": "required"})
+    with Sandboxes(required) as sandboxes:
+        one = sandboxes.prepare()
+        try:
+            one.make_ready()
+        except WallsMissingError as error:
+            pytest.skip(f"and that is what happens here: {error}")
+        assert one.is_alive()

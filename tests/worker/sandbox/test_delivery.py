@@ -1,0 +1,69 @@
+"""Files of a result are taken as they are; anything else in their place is refused, and nothing outside is read."""
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from worker.sandbox.delivery import DeliveryError, delivered
+
+MOST_BYTES = 1000
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    (tmp_path / "others").write_text("another job's")
+    made = tmp_path / "artifact"
+    (made / "model").mkdir(parents=True)
+    (made / "plan.json").write_text("{}")
+    (made / "model" / "model.safetensors").write_bytes(b"weights")
+    return made
+
+
+def test_the_files_of_a_result_are_open_by_name(result: Path) -> None:
+    with ExitStack() as files:
+        found = delivered(result, files, MOST_BYTES)
+        assert {name: file.read() for name, file in found.items()} == {
+            "plan.json": b"{}",
+            "model/model.safetensors": b"weights",
+        }
+
+
+def many(result: Path) -> None:
+    for number in range(300):
+        (result / "model" / f"{number}.json").touch()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda at: (at / "report.json").symlink_to(at.parent / "others"),
+        lambda at: os.link(at.parent / "others", at / "report.json"),
+        lambda at: os.mkfifo(at / "report.json"),
+        lambda at: (at / "report.json").mkdir(),
+        lambda at: (at / "onnx").symlink_to(at.parent),
+        lambda at: (at / "onnx").write_text("x"),
+        lambda at: (at / "evil").mkdir(),
+        lambda at: (at / "evil.json").touch(),
+        lambda at: (at / "model" / "run.sh").touch(),
+        lambda at: (at / "model" / "\x1b[2J.json").touch(),
+        lambda at: (at / "model" / "deep").mkdir(),
+        lambda at: os.truncate(at / "plan.json", MOST_BYTES),
+        many,
+    ],
+    ids=range(13),
+)
+def test_what_is_no_result_is_refused(result: Path, change: Callable[[Path], object]) -> None:
+    change(result)
+    with ExitStack() as files, pytest.raises(DeliveryError):
+        delivered(result, files, MOST_BYTES)
+
+
+def test_a_result_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "artifact").symlink_to(tmp_path / "elsewhere")
+    for name in ("artifact", "nothing"):
+        with ExitStack() as files, pytest.raises(DeliveryError):
+            delivered(tmp_path / name, files, MOST_BYTES)

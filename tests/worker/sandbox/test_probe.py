@@ -1,0 +1,54 @@
+"""A worker learns which walls it does not get, and ends where its operator requires them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from worker.sandbox import system_calls
+from worker.sandbox.launch import FILES, PROCESSES, REMAINS
+
+POOR = Path(__file__).with_name("poor_machine.py")
+ROOT = Path(__file__).parents[3]
+SECONDS = 300.0
+
+
+def asked_on_a_poor_machine(sandbox: str) -> dict[str, str]:
+    done = subprocess.run(
+        [sys.executable, str(POOR), sandbox],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    if done.returncode != 0 and "system_calls" in done.stderr:
+        pytest.skip(f"this machine grants no filter of system calls: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _filters() -> None:
+    if sys.platform != "linux" or os.uname().machine not in system_calls._PROCESSORS:
+        pytest.skip("the walls are those of Linux, on processors whose system calls are known")
+
+
+def test_walls_that_are_not_granted_are_named_with_their_reasons() -> None:
+    refused = asked_on_a_poor_machine("available")
+    assert set(refused) == {FILES, PROCESSES, REMAINS}
+    assert refused[FILES] == "no Landlock: Function not implemented"
+    assert refused[PROCESSES] == refused[REMAINS] == "no namespaces: Operation not permitted"
+
+
+def test_a_worker_ends_where_they_are_required() -> None:
+    found = asked_on_a_poor_machine("required")
+    assert set(found) == {"ends"}
+    assert found["ends"].startswith("AXFORMER_SANDBOX=required, and this machine does not grant ")
+    assert f"{FILES}: no Landlock" in found["ends"]
+    assert REMAINS not in found["ends"]

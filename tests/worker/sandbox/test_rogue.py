@@ -1,0 +1,219 @@
+"""Whatever a job's process says or leaves, the worker stores nothing that it should not, and ends the job cleanly."""
+
+import json
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axformer.errors import AxFormerError
+from axformer.trial import Phase, Verdict
+from store.states import WORKING, JobState
+from store.tables.jobs import Job
+from tests.worker.conftest import Post, Watch, context, opened, post, settings, watch
+from tests.worker.sandbox.rogue import PROMISE, Act, Rogue, Voice, trial
+from worker.context import WorkerContext, claim_job
+from worker.failure import UNSAFE_INPUT
+from worker.runner import run_job
+from worker.sandbox.errors import SandboxError
+from worker.sandbox.lines import LONGEST
+from worker.sandbox.messages import Failed, Message, Searched, Suspended, Trained, Tried
+from worker.sandbox.sandbox import understood
+from worker.sandbox.sandboxes import Sandboxes
+
+__all__ = ["context", "opened", "post", "settings", "watch"]
+
+NEVER = threading.Event()
+WORDS = (
+    "type",
+    "tried",
+    "trial",
+    "promise",
+    "opened",
+    "notes",
+    "shape",
+    "refused",
+    "error",
+    "message",
+    "report",
+    "best",
+    "seq",
+)
+Run = Callable[[Act], Job]
+
+
+@pytest.fixture
+def run(context: WorkerContext, post: Post, watch: Watch) -> Run:
+    """Runs a job whose process is a rogue, and gives the job as it is then."""
+
+    def run_with(act: Act) -> Job:
+        job_id = post()
+        with Sandboxes(context.settings, Rogue(act)) as sandboxes:
+            strange = replace(context, sandboxes=sandboxes)
+            job = claim_job(strange)
+            assert job is not None
+            run_job(strange, job, NEVER)
+        for place in (context.settings.work_dir, context.settings.ahead_dir):
+            assert not place.exists() or list(place.iterdir()) == []
+        return watch.job(job_id)
+
+    return run_with
+
+
+def says(line: bytes) -> Act:
+    def act(voice: Voice) -> None:
+        voice.behave_until_the_order()
+        voice.lines.send(line)
+        voice.hear(Tried)  # which never comes: until the worker has had enough
+
+    return act
+
+
+def tries(*trials: dict[str, object]) -> Act:
+    """Opens a pass and says these as its trials, the last of which is wrong."""
+
+    def act(voice: Voice) -> None:
+        voice.behave_until_the_search()
+        for number, changes in enumerate(trials):
+            voice.say(Tried(trial=trial(number, **changes), promise=PROMISE))
+        voice.hear(Tried)
+
+    return act
+
+
+def leaves(*names: str, report: object = None) -> Act:
+    """Ends a pass, and leaves files and a report of its own making."""
+
+    def act(voice: Voice) -> None:
+        voice.behave_until_the_search()
+        voice.say(Tried(trial=trial(0), promise=PROMISE))
+        voice.say(Searched(note=None, promise=PROMISE, best=0))
+        voice.say(Trained())
+        voice.result.mkdir()
+        for name in names:
+            (voice.result / name).write_text("x")
+        voice.lines.send(json.dumps({"type": "published", "report": report}).encode())
+        voice.hear(Tried)
+
+    return act
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"no json",
+        b"[]",
+        b"\xff\xfe\x00",
+        b'{"type": "tried"}',
+        b'{"type": "walls", "refused": {}}',
+        b'{"type": "opened", "notes": [], "shape": {"layers": 1e9, "heads": 1, "hidden_size": 1, "intermediate_size": 1}}',
+        b'{"type": "refused", "error": "SystemExit", "message": "x"}',
+        b'{"type": "refused", "error": "DataError", "message": "a\\u0000b"}',
+        b'{"type": "refused", "error": "DataError", "message": "\\ud800"}',
+        b'{"type": "refused", "error": "DataError", "message": "' + b"x" * 5000 + b'"}',
+        b"[" * 100_000,
+        b"x" * (LONGEST + 1),
+    ],
+    ids=range(13),
+)
+def test_a_line_that_is_no_message_fails_the_job(run: Run, line: bytes) -> None:
+    job = run(says(line))
+    assert job.error is not None
+    assert (job.state, job.error["code"], job.error["retryable"]) == (JobState.FAILED, UNSAFE_INPUT, False)
+
+
+@pytest.mark.parametrize(
+    "trials",
+    [
+        ({"seq": 1},),
+        ({}, {"seq": 5}),
+        ({}, {"seq": 0}),
+        ({}, {"phase": Phase.BASE}),
+        ({}, {"element": None}),
+        ({}, {"element": "layer.2.ffn"}),
+        ({}, {"element": "layer.01.ffn"}),
+        ({}, {"element": "layer.1.attention.head.2"}),
+        ({}, {"element": "layer.1.ffn.neurons.4:9"}),
+        ({}, {"element": "layer.1.ffn.neurons.4:4"}),
+        ({}, {"element": "layer.1.ffn.neurons." + "9" * 5000 + ":1"}),
+        ({}, {"element": "../../etc/passwd"}),
+        ({}, {"precision": "a\0b"}),
+        ({}, {"precision": "x" * 100}),
+        ({}, {"total": 2**31}),
+        ({}, {"helped": 5}),
+        ({}, {"helped": -1}),
+        ({}, {"samples": 5}),
+        ({}, {"parameters": 2**63}),
+        ({"loss": float("inf")},),
+        ({}, {"loss": float("nan"), "verdict": Verdict.ACCEPT}),
+        ({}, {"seconds": float("inf")}),
+    ],
+)
+def test_a_trial_that_cannot_be_is_not_stored(run: Run, watch: Watch, trials: tuple[dict[str, object], ...]) -> None:
+    job = run(tries(*trials))
+    assert job.error is not None
+    assert (job.state, job.error["code"]) == (JobState.FAILED, UNSAFE_INPUT)
+    assert len(watch.trials(job.id)) < len(trials)
+
+
+@pytest.mark.parametrize("report", [None, {}, {"format": "axformer-report/2"}, {"a": "b\0c"}, {"a": float("nan")}])
+def test_a_report_that_is_none_is_not_stored(run: Run, report: object) -> None:
+    job = run(leaves("plan.json", report=report))
+    assert job.error is not None
+    assert (job.state, job.error["code"], job.report) == (JobState.FAILED, UNSAFE_INPUT, None)
+
+
+def test_one_that_says_what_nobody_asked_for_fails_the_job(run: Run) -> None:
+    def act(voice: Voice) -> None:
+        voice.behave_until_the_search()
+        voice.say(Suspended())
+        voice.hear(Tried)
+
+    job = run(act)
+    assert job.error is not None
+    assert job.error["code"] == UNSAFE_INPUT
+
+
+def test_what_went_wrong_is_for_the_operator_alone(run: Run) -> None:
+    def act(voice: Voice) -> None:
+        voice.behave_until_the_order()
+        voice.say(Failed(reason="unforeseen", detail="canary"))
+
+    job = run(act)
+    assert job.error is not None
+    assert (job.error["code"], job.error["retryable"]) == ("internal_error", True)
+    assert "canary" not in job.error["message"]
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_one_that_dies_is_an_attempt_lost(run: Run, context: WorkerContext, watch: Watch, is_open: bool) -> None:
+    def act(voice: Voice) -> None:
+        if is_open:
+            voice.behave_until_the_search()
+            voice.say(Tried(trial=trial(0), promise=PROMISE))
+
+    job = run(act)
+    assert (job.state in WORKING, job.attempt, job.error) == (True, 1, None)
+    assert watch.events(job.id)[-1] == "job.worker_lost"
+    again = claim_job(context)
+    assert again is not None
+    assert (again.id, again.attempt) == (job.id, 2)
+
+
+@given(
+    st.binary(max_size=300)
+    | st.text(max_size=300).map(str.encode)
+    | st.recursive(
+        st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=5),
+        max_leaves=12,
+    ).map(lambda value: json.dumps(value).encode())
+)
+def test_any_line_is_a_message_or_a_refusal(line: bytes) -> None:
+    with suppress(SandboxError, AxFormerError):
+        assert isinstance(understood(line), Message)

@@ -1,0 +1,184 @@
+"""Each wall is tried from inside. What the platform does not grant is skipped with its reason."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pydantic import SecretStr
+
+from store.settings import Settings
+from worker.sandbox import launch
+from worker.sandbox.walls import environment, specification
+
+SECONDS = 90.0
+CANARY = "canary-secret"
+INTRUDER = Path(__file__).with_name("intruder.py")
+FILE_BYTES = 2**20
+
+
+class Inside:
+    """An intruder behind the walls, and what it has found."""
+
+    def __init__(self, root: Path, port: int, unix: str) -> None:
+        self.home, self.inputs, self.other = root / "made", root / "inputs", root / "others.txt"
+        for directory in (self.home, self.inputs):
+            directory.mkdir(mode=0o700)
+        self.other.write_text("another job's")
+        self.other.chmod(0o600)
+        program = self.inputs / INTRUDER.name
+        program.write_bytes(INTRUDER.read_bytes())
+        settings = Settings(
+            database_url=SecretStr("postgresql://nowhere/none"), var_dir=root / "var", sandbox_file_bytes=FILE_BYTES
+        )
+        told, tell = os.pipe()
+        command = (sys.executable, str(program), str(root), str(self.other), str(os.getpid()), str(port), unix)
+        walls = specification(command, tell, self.inputs, self.home, settings)
+        secrets = {"DATABASE_URL": CANARY, "BROKER_URL": CANARY, "HF_TOKEN": CANARY, "AWS_SECRET_ACCESS_KEY": CANARY}
+        self.process = subprocess.Popen(
+            [sys.executable, "-S", "-m", launch.__name__, json.dumps(walls.as_dict())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            cwd=self.home,
+            env=environment(os.environ | secrets | {"CUDA_VISIBLE_DEVICES": ""}, self.home),
+            pass_fds=(tell,),
+            start_new_session=True,
+        )
+        os.close(tell)
+        assert self.process.stdout is not None
+        with os.fdopen(told) as said:
+            self.refused: dict[str, str] = json.loads(said.readline())["refused"]
+            line = self.process.stdout.readline()
+        self.found: dict[str, Any] = json.loads(line)
+
+    def needs(self, wall: str) -> None:
+        """Skip the test where the wall is not granted."""
+        if wall in self.refused:
+            pytest.skip(f"this machine does not grant the wall '{wall}': {self.refused[wall]}")
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def inside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
+    if sys.platform != "linux":
+        pytest.skip("the walls are Linux's")
+    root = tmp_path_factory.mktemp("walls")
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
+        path = f"/tmp/axformer-{os.getpid()}-{time.monotonic_ns()}.sock"  # a path of a socket is short
+        local.bind(path)
+        local.listen()
+        made = Inside(root, server.getsockname()[1], path)
+        try:
+            yield made
+        finally:
+            made.end()
+            Path(path).unlink()
+
+
+def test_no_secret_is_in_its_environment(inside: Inside) -> None:
+    assert CANARY not in json.dumps(inside.found["environment"])
+    assert "DATABASE_URL" not in inside.found["environment"]
+    assert inside.found["environment"]["CUDA_VISIBLE_DEVICES"] == ""
+    assert inside.found["environment"]["OMP_WAIT_POLICY"] == os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def test_it_inherits_its_pipe_alone(inside: Inside) -> None:
+    assert len(inside.found["descriptors"]) == 1
+
+
+@pytest.mark.parametrize("what", ["shadow", "other", "list", "write", "overwrite", "remove", "link"])
+def test_it_reaches_no_file_that_it_was_not_given(inside: Inside, what: str) -> None:
+    inside.needs(launch.FILES)
+    assert inside.found[what] in ("PermissionError", "FileNotFoundError", "OSError")
+    assert inside.other.read_text() == "another job's"
+    assert not (inside.home.parent / "written").exists()
+
+
+def test_it_changes_no_mode(inside: Inside) -> None:
+    inside.needs(launch.NETWORK)  # the filter of system calls is the same
+    assert inside.found["mode"].startswith("ok")
+    assert inside.other.stat().st_mode & 0o777 == 0o600
+
+
+def test_it_does_its_own_work(inside: Inside) -> None:
+    assert [inside.found[name] for name in ("own", "run", "pair")] == ["ok: 1", "ok: 0", "ok: word"]
+
+
+@pytest.mark.parametrize("what", ["tcp", "udp", "unix"])
+def test_it_reaches_nobody(inside: Inside, what: str) -> None:
+    inside.needs(launch.NETWORK)
+    assert inside.found[what] in ("ConnectionRefusedError", "PermissionError")
+
+
+@pytest.mark.parametrize("what", ["parents_environment", "parents_memory", "signal"])
+def test_it_does_nothing_to_its_parent(inside: Inside, what: str) -> None:
+    inside.needs(launch.PROCESSES)
+    assert inside.found[what] in ("PermissionError", "FileNotFoundError", "ProcessLookupError")
+
+
+def test_it_has_no_rights_and_gets_none(inside: Inside) -> None:
+    status = dict(line.split(":\t") for line in inside.found["status"].splitlines() if ":\t" in line)
+    assert status["NoNewPrivs"] == "1"
+    assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
+    assert inside.found["user"] == "PermissionError"
+
+
+def test_it_writes_no_file_larger_than_allowed(inside: Inside) -> None:
+    assert inside.found["large"] == "OSError"
+    assert (inside.home / "large").stat().st_size <= FILE_BYTES
+
+
+def test_what_it_starts_ends_with_it(inside: Inside) -> None:
+    """The last of these tests: it ends the process."""
+    inside.needs(launch.REMAINS)
+    assert inside.found["left"].startswith("ok")
+    below = psutil.Process(inside.process.pid).children(recursive=True)
+    assert any("86399" in one.cmdline() for one in below)
+    inside.process.send_signal(signal.SIGKILL)
+    _, alive = psutil.wait_procs(below, timeout=SECONDS)
+    assert alive == []
+
+
+def test_it_ends_with_its_parent(tmp_path: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("the walls are Linux's")
+    for name in ("made", "inputs"):
+        (tmp_path / name).mkdir()
+    parent = (
+        "import json, os, subprocess, sys, time\n"
+        "walls = json.loads(sys.argv[1]) | {'parent': os.getpid(), 'tell': 1}\n"
+        "one = subprocess.Popen([sys.executable, '-S', '-m', sys.argv[2], json.dumps(walls)])\n"
+        "print(one.pid, flush=True)\n"
+        "time.sleep(86400)\n"
+    )
+    settings = Settings(database_url=SecretStr("postgresql://nowhere/none"))
+    command = (sys.executable, "-S", "-c", "import time; print('up', flush=True); time.sleep(86400)")
+    walls = specification(command, 1, tmp_path / "inputs", tmp_path / "made", settings)
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", parent, json.dumps(walls.as_dict()), launch.__name__],
+        stdout=subprocess.PIPE,
+        env=environment(os.environ, tmp_path / "made"),
+    ) as worker:
+        try:
+            assert worker.stdout is not None
+            launcher = psutil.Process(int(worker.stdout.readline()))
+            while worker.stdout.readline() != b"up\n":
+                pass
+            family = [launcher, *launcher.children(recursive=True)]
+        finally:
+            worker.kill()
+        _, alive = psutil.wait_procs(family, timeout=SECONDS)
+        assert alive == []

@@ -1,0 +1,97 @@
+"""What a process gives up for good: rights, namespaces that it shares with others, and the use of more than it needs.
+
+Constants are those of <linux/prctl.h>, <linux/sched.h> and <linux/capability.h>.
+"""
+
+import ctypes
+import os
+import resource
+import signal
+from contextlib import suppress
+
+_PDEATHSIG, _NO_NEW_PRIVS, _BOUNDING_DROP, _AMBIENT, _AMBIENT_CLEAR = 1, 38, 24, 47, 4
+_NEW_USER, _NEW_PROCESSES, _NEW_NETWORK, _NEW_IPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000
+_CAPABILITY_VERSION = 0x20080522
+_FIRST_TO_GO = "800"
+"""When memory runs out the kernel ends this process before the database and the worker beside it; 1000 is the most."""
+
+
+def die_with_parent() -> None:
+    """Let the kernel kill this process when the one that started it ends, however that happens."""
+    _prctl(_PDEATHSIG, signal.SIGKILL)
+
+
+def forgo_new_privileges() -> None:
+    """No program that this process runs brings it rights, whatever its mode says."""
+    _prctl(_NO_NEW_PRIVS, 1)
+
+
+def separate() -> None:
+    """Leave the namespaces of users, processes, network and shared memory; the next child is the first in the new ones.
+
+    Raises:
+        OSError: this system grants them to nobody, or not to this user.
+    """
+    user, group = os.geteuid(), os.getegid()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_NEW_USER | _NEW_PROCESSES | _NEW_NETWORK | _NEW_IPC) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    with suppress(OSError):  # a superuser of few rights may not keep its name; files are its own under any
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{user} {user} 1")
+        _write("/proc/self/gid_map", f"{group} {group} 1")
+
+
+def drop_capabilities() -> None:
+    """Give up all rights of the superuser, also those that programs which it runs would get."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = 0
+    while libc.prctl(_BOUNDING_DROP, number, 0, 0, 0) == 0:  # without the right to it there is nothing to drop
+        number += 1
+    libc.prctl(_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
+    header, nothing = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    if libc.capset(ctypes.byref(header), ctypes.byref(nothing)) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+
+
+def limit(file_bytes: int, open_files: int, processes: int) -> None:
+    """Bound what the process can use; it cannot raise the bounds again.
+
+    There is none on its address space: CUDA reserves more of that than any machine has.
+
+    Args:
+        file_bytes: of the largest file that it may write.
+        open_files: at a time.
+        processes: and threads, of this user; counted in its own namespace of users, and not at all for root outside of one.
+    """
+    for kind, most in (
+        (resource.RLIMIT_CORE, 0),  # a dump would hold the model
+        (resource.RLIMIT_FSIZE, file_bytes),
+        (resource.RLIMIT_NOFILE, open_files),
+        (resource.RLIMIT_NPROC, processes),
+    ):
+        _, hard = resource.getrlimit(kind)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
+
+
+def go_first() -> None:
+    """Be the one that the kernel ends when memory runs out."""
+    try:
+        _write("/proc/self/oom_score_adj", _FIRST_TO_GO)
+    except OSError:  # it is better to run than to be counted right
+        return
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:  # noqa: PTH123 - the launcher imports little
+        file.write(text)
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

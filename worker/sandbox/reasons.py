@@ -1,0 +1,48 @@
+"""Errors of the libraries, named for the worker, which imports none of these."""
+
+import errno
+from typing import Literal
+
+import torch
+from safetensors import SafetensorError
+
+from axformer.errors import ArtifactError, AxFormerError, CheckpointError, ConfigError, DataError, InputError, PlanError
+
+Name = Literal["InputError", "ConfigError", "CheckpointError", "DataError", "PlanError", "ArtifactError"]
+Reason = Literal["out_of_memory", "disk_full", "unforeseen"]
+
+_NAMES: tuple[tuple[type[AxFormerError], Name], ...] = (
+    (ConfigError, "ConfigError"),
+    (CheckpointError, "CheckpointError"),
+    (DataError, "DataError"),
+    (PlanError, "PlanError"),
+    (InputError, "InputError"),
+    (ArtifactError, "ArtifactError"),
+)
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_CPU_OUT_OF_MEMORY = "can't allocate memory"  # how PyTorch's allocator for the CPU says it, in a plain RuntimeError
+
+
+def error_name(error: AxFormerError) -> Name | None:
+    """The name of a refusal that a job's owner should hear of; null for others."""
+    return next((name for kind, name in _NAMES if isinstance(error, kind)), None)
+
+
+def reason_of(error: Exception) -> Reason:
+    """What kind of trouble an error of a library is."""
+    if _is_out_of_memory(error):
+        return "out_of_memory"
+    return "disk_full" if _is_disk_full(error) else "unforeseen"
+
+
+def _is_disk_full(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _NO_SPACE
+    # Safetensors tells the system's word for it in an error of its own.
+    return isinstance(error, SafetensorError) and any(f"(os error {number})" in str(error) for number in _NO_SPACE)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and _CPU_OUT_OF_MEMORY in str(error)

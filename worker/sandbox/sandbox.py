@@ -1,0 +1,156 @@
+"""A confined process and the directory of its job, from the worker's side: what is told to it, and what is believed of it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from axformer.errors import ArtifactError, AxFormerError, CheckpointError, ConfigError, DataError, InputError, PlanError
+from store.settings import Settings
+from worker.sandbox.errors import ProcessDiedError, ProcessMisbehavedError, WorkFailedError
+from worker.sandbox.lines import Heed, LineTooLongError
+from worker.sandbox.messages import FROM_PROCESS, Answer, Failed, Message, Ready, Refused, Walls
+from worker.sandbox.probe import check_required
+from worker.sandbox.process import INPUTS, MADE, Start
+from worker.workspace import Workspace
+
+_ERRORS: dict[str, type[AxFormerError]] = {
+    kind.__name__: kind for kind in (InputError, ConfigError, CheckpointError, DataError, PlanError, ArtifactError)
+}
+
+M = TypeVar("M", bound=Message)
+
+
+class Sandbox:
+    """One process for one job. Close it: the process ends, and its files go."""
+
+    def __init__(self, settings: Settings, start: Start) -> None:
+        """Start the process. It is ready later, see :meth:`make_ready`."""
+        self._settings = settings
+        self._workspace = Workspace(settings.ahead_dir)
+        self._is_closed = self._has_walls = False
+        try:
+            for name in (INPUTS, MADE):
+                (self.directory / name).mkdir(mode=0o700)
+            self._process = start(self.directory, settings)
+        except BaseException:
+            self._workspace.remove()
+            raise
+        self._ready: Ready | None = None
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the job."""
+        return self._workspace.path
+
+    @property
+    def inputs(self) -> Path:
+        """Where the job's inputs go; the process may read them."""
+        return self.directory / INPUTS
+
+    @property
+    def made(self) -> Path:
+        """Where the process writes."""
+        return self.directory / MADE
+
+    def is_alive(self) -> bool:
+        """Whether its process and its files are there."""
+        return self._process.is_alive() and self.made.is_dir()
+
+    def give_to(self, job_id: str) -> None:
+        """Let the directory be that of a job; what killed workers have left of the same job is removed."""
+        self._wait_for_walls(lambda: None)  # they are built by the names that the directories have now
+        self._workspace.give_to(self._settings.work_dir, job_id)
+
+    def make_ready(self, heed: Heed = lambda: None) -> Ready:
+        """Wait until the process can take a job.
+
+        Raises:
+            WallsMissingError: the operator requires walls that are not there.
+        """
+        self._wait_for_walls(heed)
+        if self._ready is None:
+            self._ready = self.hear(Ready, heed)
+        return self._ready
+
+    def tell(self, message: Message, heed: Heed) -> None:
+        """Send a message.
+
+        Raises:
+            ProcessDiedError: nobody is there.
+        """
+        try:
+            self._process.lines.send(message.line(), heed)
+        except BrokenPipeError:
+            raise self._died() from None
+
+    def hear(self, kind: type[M], heed: Heed) -> M:
+        """The next message, which must be of this kind; ``heed`` is asked while there is none.
+
+        Raises:
+            InputError, ArtifactError: the library refuses the job.
+            WorkFailedError: the process could not go on.
+            ProcessDiedError: it has ended.
+            ProcessMisbehavedError: it says something else.
+        """
+        message = self.hear_any(heed)
+        if not isinstance(message, kind):
+            raise ProcessMisbehavedError(f"{type(message).__name__} instead of {kind.__name__}")
+        return message
+
+    def hear_any(self, heed: Heed) -> Answer:
+        """The next message; raises what :meth:`hear` raises."""
+        try:
+            return understood(self._process.lines.receive(heed))
+        except EOFError:
+            raise self._died() from None
+        except LineTooLongError as error:
+            raise ProcessMisbehavedError(str(error)) from None
+
+    def what_is_there(self) -> Iterable[Answer]:
+        """The messages that have arrived by now; ends where they do, or where the process has."""
+        try:
+            while (line := self._process.lines.poll()) is not None:
+                yield understood(line)
+        except (EOFError, LineTooLongError):
+            return
+
+    def end_process(self) -> None:
+        """End the process; its files stay until :meth:`close`."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._process.end()
+
+    def close(self) -> None:
+        """End the process and remove the files."""
+        self.end_process()
+        self._workspace.remove()
+
+    def _wait_for_walls(self, heed: Heed) -> None:
+        if not self._has_walls:
+            check_required(self.hear(Walls, heed).refused, self._settings)
+            self._has_walls = True
+
+    def _died(self) -> ProcessDiedError:
+        self._is_closed = True
+        return ProcessDiedError(self._process.end())
+
+
+def understood(line: bytes) -> Answer:
+    """The message of a line from a job's process.
+
+    Raises:
+        SandboxError: it is none, or says that the process could not go on.
+        AxFormerError: it says that the library refuses the job.
+    """
+    try:
+        message = FROM_PROCESS.validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise ProcessMisbehavedError(f"a line that is no message: {first['type']} at {first['loc']}") from None
+    if isinstance(message, Refused):
+        raise _ERRORS[message.error](message.message)
+    if isinstance(message, Failed):
+        raise WorkFailedError(message.reason, message.detail)
+    return message
