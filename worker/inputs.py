@@ -43,7 +43,7 @@ def fetch_inputs(job: Job, passes: Sequence[Job], fetcher: Fetcher, work: Path) 
         InputsChangedError: this goes on with traces that were begun on other content.
     """
     with _blaming("checkpoint"):
-        checkpoint = fetcher.checkpoint(job.checkpoint["uri"], work / "checkpoint")
+        checkpoint = fetcher.checkpoint(job.checkpoint["uri"], work / "checkpoint", job.checkpoint.get("sha256"))
     validation, data = _fetch_data(job.validation, fetcher, work / "validation")
     digests = {"checkpoint": checkpoint.sha256, "validation": data.sha256}
     test = None
@@ -67,7 +67,7 @@ def fetch_inputs(job: Job, passes: Sequence[Job], fetcher: Fetcher, work: Path) 
 
 def _fetch_data(reference: Mapping[str, Any], fetcher: Fetcher, stem: Path) -> tuple[DataSource, Fetched]:
     with _blaming(stem.name):
-        data = fetcher.data(reference["uri"], stem)
+        data = fetcher.data(reference["uri"], stem, reference.get("sha256"))
     return DataSource(str(data.path), Columns(**(reference.get("columns") or {}))), data
 
 

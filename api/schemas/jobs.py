@@ -32,12 +32,19 @@ HubToken = Annotated[SecretStr, AfterValidator(_for_header)]
 """Letters, digits and signs of ASCII, as they may stand in a header."""
 
 
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+"""In hexadecimal digits, lower case."""
+
+
 class CheckpointRef(Schema):
     """Where the fine-tuned model lies."""
 
     uri: Uri
     """``https://`` (directory or archive), ``hf://ORG/NAME[@REVISION]``, ``s3://BUCKET/PREFIX``, ``file:///PATH`` under
     a root that the operator has opened, or ``upload:ID``."""
+    sha256: Sha256 | None = None
+    """What must be there, else the job fails before anything is loaded: of an archive its own, of a directory what the event
+    ``job.fetched`` told of it before."""
 
 
 class DataRef(Schema):
@@ -46,6 +53,8 @@ class DataRef(Schema):
     uri: Uri
     """A JSON Lines, CSV or Parquet file: ``https://``, ``hf://datasets/ORG/NAME[@REVISION]/PATH``, ``s3://``, ``file://``
     or ``upload:ID``."""
+    sha256: Sha256 | None = None
+    """The file's own, which must be there, else the job fails before it is read."""
     columns: Annotated[Columns | None, AfterValidator(without_zero_bytes)] = None
     """Names of the columns that the model's task reads, where they are not ``text``, ``text_pair``, ``label`` and so on."""
 

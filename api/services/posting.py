@@ -40,7 +40,7 @@ def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, 
     new = NewJob(
         team_id=team_id,
         name=body.name,
-        checkpoint=body.checkpoint.model_dump(),
+        checkpoint=body.checkpoint.model_dump(exclude_none=True),
         validation=body.validation.model_dump(exclude_none=True),
         test=body.test.model_dump(exclude_none=True) if body.test else None,
         train=body.train.model_dump(exclude_none=True) if body.train else None,

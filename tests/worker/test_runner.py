@@ -305,6 +305,17 @@ def test_each_failure_names_its_code_and_the_part_to_blame(
     assert left_behind(context, job_id) == []
 
 
+@pytest.mark.parametrize(("part", "file"), [("checkpoint", "checkpoint"), ("validation", "validation.jsonl")])
+def test_content_that_is_not_what_the_job_says_fails_it(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open, part: str, file: str
+) -> None:
+    job_id = post(**{part: {"uri": opened.uri(file), "sha256": "0" * 64}})
+    run_job(context, claim(), NEVER)
+    job = watch.job(job_id)
+    assert job.error is not None
+    assert (job.state, job.error["code"], job.error["param"]) == (JobState.FAILED, "digest_mismatch", part)
+
+
 def test_an_error_of_our_own_is_told_by_its_id_alone(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ FetchError
 ├── ReferenceDenied       the source exists but refuses access
 ├── ReferenceMissing      nothing is found there
 ├── ReferenceTooLarge     it holds more than the service takes
+├── ReferenceDiffers      it holds something else than the job says
 ├── ArchiveInvalid        an uploaded archive is damaged or holds what it must not
 ├── SourceTooSlow         the source takes longer than a worker waits
 └── SourceUnavailable     the source did not answer, or broke off; the same reference may work later
@@ -51,6 +52,12 @@ class ReferenceTooLarge(FetchError):  # noqa: N818
     """The reference holds more bytes or files than the service takes."""
 
     code = "reference_too_large"
+
+
+class ReferenceDiffers(FetchError):  # noqa: N818
+    """What the reference holds has another SHA-256 than the job says."""
+
+    code = "digest_mismatch"
 
 
 class ArchiveInvalid(FetchError):  # noqa: N818

@@ -9,7 +9,13 @@ from pathlib import Path
 from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
 from worker.fetching.archive import unpack
 from worker.fetching.cache import Entry
-from worker.fetching.errors import ReferenceDenied, ReferenceInvalid, ReferenceMissing, ReferenceTooLarge
+from worker.fetching.errors import (
+    ReferenceDenied,
+    ReferenceDiffers,
+    ReferenceInvalid,
+    ReferenceMissing,
+    ReferenceTooLarge,
+)
 from worker.fetching.names import ARCHIVE_SUFFIXES, DATA_SUFFIXES, data_suffix, is_archive
 from worker.fetching.reference import Reference, Scheme, parse_reference
 from worker.fetching.source import Source
@@ -25,7 +31,8 @@ class Fetched:
 
     path: Path
     sha256: str
-    """Changes whenever the content does; of a data file it is the file's own."""
+    """Changes whenever the content does: of a data file or an archive its own, of a directory that of its files' names and
+    SHA-256s, as one JSON object with sorted keys."""
 
 
 @dataclass(frozen=True)
@@ -35,31 +42,38 @@ class Fetcher:
     transfer: Transfer
     open_source: Callable[[Reference], Source]
 
-    def checkpoint(self, uri: str, into: Path) -> Fetched:
+    def checkpoint(self, uri: str, into: Path, expected: str | None = None) -> Fetched:
         """Put a checkpoint's files into a directory, which is made. Other files at the reference are left alone.
 
+        Args:
+            uri: the reference.
+            into: the directory.
+            expected: its SHA-256, as :class:`Fetched` has it; null takes what there is.
+
         Raises:
-            FetchError: it cannot be had, or there is no checkpoint.
+            FetchError: it cannot be had, is another one than expected, or there is no checkpoint.
         """
         reference = parse_reference(uri)
         source = self.open_source(reference)
         into.mkdir(mode=0o700)
         if is_archive(source.filename):
-            digests = self._archive(reference, source, into)
+            names, sha256 = self._archive(reference, source, into, expected)
         elif reference.scheme is Scheme.UPLOAD:
             kinds = ", ".join(ARCHIVE_SUFFIXES)
             raise ReferenceInvalid(f"upload '{source.filename}' is no archive; upload a checkpoint as one of {kinds}")
         else:
             digests = {name: entry.sha256 for name, entry in self._files(reference, source, into).items()}
-        if CONFIG not in digests:
+            names, sha256 = list(digests), hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
+            _check(reference, sha256, expected)
+        if CONFIG not in names:
             raise _no_config(reference)
-        return Fetched(into, hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest())
+        return Fetched(into, sha256)
 
-    def data(self, uri: str, stem: Path) -> Fetched:
+    def data(self, uri: str, stem: Path, expected: str | None = None) -> Fetched:
         """Put a data file at ``stem`` plus the suffix that tells its format.
 
         Raises:
-            FetchError: it cannot be had, or its suffix is not known.
+            FetchError: it cannot be had, is another one than expected, or its suffix is not known.
         """
         reference = parse_reference(uri)
         source = self.open_source(reference)
@@ -71,13 +85,19 @@ class Fetcher:
             )
         destination = stem.with_name(stem.name + suffix)
         limit = self.transfer.policy.data_bytes
-        return Fetched(destination, self._bring(reference, source, None, destination, limit).sha256)
+        sha256 = self._bring(reference, source, None, destination, limit).sha256
+        _check(reference, sha256, expected)
+        return Fetched(destination, sha256)
 
-    def _archive(self, reference: Reference, source: Source, into: Path) -> dict[str, str]:
+    def _archive(
+        self, reference: Reference, source: Source, into: Path, expected: str | None
+    ) -> tuple[Sequence[str], str]:
+        """The names of what it held, and its own SHA-256."""
         policy = self.transfer.policy
         archive = into.with_name(f"{into.name}.archive")
         entry = self._bring(reference, source, None, archive, policy.checkpoint_bytes)
         try:
+            _check(reference, entry.sha256, expected)
             names = unpack(
                 archive,
                 source.filename,
@@ -88,7 +108,7 @@ class Fetcher:
             )
         finally:
             archive.unlink()
-        return dict.fromkeys(names, entry.sha256)
+        return names, entry.sha256
 
     def _files(self, reference: Reference, source: Source, into: Path) -> dict[str, Entry]:
         names = source.names()
@@ -134,6 +154,14 @@ class Fetcher:
     def _bring(self, reference: Reference, source: Source, name: str | None, destination: Path, limit: int) -> Entry:
         place = reference.uri if name is None else f"{reference.uri}\n{name}"
         return self.transfer.bring(source, place, name, destination, limit)
+
+
+def _check(reference: Reference, found: str, expected: str | None) -> None:
+    if expected not in (None, found):
+        raise ReferenceDiffers(
+            f"'{reference.shown}' has the SHA-256 {found}, and the job says {expected}; "
+            "find out why, or post the job with the digest of what you mean"
+        )
 
 
 def _bytes(entries: Mapping[str, Entry]) -> int:
