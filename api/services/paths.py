@@ -6,6 +6,7 @@ from api.errors import NotFoundError
 from api.schemas.paths import PathRead
 from api.services import artifacts, jobs
 from axformer.elements import Dimensions
+from axformer.errors import PlanError
 from axformer.path import Stop, file_at
 from axformer.plan import PlanFile, parse_plan_file
 from axformer.reporting.report import PathPoint
@@ -31,7 +32,8 @@ def plan_at(session: Session, storage: Storage, team_id: str, job_id: str, seq: 
     """The plan of one model on the path of the team's job.
 
     Raises:
-        NotFoundError: the team has no such job, the job has not succeeded, or its trial ``seq`` made no model.
+        NotFoundError: the team has no such job, the job has not succeeded, its trial ``seq`` made no model, or what a worker
+            handed on as its plan is none.
     """
     job = jobs.find(session, team_id, job_id)
     kept = artifacts.download(session, storage, team_id, job_id, _PLAN)
@@ -42,12 +44,24 @@ def plan_at(session: Session, storage: Storage, team_id: str, job_id: str, seq: 
             "did",
             code="point_not_found",
         )
-    file = parse_plan_file(b"".join(kept.read(0, kept.size)).decode())
-    return file_at(file, Stop(trace, seq), _dimensions(session, job))
+    try:
+        file = parse_plan_file(b"".join(kept.read(0, kept.size)).decode())
+        return file_at(file, Stop(trace, seq), _dimensions(session, job))
+    except (PlanError, UnicodeDecodeError) as error:
+        raise NotFoundError(
+            f"the {_PLAN} of job {job_id} does not go with its trace: {error}; retry is of no use, post the job again",
+            code="point_not_found",
+        ) from None
 
 
 def _dimensions(session: Session, job: Job) -> Dimensions:
-    """Of the model before the pass, as the worker told them; those of a search of orders stand with its passes."""
+    """Of the model before the pass, as the worker told them; those of a search of orders stand with its passes.
+
+    Raises:
+        PlanError: nobody told them.
+    """
     below = jobs.passes(session, [job]).get(job.id, [])
-    told = next(one.progress for one in (job, *below) if one.progress)
-    return Dimensions(**told["dimensions"])
+    for one in (job, *below):
+        if told := (one.progress or {}).get("dimensions"):
+            return Dimensions(**told)
+    raise PlanError("the job does not say of what model it was")

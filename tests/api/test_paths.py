@@ -108,3 +108,14 @@ def test_a_trial_that_was_not_accepted_has_no_plan(api, finished):
 def test_a_job_that_has_not_succeeded_has_no_plan(api, stage, make_trial):
     answer = api.get(f"/v1/jobs/{stage.running([make_trial(0)])}/path/0/plan")
     assert (answer.status_code, answer.json()["code"]) == (404, "artifact_not_found")
+
+
+@pytest.mark.parametrize("content", [b"{}", b"\xff", b"", b'{"layers": []}'])
+def test_a_plan_that_is_none_is_told_as_missing(api, stage, make_trial, content):
+    """Workers hand on what a job's confined process has written."""
+    for progress in ({"dimensions": asdict(SIZE)}, {}):
+        job_id = stage.running([make_trial(0)], progress)
+        stage.succeed(job_id, {"plan.json": content})
+        answer = api.get(f"/v1/jobs/{job_id}/path/0/plan")
+        assert (answer.status_code, answer.json()["code"]) == (404, "point_not_found")
+        assert "does not go with its trace" in answer.json()["detail"]
