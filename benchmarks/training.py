@@ -40,7 +40,7 @@ class Recipe:
     threads: int = 2
     bfloat16: bool = False
     """Multiply matrices in bfloat16 (weights stay float32) where the processor has instructions for it: twice as fast there,
-    many times slower elsewhere, so that it stays float32 there."""
+    slower elsewhere, so that it stays float32 there."""
 
 
 def fit(model: Any, tokenizer: Any, task: Task[RowT], rows: Sequence[RowT], recipe: Recipe) -> None:
