@@ -1,6 +1,7 @@
 """What endpoints are given: settings, a session that commits before the answer is sent, the storage, the caller.
 
-What only looks something up is ``async``, so that it is called at once: anything else goes to a thread and back.
+What only looks something up is ``async``, so that it is called at once: anything else goes to a thread and back. They take
+the request and not each other, because each step of the framework costs every request some fiftieth of its time.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -24,53 +25,55 @@ _BEARER = HTTPBearer(auto_error=False, bearerFormat="axk_ID_SECRET", description
 
 async def resources(request: Request) -> Resources:
     """What the app was made with."""
+    return _made_with(request)
+
+
+def _made_with(request: Request) -> Resources:
     made: Resources = request.app.state.resources
     return made
 
 
-ResourcesDep = Annotated[Resources, Depends(resources)]
-
-
-async def settings(resources: ResourcesDep) -> Settings:
+async def settings(request: Request) -> Settings:
     """The service's settings."""
-    return resources.settings
+    return _made_with(request).settings
 
 
-async def storage(resources: ResourcesDep) -> Storage:
+async def storage(request: Request) -> Storage:
     """Where files lie."""
-    return resources.storage
+    return _made_with(request).storage
 
 
-async def turn(resources: ResourcesDep) -> AsyncIterator[None]:
+async def turn(request: Request) -> AsyncIterator[None]:
     """The right to hold a session, given in the order of asking.
 
     A request holds its session's connection from its first statement to its end, and needs a thread again on the way. Were
     more begun than there are connections, those with a connection would wait for threads, and those with threads for
     connections.
     """
-    async with resources.session_limiter:
+    async with _made_with(request).session_limiter:
         yield
 
 
 TurnDep = Annotated[None, Depends(turn, scope="function")]
 
 
-def session(resources: ResourcesDep, _: TurnDep) -> Iterator[Session]:
+def session(request: Request, _: TurnDep) -> Iterator[Session]:
     """The request's session: committed when the endpoint returns, rolled back when it raises."""
-    with session_scope(resources.sessions) as opened:
+    with session_scope(_made_with(request).sessions) as opened:
         yield opened
 
 
-async def reading_session(resources: ResourcesDep, _: TurnDep) -> AsyncIterator[Session]:
+async def reading_session(request: Request) -> AsyncIterator[Session]:
     """The session of a request that changes nothing. Neither opening nor closing it speaks with the database."""
-    with resources.reading_sessions() as opened:
-        yield opened
+    made = _made_with(request)
+    async with made.session_limiter:
+        with made.reading_sessions() as opened:
+            yield opened
 
 
 def caller(
     request: Request,
     demanded: SecurityScopes,
-    resources: ResourcesDep,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
 ) -> Caller:
     """Whom the request's key stands for, where it may do what the route demands.
@@ -80,6 +83,7 @@ def caller(
         TooManyRequestsError: it has made too many requests, or too many without a valid one came from this address.
         ForbiddenError: its scope does not allow this.
     """
+    resources = _made_with(request)
     address = request.client.host if request.client else None
     found = access.sign_in(resources, credentials.credentials if credentials else None, address)
     rate = access.count_request(resources, found)
@@ -90,6 +94,7 @@ def caller(
     return found
 
 
+ResourcesDep = Annotated[Resources, Depends(resources)]
 SettingsDep = Annotated[Settings, Depends(settings)]
 StorageDep = Annotated[Storage, Depends(storage)]
 ReadingDep = Annotated[Session, Depends(reading_session, scope="function")]

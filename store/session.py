@@ -35,6 +35,7 @@ def make_engine(settings: Settings) -> Engine:
         pool_size=settings.pool_size,
         max_overflow=settings.pool_overflow,
         pool_timeout=settings.pool_timeout_seconds,
+        pool_use_lifo=True,  # the connection that was used last knows its statements, and the others may rest
         connect_args={
             "connect_timeout": settings.connect_timeout_seconds,
             "options": " ".join(f"-c {name}={value}" for name, value in timeouts.items()),

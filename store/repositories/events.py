@@ -19,7 +19,6 @@ def record_event(session: Session, job: Job, type: str, data: Mapping[str, Any] 
     """
     job.event_count += 1
     event = Event(job_id=job.id, seq=job.event_count, type=type, data=dict(data or {}))
-    session.flush()
     session.add(event)
     session.flush()
     if job.webhook is not None:

@@ -11,7 +11,6 @@ from store.tables.outbox import OutboxMessage
 def add_message(session: Session, job_id: str) -> None:
     """Say, when this transaction commits, that the job waits."""
     session.add(OutboxMessage(job_id=job_id))
-    session.flush()
 
 
 def unsent_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
