@@ -2,8 +2,9 @@
 
     python -m benchmarks.evidence --source ../shared/data [--only 'rte-minilm-*'] [--limit 4] [--rows 200]
 
-leaves ``HOME/cells/CELL.json`` for each, beside the sets, checkpoints and logs that it took. It may be stopped and started
-again at any time: a cell that is there is not measured again, and a failed one stops no other.
+leaves ``RESULTS/CELL.json`` for each, and sets, checkpoints and logs in HOME. It may be stopped and started again at any time,
+also on another machine that has the results: a cell that is there is not measured again, and a failed one stops no other.
+A trial run, with ``--rows``, keeps what it measures in HOME.
 """
 
 import time
@@ -13,13 +14,14 @@ from typing import Annotated
 import typer
 
 from benchmarks.evidence.cell import Place, run_cell
-from benchmarks.evidence.document import document_of, read_cells
+from benchmarks.evidence.document import RESULTS, document_of, read_cells
 from benchmarks.evidence.grid import ARMS, cells
 
 
 def main(
     source: Annotated[Path, typer.Option(help="directory of the public sets")],
-    home: Annotated[Path, typer.Option(help="where everything is kept")] = Path("var/evidence"),
+    home: Annotated[Path, typer.Option(help="where sets and checkpoints are kept")] = Path("var/evidence"),
+    results: Annotated[Path, typer.Option(help="where the cells are kept")] = RESULTS,
     output: Annotated[Path | None, typer.Option(help="document to write")] = None,
     arm: Annotated[list[str] | None, typer.Option(help="knobs to measure; may be repeated, all where none is")] = None,
     only: Annotated[list[str] | None, typer.Option(help="pattern of a cell's name; may be repeated")] = None,
@@ -33,7 +35,10 @@ def main(
         chosen = cells(arm or tuple(ARMS), only or ())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    place = Place(source, home if rows is None else home / f"rows-{rows}", rows, threads, bfloat16)
+    if rows is not None:
+        home = home / f"rows-{rows}"
+        results = home / "cells"
+    place = Place(source, home, results, rows, threads, bfloat16)
     missing = [cell for cell in chosen if not place.file(cell).is_file()]
     print(f"{len(chosen) - len(missing)} of {len(chosen)} cells are there", flush=True)
     failed = False
@@ -42,7 +47,7 @@ def main(
         outcome = run_cell(cell, place)
         failed |= outcome.startswith("FAILED")
         print(f"{cell.name}: {outcome}, {time.monotonic() - start:.0f} s", flush=True)
-    found = read_cells(place.home)
+    found = read_cells(place.results)
     if output is not None and found:
         output.write_text(document_of(found, planned=len(cells())), encoding="utf-8")
     if failed:

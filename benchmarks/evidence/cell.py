@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from axformer.plan import read_plan_file
 from benchmarks.evidence.grid import ARMS, Cell
 from benchmarks.passes import pass_command, run_pass
 from benchmarks.results_table import metric_of
@@ -18,21 +19,11 @@ from benchmarks.train_checkpoints import make
 
 FORMAT = "axformer-evidence/1"
 _KEPT = (
-    *(
-        "task",
-        "base",
-        "pruned",
-        "comparison",
-        "finding",
-        "estimated_speedup",
-        "removed",
-        "hard_attention",
-        "path",
-        "trials",
-    ),
-    *("seconds", "config", "data", "latency", "environment"),
+    *("task", "base", "pruned", "comparison", "finding", "estimated_speedup", "trials", "seconds"),
+    *("config", "data", "latency", "environment"),
 )
-"""What of a report is kept; its forms are not asked about here."""
+"""What of a report is kept whole; its forms are not asked about here, and what was removed stands in no table."""
+_KEPT_OF_A_POINT = ("seq", "kept", "loss", "parameters", "estimated_speedup")
 
 
 @dataclass(frozen=True)
@@ -42,6 +33,9 @@ class Place:
     source: Path
     """The public data sets."""
     home: Path
+    """For sets, checkpoints, and passes that go on."""
+    results: Path
+    """For what each cell leaves."""
     rows: int | None
     """Most rows of each part of a set; null takes the sets as they are. What was measured so is marked."""
     threads: int
@@ -54,7 +48,7 @@ class Place:
 
     def file(self, cell: Cell) -> Path:
         """What a cell leaves."""
-        return self.home / "cells" / f"{cell.name}.json"
+        return self.results / f"{cell.name}.json"
 
 
 def run_cell(cell: Cell, place: Place) -> str:
@@ -73,7 +67,7 @@ def run_cell(cell: Cell, place: Place) -> str:
     if outcome.startswith("FAILED"):
         return outcome
     report = json.loads((result / "report.json").read_text(encoding="utf-8"))
-    _write(file, _content(cell, place, report))
+    _write(file, _content(cell, place, report, read_plan_file(result).source.sha256))
     shutil.rmtree(result)
     return "done"
 
@@ -89,7 +83,8 @@ def _prepare(name: str, place: Place) -> None:
     partial.rename(place.sets / name)
 
 
-def _content(cell: Cell, place: Place, report: dict[str, Any]) -> dict[str, Any]:
+def _content(cell: Cell, place: Place, report: dict[str, Any], sha256: str) -> dict[str, Any]:
+    """What is kept of a pass over the checkpoint with this digest, which another machine's training would not have."""
     checkpoint = cell.checkpoint
     return {
         "format": FORMAT,
@@ -97,11 +92,18 @@ def _content(cell: Cell, place: Place, report: dict[str, Any]) -> dict[str, Any]
         "data": checkpoint.data,
         "model": checkpoint.family,
         "seed": checkpoint.seed,
+        "checkpoint": sha256,
         "arm": cell.arm,
         "rows": place.rows,
         "metric": metric_of(checkpoint, report["base"]["test"]),
-        "report": {name: report[name] for name in _KEPT},
+        "report": {name: report[name] for name in _KEPT} | {"path": [_point(point) for point in report["path"]]},
     }
+
+
+def _point(point: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a model on the path: its size, and its losses on each part of the data."""
+    losses = {name: point[name] and point[name]["loss"] for name in ("confirming", "test")}
+    return {name: point[name] for name in _KEPT_OF_A_POINT} | losses
 
 
 def _write(file: Path, content: dict[str, Any]) -> None:

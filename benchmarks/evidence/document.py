@@ -1,6 +1,6 @@
 """``docs/evidence.md`` from the files of the cells alone.
 
-python -m benchmarks.evidence.document var/evidence > docs/evidence.md
+python -m benchmarks.evidence.document > docs/evidence.md
 """
 
 import json
@@ -15,15 +15,18 @@ import typer
 
 from benchmarks.evidence.grid import ARMS, cells
 
+RESULTS = Path("benchmarks/results/evidence")
+"""Where the cells are kept, with the project: they take hours to measure."""
 Content = Mapping[str, Any]
 """A cell's file."""
 _LOSS = "loss"
+_DIGITS = 8
 _VERDICTS = (("gain", "gain"), ("no_reliable_gain", "none"), ("loss", "loss"))
 
 
-def read_cells(home: Path) -> list[Content]:
+def read_cells(results: Path) -> list[Content]:
     """All cells that are there, by their names."""
-    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted((home / "cells").glob("*.json"))]
+    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(results.glob("*.json"))]
 
 
 def document_of(found: Sequence[Content], planned: int) -> str:
@@ -57,6 +60,8 @@ held-out ones. What lies between the two is how optimistic a report without held
 
 ## Every cell
 
+Arms are compared on one checkpoint, which has one digest; the same training on another machine gives another.
+
 {_table(_SINGLE, [_single(one) for one in found])}
 
 ## Made with
@@ -73,6 +78,7 @@ _OPTIMISM = ("arm", "cells", "validation loss", "held-out loss", "between them")
 _SINGLE = (
     *(
         "cell",
+        "checkpoint",
         "rows",
         "held-out loss before",
         "change",
@@ -144,6 +150,7 @@ def _single(one: Content) -> list[str]:
     kept, accepted = _kept(report["path"])
     return [
         one["cell"],
+        f"`{one['checkpoint'][:_DIGITS]}`",
         f"{report['data']['validation']['rows']:,} and {report['data']['test']['rows']:,}",
         f"{base[_LOSS]:.4f}",
         _bracketed(comparison["differences"][_LOSS]),
@@ -203,9 +210,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
 
 
-def main(home: Annotated[Path, typer.Argument(help="directory that holds cells/")] = Path("var/evidence")) -> None:
+def main(results: Annotated[Path, typer.Argument(help="directory of the cells")] = RESULTS) -> None:
     """Print the document."""
-    print(document_of(read_cells(home), planned=len(cells())), end="")
+    print(document_of(read_cells(results), planned=len(cells())), end="")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from axformer.checkpoint import load_checkpoint
 from axformer.config import make_config
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence import cell as cells_of_one
@@ -30,7 +31,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     home = tmp_path / "evidence"
     save_tiny_checkpoint(home / "checkpoints" / TINY.name)
     (home / "checkpoints" / f"{TINY.name}.json").write_text("{}")
-    return Place(tmp_path, home, rows=30, threads=1, bfloat16=False)
+    return Place(tmp_path, home, home / "cells", rows=30, threads=1, bfloat16=False)
 
 
 def test_every_arm_is_a_pass_that_can_be_asked_for() -> None:
@@ -61,11 +62,12 @@ def test_a_cell_is_measured_once_and_told_as_it_was_measured(place: Place) -> No
     report = content["report"]
     assert (content["cell"], content["rows"], content["metric"]) == ("tiny-s0-confirm", 30, "accuracy")
     assert (report["config"]["confirm"], report["data"]["validation"]["rows"]) == (0.5, 30)
+    assert content["checkpoint"] == load_checkpoint(place.home / "checkpoints" / TINY.name).sha256
     assert not (place.home / "passes" / CELL.name).exists(), "models take room"
     written = place.file(CELL).stat().st_mtime_ns
     assert run_cell(CELL, place) == "is there"
     assert place.file(CELL).stat().st_mtime_ns == written
-    text = document_of(read_cells(place.home), planned=240)
+    text = document_of(read_cells(place.results), planned=240)
     assert "1 of 240 cells. **A trial run: at most 30 rows" in text
     change = report["comparison"]["test"]["differences"]["loss"]
     assert f"{change['value']:+.4f} [{change['interval'][0]:+.4f}, {change['interval'][1]:+.4f}]" in text
@@ -101,7 +103,15 @@ def cell_file(arm: str, seed: int, change: float, **more: Any) -> dict[str, Any]
         "seconds": 3.0,
         "environment": dict.fromkeys(("axformer", "commit", "torch", "device", "cores", "threads"), "x"),
     }
-    plain = {"cell": f"c-{arm}-{seed}", "data": "rte", "model": "minilm", "seed": seed, "arm": arm, "rows": None}
+    plain = {
+        "cell": f"c-{arm}-{seed}",
+        "checkpoint": "0f" * 32,
+        "data": "rte",
+        "model": "minilm",
+        "seed": seed,
+        "arm": arm,
+        "rows": None,
+    }
     return plain | {"metric": "accuracy", "report": report} | more
 
 
