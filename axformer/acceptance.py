@@ -5,7 +5,8 @@ A trial may be decided before it is measured to the end: as soon as nothing that
 A budget lets loss go for size, which the paper does not: it takes the place of the least loss in both lines. So what is within
 the budget is accepted, or its parts are tried. Most samples must be helped all the same: the paper has this half of the rule
 against overfitting, and a looser loss makes it no less needed. Both lines stand still then, whatever has been accepted, so a
-pass never goes over its budget.
+pass never goes over its budget. A trade after the gains (``tolerance``) has a budget too, and asks for no majority: it is known
+to hurt.
 """
 
 from dataclasses import dataclass
@@ -21,8 +22,8 @@ class Rule:
     """Least mean validation loss seen so far."""
     total: int
     """Samples in the validation set."""
-    majority_fraction: float
-    """Strictly more than this share of the samples must be helped (Alg. 1 line 4: 0.5)."""
+    majority_fraction: float | None
+    """Strictly more than this share of the samples must be helped (Alg. 1 line 4: 0.5); null asks for none."""
     loss_margin: float = 1.0
     """The loss must fall below this many times ``min_loss``; 1 is the paper's rule."""
     refine_margin: float | None = None
@@ -53,7 +54,8 @@ def verdict_of(loss: float, helped: int, rule: Rule) -> Verdict:
         loss: mean validation loss with the change.
         helped: samples whose loss went down against the reference.
     """
-    if loss < rule.loss_margin * rule.line and helped > rule.majority_fraction * rule.total:
+    share = rule.majority_fraction
+    if loss < rule.loss_margin * rule.line and (share is None or helped > share * rule.total):
         return Verdict.ACCEPT
     return verdict_of_kept(loss, rule)
 

@@ -106,6 +106,10 @@ class PassConfig(BaseModel):
     """How far the loss may go up for the sake of size: a removal must keep it below this many times the untouched model's loss,
     not below the least loss so far; 1.02 allows 2 %. Margins count from there. Most samples must still be helped, and hard
     attention, which removes nothing, must still lower the loss. Null is the paper's rule."""
+    tolerance: float | None = Field(default=None, ge=0.0, le=10.0)
+    """Trade loss for size after the gains are taken: what is left is gone over once more, in the same order, and goes as long
+    as the loss stays below 1 + this many times the untouched model's, whether most samples are helped or not; 0.02 allows 2 %.
+    Each acceptance is a point on the curve of size against loss. Null ends with the gains, as the paper does."""
     safeguard: Safeguard = Safeguard.NONE
     """What an acceptance must withstand beside the paper's rule, which looks at one validation set hundreds of times:
     ``sign_test``, more samples are helped than chance would give; ``paired``, the mean gain's lower confidence bound is above
@@ -119,6 +123,10 @@ class PassConfig(BaseModel):
     confirm: float = Field(default=0.0, ge=0.0, le=0.5)
     """Share of the validation rows that the pass does not look at: every acceptance is a model, and the one that has the least
     loss on these rows is kept in the end. 0 keeps the end of the pass, as the paper does; 0.5 is half of the rows."""
+    within_points: float | None = Field(default=None, ge=0.0, le=100.0)
+    """With ``confirm``: keep the smallest model on the path whose metric on the confirming rows is at most so many points
+    (hundredths) below the untouched model's, not the one with the least loss. The metric is the first that a report names:
+    accuracy, exact match or Pearson's correlation. ``tolerance`` is what makes the path long."""
     target_size: float | None = Field(default=None, gt=0.0, lt=1.0)
     """Stop as soon as no more than this share of the model's parameters is left; null goes on to the end, as the paper does.
     With ``target_speedup`` too, both must be reached."""
@@ -141,6 +149,11 @@ class PassConfig(BaseModel):
     cache_budget: int | None = Field(default=None, ge=0)
     """Bytes of activations kept between trials on the device that computes; null is 0.7 of what is free there when the
     pass begins. Changes speed, and no loss."""
+
+    @property
+    def loss_limit(self) -> float | None:
+        """How many times the untouched model's loss the result may have; null where the loss may only fall."""
+        return self.loss_budget if self.tolerance is None else 1 + self.tolerance
 
     @field_validator("explicit_order")
     @classmethod
@@ -183,7 +196,17 @@ def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = No
         raise ConfigError("order=explicit and explicit_order go together; give both or neither")
     if config.safeguard is not Safeguard.NONE and config.loss_budget is not None:
         raise ConfigError(
-            f"safeguard={config.safeguard} accepts gains only, loss_budget={config.loss_budget} lets the loss go up; give one"
+            f"safeguard={config.safeguard} accepts gains only, loss_budget={config.loss_budget} lets the loss go up; give one, "
+            "or tolerance, which trades after the gains"
+        )
+    if config.within_points is not None and not config.confirm:
+        raise ConfigError(
+            f"within_points={config.within_points} chooses by rows that did not decide; give confirm too, for example 0.3"
+        )
+    if config.tolerance is not None and config.loss_budget is not None:
+        raise ConfigError(
+            f"loss_budget={config.loss_budget} lets the loss go up from the first block on, tolerance={config.tolerance} after "
+            "the gains are taken; give one"
         )
     return config
 

@@ -20,9 +20,12 @@ from axformer.evaluation.plain import predict
 from axformer.int8 import in_int8
 from axformer.path import Point
 from axformer.plan import Plan
-from axformer.reporting.confidence import Figures
+from axformer.reporting.confidence import Figures, first_metric
 from axformer.reporting.scoring import figures_of
 
+_POINT = 0.01
+_ROUNDING = 1e-9
+"""What a difference of two metrics may be off."""
 CONFIRMING = "confirming"
 """What the data that confirms is called."""
 
@@ -65,16 +68,23 @@ def confirm(
         raise CheckpointError(
             f"the model's loss on the part of the validation set that confirms is {losses[0]}; check its weights and labels"
         )
-    return Confirmed(points, figures, kept_of(losses, config.loss_budget))
+    return Confirmed(points, figures, kept_of([one[CONFIRMING] for one in figures], config))
 
 
-def kept_of(losses: Sequence[float], budget: float | None) -> int:
-    """The place of the point that is kept, given the confirming loss of each, the untouched model's first.
+def kept_of(figures: Sequence[Figures], config: PassConfig) -> int:
+    """The place of the point that is kept, given what each has on the rows that confirm, the untouched model first.
 
     It is the one with the least loss, and among equals the last, which is the smallest. Where a pass lets the loss go up to so
-    many times the untouched model's (``budget``), it is the last that stays within that here too.
+    many times the untouched model's (``loss_limit``), it is the last that stays within that here too; and with
+    ``within_points`` the last whose metric does.
     """
-    line = min(loss for loss in losses if math.isfinite(loss)) if budget is None else budget * losses[0]
+    if config.within_points is not None:
+        metric = first_metric(figures[0])
+        least = figures[0][metric] - config.within_points * _POINT - _ROUNDING
+        return max(place for place, one in enumerate(figures) if one[metric] >= least)
+    losses = [one["loss"] for one in figures]
+    limit = config.loss_limit
+    line = min(loss for loss in losses if math.isfinite(loss)) if limit is None else limit * losses[0]
     return max(place for place, loss in enumerate(losses) if loss <= line)
 
 

@@ -95,6 +95,10 @@ class Plan(BaseModel):
         layers[element.layer] = old.model_copy(update=change)
         return Plan(layers=tuple(layers))
 
+    def holds(self, element: Element) -> bool:
+        """Whether anything is left of what a removal of this element would remove."""
+        return self.apply(element, top_k=1) != self
+
     def check_fits(self, dimensions: Dimensions) -> None:
         """Make sure that the plan is one of a model with these dimensions.
 

@@ -19,13 +19,15 @@ from axformer.elements import (
 )
 from axformer.order_search import pass_configs, passes_in
 from axformer.ordering import inspection_order
-from axformer.trial import Trial, Verdict
+from axformer.plan import Plan
+from axformer.trial import Phase, Trial, Verdict
 
 
 @dataclass(frozen=True)
 class Progress:
     """Trials done and known to come. Blocks still to be tried may add their parts, so ``known`` can grow; where a pass stops at
-    its target, it falls to what was done."""
+    its target, it falls to what was done, and before a trade (``tolerance``) it falls by each block that need not be tried
+    again."""
 
     done: int
     known: int
@@ -77,7 +79,8 @@ def progress_of(
 
 
 def most_trials(dimensions: Dimensions, config: PassConfig) -> int:
-    """Trials that a pass makes at most, with all parts of all that it inspects and without the measurement of the base."""
+    """Trials that a pass makes at most until its gains are taken, with all parts of all that it inspects and without the
+    measurement of the base."""
     inspected = Counter(element.kind for element in inspection_order(dimensions, config))
     examples = (layer(0), attention(0), ffn(0))  # all layers are alike
     return (
@@ -97,6 +100,25 @@ def _opening(dimensions: Dimensions, config: PassConfig) -> int:
 
 def _known(trace: Sequence[Trial], dimensions: Dimensions, config: PassConfig) -> int:
     """Trials of a pass that are done or known to come if it goes to its end."""
-    refined = (parse(trial.element) for trial in trace if trial.verdict is Verdict.REFINE and trial.element)
-    parts = sum(len(parts_of(element, dimensions, config)) for element in refined)
-    return _opening(dimensions, config) + len(inspection_order(dimensions, config)) + parts
+    gains = [trial for trial in trace if trial.phase is not Phase.TRADE]
+    plan, parts = _refined(Plan.full(dimensions), gains, dimensions, config)
+    blocks = inspection_order(dimensions, config)
+    known = _opening(dimensions, config) + len(blocks) + parts
+    if config.tolerance is None:
+        return known
+    _, parts = _refined(plan, trace[len(gains) :], dimensions, config)
+    return known + sum(plan.holds(block) for block in blocks) + parts
+
+
+def _refined(plan: Plan, trials: Sequence[Trial], dimensions: Dimensions, config: PassConfig) -> tuple[Plan, int]:
+    """What some trials leave of a plan, and how many parts their refined elements had left."""
+    parts = 0
+    for trial in trials:
+        if trial.element is None:
+            continue
+        element = parse(trial.element)
+        if trial.verdict is Verdict.REFINE:
+            parts += sum(plan.holds(part) for part in parts_of(element, dimensions, config))
+        elif trial.verdict is Verdict.ACCEPT:
+            plan = plan.apply(element, top_k=config.attention_top_k)
+    return plan, parts

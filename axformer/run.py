@@ -35,6 +35,8 @@ from axformer.reporting.picture import picture
 from axformer.reporting.report import OrderResult, PathPoint, Report
 from axformer.search import plan_of, search
 from axformer.targets import Estimate, Targets
+from axformer.tasks.causal_lm import CausalLanguageModelling
+from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.training import Trained, Training
 from axformer.trial import Trial
 
@@ -335,6 +337,14 @@ def _check_fits(config: PassConfig, checkpoint: Checkpoint, shards: int) -> None
     architecture = checkpoint.architecture
     if shards < 1:
         raise ConfigError(f"shards={shards}: a pass needs at least 1 process")
+    if config.within_points is not None and checkpoint.task.name in (
+        CausalLanguageModelling.name,
+        MaskedLanguageModelling.name,
+    ):
+        raise ConfigError(
+            f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; use "
+            "tolerance alone"
+        )
     if config.evaluate_in == "int8" and shards > 1:
         raise ConfigError(f"shards={shards}: passes with evaluate_in='int8' run in one process; use shards=1")
     if config.evaluate_in == "int8" and config.precision == "guarded":

@@ -136,6 +136,8 @@ class _Pass:
         """Of the trial in low precision of a block and of all that stands in it."""
         self._refinements: list[_Refinement] = []
         """Those that are going on, from the outermost to the innermost."""
+        self._is_trading = False
+        """Whether the gains are taken, and loss is traded for size."""
         self._seq = 0
 
     @property
@@ -149,8 +151,16 @@ class _Pass:
         if self._config.hard_attention:
             for layer in range(self._dimensions.layers):
                 yield self._try(hard_attention(layer))[0]
+        yield from self._inspect_all()
+        if self._config.tolerance is not None:
+            self._is_trading = True
+            yield from self._inspect_all()
+
+    def _inspect_all(self) -> Iterator[Trial]:
+        """Go over all blocks, or what is left of them."""
         for element in inspection_order(self._dimensions, self._config):
-            yield from self._inspect(element)
+            if self._plan.holds(element):
+                yield from self._inspect(element)
 
     def _inspect(self, element: Element) -> Iterator[Trial]:
         before, plan = self._before, self._plan
@@ -163,7 +173,8 @@ class _Pass:
             self._refinements.pop()
 
     def _parts_of(self, element: Element) -> list[Element]:
-        return parts_of(element, self._dimensions, self._config)
+        """Those that are left."""
+        return [part for part in parts_of(element, self._dimensions, self._config) if self._plan.holds(part)]
 
     def _base(self) -> Trial:
         trial = self._next_replayed(None)
@@ -206,11 +217,15 @@ class _Pass:
         if verdict is Verdict.ACCEPT and not self._is_gain(tally.losses):
             verdict = verdict_of_kept(tally.loss, rule)
         removed = self._parameters_left(self._plan) - self._parameters_left(plan)
-        return self._record(_PHASES[element.kind], element.id, tally, verdict, removed, precision), tally.losses
+        phase = Phase.TRADE if self._is_trading else _PHASES[element.kind]
+        return self._record(phase, element.id, tally, verdict, removed, precision), tally.losses
 
     def _is_gain(self, losses: Tensor) -> bool:
-        """Whether the safeguard lets a change with these losses be accepted, measured to the end as whatever is accepted."""
-        if self._is_safe is None:
+        """Whether the safeguard lets a change with these losses be accepted, measured to the end as whatever is accepted.
+
+        A trade is no gain, and is not asked to be one.
+        """
+        if self._is_safe is None or self._is_trading:
             return True
         assert self._current is not None, "it is measured again after a replay"
         return self._is_safe(self._current.double() - losses.double())
@@ -239,7 +254,7 @@ class _Pass:
         return Rule(
             min_loss=self._min_loss,
             total=self._total,
-            majority_fraction=self._config.majority_fraction,
+            majority_fraction=None if self._is_trading else self._config.majority_fraction,
             loss_margin=self._config.coarse_margin if is_coarse else 1.0,
             refine_margin=self._config.refine_margin if self._parts_of(element) else None,
             budget=self._budget(element),
@@ -247,7 +262,7 @@ class _Pass:
 
     def _budget(self, element: Element) -> float | None:
         """The loss that a removal may come to; hard attention removes nothing, so nothing is spent on it."""
-        share = self._config.loss_budget
+        share = self._config.loss_limit if self._is_trading else self._config.loss_budget
         return None if share is None or element.kind is ElementKind.HARD_ATTENTION else share * self._base_loss
 
     def _see(self, losses: Tensor) -> None:

@@ -49,9 +49,9 @@ class Targets:
         return is_met(goal, self.size(plan), self.speedup(plan))
 
     def rank(self, plan: Plan, loss: float) -> Rank:
-        """How a pass ranks beside others, the best least: those that reached the target come first. Among them, with a budget
-        for the loss, the smallest; else, and among equals, the one with the least loss."""
-        size = self.parameters(plan) if self.config.loss_budget is not None else 0
+        """How a pass ranks beside others, the best least: those that reached the target come first. Among them, where
+        the loss may go up, the smallest; else, and among equals, the one with the least loss."""
+        size = self.parameters(plan) if self.config.loss_limit is not None else 0
         return (not self.is_reached(plan), size, loss)
 
     def note(self, plan: Plan) -> str | None:

@@ -14,6 +14,8 @@ class Phase(StrEnum):
     BLOCK = "block"
     HEAD = "head"
     NEURONS = "neurons"
+    TRADE = "trade"
+    """All that is tried a second time, with ``tolerance``."""
 
 
 class Verdict(StrEnum):

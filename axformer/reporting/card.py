@@ -6,7 +6,7 @@ from axformer.plan import Plan
 from axformer.reporting.card_forms import Loading, forms_section, loading_section
 from axformer.reporting.card_tables import before_and_after, in_int8, orders_table, path_table
 from axformer.reporting.confidence import CONFIDENCE
-from axformer.reporting.findings import choice_of, how_it_was_made, limits
+from axformer.reporting.findings import choice_of, how_it_was_made, limit_of, limits
 from axformer.reporting.picture import describe_plan
 from axformer.reporting.report import DataSummary, Judgement, Report
 
@@ -113,7 +113,7 @@ def _path(report: Report) -> str:
 def _preference(report: Report) -> str:
     """Which of several passes is kept."""
     best = f"the one with the least {'confirming' if report.config['confirm'] else 'validation'} loss"
-    if report.config["loss_budget"] is not None:
+    if limit_of(report) is not None:
         best = "the one that leaves the fewest parameters"
     targets = (report.config["target_size"], report.config["target_speedup"])
     return best if targets == (None, None) else f"{best}, first among those that reached the target,"
@@ -123,9 +123,7 @@ def _removed(report: Report) -> str:
     if len(report.path) > 1 and report.path[0].kept:
         return "Nothing: the rows that confirm bore out none of what was accepted. The model is the one that came in."
     if not report.removed and not report.hard_attention:
-        condition = (
-            "lowered the loss" if report.config["loss_budget"] is None else "stayed within the budget for the loss"
-        )
+        condition = "lowered the loss" if limit_of(report) is None else "stayed within the budget for the loss"
         return (
             f"Nothing: no removal {condition} and helped a majority of the samples. The model is the one that came in."
         )

@@ -32,6 +32,11 @@ class McNemar(NamedTuple):
     """Of the exact test, two-sided."""
 
 
+def first_metric(figures: Figures) -> str:
+    """The task's metric that is named first."""
+    return next(name for name in figures if name != "loss")
+
+
 def bootstrap(table: np.ndarray, measure: Callable[[np.ndarray], Figures]) -> dict[str, np.ndarray]:
     """Each figure on samples drawn with replacement, shape (RESAMPLES,).
 

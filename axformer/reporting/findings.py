@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from axformer.reporting.confidence import CONFIDENCE
+from axformer.reporting.confidence import CONFIDENCE, first_metric
 from axformer.reporting.report import Comparison, Difference, Finding, Judgement, Report, Scores
 
 _PLACES: dict[Literal["test", "confirming"], str] = {"test": "held-out data", "confirming": "the rows that confirmed"}
@@ -21,8 +21,8 @@ def how_it_was_made(report: Report) -> str:
     """The pass, and the training after it where there was some."""
     training = "without training" if report.finetune is None else "and then trained"
     made = (
-        f"This model was made from a fine-tuned transformer {training}: parts whose removal {_condition(report)} and helped "
-        f"{_majority(report)} of the validation samples were removed (Nagarajan et al., AxFormer, 2022, Algorithm 1)."
+        f"This model was made from a fine-tuned transformer {training}: parts {_condition(report)} were removed "
+        "(Nagarajan et al., AxFormer, 2022, Algorithm 1)."
     )
     return f"{made}{_finetuned(report)}"
 
@@ -32,27 +32,46 @@ def choice_of(report: Report) -> str | None:
     rows = report.data.get("confirming")
     if rows is None:
         return None
-    budget = report.config["loss_budget"]
-    rule = (
-        "the model with the least loss there is kept, the smallest of equals"
-        if budget is None
-        else f"the smallest whose loss there is at most {budget:g} times the untouched model's is kept"
-    )
     place = next(place for place, point in enumerate(report.path) if point.kept)
     return (
-        f"{rows.rows:,} of the validation rows did not decide but confirmed. Each acceptance is a model, and {rule}: "
-        f"{place} of {len(report.path) - 1} acceptances stand. The trace holds all of them, and `axformer apply --upto` writes "
-        "any. The confirming loss of the one that is kept is a little optimistic, since it was chosen by it."
+        f"{rows.rows:,} of the validation rows did not decide but confirmed. Each acceptance is a model, and "
+        f"{_rule_of_choice(report)}: {place} of {len(report.path) - 1} acceptances stand. The trace holds all of them, and "
+        "`axformer apply --upto` writes any. The confirming loss of the one that is kept is a little optimistic, since it was "
+        "chosen by it."
     )
+
+
+def _rule_of_choice(report: Report) -> str:
+    points, limit = report.config.get("within_points"), limit_of(report)
+    if points is not None:
+        metric = first_metric(report.base.confirming or {}).replace("_", " ")
+        return f"the smallest whose {metric} there is at most {points:g} points below the untouched model's is kept"
+    if limit is not None:
+        return f"the smallest whose loss there is at most {limit:g} times the untouched model's is kept"
+    return "the model with the least loss there is kept, the smallest of equals"
+
+
+def limit_of(report: Report) -> float | None:
+    """How many times the untouched model's loss the result may have; null where the loss may only fall."""
+    tolerance: float | None = report.config.get("tolerance")  # reports of earlier versions have none
+    budget: float | None = report.config["loss_budget"]
+    return budget if tolerance is None else 1 + tolerance
 
 
 def _condition(report: Report) -> str:
-    """What a removal had to do with the loss."""
-    budget = report.config["loss_budget"]
-    if budget is None:
-        return "lowered the validation loss"
+    """What a removal had to do."""
+    budget, tolerance = report.config["loss_budget"], report.config.get("tolerance")
+    loss = (
+        "lowered the validation loss"
+        if budget is None
+        else f"kept the validation loss below {budget:g} times what it was before (a budget, which the paper does not have)"
+    )
+    rule = f"whose removal {loss} and helped {_majority(report)} of the validation samples"
+    if tolerance is None:
+        return rule
     return (
-        f"kept the validation loss below {budget:g} times what it was before (a budget, which the paper does not have)"
+        f"{rule}, and then, as long as that loss stayed below {1 + tolerance:g} times what it was before, others (a trade, "
+        "which the paper does not have),"
     )
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
-from axformer.trial import Phase, Trial, Verdict
+from axformer.elements import ElementKind
+from axformer.trial import Trial, Verdict
 from store.repositories.trials import BEFORE_FIRST
 from store.tables.trials import TrialRow
 
@@ -102,7 +103,8 @@ def element_points(session: Session, job_id: str, *, most_neurons: int) -> tuple
     Where there are more than ``most_neurons`` trials of neurons, only those that removed some are.
     """
     of_job = TrialRow.job_id == job_id
-    is_neurons = TrialRow.phase == Phase.NEURONS.value
+    # By the element, since a trade tries neurons too.
+    is_neurons = TrialRow.element.contains(f".{ElementKind.NEURONS.value}.")
     count = session.scalars(select(func.count()).select_from(TrialRow).where(of_job, is_neurons)).one()
     whole = count <= most_neurons
     kept = (of_job,) if whole else (of_job, or_(~is_neurons, TrialRow.verdict == Verdict.ACCEPT.value))

@@ -36,6 +36,8 @@ CONFIGS = {
     "paper": make_config("paper", KNOBS),
     "another seed": make_config("paper", KNOBS | {"seed": 3}),
     "budget": make_config("paper", KNOBS | {"loss_budget": 1.2}),
+    "trade": make_config("paper", KNOBS | {"tolerance": 0.1}),
+    "points": make_config("paper", KNOBS | {"tolerance": 0.3, "within_points": 5}),
     "int8": make_config("paper", KNOBS | {"evaluate_in": "int8", "confirm": 0.3}),
     "folds": make_config("paper", KNOBS | {"safeguard": "folds", "safeguard_folds": 2}),
 }
@@ -94,12 +96,23 @@ def test_the_parts_are_all_rows_and_share_none(share: float) -> None:
 @given(st.lists(st.sampled_from([1.0, 2.0, 3.0, math.inf, math.nan]), max_size=12))
 def test_the_smallest_of_the_best_is_kept(later: list[float]) -> None:
     losses = [2.0, *later]
-    kept = kept_of(losses, None)
+    figures = [{"loss": loss} for loss in losses]
+    kept = kept_of(figures, PassConfig())
     assert not any(loss < losses[kept] for loss in losses)
     assert not any(loss == losses[kept] for loss in losses[kept + 1 :])
-    within = kept_of(losses, 1.5)
-    assert losses[within] <= 3.0
-    assert not any(loss <= 3.0 for loss in losses[within + 1 :])
+    for config in (PassConfig(loss_budget=1.5), PassConfig(tolerance=0.5)):
+        within = kept_of(figures, config)
+        assert losses[within] <= 3.0
+        assert not any(loss <= 3.0 for loss in losses[within + 1 :])
+
+
+@given(st.lists(st.integers(0, 100), max_size=12), st.integers(0, 60))
+def test_the_smallest_within_some_points_is_kept(later: list[int], points: int) -> None:
+    hits = [60, *later]
+    figures = [{"loss": 1.0, "accuracy": count / 100, "f1": 0.0} for count in hits]
+    kept = kept_of(figures, make_config("paper", {"confirm": 0.3, "within_points": points}))
+    assert hits[kept] >= 60 - points
+    assert not any(count >= 60 - points for count in hits[kept + 1 :])
 
 
 def test_without_it_the_end_of_the_pass_is_kept() -> None:
@@ -135,7 +148,7 @@ def test_every_point_is_measured_and_the_best_is_kept(name: str) -> None:
     losses = [measured.losses(point.plan).double().mean().item() for point in points]
     (confirmed,) = run._confirmed
     assert [one[CONFIRMING]["loss"] for one in confirmed.figures] == pytest.approx(losses, rel=ROUNDING)
-    assert run.plan == points[kept_of(losses, config.loss_budget)].plan
+    assert run.plan == points[kept_of([one[CONFIRMING] for one in confirmed.figures], config)].plan
 
 
 def test_here_some_passes_are_kept_to_the_end_and_some_are_cut_short() -> None:

@@ -35,6 +35,7 @@ def trials_of(family: str, knobs: dict[str, object], replay: int = 0) -> list[Tr
 
 PUBLISHED = {"helped_reference": "original", "ties_help": True}
 BUDGET = {"majority_fraction": 0.2, "loss_budget": 1.1, "target_size": 0.8}
+TRADE = {"tolerance": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,7 @@ BUDGET = {"majority_fraction": 0.2, "loss_budget": 1.1, "target_size": 0.8}
         *((family, {"majority_fraction": 0.3}) for family in sorted(ARCHITECTURES)),
         ("bert", PUBLISHED),
         ("bert", BUDGET),
+        ("bert", TRADE),
     ],
 )
 def test_guarded_decides_as_float32(family: str, knobs: dict[str, object]) -> None:
