@@ -10,7 +10,7 @@ from axformer.artifact import new_directory, write_texts
 from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
-from axformer.confirmation import CONFIRMING, Confirmed, confirm, note_of
+from axformer.confirmation import CONFIRMING, confirm
 from axformer.data.dataset import DataSet, DataSource, encode, prepare
 from axformer.data.parts import split_off
 from axformer.data.reading import read_rows, rows_of
@@ -21,18 +21,18 @@ from axformer.finetune_settings import FinetuneSettings, check_trainable
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
 from axformer.operations import Operations
-from axformer.order_search import Rank, best_of, final_loss, opening_of, pass_configs, passes_in
+from axformer.order_search import opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
 from axformer.parameters import ParameterCount
-from axformer.path import Point, points_of
+from axformer.passes import Passes
+from axformer.path import points_of
 from axformer.plan import Plan, PlanFile, PlanSource
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.page import PAGE, report_page
-from axformer.reporting.path_report import path_report
 from axformer.reporting.picture import picture
-from axformer.reporting.report import OrderResult, PathPoint, Report
+from axformer.reporting.report import Report
 from axformer.search import plan_of, search
 from axformer.targets import Estimate, Targets
 from axformer.tasks.causal_lm import CausalLanguageModelling
@@ -79,13 +79,11 @@ class PruningRun:
         self._shards = shards
         self._training = training
         self._trained: Trained | None = None
-        self._passes: list[list[Trial]] = []
-        self._confirmed: list[Confirmed] = []
-        """Of each pass that is over, with ``confirm``."""
         model, architecture, lengths = checkpoint.model, checkpoint.architecture, validation.samples.lengths
-        self._parameters = ParameterCount(model, architecture)
+        parameters = ParameterCount(model, architecture)
         operations = Operations(model, architecture, pooled=checkpoint.task.pooled, lengths=lengths)
-        self._targets = Targets(config, Plan.full(self.dimensions), self._parameters.left, operations.left)
+        self._targets = Targets(config, Plan.full(self.dimensions), parameters.left, operations.left)
+        self._passes = self._no_passes()
 
     @classmethod
     def open(
@@ -149,17 +147,20 @@ class PruningRun:
         given = passes_in(replay)
         if len(given) > len(self._configs):
             raise PlanError(f"the stored trace holds {len(given)} passes, but this run has {len(self._configs)}")
-        self._passes, self._confirmed = [], []
+        passes = self._passes = self._no_passes()
         for place, config in enumerate(self._configs):
-            opening = opening_of(self._passes[0]) if self._passes else []
+            opening = opening_of(passes.traces[0]) if passes.traces else []
             stored = given[place] if place < len(given) else []
             trace: list[Trial] = []
             for trial in self._run(config, max(stored, opening, key=len), clock):
                 if not trace:
-                    self._passes.append(trace)
+                    passes.traces.append(trace)
                 trace.append(trial)
                 yield trial
             self._confirm(trace)
+
+    def _no_passes(self) -> Passes:
+        return Passes(self._configs, self.dimensions, self._targets)
 
     def _confirm(self, trace: Sequence[Trial]) -> None:
         """Choose between the models on the path of a pass that is over, where there is data for it."""
@@ -169,7 +170,7 @@ class PruningRun:
         if self._test is not None:
             sets["test"] = self._test.samples
         points = points_of(trace, self.dimensions, self.config)
-        self._confirmed.append(confirm(self._checkpoint, points, sets, self.config))
+        self._passes.confirmed.append(confirm(self._checkpoint, points, sets, self.config))
 
     def _run(self, config: PassConfig, replay: Sequence[Trial], clock: Callable[[], float]) -> Iterator[Trial]:
         with evaluators(self._checkpoint, self._deciding.samples, config, self._shards) as (evaluator, screen):
@@ -177,7 +178,7 @@ class PruningRun:
                 evaluator,
                 self.dimensions,
                 config,
-                parameters_left=self._parameters.left,
+                parameters_left=self._targets.parameters,
                 is_enough=self._targets.is_reached,
                 screen=screen,
                 replay=replay,
@@ -204,20 +205,17 @@ class PruningRun:
     @property
     def trace(self) -> tuple[Trial, ...]:
         """The trials so far; of several passes those of the best."""
-        return tuple(self._passes[self._best()]) if self._passes else ()
+        return tuple(self._passes.trace)
 
     @property
     def plan(self) -> Plan:
         """What the trials so far leave of the model; with ``confirm``, and when they are over, up to the point that is kept."""
-        return self._end(self._best()).plan if self._passes else Plan.full(self.dimensions)
+        return self._passes.plan
 
     @property
     def closing_note(self) -> str | None:
         """What the user should know of how the pass ended; null where it just came to its end."""
-        notes = [self._targets.note(self.plan)]
-        if self._confirmed:
-            notes.append(note_of(self._confirmed[self._best()]))
-        return "; ".join(note for note in notes if note is not None) or None
+        return self._passes.note
 
     def estimate(self, trials: Sequence[Trial]) -> Estimate:
         """What speed the plan of the first trials of one pass promises."""
@@ -260,7 +258,8 @@ class PruningRun:
             finished = Finished(checkpoint, self.plan, model, self._validation.samples, trained is not None)
             made = make_forms(finished, {COMPACT, *forms}, draft)
             outcome = Outcome(
-                *(self.trace, self.plan, model, made, self._targets, self._order_results(), self._path()), finetuning
+                *(self.trace, self.plan, model, made, self._targets, self._passes.orders, self._passes.path),
+                finetuning,
             )
             report = make_report(checkpoint, outcome, self._validation, self._others, self.config)
             write_texts(draft, self._texts(report))
@@ -282,50 +281,8 @@ class PruningRun:
     def _plan_file(self) -> PlanFile:
         """The plan, with the knobs of the very pass that led to it."""
         source = PlanSource(model_type=self._checkpoint.architecture.model_type, sha256=self._checkpoint.sha256)
-        config = self._configs[self._best()]
-        return PlanFile(source=source, config=config.model_dump(mode="json"), layers=self.plan.layers)
-
-    def _best(self) -> int:
-        """Place of the pass that is kept."""
-        return best_of([self._rank(place) for place in range(len(self._passes))])
-
-    def _rank(self, place: int) -> Rank:
-        return self._targets.rank(self._end(place).plan, self._loss(place))
-
-    def _end(self, place: int) -> Point:
-        """Where a pass stands: at its last acceptance, or when it is confirmed at the point that is kept."""
-        if place < len(self._confirmed):
-            return self._confirmed[place].point
-        return points_of(self._passes[place], self.dimensions, self.config)[-1]
-
-    def _loss(self, place: int) -> float:
-        """By what a pass is compared with others."""
-        return self._confirmed[place].loss if place < len(self._confirmed) else final_loss(self._passes[place])
-
-    def _path(self) -> list[PathPoint]:
-        """The path of the pass that is kept, for the report."""
-        place = self._best()
-        if place < len(self._confirmed):
-            one = self._confirmed[place]
-            return path_report(one.points, one.figures, one.kept, self._targets)
-        points = points_of(self._passes[place], self.dimensions, self.config)
-        return path_report(points, [{} for _ in points], len(points) - 1, self._targets)
-
-    def _order_results(self) -> list[OrderResult] | None:
-        """What each order that was run led to, where there are several."""
-        if len(self._configs) == 1:
-            return None
-        return [
-            OrderResult(
-                order=config.order.value,
-                loss=self._loss(place),
-                trials=len(trace),
-                seconds=trace[-1].seconds,
-                parameters=self._parameters.left(self._end(place).plan),
-                kept=place == self._best(),
-            )
-            for place, (config, trace) in enumerate(zip(self._configs, self._passes, strict=False))
-        ]
+        config = self._passes.config.model_dump(mode="json")
+        return PlanFile(source=source, config=config, layers=self.plan.layers)
 
 
 def _check_fits(config: PassConfig, checkpoint: Checkpoint, shards: int) -> None:

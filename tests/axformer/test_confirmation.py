@@ -56,7 +56,7 @@ def timeless(trials: Sequence[Trial]) -> list[Trial]:
 
 def outcome_of(run: PruningRun) -> tuple[list[Trial], Plan, list[Confirmed]]:
     """Everything that a finished run says, without its times."""
-    return timeless(run.trace), run.plan, run._confirmed
+    return timeless(run.trace), run.plan, run._passes.confirmed
 
 
 @given(st.integers(4, 200), st.floats(0.01, 0.5), st.integers(0, 5), st.integers(1, 4))
@@ -146,7 +146,7 @@ def test_every_point_is_measured_and_the_best_is_kept(name: str) -> None:
     measured = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, confirming.samples)
     points = points_of(trace, run.dimensions, config)
     losses = [measured.losses(point.plan).double().mean().item() for point in points]
-    (confirmed,) = run._confirmed
+    (confirmed,) = run._passes.confirmed
     assert [one[CONFIRMING]["loss"] for one in confirmed.figures] == pytest.approx(losses, rel=ROUNDING)
     assert run.plan == points[kept_of([one[CONFIRMING] for one in confirmed.figures], config)].plan
 
@@ -156,7 +156,7 @@ def test_here_some_passes_are_kept_to_the_end_and_some_are_cut_short() -> None:
     for seed in range(6):
         run = run_of(make_config("paper", KNOBS | {"seed": seed}))
         list(run.trials())
-        (confirmed,) = run._confirmed
+        (confirmed,) = run._passes.confirmed
         kept[seed] = (confirmed.kept, len(confirmed.points) - 1)
     assert any(place < last for place, last in kept.values())
     assert any(place > 0 for place, _ in kept.values())
@@ -181,10 +181,10 @@ def test_a_search_keeps_the_order_whose_model_is_confirmed_best() -> None:
     for one, trace in zip(pass_configs(config), passes_in(trials), strict=True):
         single = run_of(one)
         assert timeless(list(single.trials()))[-1:] == timeless(trace)[-1:]
-        losses.append(single._confirmed[0].loss)
+        losses.append(single._passes.confirmed[0].loss)
         plans.append(single.plan)
     assert run.plan == plans[losses.index(min(losses))]
-    assert [one.loss for one in run._order_results() or []] == losses
+    assert [one.loss for one in run._passes.orders or []] == losses
     again = run_of(config)
     list(again.trials(replay=trials))
     assert outcome_of(again) == outcome_of(run)
@@ -194,7 +194,7 @@ def test_processes_that_share_the_rows_choose_the_same() -> None:
     one, two = run_of(CONFIGS["paper"]), run_of(CONFIGS["paper"], shards=2)
     verdicts = [[(trial.element, trial.verdict) for trial in run.trials()] for run in (one, two)]
     assert verdicts[0] == verdicts[1]
-    assert one._confirmed[0].kept == two._confirmed[0].kept
+    assert one._passes.confirmed[0].kept == two._passes.confirmed[0].kept
     assert one.plan == two.plan
 
 
@@ -228,7 +228,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path) -> tup
         config = make_config("paper", KNOBS | {"seed": seed})
         run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(test)), config=config)
         list(run.trials())
-        (confirmed,) = run._confirmed
+        (confirmed,) = run._passes.confirmed
         if 0 < confirmed.kept < len(confirmed.points) - 1:
             report = run.publish(files / "result")
             return files / "result", Report.model_validate(report), data
