@@ -45,7 +45,8 @@ class _Call:
 class _UnderWay(threading.local):
     """The call that this thread is in; null where all positions are computed. Threads may share a model."""
 
-    call: _Call | None = None
+    def __init__(self) -> None:
+        self.call: _Call | None = None  # in every thread from the start: torch.compile minds when it first appears
 
 
 _UNDER_WAY = _UnderWay()

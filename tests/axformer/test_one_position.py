@@ -166,12 +166,23 @@ def test_copies_are_models_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
-def test_a_compact_model_compiles_into_one_graph(family: str) -> None:
-    """With the backend that changes nothing: what is tested is that nothing breaks the graph."""
+def test_a_compact_model_compiles_into_one_graph_also_before_its_first_call(family: str) -> None:
+    """With the backend that changes nothing: what is tested is that nothing breaks the graph.
+
+    A thread of its own has not called any model.
+    """
     case = Case(family, "classification")
     model, inputs = small(case, some_plan(3)), batch(case, "right")
+    torch.compiler.reset()
     compiled = torch.compile(model, fullgraph=True, backend="eager")
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(without_gradients, compiled, inputs).result()
+        assert thread.submit(without_gradients, compiled, batch(case, "right", rows=3)).result().shape == (3, 3)
     with torch.no_grad():
-        found = compiled(**inputs).logits
-        assert (compiled(**batch(case, "right", rows=3)).logits).shape == (3, 3)
-    torch.testing.assert_close(found, at_all_positions(model, inputs), **TOLERANCE)
+        torch.testing.assert_close(found, at_all_positions(model, inputs), **TOLERANCE)
+
+
+def without_gradients(model: Any, inputs: Any) -> Tensor:
+    with torch.no_grad():
+        logits: Tensor = model(**inputs).logits
+        return logits
