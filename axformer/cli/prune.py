@@ -10,12 +10,10 @@ from rich.console import Console
 from axformer.cli import options
 from axformer.cli.display import closing_table, display_for, finding_line, measured_by, names_of_passes
 from axformer.cli.failing import failing
-from axformer.config import PassConfig, Preset, make_config
-from axformer.data.columns import Columns
-from axformer.finetune_settings import FinetuneSettings
+from axformer.config import Preset, make_config
 
 if TYPE_CHECKING:
-    from axformer.data.dataset import DataSource
+    from axformer.run import PruningRun
 
 
 def prune(
@@ -42,60 +40,48 @@ def prune(
     with failing():
         knobs = make_config(preset, options.knobs_of(config, set_))
         names, made = options.columns_of(columns), options.forms_of(forms)
-        lessons = _lessons(train, options.finetune_of(train, finetune), names)
+        settings = options.finetune_of(train, finetune)
         console = Console(highlight=False, stderr=as_json)
-        report = _run(console, checkpoint, data, output, test, knobs, names, device, shards, made, *lessons)
+
+        from axformer.artifact import check_target
+        from axformer.cli.quiet import silence_libraries
+        from axformer.data.dataset import DataSource
+        from axformer.devices import resolve_device
+        from axformer.run import PruningRun
+
+        silence_libraries()
+        check_target(output)
+        held_out, lessons = (None if file is None else DataSource(file, names) for file in (test, train))
+        with console.status("Loading the checkpoint and the data"):
+            run = PruningRun.open(
+                checkpoint,
+                DataSource(data, names),
+                test=held_out,
+                config=knobs,
+                device=resolve_device(device),
+                shards=shards,
+                train=lessons,
+                finetune=settings,
+            )
+        report = _carry_out(console, run, output, made)
     if as_json:
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
     else:
         _tell(console, report, output)
 
 
-def _run(
-    console: Console,
-    checkpoint: str,
-    data: str,
-    output: Path,
-    test: str | None,
-    config: PassConfig,
-    columns: Columns,
-    device: str,
-    shards: int,
-    forms: list[str],
-    train: "DataSource | None",
-    finetune: FinetuneSettings | None,
-) -> dict[str, Any]:
-    from axformer.artifact import check_target
-    from axformer.cli.quiet import silence_libraries
-    from axformer.data.dataset import DataSource
-    from axformer.devices import resolve_device
-    from axformer.run import PruningRun
-
-    silence_libraries()
-    check_target(output)
-    held_out = None if test is None else DataSource(test, columns)
-    with console.status("Loading the checkpoint and the data"):
-        source, on = DataSource(data, columns), resolve_device(device)
-        run = PruningRun.open(
-            *(checkpoint, source),
-            test=held_out,
-            config=config,
-            device=on,
-            shards=shards,
-            train=train,
-            finetune=finetune,
-        )
+def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
+    """Run the pass where it can be watched, and publish; gives the report."""
     for note in run.notes:
         console.print(f"note: {note}")
-    with display_for(console, measured_by(run.dimensions, config), names_of_passes(config)) as display:
+    with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
         for trial in run.trials():
             display.show(trial)
         display.end()
     if run.closing_note is not None:
         console.print(f"note: {run.closing_note}")
-    if train is not None:
-        with console.status("Training the model"):
-            run.finetune()
+    with console.status("Training the model"):
+        run.finetune()  # which does nothing where there is nothing to train on
     with console.status("Cutting, measuring and checking the model"):
         return run.publish(output, forms)
 
@@ -111,11 +97,3 @@ def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
         [*directories, "plan.json", "trace.jsonl", "report.json", "report.html", "README.md", "plan.svg"]
     )
     console.print(f"Wrote {output}/ ({written})", soft_wrap=True)
-
-
-def _lessons(
-    train: str | None, settings: FinetuneSettings | None, columns: Columns
-) -> "tuple[DataSource | None, FinetuneSettings | None]":
-    from axformer.data.dataset import DataSource
-
-    return (None if train is None else DataSource(train, columns)), settings
