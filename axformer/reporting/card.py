@@ -123,10 +123,9 @@ def _removed(report: Report) -> str:
     if len(report.path) > 1 and report.path[0].kept:
         return "Nothing: the rows that confirm bore out none of what was accepted. The model is the one that came in."
     if not report.removed and not report.hard_attention:
-        condition = "lowered the loss" if limit_of(report) is None else "stayed within the budget for the loss"
-        return (
-            f"Nothing: no removal {condition} and helped a majority of the samples. The model is the one that came in."
-        )
+        condition = "lowered the loss" if limit_of(report) is None else "kept the loss within what was allowed"
+        majority = "" if report.config.get("tolerance") is not None else " and helped a majority of the samples"
+        return f"Nothing: no removal {condition}{majority}. The model is the one that came in."
     ids = sorted(report.removed, key=lambda id: parse(id).layer)
     parts = [", ".join(f"`{id}`" for id in ids) + "." if ids else "No element."]
     if report.hard_attention:

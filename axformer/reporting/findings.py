@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
+from axformer.config import PassConfig
 from axformer.reporting.confidence import CONFIDENCE, first_metric
 from axformer.reporting.report import Comparison, Difference, Finding, Judgement, Report, Scores
 
@@ -53,9 +54,8 @@ def _rule_of_choice(report: Report) -> str:
 
 def limit_of(report: Report) -> float | None:
     """How many times the untouched model's loss the result may have; null where the loss may only fall."""
-    tolerance: float | None = report.config.get("tolerance")  # reports of earlier versions have none
-    budget: float | None = report.config["loss_budget"]
-    return budget if tolerance is None else 1 + tolerance
+    # By these two alone: reports of earlier versions have fewer knobs, or others.
+    return PassConfig(loss_budget=report.config["loss_budget"], tolerance=report.config.get("tolerance")).loss_limit
 
 
 def _condition(report: Report) -> str:

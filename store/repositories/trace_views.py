@@ -103,8 +103,8 @@ def element_points(session: Session, job_id: str, *, most_neurons: int) -> tuple
     Where there are more than ``most_neurons`` trials of neurons, only those that removed some are.
     """
     of_job = TrialRow.job_id == job_id
-    # By the element, since a trade tries neurons too.
-    is_neurons = TrialRow.element.contains(f".{ElementKind.NEURONS.value}.")
+    # By the element, since a trade tries neurons too; the base has none.
+    is_neurons = func.coalesce(TrialRow.element.contains(f".{ElementKind.NEURONS.value}."), False)
     count = session.scalars(select(func.count()).select_from(TrialRow).where(of_job, is_neurons)).one()
     whole = count <= most_neurons
     kept = (of_job,) if whole else (of_job, or_(~is_neurons, TrialRow.verdict == Verdict.ACCEPT.value))

@@ -5,8 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
-from axformer.trial import Trial
+from axformer.trial import Phase, Trial, Verdict
 from store.repositories import jobs, leases
+from store.repositories.trace_views import element_points
 from store.repositories.trials import all_trials, trials_after
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
@@ -70,3 +71,26 @@ def test_pages_follow_each_other_without_gap(sessions: Sessions, make: Makers, h
         assert (first.has_more, second.has_more) == (True, False)
         assert [*first.items, *second.items] == trials
         assert trials_after(session, held.id, limit=7).has_more is False
+
+
+def test_of_many_neurons_those_that_are_gone_are_told_in_whichever_phase_they_were_tried(
+    sessions: Sessions, held: Job, make: Makers
+) -> None:
+    tried = [
+        (Phase.BASE, None, Verdict.BASE),
+        (Phase.BLOCK, "layer.0.ffn", Verdict.REFINE),
+        (Phase.NEURONS, "layer.0.ffn.neurons.0:6", Verdict.REJECT),
+        (Phase.TRADE, "layer.0.ffn.neurons.0:6", Verdict.ACCEPT),
+        (Phase.TRADE, "layer.0.ffn.neurons.6:12", Verdict.REJECT),
+    ]
+    trials = [
+        make.trial(seq).model_copy(update={"phase": phase, "element": element, "verdict": verdict})
+        for seq, (phase, element, verdict) in enumerate(tried)
+    ]
+    with session_scope(sessions) as session:
+        leases.add_trials(session, held.id, held.fence, trials)
+    with session_scope(sessions) as session:
+        points, is_whole = element_points(session, held.id, most_neurons=2)
+        assert ([point.seq for point in points], is_whole) == ([0, 1, 3], False)
+        points, is_whole = element_points(session, held.id, most_neurons=3)
+        assert ([point.seq for point in points], is_whole) == ([0, 1, 2, 3, 4], True)
