@@ -61,7 +61,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         process.tune()
         with noticed(resources.stop):
             yield
-        resources.close()
+        await resources.close()
 
     app = FastAPI(
         title="AxFormer",

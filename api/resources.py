@@ -40,8 +40,9 @@ class Resources:
         """Let endless streams end."""
         self.is_stopping = True
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close all connections."""
+        await self.standings.end()
         self.engine.dispose()
         self.rate_limits.close()
 

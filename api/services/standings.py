@@ -17,6 +17,7 @@ class Standings:
         self._seconds = seconds
         self._wanted: set[str] = set()
         self._next: asyncio.Task[Mapping[str, Standing]] | None = None
+        self._looks: set[asyncio.Task[Mapping[str, Standing]]] = set()
 
     async def next(self, job_id: str) -> Standing | None:
         """Where the job stands at the next look; null where there is no such job.
@@ -27,8 +28,14 @@ class Standings:
         self._wanted.add(job_id)
         if self._next is None:
             self._next = asyncio.create_task(self._look())
+            self._looks.add(self._next)
+            self._next.add_done_callback(self._looks.discard)
         # One watcher that goes away must not end the look of the others.
         return (await asyncio.shield(self._next)).get(job_id)
+
+    async def end(self) -> None:
+        """Wait for the looks that are under way, so that none holds a connection when those are closed."""
+        await asyncio.gather(*self._looks, return_exceptions=True)
 
     async def _look(self) -> Mapping[str, Standing]:
         await asyncio.sleep(self._seconds)

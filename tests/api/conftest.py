@@ -1,7 +1,5 @@
 """A running app on a database of its own, with two teams, and makers of the jobs that tests look at."""
 
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -10,7 +8,6 @@ from typing import Any
 
 import psycopg
 import pytest
-import uvicorn
 from fastapi import FastAPI
 from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
@@ -27,6 +24,7 @@ from store.settings import Settings
 from store.states import JobState
 from store.storage import LocalStorage, job_folder
 from store.tables.artifacts import Artifact
+from tests.serving import serving
 
 
 @dataclass(frozen=True)
@@ -231,16 +229,8 @@ def body() -> dict[str, Any]:
 @pytest.fixture
 def live(app: FastAPI) -> Iterator[str]:
     """The address of the app behind a real server, for what a client in the same process cannot see."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, timeout_graceful_shutdown=5)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    app.state.resources.stop()
-    server.should_exit = True
-    thread.join()
+    with serving(app) as url:
+        yield url
 
 
 @pytest.fixture

@@ -1,33 +1,22 @@
 """A head of a request that does not end takes no more than its share of memory."""
 
 import socket
-import threading
-import time
 from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import pytest
-import uvicorn
 
-from api.bounded_heads import HEAD_BYTES, BoundedHeadsProtocol
+from api.bounded_heads import HEAD_BYTES
 
 _PIECE = b"x" * 4096
 _ANSWER_SECONDS = 60.0
 
 
 @pytest.fixture
-def address(app):
-    """Where the app listens, behind the protocol that it has in earnest."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, http=BoundedHeadsProtocol)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.01)
-        yield server.servers[0].sockets[0].getsockname()
-    finally:
-        server.should_exit = True
-        thread.join()
+def address(live):
+    """Where the app listens."""
+    url = urlsplit(live)
+    return url.hostname, url.port
 
 
 def endless(address, begin: bytes) -> tuple[bytes, int]:

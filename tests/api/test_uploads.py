@@ -21,7 +21,12 @@ def send(api, content: bytes, name: str = "dev.csv", **more):
 
 
 def stored_files(settings: Settings) -> list[bytes]:
-    return [path.read_bytes() for path in settings.storage_dir.rglob("*") if path.is_file()]
+    return [path.read_bytes() for path in stored_paths(settings)]
+
+
+def stored_paths(settings):
+    """The files there are; while an upload is under way they may be gone before they are read."""
+    return [path for path in settings.storage_dir.rglob("*") if path.is_file()]
 
 
 @law(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -90,8 +95,8 @@ def test_a_sender_that_goes_away_leaves_nothing(live, crew, settings, caplog):
     lines += ["Content-Type: multipart/form-data; boundary=b", "", ""]
     with socket.create_connection((address.host, address.port)) as connection:
         connection.sendall("\r\n".join(lines).encode() + head + b"x" * 100_000)
-        wait_until(lambda: stored_files(settings))
-    wait_until(lambda: not stored_files(settings))
+        wait_until(lambda: stored_paths(settings))
+    wait_until(lambda: not stored_paths(settings))
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 

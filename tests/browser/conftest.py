@@ -1,16 +1,12 @@
 """A browser that drives the real service: the API behind a real server, on a real database, and a real worker."""
 
 import shutil
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from api.main import create_app
 from store.repositories.keys import create_key
@@ -18,6 +14,7 @@ from store.repositories.teams import create_team
 from store.scopes import Scope
 from store.session import Sessions, session_scope
 from store.settings import Settings
+from tests.serving import serving
 
 PATIENCE_MS = 120_000
 """What a loaded machine may take for one step."""
@@ -60,24 +57,6 @@ def team(sessions: Sessions) -> Team:
         return Team(made.id, create_key(session, made.id, "browser", Scope.ADMIN).text)
 
 
-@contextmanager
-def serving(settings: Settings) -> Iterator[str]:
-    """The API with its pages on a port of its own: its address."""
-    app = create_app(settings)
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, timeout_graceful_shutdown=5)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started and thread.is_alive():
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        app.state.resources.stop()
-        server.should_exit = True
-        thread.join()
-
-
 @dataclass
 class Tab:
     """A page of the browser, and what it complained of."""
@@ -100,7 +79,7 @@ def open_tab(browser: Any, settings: Settings, tmp_path: Path) -> Iterator[Open]
     """Opens tabs on the running service, which are closed at the end."""
     contexts: list[Any] = []
     tabs: list[Tab] = []
-    with serving(settings) as url:
+    with serving(create_app(settings)) as url:
 
         def make(**options: Any) -> Tab:
             context = browser.new_context(base_url=url, viewport={"width": 1280, "height": 900}, **options)

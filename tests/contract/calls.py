@@ -3,15 +3,11 @@
 Every answer must be one that the document has: no 5xx, no other status, media type, header or shape.
 """
 
-import threading
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import schemathesis
-import uvicorn
 from pydantic import SecretStr
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
@@ -24,6 +20,7 @@ from store.session import make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.storage import LocalStorage
 from tests.api.conftest import Stage, trial
+from tests.serving import serving
 
 CHECKS = (
     "not_a_server_error",
@@ -53,23 +50,6 @@ class Outcome:
     """What to read, by operation and check."""
 
 
-@contextmanager
-def serving(settings: Settings) -> Iterator[str]:
-    """The address of an app with these settings, in a thread of this process."""
-    app = create_app(settings)
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, timeout_graceful_shutdown=5))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        app.state.resources.stop()
-        server.should_exit = True
-        thread.join()
-
-
 def make_calls(settings: Settings, *, seed: int, examples: int, phases: Sequence[str]) -> Outcome:
     """One round of calls of a new team that has jobs in most states. ``examples`` are the calls of an operation and a phase."""
     outcome = Outcome()
@@ -94,7 +74,7 @@ def make_calls(settings: Settings, *, seed: int, examples: int, phases: Sequence
         def set(self, case, data, context):
             case.headers = {**(case.headers or {}), "Authorization": f"Bearer {data}"}
 
-    with serving(quiet) as url:
+    with serving(create_app(quiet)) as url:
         schema = schemathesis.openapi.from_url(f"{url}/openapi.json", config=_config(seed, examples, phases))
         schema.auth(refresh_interval=_KEY_SECONDS)(Key)
         for event in from_schema(schema).execute():
