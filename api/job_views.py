@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from api.paging import job_cursor
+from api.paging import cursor_behind
 from api.queue_views import place_read
 from api.references import shown
 from api.schemas.bulk import BulkErrorRead, BulkItemRead, BulkRead
@@ -33,6 +33,7 @@ def job_read(job: Job, passes: Passes, place: Place | None = None) -> JobRead:
     return JobRead(
         id=job.id,
         parent=job.parent_id,
+        group=job.group_id,
         name=job.name,
         state=job.state,
         status_reason=job.status_reason,
@@ -65,7 +66,7 @@ def job_read(job: Job, passes: Passes, place: Place | None = None) -> JobRead:
 
 def jobs_page(page: Page[Job], passes: Passes) -> PageRead[JobRead, str]:
     """Jobs as a page, given the passes of those that have any."""
-    following = job_cursor(page.items[-1]) if page.items else None
+    following = cursor_behind(page.items[-1]) if page.items else None
     jobs = [job_read(job, passes) for job in page.items]
     return PageRead[JobRead, str](data=jobs, has_more=page.has_more, next=following)
 

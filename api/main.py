@@ -15,7 +15,22 @@ from api.middleware.security_headers import SecurityHeadersMiddleware
 from api.pages.mount import mount
 from api.pages.routes import new_job
 from api.resources import open_resources
-from api.routes import artifacts, audit, events, health, jobs, keys, knobs, me, paths, queue, trace, uploads, webhooks
+from api.routes import (
+    artifacts,
+    audit,
+    events,
+    groups,
+    health,
+    jobs,
+    keys,
+    knobs,
+    me,
+    paths,
+    queue,
+    trace,
+    uploads,
+    webhooks,
+)
 from api.shutdown import noticed
 from store.logs import configure_logs
 from store.settings import Settings
@@ -31,6 +46,7 @@ _DESCRIPTION = (
 )
 _TAGS = [
     {"name": "jobs", "description": "One job is one run of the pass."},
+    {"name": "groups", "description": "Many jobs posted as one grid, with a table of what came of them."},
     {"name": "trace", "description": "Every element tried, what it did to the loss, and the verdict."},
     {"name": "events", "description": "What happened to a job, as it happens."},
     {"name": "artifacts", "description": "The finished model, its plan, trace and report."},
@@ -73,7 +89,22 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.resources = resources
-    for part in (jobs, trace, paths, events, artifacts, uploads, queue, webhooks, keys, me, audit, knobs, health):
+    for part in (
+        jobs,
+        groups,
+        trace,
+        paths,
+        events,
+        artifacts,
+        uploads,
+        queue,
+        webhooks,
+        keys,
+        me,
+        audit,
+        knobs,
+        health,
+    ):
         app.include_router(part.router, prefix=PREFIX)
     app.include_router(health.router, include_in_schema=False)  # where probes look
     app.openapi = openapi.describe(app)  # type: ignore[method-assign]

@@ -9,11 +9,12 @@ from fastapi import Depends, Query
 
 from api.deps import SettingsDep
 from api.errors import FieldError, InvalidInputError
+from store.tables.groups import Group
 from store.tables.jobs import Job
 
 MOST_NUMBER = 2**63 - 1
 """The largest number that the database knows, for an ``after`` that is one."""
-_CURSOR = re.compile(r"(?P<id>job_[0-9a-f]{32})(?:@(?P<microseconds>[0-9]{1,17}))?")
+_CURSOR = r"(?P<id>{prefix}_[0-9a-f]{{32}})(?:@(?P<microseconds>[0-9]{{1,17}}))?"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -46,18 +47,18 @@ async def page_limit(
 LimitDep = Annotated[Limit, Depends(page_limit)]
 
 
-def job_cursor(job: Job) -> str:
-    """The ``after`` that goes on behind this job. It holds when the job was made, so it outlives the job."""
-    return f"{job.id}@{(job.created_at - _EPOCH) // _MICROSECOND}"
+def cursor_behind(row: Job | Group) -> str:
+    """The ``after`` that goes on behind this row. It holds when the row was made, so it outlives it."""
+    return f"{row.id}@{(row.created_at - _EPOCH) // _MICROSECOND}"
 
 
-def parse_job_cursor(after: str) -> tuple[str, datetime | None]:
-    """The job's id in an ``after``, and when it was made; null in a bare id.
+def parse_cursor(after: str, prefix: str) -> tuple[str, datetime | None]:
+    """The id in an ``after``, which begins with this prefix, and when its row was made; null in a bare id.
 
     Raises:
         InvalidInputError: it is neither.
     """
-    found = _CURSOR.fullmatch(after)
+    found = re.fullmatch(_CURSOR.format(prefix=prefix), after)
     if found is None:
         raise unknown_cursor(after)
     made = found["microseconds"]
@@ -66,5 +67,5 @@ def parse_job_cursor(after: str) -> tuple[str, datetime | None]:
 
 def unknown_cursor(after: str) -> InvalidInputError:
     """The error for an ``after`` that names nothing."""
-    detail = f"after='{after}' is no job of yours; give the `next` of the page before"
+    detail = f"after='{after}' is nothing of yours; give the `next` of the page before"
     return InvalidInputError(detail, errors=[FieldError(detail, parameter="after")])

@@ -6,6 +6,7 @@ from uuid import UUID
 
 JOB_PREFIX = "job"
 UPLOAD_PREFIX = "upl"
+GROUP_PREFIX = "grp"
 TEAM_PREFIX = "team"
 MESSAGE_PREFIX = "msg"
 WEBHOOK_SECRET_PREFIX = "whs"  # noqa: S105 - of ids

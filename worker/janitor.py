@@ -19,6 +19,7 @@ from worker.cleaning.orphans import UNFINISHED_SECONDS, remove_orphans, remove_w
 from worker.cleaning.retention import (
     forget_old_audit,
     forget_old_events,
+    remove_empty_groups,
     remove_old_artifacts,
     remove_old_jobs,
     remove_old_uploads,
@@ -34,6 +35,8 @@ class Cleaned:
     """How much was removed."""
 
     jobs: int = 0
+    groups: int = 0
+    """Groups whose jobs are all gone."""
     job_files: int = 0
     """Jobs whose files are gone and that stay."""
     job_events: int = 0
@@ -52,6 +55,7 @@ def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
     """Remove what is past its time, what nobody owns, and what this machine keeps too much of."""
     return Cleaned(
         jobs=remove_old_jobs(sessions, settings, storage),
+        groups=remove_empty_groups(sessions),
         job_files=remove_old_artifacts(sessions, settings, storage),
         job_events=forget_old_events(sessions, settings),
         uploads=remove_old_uploads(sessions, settings, storage),

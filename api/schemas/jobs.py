@@ -205,6 +205,8 @@ class JobRead(Schema):
     id: str
     parent: str | None
     """Of a pass: the job that searches orders. It is cancelled, paused, retried and deleted with that job only."""
+    group: str | None
+    """Of a cell: the group that it was posted with."""
     name: str
     state: JobState
     """``cancelling`` and ``pausing`` mean that the worker was told and has not stopped yet."""

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError, NotFoundError
-from api.paging import parse_job_cursor, unknown_cursor
+from api.paging import parse_cursor, unknown_cursor
+from store.ids import JOB_PREFIX
 from store.page import Page
 from store.repositories import jobs as repository
 from store.repositories.passes import is_search, passes_of
@@ -59,7 +60,7 @@ def list_jobs(
 
 
 def _last_seen(session: Session, team_id: str, after: str) -> Job:
-    job_id, created_at = parse_job_cursor(after)
+    job_id, created_at = parse_cursor(after, JOB_PREFIX)
     if created_at is not None:
         return Job(id=job_id, created_at=created_at)
     job = repository.find_job(session, job_id, team_id)

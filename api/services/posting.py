@@ -1,7 +1,8 @@
 """How a team posts a job: what it names is checked, and a request that is sent again makes no second one."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -24,7 +25,22 @@ from store.vault import open_vault
 HUB_SCHEME = "hf://"
 
 
-def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, key: str | None) -> Created:
+@dataclass(frozen=True)
+class InGroup:
+    """Of which group a job is a cell, and which."""
+
+    group_id: str
+    cell: Mapping[str, Any]
+
+
+def submit(
+    session: Session,
+    settings: Settings,
+    team_id: str,
+    body: JobCreate,
+    key: str | None,
+    place: InGroup | None = None,
+) -> Created:
     """Queue a job, or find the one that the same request with the same idempotency key has made.
 
     Raises:
@@ -56,6 +72,7 @@ def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, 
         body_sha256=body_sha256 if key is not None else None,
         webhook=body.webhook.model_dump(mode="json") if body.webhook else None,
         hub_token=_locked_token(settings, body),
+        **({} if place is None else vars(place)),
     )
     created = create_job(session, new)
     if created.is_new:
@@ -65,10 +82,15 @@ def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, 
         if body.webhook is not None:
             check_secret(session, team_id)
     elif created.job.body_sha256 != body_sha256:
-        detail = f"Idempotency-Key '{key}' came before with another body, for {created.job.id}; take a new key"
-        errors = [FieldError(detail, parameter="Idempotency-Key")]
-        raise InvalidInputError(detail, code="idempotency_key_reused", errors=errors)
+        raise reused_key(key, created.job.id)
     return created
+
+
+def reused_key(key: str | None, made: str) -> InvalidInputError:
+    """What to raise where a key comes again with another body than the one that has made this."""
+    detail = f"Idempotency-Key '{key}' came before with another body, for {made}; take a new key"
+    errors = [FieldError(detail, parameter="Idempotency-Key")]
+    return InvalidInputError(detail, code="idempotency_key_reused", errors=errors)
 
 
 def _locked_token(settings: Settings, body: JobCreate) -> bytes | None:
@@ -77,9 +99,14 @@ def _locked_token(settings: Settings, body: JobCreate) -> bytes | None:
         return None
     sources = (body.checkpoint, body.validation, body.test, body.train)
     if not any(source is not None and source.uri.startswith(HUB_SCHEME) for source in sources):
-        detail = f"is for {HUB_SCHEME} references, and the job has none; leave it out"
-        raise InvalidInputError(f"hub_token {detail}", errors=[FieldError(detail, pointer="#/hub_token")])
+        raise unused_token()
     return open_vault(settings).lock(body.hub_token.get_secret_value())
+
+
+def unused_token() -> InvalidInputError:
+    """What to raise where a hub token comes with nothing to read from the hub."""
+    detail = f"is for {HUB_SCHEME} references, and there are none; leave it out"
+    return InvalidInputError(f"hub_token {detail}", errors=[FieldError(detail, pointer="#/hub_token")])
 
 
 def remember_answer(job: Job, text: str) -> None:

@@ -14,6 +14,8 @@ from axformer.cli.diff import diff
 from axformer.cli.download import download
 from axformer.cli.export import export
 from axformer.cli.families import families
+from axformer.cli.grid import grid
+from axformer.cli.group import group, groups
 from axformer.cli.jobs import jobs
 from axformer.cli.keys import keys
 from axformer.cli.login import login
@@ -39,7 +41,7 @@ app = typer.Typer(
 _LOCAL: tuple[Callable[..., None], ...] = (prune, apply, diff, bench, export, families, plot)
 _REMOTE: tuple[Callable[..., None], ...] = (
     *(login, upload, submit, watch, jobs, show, queue, trace, download),
-    *(cancel, pause, resume, retry, compare),
+    *(cancel, pause, resume, retry, compare, grid, group, groups),
 )
 for panel, commands in ((_HERE, _LOCAL), (_SERVICE, _REMOTE)):
     for command in commands:

@@ -1,13 +1,21 @@
-"""``axformer cancel``, ``pause``, ``resume``, ``retry``: what may be done with a job on its way."""
+"""``axformer cancel``, ``pause``, ``resume``, ``retry``: what may be done with a job on its way, or with a group of them."""
+
+from typing import Annotated
+
+import typer
 
 from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service
-from axformer.client import Job
+from axformer.cli.words import standing
+from axformer.client import Group, Job
+
+_GROUP_PREFIX = "grp_"
+JobOrGroupArgument = Annotated[str, typer.Argument(help="Id of a job, or of a group of jobs.", metavar="JOB")]
 
 
-def cancel(job: JobArgument, as_json: JsonOption = False) -> None:
-    """Cancel a job: a queued one at once, a running one at its next trial."""
+def cancel(job: JobOrGroupArgument, as_json: JsonOption = False) -> None:
+    """Cancel a job: a queued one at once, a running one at its next trial. Of a group, all that have not ended."""
     with service() as client:
-        _tell(client.cancel(job), as_json=as_json)
+        _tell(client.cancel_group(job) if _is_group(job) else client.cancel(job), as_json=as_json)
 
 
 def pause(job: JobArgument, as_json: JsonOption = False) -> None:
@@ -22,14 +30,20 @@ def resume(job: JobArgument, as_json: JsonOption = False) -> None:
         _tell(client.resume(job), as_json=as_json)
 
 
-def retry(job: JobArgument, as_json: JsonOption = False) -> None:
-    """Queue a failed or cancelled job afresh."""
+def retry(job: JobOrGroupArgument, as_json: JsonOption = False) -> None:
+    """Queue a failed or cancelled job afresh. Of a group, all that are."""
     with service() as client:
-        _tell(client.retry(job), as_json=as_json)
+        _tell(client.retry_group(job) if _is_group(job) else client.retry(job), as_json=as_json)
 
 
-def _tell(job: Job, *, as_json: bool) -> None:
+def _is_group(text: str) -> bool:
+    return text.startswith(_GROUP_PREFIX)
+
+
+def _tell(changed: Job | Group, *, as_json: bool) -> None:
     if as_json:
-        print_json(job)
+        print_json(changed)
+    elif isinstance(changed, Job):
+        output().print(f"{changed.id} is {changed.state}", soft_wrap=True)
     else:
-        output().print(f"{job.id} is {job.state}", soft_wrap=True)
+        output().print(f"{changed.id}: {standing(changed)}", soft_wrap=True)

@@ -1,7 +1,6 @@
 """``axformer submit``: let the service do what ``axformer prune`` does here."""
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,17 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from axformer.cli import options
-from axformer.cli.remote import JsonOption, notes, output, print_json, read_secret, service
+from axformer.cli.hub_token import HubTokenOption, hub_token_of
+from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.upload import sent
 from axformer.cli.watch import follow
 from axformer.cli.words import place
 from axformer.client import Client, Job, Upload
 from axformer.config import Preset, make_config
 from axformer.errors import ConfigError, DataError
-
-_HUB_VARIABLE = "AXFORMER_HUB_TOKEN"
-_HUB = "hf://"
-_WITHOUT_ASKING = f"Without asking: {_HUB_VARIABLE}, for hf:// references."
 
 
 def submit(
@@ -41,12 +37,7 @@ def submit(
     webhook_event: Annotated[
         list[str] | None, typer.Option(help="An event it is told of, by default how the job ends; may be repeated.")
     ] = None,
-    hub_token: Annotated[
-        bool,
-        typer.Option(
-            "--hub-token", help=f"Ask for a token of the model hub, or read one from a pipe. {_WITHOUT_ASKING}"
-        ),
-    ] = False,
+    hub_token: HubTokenOption = False,
     watch: Annotated[bool, typer.Option("--watch", help="Follow the job to its end.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -57,7 +48,7 @@ def submit(
         training = options.finetune_of(train, finetune)
         labels, made = options.labels_of(label), options.forms_of(forms)
         renamed = options.columns_of(columns).model_dump(exclude_defaults=True)
-        token = _hub_token(hub_token, (checkpoint, data, test, train))
+        token = hub_token_of(hub_token, (checkpoint, data, test, train))
         reference = _references(client)
         job = client.submit(
             name or checkpoint.rstrip("/").rpartition("/")[2] or checkpoint,
@@ -87,14 +78,6 @@ def _webhook(url: str | None, events: list[str] | None) -> dict[str, Any] | None
             raise ConfigError("--webhook-event says of what, and --webhook whom to tell; give --webhook too")
         return None
     return {"url": url} | ({"events": events} if events else {})
-
-
-def _hub_token(asked: bool, sources: Iterable[str | None]) -> str | None:
-    """A token for the model hub, where it is asked for, or where the environment has one and a source lies there."""
-    if asked:
-        return read_secret("Token of the model hub")
-    reads_hub = any(source is not None and source.startswith(_HUB) for source in sources)
-    return os.environ.get(_HUB_VARIABLE) or None if reads_hub else None
 
 
 def _tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:

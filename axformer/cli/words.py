@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from axformer.cli.display import duration
-from axformer.client.answers import Job, JobProgress, Place
+from axformer.client.answers import Group, Job, JobProgress, Place
 
 NOTHING = "–"
 _COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "dim", "queued": "yellow", "paused": "yellow"}
@@ -73,6 +73,11 @@ def place(where: Place) -> str:
     if where.reason is not None:
         parts.append(where.reason)
     return ", ".join(parts)
+
+
+def standing(group: Group) -> str:
+    """How many jobs of a group are in each state."""
+    return ", ".join(f"{count} {name}" for name, count in group.counts.items())
 
 
 def failure(job: Job) -> str:

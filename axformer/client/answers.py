@@ -6,6 +6,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from axformer.spread import Spread
+
 SUCCEEDED = "succeeded"
 ENDED = frozenset({SUCCEEDED, "failed", "cancelled"})
 """States in which nothing happens to a job by itself any more."""
@@ -87,6 +89,7 @@ class Job(Answer):
     name: str
     state: str
     parent: str | None = None
+    group: str | None = None
     status_reason: str | None = None
     checkpoint: dict[str, Any]
     validation: dict[str, Any]
@@ -120,6 +123,45 @@ class Job(Answer):
     def has_succeeded(self) -> bool:
         """Whether its files can be downloaded."""
         return self.state == SUCCEEDED
+
+
+class GroupRow(Answer):
+    """What came of one setting on one set, over checkpoints and seeds; a change is after less before."""
+
+    set: str
+    setting: str
+    jobs: int
+    succeeded: int
+    changes: dict[str, dict[str, Spread]]
+    """By the data (``validation``, ``confirming``, ``test``) and the figure (``loss``, metrics)."""
+    removed: Spread | None = None
+    """Share of the parameters that is gone."""
+    operations: Spread | None = None
+    latency: Spread | None = None
+    verdicts: dict[str, int] = {}
+
+
+class GroupCell(Answer):
+    """One job of a group, and its place in the grid."""
+
+    job: str
+    set: str
+    checkpoint: int
+    setting: str
+    seed: int | None = None
+    state: str
+
+
+class Group(Answer):
+    """Jobs that were posted as one grid, and the table of what came of them."""
+
+    id: str
+    name: str
+    has_ended: bool
+    counts: dict[str, int]
+    rows: list[GroupRow]
+    cells: list[GroupCell]
+    created_at: datetime
 
 
 class QueuedJob(Place):

@@ -16,6 +16,7 @@ from axformer.client.answers import (
     ArtifactList,
     AuditEntry,
     Event,
+    Group,
     Item,
     Job,
     Key,
@@ -31,11 +32,8 @@ from axformer.client.errors import ServiceError, TransferError, WaitTimeoutError
 from axformer.client.following import Update, events_of, updates_of
 from axformer.client.packing import Watched, packed
 from axformer.client.patience import Patience
+from axformer.client.references import Reference, References
 from axformer.trial import Trial
-
-Reference = str | Path | Upload
-"""Where a checkpoint or data is: a URI such as ``hf://organisation/name``, a path of this machine, which is uploaded first,
-or an upload."""
 
 _LOOK_EVERY = 1.0
 """Seconds between two looks at a job; a worker stores new trials no more often."""
@@ -143,10 +141,82 @@ class Client:
         sources = {"checkpoint": checkpoint, "validation": validation, "test": test, "train": train}
         how = {"finetune": finetune, "preset": preset, "config": config, "forms": forms, "hub_token": hub_token}
         rest = {"priority": priority, "device": device, "labels": labels, "webhook": webhook}
-        body = {"name": name, **self._named(sources, columns), **how, **rest}
+        body = {"name": name, **References(self.upload).of_job(sources, columns), **how, **rest}
         said = {field: value for field, value in body.items() if value is not None}
         headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(_KEY_BYTES)}
         return self._connection.read(Job, "POST", "/jobs", json=said, headers=headers)
+
+    def submit_group(
+        self,
+        name: str,
+        *,
+        sets: Sequence[Mapping[str, Any]],
+        settings: Sequence[Mapping[str, Any]],
+        seeds: Sequence[int] = (),
+        forms: Sequence[str] | None = None,
+        priority: int = 0,
+        device: str = "any",
+        labels: Mapping[str, str] | None = None,
+        hub_token: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Group:
+        """Queue a grid of jobs: each checkpoint of each set with each setting and each seed. All are queued, or none.
+
+        Args:
+            name: for people.
+            sets: each a ``name``, its ``checkpoints`` (fine-tuned for the same data, for example with several seeds), and
+                ``validation``, perhaps ``test`` and ``columns``, as in :meth:`submit`. A path is uploaded once.
+            settings: each a ``name``, and perhaps a ``preset`` and a ``config`` of knobs.
+            seeds: values of the knob ``seed``; without them each setting has its own.
+            forms: of the results; without them the compact one alone.
+            priority: higher is sooner among your team's jobs.
+            device: ``any``, ``cpu`` or ``gpu``.
+            labels: words to find jobs by.
+            hub_token: as in :meth:`submit`.
+            idempotency_key: your own; the same key with the same body makes one group.
+        """
+        references = References(self.upload)
+        how = {"settings": list(settings), "seeds": list(seeds), "forms": forms, "hub_token": hub_token}
+        rest = {"priority": priority, "device": device, "labels": labels}
+        body = {"name": name, "sets": [references.of_set(one) for one in sets], **how, **rest}
+        said = {field: value for field, value in body.items() if value is not None}
+        headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(_KEY_BYTES)}
+        return self._connection.read(Group, "POST", "/groups", json=said, headers=headers)
+
+    def groups(self) -> Iterator[Group]:
+        """Your team's groups, newest first."""
+        return self._pages(Page[Group, str], "/groups", {})
+
+    def group(self, group_id: str) -> Group:
+        """How a group stands, with the table of what came of it so far."""
+        return self._connection.read(Group, "GET", _group_path(group_id))
+
+    def wait_for_group(
+        self, group_id: str, *, every: float = _LOOK_EVERY, heed: Callable[[Group], None] = lambda _: None
+    ) -> Group:
+        """The group once all its jobs have ended, however they ended.
+
+        Args:
+            group_id: of the group.
+            every: seconds between two looks.
+            heed: told of each look.
+        """
+        while not (found := self.group(group_id)).has_ended:
+            heed(found)
+            time.sleep(every)
+        return found
+
+    def cancel_group(self, group_id: str) -> Group:
+        """Cancel all jobs of a group that have not ended."""
+        return self._connection.read(Group, "POST", f"{_group_path(group_id)}/cancel")
+
+    def retry_group(self, group_id: str) -> Group:
+        """Queue the jobs of a group afresh that have failed or were cancelled. Not sent again where it may have been served."""
+        return self._connection.read(Group, "POST", f"{_group_path(group_id)}/retry", again=False)
+
+    def delete_group(self, group_id: str) -> None:
+        """Delete a group whose jobs have all ended, with the jobs. Not sent again where it may have been served."""
+        self._connection.ask("DELETE", _group_path(group_id), again=False)
 
     def jobs(
         self, *, states: Sequence[str] = (), labels: Mapping[str, str] | None = None, page: int | None = None
@@ -327,26 +397,9 @@ class Client:
     def _steer(self, job_id: str, verb: str, *, again: bool = True) -> Job:
         return self._connection.read(Job, "POST", f"{_path(job_id)}/{verb}", again=again)
 
-    def _named(
-        self, sources: Mapping[str, Reference | None], columns: Mapping[str, str] | None
-    ) -> dict[str, dict[str, Any]]:
-        """The sources that are given, as a job names them; each path is uploaded once."""
-        uris: dict[Path, str] = {}
-        named: dict[str, dict[str, Any]] = {}
-        for role, source in sources.items():
-            if source is not None:
-                named[role] = {"uri": self._uri(source, uris)}
-                if columns and role != "checkpoint":
-                    named[role]["columns"] = dict(columns)
-        return named
 
-    def _uri(self, reference: Reference, uploaded: dict[Path, str]) -> str:
-        """The URI of a reference; a path is uploaded once."""
-        if isinstance(reference, Path):
-            if reference not in uploaded:
-                uploaded[reference] = self.upload(reference).uri
-            return uploaded[reference]
-        return reference.uri if isinstance(reference, Upload) else reference
+def _group_path(group_id: str) -> str:
+    return f"/groups/{quote(group_id, safe='')}"
 
 
 def _path(job_id: str) -> str:

@@ -1,6 +1,6 @@
 """Jobs as their owners see them: made, found, listed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +41,8 @@ class NewJob:
     body_sha256: bytes | None = None
     webhook: dict[str, Any] | None = None
     hub_token: bytes | None = field(default=None, repr=False)
+    group_id: str | None = None
+    cell: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ class Job(Base):
         Index("ix_jobs_queue", "team_id", "waits_since", postgresql_where=text("state = 'queued'")),
         Index("ix_jobs_held", "team_id", postgresql_where=text("worker IS NOT NULL")),
         Index("ix_jobs_leases", "lease_until", postgresql_where=text(f"state IN ({_ACTIVE_SQL})")),
+        Index("ix_jobs_group_id", "group_id", postgresql_where=text("group_id IS NOT NULL")),
         Index("ix_jobs_labels", "labels", postgresql_using="gin", postgresql_ops={"labels": "jsonb_path_ops"}),
     )
 
@@ -31,6 +32,10 @@ class Job(Base):
     team_id: Mapped[str] = mapped_column(ForeignKey("teams.id"))
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
     """Of a pass: the job that searches orders and waits for it."""
+    group_id: Mapped[str | None] = mapped_column(ForeignKey("groups.id"))
+    """Of a cell: the group that it was posted with."""
+    cell: Mapped[dict[str, Any] | None]
+    """Its place in that group's grid: ``set``, ``checkpoint``, ``setting`` and ``seed``."""
     name: Mapped[str]
     state: Mapped[JobState] = mapped_column(text_enum(JobState, "state"))
     status_reason: Mapped[str | None]

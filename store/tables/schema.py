@@ -1,11 +1,25 @@
 """All tables together, for migrations and for whoever needs the whole metadata."""
 
-from store.tables import artifacts, audit, events, jobs, outbox, teams, trials, turns, uploads, webhooks, workers
+from store.tables import (
+    artifacts,
+    audit,
+    events,
+    groups,
+    jobs,
+    outbox,
+    teams,
+    trials,
+    turns,
+    uploads,
+    webhooks,
+    workers,
+)
 from store.tables.base import Base
 
 TABLES = (
     teams.Team,
     teams.ApiKey,
+    groups.Group,
     jobs.Job,
     trials.TrialRow,
     events.Event,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from api.errors import InvalidInputError, RangeError
 from api.negotiation import choose
-from api.paging import parse_job_cursor
+from api.paging import parse_cursor
 from api.ranges import parse_range
 
 REFUSED = (400, 404, 405, 422)
@@ -95,7 +95,7 @@ def test_any_range_is_a_part_of_the_file_or_refused(header: str, size: int) -> N
 @given(after=texts | st.from_regex(r"job_[0-9a-f]{32}@[0-9]{1,20}", fullmatch=True))
 def test_any_cursor_is_one_or_refused(after: str) -> None:
     try:
-        job_id, made = parse_job_cursor(after)
+        job_id, made = parse_cursor(after, "job")
     except InvalidInputError:
         return
     assert job_id.startswith("job_")

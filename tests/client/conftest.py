@@ -50,6 +50,12 @@ def api(live: str, crew: Crew) -> Iterator[Client]:
 
 
 @pytest.fixture
+def _logged_in(live: str, crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AXFORMER_URL", live)
+    monkeypatch.setenv("AXFORMER_API_KEY", crew.key)
+
+
+@pytest.fixture
 def proxy(live: str) -> Iterator[Unreliable]:
     """What stands between the server and a client that must be patient."""
     with before(live) as made:

@@ -8,13 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from api.services.webhooks import create_secret
-from axformer.cli.main import app as commands
 from axformer.client import Client
 from axformer.client.address import login_file
 from axformer.trial import Trial
@@ -24,6 +21,7 @@ from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.vault import open_vault
 from tests.api.conftest import Crew, Stage, trial
+from tests.client.commands import answered, logged_in, ran, run
 from tests.client.conftest import FILES, beside, play_worker
 from tests.client.unreliable import Fault, Unreliable
 
@@ -36,30 +34,6 @@ def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     place.mkdir()
     monkeypatch.chdir(place)
     monkeypatch.setenv("COLUMNS", "200")
-
-
-@pytest.fixture
-def _logged_in(live: str, crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AXFORMER_URL", live)
-    monkeypatch.setenv("AXFORMER_API_KEY", crew.key)
-
-
-logged_in = pytest.mark.usefixtures("_logged_in")
-
-
-def run(*arguments: object, typed: str = "") -> Result:
-    return CliRunner().invoke(commands, [str(argument) for argument in arguments], input=typed)
-
-
-def ran(*arguments: object) -> str:
-    """What a command prints that ends well and has nothing to complain of."""
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def answered(*arguments: object) -> Any:
-    return json.loads(ran(*arguments, "--json"))
 
 
 def test_login_keeps_a_key_that_works_and_no_other(live: str, crew: Crew) -> None:

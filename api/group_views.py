@@ -1,0 +1,41 @@
+"""Groups as they are shown."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from api.job_views import job_path
+from api.paging import cursor_behind
+from api.schemas.groups import CellRead, GroupLinks, GroupRead, GroupRow
+from api.schemas.page import PageRead
+from api.services.group_table import table
+from store.page import Page
+from store.repositories.groups import CellRow
+from store.states import TERMINAL
+from store.tables.groups import Group
+
+
+def group_path(group_id: str) -> str:
+    """The address of a group."""
+    return f"/v1/groups/{group_id}"
+
+
+def group_read(group: Group, cells: Sequence[CellRow]) -> GroupRead:
+    """A group as it is shown, given its cells."""
+    path = group_path(group.id)
+    return GroupRead(
+        id=group.id,
+        name=group.name,
+        has_ended=all(one.state in TERMINAL for one in cells),
+        counts=dict(Counter(one.state for one in cells)),
+        rows=[GroupRow(**vars(row)) for row in table(group.grid, cells)],
+        cells=[CellRead(job=one.job_id, **one.cell, state=one.state, url=job_path(one.job_id)) for one in cells],
+        created_at=group.created_at,
+        links=GroupLinks(self=path, cancel=f"{path}/cancel", retry=f"{path}/retry"),
+    )
+
+
+def groups_page(page: Page[Group], cells: Mapping[str, Sequence[CellRow]]) -> PageRead[GroupRead, str]:
+    """Groups as a page, given the cells of each."""
+    following = cursor_behind(page.items[-1]) if page.items else None
+    groups = [group_read(group, cells[group.id]) for group in page.items]
+    return PageRead[GroupRead, str](data=groups, has_more=page.has_more, next=following)

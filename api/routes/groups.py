@@ -1,0 +1,120 @@
+"""``/v1/groups``: post a grid of jobs as one, and read the table of what came of it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, BackgroundTasks, Query, Response
+from sqlalchemy.orm import Session
+
+from api.answers import as_json
+from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep, WriterDep
+from api.group_views import group_path, group_read, groups_page
+from api.openapi import answers
+from api.paging import LimitDep
+from api.routes.jobs import IdempotencyKey
+from api.schemas.groups import GroupCreate, GroupRead
+from api.schemas.page import PageRead
+from api.services import groups
+from store.repositories.groups import cells_of
+from store.storage import job_folder
+from store.tables.groups import Group
+
+router = APIRouter(prefix="/groups", tags=["groups"])
+
+
+@router.post(
+    "",
+    status_code=202,
+    response_model=GroupRead,
+    responses=answers(202, "All its jobs are queued.", "group", 401, 409, 413, 422, 429),
+)
+def post_group(
+    body: GroupCreate,
+    caller: WriterDep,
+    session: SessionDep,
+    settings: SettingsDep,
+    resources: ResourcesDep,
+    response: Response,
+    after_commit: BackgroundTasks,
+    idempotency_key: IdempotencyKey = None,
+) -> GroupRead:
+    """Post a grid: each checkpoint of each set with each setting and each seed becomes a job. All are stored, or none.
+
+    With an `Idempotency-Key` it may be sent again after any failure. A key that is known makes nothing and is answered with
+    the group as it stands, with `Idempotent-Replayed: true`; it is known as long as the group is there.
+    """
+    created = groups.submit(session, settings, caller, body, idempotency_key)
+    response.headers["Location"] = group_path(created.group.id)
+    if created.is_new:
+        after_commit.add_task(resources.wakeup.wake)
+    else:
+        response.headers["Idempotent-Replayed"] = "true"
+    return _shown(session, created.group)
+
+
+@router.get(
+    "",
+    response_model=PageRead[GroupRead, str],
+    responses=answers(200, "Your team's groups, newest first.", "groups", 401, 422),
+)
+def list_groups(
+    caller: CallerDep,
+    session: ReadingDep,
+    limit: LimitDep,
+    after: Annotated[str | None, Query(description="The `next` of the page before, or a group's id.")] = None,
+) -> Response:
+    """List your team's groups. A group goes when the last of its jobs has."""
+    page = groups.list_groups(session, caller.team_id, limit=limit.page, after=after)
+    return as_json(groups_page(page, cells_of(session, [group.id for group in page.items])))
+
+
+@router.get("/{group_id}", responses=answers(200, "The group, with its table.", "group", 401, 404))
+def get_group(group_id: str, caller: CallerDep, session: ReadingDep) -> GroupRead:
+    """Look at a group: how many of its jobs have ended, and what came of them, as means with spreads and intervals."""
+    return _shown(session, groups.find(session, caller.team_id, group_id))
+
+
+@router.post(
+    "/{group_id}/cancel",
+    status_code=202,
+    responses=answers(202, "Its jobs are cancelled, or their workers are told to stop.", "group", 401, 404),
+)
+def cancel_group(group_id: str, caller: WriterDep, session: SessionDep) -> GroupRead:
+    """Cancel all jobs of a group that have not ended. Doing so again changes nothing."""
+    group = groups.find(session, caller.team_id, group_id)
+    groups.cancel(session, caller, group)
+    return _shown(session, group)
+
+
+@router.post(
+    "/{group_id}/retry",
+    status_code=202,
+    responses=answers(202, "The jobs are queued again.", "group", 401, 404, 409, 429),
+)
+def retry_group(
+    group_id: str,
+    caller: WriterDep,
+    session: SessionDep,
+    storage: StorageDep,
+    resources: ResourcesDep,
+    after_commit: BackgroundTasks,
+) -> GroupRead:
+    """Queue the jobs of a group afresh that have failed or were cancelled. Those that have succeeded stay."""
+    group = groups.find(session, caller.team_id, group_id)
+    groups.retry(session, storage, caller, group)
+    after_commit.add_task(resources.wakeup.wake)
+    return _shown(session, group)
+
+
+@router.delete(
+    "/{group_id}", status_code=204, responses=answers(204, "The group and its jobs are gone.", None, 401, 404, 409)
+)
+def delete_group(
+    group_id: str, caller: WriterDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
+) -> None:
+    """Delete a group whose jobs have all ended, with the jobs and all that is theirs."""
+    for job_id in groups.delete(session, caller, groups.find(session, caller.team_id, group_id)):
+        after_commit.add_task(storage.delete, job_folder(job_id))
+
+
+def _shown(session: Session, group: Group) -> GroupRead:
+    return group_read(group, cells_of(session, [group.id])[group.id])

@@ -1,0 +1,116 @@
+"""``axformer grid``: let the service run a grid of jobs."""
+
+import json
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from axformer.cli.group import follow_group
+from axformer.cli.hub_token import HubTokenOption, hub_token_of
+from axformer.cli.remote import JsonOption, notes, output, print_json, service
+from axformer.cli.upload import sent
+from axformer.client import Client, Upload
+from axformer.config import Preset, make_config
+from axformer.errors import ConfigError, DataError
+
+
+class _Part(BaseModel):
+    """Of a grid file; a name that is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Set(_Part):
+    name: str
+    checkpoints: list[str] = Field(min_length=1)
+    validation: str
+    test: str | None = None
+    columns: dict[str, str] | None = None
+
+
+class _Setting(_Part):
+    name: str
+    preset: Preset = Preset.PAPER
+    config: dict[str, Any] = {}
+
+
+class _Grid(_Part):
+    """What a grid file holds."""
+
+    name: str
+    sets: list[_Set] = Field(min_length=1)
+    settings: list[_Setting] = Field(min_length=1)
+    seeds: list[int] = []
+    forms: list[str] | None = None
+    priority: int = 0
+    device: str = "any"
+    labels: dict[str, str] = {}
+
+
+def grid(
+    file: Annotated[
+        Path, typer.Argument(help="The grid: a .toml or .json file; paths in it count from where it lies.")
+    ],
+    hub_token: HubTokenOption = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Wait for the end, and show the table.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Queue a grid of jobs: each checkpoint of each set with each setting and seed. Paths are uploaded first, each once."""
+    with service() as client:
+        wanted = _read(file)
+        for setting in wanted.settings:
+            make_config(setting.preset, setting.config)  # what is wrong is said before anything is sent
+        sources = {one for each in wanted.sets for one in (*each.checkpoints, each.validation, each.test) if one}
+        token = hub_token_of(hub_token, sources)
+        group = client.submit_group(
+            wanted.name,
+            sets=_named(client, wanted, file.parent),
+            settings=[setting.model_dump(mode="json") for setting in wanted.settings],
+            **wanted.model_dump(include={"seeds", "forms", "priority", "device", "labels"}),
+            hub_token=token,
+        )
+        if watch:
+            if not as_json:
+                output().print(group.id, soft_wrap=True)
+            follow_group(client, group.id, as_json=as_json)
+        elif as_json:
+            print_json(group)
+        else:
+            output().print(group.id, soft_wrap=True)
+            notes().print(f"{len(group.cells)} jobs are queued. Look at them with: axformer group {group.id}")
+
+
+def _read(file: Path) -> _Grid:
+    try:
+        text = file.read_text(encoding="utf-8")
+        return _Grid.model_validate(tomllib.loads(text) if file.suffix == ".toml" else json.loads(text))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise ConfigError(f"grid file '{file}': {place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"grid file '{file}' cannot be read as .toml or .json: {error}") from None
+
+
+def _named(client: Client, wanted: _Grid, directory: Path) -> list[dict[str, Any]]:
+    """The sets with what lies on this machine sent."""
+
+    @cache
+    def reference(text: str) -> str | Upload:
+        if "://" in text or text.startswith("upload:"):
+            return text
+        path = directory / text
+        if not path.exists():
+            raise DataError(f"'{path}' does not exist here; give a path from where the grid file lies, or a reference")
+        return sent(client, path)
+
+    named = []
+    for one in wanted.sets:
+        data = {"validation": reference(one.validation), "test": None if one.test is None else reference(one.test)}
+        checkpoints = [reference(each) for each in one.checkpoints]
+        named.append({"name": one.name, "checkpoints": checkpoints, "columns": one.columns, **data})
+    return named

@@ -1,0 +1,42 @@
+"""How requests name checkpoints and data: by URI, by upload, or by a path of this machine, which is uploaded first."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from axformer.client.answers import Upload
+
+Reference = str | Path | Upload
+"""Where a checkpoint or data is: a URI such as ``hf://organisation/name``, a path of this machine, or an upload."""
+
+
+class References:
+    """The references of one request; each path is uploaded once."""
+
+    def __init__(self, upload: Callable[[Path], Upload]) -> None:
+        self._upload = upload
+        self._uploaded: dict[Path, str] = {}
+
+    def of_job(
+        self, sources: Mapping[str, Reference | None], columns: Mapping[str, str] | None
+    ) -> dict[str, dict[str, Any]]:
+        """The sources that are given, by their roles; all but the checkpoint have these columns."""
+        named: dict[str, dict[str, Any]] = {}
+        for role, source in sources.items():
+            if source is not None:
+                named[role] = {"uri": self._uri(source)}
+                if columns and role != "checkpoint":
+                    named[role]["columns"] = dict(columns)
+        return named
+
+    def of_set(self, one: Mapping[str, Any]) -> dict[str, Any]:
+        """A set of a grid: ``name``, ``checkpoints``, ``validation``, and perhaps ``test`` and ``columns``."""
+        data = self.of_job({role: one.get(role) for role in ("validation", "test")}, one.get("columns"))
+        return {"name": one["name"], "checkpoints": [{"uri": self._uri(each)} for each in one["checkpoints"]], **data}
+
+    def _uri(self, reference: Reference) -> str:
+        if isinstance(reference, Path):
+            if reference not in self._uploaded:
+                self._uploaded[reference] = self._upload(reference).uri
+            return self._uploaded[reference]
+        return reference.uri if isinstance(reference, Upload) else reference

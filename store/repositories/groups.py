@@ -1,0 +1,127 @@
+"""Groups of jobs: made with all their cells, found, listed, removed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import delete, exists, select, tuple_
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from store.ids import GROUP_PREFIX, new_id
+from store.page import Page, page_of
+from store.states import JobState
+from store.tables.groups import Group
+from store.tables.jobs import Job
+
+
+@dataclass(frozen=True)
+class NewGroup:
+    """What a new group is made of; see ``store.tables.groups.Group`` for the fields."""
+
+    team_id: str
+    name: str
+    grid: dict[str, Any]
+    idempotency_key: str | None = None
+    body_sha256: bytes | None = None
+
+
+@dataclass(frozen=True)
+class CreatedGroup:
+    """A group, and whether it is new or the one made before with the same idempotency key."""
+
+    group: Group
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a table asks of the report of a job that has succeeded."""
+
+    comparison: dict[str, Any]
+    parameters: tuple[int, int]
+    """Before and after."""
+    latency_ms: tuple[float, float]
+    estimated_speedup: float
+    verdict: str | None
+    """Of the finding; null in reports of earlier versions."""
+
+
+@dataclass(frozen=True)
+class CellRow:
+    """One job of a group."""
+
+    job_id: str
+    cell: dict[str, Any]
+    state: JobState
+    figures: Figures | None
+    """Null where it has not succeeded."""
+
+
+def create_group(session: Session, new: NewGroup) -> CreatedGroup:
+    """Make a group without cells, or find the one that the team has made with this idempotency key.
+
+    Who makes the same at the same time waits for this transaction, so a group that is found has all its cells.
+    """
+    values = vars(new) | {"id": new_id(GROUP_PREFIX)}
+    made = insert(Group).values(values).on_conflict_do_nothing(index_elements=["team_id", "idempotency_key"])
+    same_key = select(Group).where(Group.team_id == new.team_id, Group.idempotency_key == new.idempotency_key)
+    while (group := session.scalars(made.returning(Group)).one_or_none()) is None:
+        known = session.scalars(same_key).one_or_none()
+        if known is not None:  # else it was deleted between the two statements, and the key is free again
+            return CreatedGroup(known, is_new=False)
+    return CreatedGroup(group, is_new=True)
+
+
+def find_group(session: Session, group_id: str, team_id: str) -> Group | None:
+    """The team's group with this id; null also where it is another team's."""
+    return session.scalars(select(Group).where(Group.id == group_id, Group.team_id == team_id)).one_or_none()
+
+
+def list_groups(session: Session, team_id: str, *, limit: int, after: Group | None = None) -> Page[Group]:
+    """The team's groups, newest first, from the one after ``after`` on."""
+    query = select(Group).where(Group.team_id == team_id)
+    if after is not None:
+        query = query.where(tuple_(Group.created_at, Group.id) < (after.created_at, after.id))
+    query = query.order_by(Group.created_at.desc(), Group.id.desc()).limit(limit + 1)
+    return page_of(session.scalars(query).all(), limit)
+
+
+def cells_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[CellRow]]:
+    """The cells of each of these groups in the order in which they were posted, with what tables need of their reports."""
+    base, pruned = Job.report["base"], Job.report["pruned"]
+    query = (
+        select(
+            *(Job.group_id, Job.id, Job.cell, Job.state, Job.report["comparison"]),
+            *(base["parameters"], pruned["parameters"], base["latency_ms"], pruned["latency_ms"]),
+            *(Job.report["estimated_speedup"], Job.report["finding"]["verdict"].astext),
+        )
+        .where(Job.group_id.in_(group_ids), Job.parent_id.is_(None))
+        .order_by(Job.id)
+    )
+    found: dict[str, list[CellRow]] = {group_id: [] for group_id in group_ids}
+    for group_id, job_id, cell, state, comparison, *rest in session.execute(query):
+        size_before, size_after, time_before, time_after, speedup, verdict = rest
+        figures = None
+        if state is JobState.SUCCEEDED and comparison is not None:
+            figures = Figures(comparison, (size_before, size_after), (time_before, time_after), speedup, verdict)
+        found[group_id].append(CellRow(job_id, cell, state, figures))
+    return found
+
+
+def jobs_of(session: Session, group_id: str) -> Sequence[Job]:
+    """The jobs of a group in the order in which they were posted."""
+    query = select(Job).where(Job.group_id == group_id, Job.parent_id.is_(None)).order_by(Job.id)
+    return session.scalars(query).all()
+
+
+def remove_group(session: Session, group: Group) -> None:
+    """Delete a group that has no jobs any more."""
+    session.delete(group)
+    session.flush()
+
+
+def remove_empty_groups(session: Session) -> int:
+    """Remove groups whose jobs are all gone. How many."""
+    gone = delete(Group).where(~exists().where(Job.group_id == Group.id)).returning(Group.id)
+    return len(session.scalars(gone).all())
