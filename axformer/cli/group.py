@@ -18,7 +18,7 @@ from axformer.spread import Spread
 _LOSS = "loss"
 _DATA = {"test": "change of held-out", "confirming": "change of confirming", "validation": "change of validation"}
 """What figures are told of, the most honest first."""
-_FIGURE_WIDTH = 28
+_FIGURE_WIDTH = 38
 _JUDGED = (("gain", "gain"), ("no_reliable_gain", "none"), ("loss", "loss"), ("not_measured", "not measured"))
 
 
@@ -81,7 +81,7 @@ def _tell(found: Group, *, as_json: bool) -> None:
 def _table(row: GroupRow) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("", min_width=_FIGURE_WIDTH)
-    for name in ("mean", "deviation", "95 % interval of the mean"):
+    for name in ("mean", "deviation", "95 % interval"):
         table.add_column(name, justify="right", no_wrap=True)
     for words, told, form in _figures(row):
         deviation = NOTHING if told.deviation is None else form.replace("+", "").format(told.deviation)

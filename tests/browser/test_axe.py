@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from axformer.config import make_config
-from store.session import Sessions
+from store.repositories.groups import NewGroup, create_group
+from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.storage import LocalStorage
 from tests.api.conftest import Stage, trial
@@ -14,6 +15,7 @@ from tests.browser.conftest import Open, Team
 
 pytestmark = pytest.mark.timeout(600)
 DIMENSIONS = {"layers": 3, "heads": 2, "hidden_size": 8, "intermediate_size": 12}
+CHANGES = {"differences": {"loss": {"value": -0.01, "interval": [-0.02, 0.0]}}}
 BARRIERS = ("moderate", "serious", "critical")
 
 
@@ -28,14 +30,18 @@ def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
     stage = Stage(sessions, LocalStorage(settings.storage_dir), team.id)
     config = make_config().model_dump(mode="json")
     trials = [trial(0), trial(1), trial(2, verdict="accept")]
-    ended = stage.running(trials, name="ended", config=config)
-    stage.succeed(ended, {"plan.json": b"{}"})
+    with session_scope(sessions) as session:
+        new = NewGroup(team.id, "grid", {"sets": ["reviews"], "settings": ["paper"]})
+        group = create_group(session, new).group
+    cell = {"set": "reviews", "checkpoint": 0, "setting": "paper", "seed": None}
+    ended = stage.running(trials, name="ended", config=config, group_id=group.id, cell=cell)
+    stage.succeed(ended, {"plan.json": b"{}"}, comparison={"validation": CHANGES}, finding={"verdict": "gain"})
     stage.failed()
     progress = {"done": 3, "known": 9, "seconds": 1.0, "seconds_left": 2.0, "base_loss": 0.5, "min_loss": 0.4}
     running = stage.running(trials, progress | {"dimensions": DIMENSIONS}, name="at work", config=config)
     stage.queued(name="in line", labels={"project": "reviews"}, config=config)
     jobs = [f"/jobs/{running}", f"/jobs/{ended}", f"/jobs/{running}/trace", f"/jobs/{ended}/settings"]
-    return ["/", *jobs, f"/compare?job={running}&job={ended}", "/new", "/team", "/no-such-page"]
+    return ["/", *jobs, f"/compare?job={running}&job={ended}", "/new", f"/groups/{group.id}", "/team", "/no-such-page"]
 
 
 def barriers(page: Any) -> list[str]:

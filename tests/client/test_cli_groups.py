@@ -109,7 +109,7 @@ def test_a_group_is_shown_as_a_table(file: Path, stage: Stage) -> None:
     lines = [" ".join(line.split()) for line in printed.splitlines()]
     at = lines.index("rte, paper: 4 of 4, judged 4 gain")
     assert lines[at + 1 : at + 7] == [
-        "mean deviation 95 % interval of the mean",
+        "mean deviation 95 % interval",
         "change of held-out loss -0.0200 0.0082 -0.0330 to -0.0070",
         "change of held-out accuracy +0.0100 0.0000 +0.0100 to +0.0100",
         "parameters removed 0.0% 0.0% 0.0% to 0.0%",

@@ -1,0 +1,43 @@
+"""The page of a group of jobs."""
+
+import pytest
+
+GRID = {
+    "name": "does it <hold>?",
+    "sets": [{"name": "rte", "checkpoints": [{"uri": "hf://acme/a"}], "validation": {"uri": "s3://acme/dev.csv"}}],
+    "settings": [{"name": "paper"}, {"name": "confirm", "config": {"confirm": 0.5}}],
+}
+
+
+@pytest.fixture
+def group(client, crew):
+    return client.post("/v1/groups", json=GRID, headers=crew.headers).json()
+
+
+def difference(value: float) -> dict:
+    return {"value": value, "interval": [value, value]}
+
+
+def test_it_shows_the_jobs_and_then_what_came_of_them(member, group, stage):
+    page = f"/groups/{group['id']}"
+    text = member.get(page).text
+    assert "does it &lt;hold&gt;?" in text
+    assert "No job has succeeded yet" in text
+    for cell, value in zip(group["cells"], (-0.0123, 0.0045), strict=True):
+        assert f"/jobs/{cell['job']}" in text
+        stage.begin(cell["job"])
+        changed = {"differences": {"accuracy": difference(0.01), "loss": difference(value)}, "mcnemar": None}
+        finding = {"verdict": "gain" if value < 0 else "no_reliable_gain"}
+        stage.succeed(cell["job"], {}, comparison={"validation": changed, "test": changed}, finding=finding)
+    text = member.get(page).text
+    for shown in ("held-out data", "-0.0123", "+0.0045", "+0.0100", "1 gain", "1 none", "1 of 1", "1.00x"):
+        assert shown in text
+    assert text.index(">loss<") < text.index(">accuracy<")
+
+
+def test_a_job_leads_to_its_group(member, group):
+    assert f'href="/groups/{group["id"]}"' in member.get(f"/jobs/{group['cells'][0]['job']}").text
+
+
+def test_a_group_of_another_team_is_not_there(rival, group):
+    assert rival.get(f"/groups/{group['id']}").status_code == 404
