@@ -1,5 +1,6 @@
 """Writes the routes into ``api.md`` from the service's own OpenAPI document, so that the page cannot say anything else."""
 
+import asyncio
 import json
 import tempfile
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ def document() -> Document:
         }  # nothing connects
         app = create_app(Settings(**nowhere, var_dir=Path(directory)))
         made: Document = app.openapi()
-        app.state.resources.close()
+        asyncio.run(app.state.resources.close())
         return made
 
 
