@@ -52,12 +52,18 @@ class Confirmed:
 
 
 def confirm(
-    checkpoint: Checkpoint, points: Sequence[Point], sets: Mapping[str, Samples], config: PassConfig
+    checkpoint: Checkpoint,
+    points: Sequence[Point],
+    sets: Mapping[str, Samples],
+    config: PassConfig,
+    *,
+    chooses: bool = True,
 ) -> Confirmed:
     """Measure every point of a path, in the arithmetic that the pass decided in, and choose one.
 
     Args:
         sets: the data, by its name; that which confirms is among it, and what else there is changes nothing.
+        chooses: else the last is kept, whatever was measured.
 
     Raises:
         CheckpointError: the loss of the untouched model is not a finite number.
@@ -68,7 +74,8 @@ def confirm(
         raise CheckpointError(
             f"the model's loss on the part of the validation set that confirms is {losses[0]}; check its weights and labels"
         )
-    return Confirmed(points, figures, kept_of([one[CONFIRMING] for one in figures], config))
+    kept = kept_of([one[CONFIRMING] for one in figures], config) if chooses else len(points) - 1
+    return Confirmed(points, figures, kept)
 
 
 def kept_of(figures: Sequence[Figures], config: PassConfig) -> int:

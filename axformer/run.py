@@ -1,7 +1,8 @@
 """A pass from beginning to end: load, check, search, cut, measure, write. The command line and the service both use this."""
 
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,7 @@ class PruningRun:
         return cls(loaded, prepare(rows, loaded, config), test_set, config, shards, training)
 
     def trials(
-        self, replay: Sequence[Trial] = (), clock: Callable[[], float] = time.monotonic
+        self, replay: Sequence[Trial] = (), clock: Callable[[], float] = time.monotonic, *, upto: int | None = None
     ) -> Generator[Trial, None, None]:
         """Run the pass, or with ``order=search`` one pass after another.
 
@@ -136,14 +137,21 @@ class PruningRun:
         Args:
             replay: the first trials of this same run where it goes on after a stop; they are not evaluated again.
             clock: seconds, from any start.
+            upto: end after the trial of this number and keep what stands then, also with ``confirm``, which then only measures;
+                null goes on to the end. Not with ``order=search``.
 
         Yields:
             Every trial, the replayed ones first. Each pass begins with its base.
 
         Raises:
             CheckpointError: the loss of the untouched model is not a finite number.
+            ConfigError: ``upto`` is given for several passes.
             PlanError: the replayed trials are not of this run.
         """
+        if upto is not None and len(self._configs) > 1:
+            raise ConfigError(
+                f"upto={upto}: a search of orders has several passes; name the order of the one that is meant"
+            )
         given = passes_in(replay)
         if len(given) > len(self._configs):
             raise PlanError(f"the stored trace holds {len(given)} passes, but this run has {len(self._configs)}")
@@ -152,27 +160,32 @@ class PruningRun:
             opening = opening_of(passes.traces[0]) if passes.traces else []
             stored = given[place] if place < len(given) else []
             trace: list[Trial] = []
-            for trial in self._run(config, max(stored, opening, key=len), clock):
-                if not trace:
-                    passes.traces.append(trace)
-                trace.append(trial)
-                yield trial
-            self._confirm(trace)
+            with closing(self._run(config, max(stored, opening, key=len), clock)) as running:
+                for trial in running:
+                    if not trace:
+                        passes.traces.append(trace)
+                    trace.append(trial)
+                    yield trial
+                    if trial.seq == upto:
+                        break
+            self._confirm(trace, chooses=upto is None)
 
     def _no_passes(self) -> Passes:
         return Passes(self._configs, self.dimensions, self._targets)
 
-    def _confirm(self, trace: Sequence[Trial]) -> None:
-        """Choose between the models on the path of a pass that is over, where there is data for it."""
+    def _confirm(self, trace: Sequence[Trial], *, chooses: bool) -> None:
+        """Measure the models on the path of a pass that is over, where there is data for it, and choose between them."""
         if self._confirming is None:
             return
         sets = {CONFIRMING: self._confirming.samples}
         if self._test is not None:
             sets["test"] = self._test.samples
         points = points_of(trace, self.dimensions, self.config)
-        self._passes.confirmed.append(confirm(self._checkpoint, points, sets, self.config))
+        self._passes.confirmed.append(confirm(self._checkpoint, points, sets, self.config, chooses=chooses))
 
-    def _run(self, config: PassConfig, replay: Sequence[Trial], clock: Callable[[], float]) -> Iterator[Trial]:
+    def _run(
+        self, config: PassConfig, replay: Sequence[Trial], clock: Callable[[], float]
+    ) -> Generator[Trial, None, None]:
         with evaluators(self._checkpoint, self._deciding.samples, config, self._shards) as (evaluator, screen):
             yield from search(
                 evaluator,

@@ -130,6 +130,7 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         forms=tuple(job.forms),
         is_search=is_search(job),
         publishes=job.parent_id is None,
+        upto=job.upto,
     )
 
 

@@ -10,7 +10,7 @@ from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDe
 from api.group_views import group_path, group_read, groups_page
 from api.openapi import answers
 from api.paging import LimitDep
-from api.routes.jobs import IdempotencyKey
+from api.routes.posted import IdempotencyKey
 from api.schemas.groups import GroupCreate, GroupRead
 from api.schemas.page import PageRead
 from api.services import groups

@@ -2,33 +2,22 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, BackgroundTasks, Header, Query, Response
+from fastapi import APIRouter, BackgroundTasks, Query, Response
 
 from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep, WriterDep
-from api.job_views import bulk_read, job_path, job_read, jobs_page
+from api.job_views import bulk_read, job_read, jobs_page
 from api.openapi import answers
 from api.paging import LimitDep
+from api.routes.posted import IdempotencyKey, answer_of_posting
 from api.schemas.bulk import BulkCancel, BulkRead
 from api.schemas.jobs import JobCreate, JobRead
 from api.schemas.page import PageRead
 from api.services import jobs, posting, queue, steering
-from store.repositories.audit import note
 from store.states import JobState
 from store.storage import job_folder
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
-
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        min_length=1,
-        max_length=255,
-        pattern=r"^[\x20-\x7e]+$",
-        description="Any text of your own. The same key with the same body makes one job, however often it is sent.",
-        examples=["nightly-2026-11-21"],
-    ),
-]
 
 
 @router.post(
@@ -52,16 +41,7 @@ def post_job(
     time, with `Idempotent-Replayed: true`; it is known as long as its job is there.
     """
     created = posting.submit(session, settings, caller.team_id, body, idempotency_key)
-    headers = {"Location": job_path(created.job.id)}
-    if created.is_new:
-        text = job_read(created.job, jobs.passes(session, [created.job])).model_dump_json()
-        posting.remember_answer(created.job, text)
-        note(session, caller, "job.create", created.job.id)
-        after_commit.add_task(resources.wakeup.wake)
-    else:
-        text = created.job.first_answer or ""
-        headers["Idempotent-Replayed"] = "true"
-    return Response(text, 202, headers, media_type="application/json")
+    return answer_of_posting(created, session, caller, resources, after_commit)
 
 
 @router.get(

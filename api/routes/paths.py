@@ -2,16 +2,21 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, BackgroundTasks, Path, Response
 
-from api.deps import CallerDep, ReadingDep, StorageDep
+from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep, WriterDep
 from api.openapi import answers
 from api.paging import MOST_NUMBER
+from api.routes.posted import IdempotencyKey, answer_of_posting
+from api.schemas.exports import ExportCreate
+from api.schemas.jobs import JobRead
 from api.schemas.paths import PathRead
-from api.services import paths
+from api.services import exports, paths
 from axformer.plan import PlanFile
 
 router = APIRouter(prefix="/jobs/{job_id}/path", tags=["trace"])
+
+Seq = Annotated[int, Path(ge=0, le=MOST_NUMBER, description="`seq` of a model on the path; 0 is the untouched one.")]
 
 
 @router.get("", responses=answers(200, "The path, the untouched model first.", "path", 401, 404))
@@ -23,15 +28,39 @@ def get_path(job_id: str, caller: CallerDep, session: ReadingDep) -> PathRead:
     return paths.path_of(session, caller.team_id, job_id)
 
 
+@router.post(
+    "/{seq}/export",
+    status_code=202,
+    response_model=JobRead,
+    responses=answers(202, "The job that makes it is queued.", "job", 401, 404, 409, 422, 429),
+)
+def export_point(
+    job_id: str,
+    seq: Seq,
+    caller: WriterDep,
+    session: SessionDep,
+    settings: SettingsDep,
+    resources: ResourcesDep,
+    after_commit: BackgroundTasks,
+    body: ExportCreate | None = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Make any model on the path of a job that has succeeded: a new job with the same references and knobs, which takes over
+    the trace up to there, tries nothing, and hands out model, plan, report and the forms that are asked for.
+
+    It fails where checkpoint or data hold something else than they did. An `Idempotency-Key` works as in `POST /v1/jobs`.
+    """
+    created = exports.submit(session, settings, caller.team_id, job_id, seq, body or ExportCreate(), idempotency_key)
+    return answer_of_posting(created, session, caller, resources, after_commit)
+
+
 @router.get(
     "/{seq}/plan",
     responses=answers(200, "The plan, as `plan.json` of a result has it.", "plan", 401, 404, 422),
 )
 def get_plan(
     job_id: str,
-    seq: Annotated[
-        int, Path(ge=0, le=MOST_NUMBER, description="`seq` of a model on the path; 0 is the untouched one.")
-    ],
+    seq: Seq,
     caller: CallerDep,
     session: ReadingDep,
     storage: StorageDep,

@@ -14,6 +14,8 @@ JOB: dict[str, Any] = {
     "id": JOB_ID,
     "parent": None,
     "group": None,
+    "exported_from": None,
+    "upto": None,
     "name": "reviews, nightly",
     "state": "running",
     "status_reason": None,

@@ -207,6 +207,10 @@ class JobRead(Schema):
     """Of a pass: the job that searches orders. It is cancelled, paused, retried and deleted with that job only."""
     group: str | None
     """Of a cell: the group that it was posted with."""
+    exported_from: str | None
+    """Of an export: the job on whose path its model lies."""
+    upto: int | None
+    """Of an export: the trial of that job that the model stands after."""
     name: str
     state: JobState
     """``cancelling`` and ``pausing`` mean that the worker was told and has not stopped yet."""

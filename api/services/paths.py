@@ -5,6 +5,7 @@ from sqlalchemy.orm import Session
 from api.errors import NotFoundError
 from api.schemas.paths import PathRead
 from api.services import artifacts, jobs
+from api.services.exports import no_point
 from axformer.elements import Dimensions
 from axformer.errors import PlanError
 from axformer.path import Stop, file_at
@@ -39,11 +40,7 @@ def plan_at(session: Session, storage: Storage, team_id: str, job_id: str, seq: 
     kept = artifacts.download(session, storage, team_id, job_id, _PLAN)
     trace = standing_trials(session, job.id)
     if all(trial.seq != seq for trial in trace):
-        raise NotFoundError(
-            f"trial {seq} of job {job_id} was not accepted, so it made no model; GET /v1/jobs/{job_id}/path lists those that "
-            "did",
-            code="point_not_found",
-        )
+        raise no_point(job_id, seq)
     try:
         file = parse_plan_file(b"".join(kept.read(0, kept.size)).decode())
         return file_at(file, Stop(trace, seq), _dimensions(session, job))

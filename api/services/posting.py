@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import SecretStr
 from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError
@@ -71,7 +72,7 @@ def submit(
         idempotency_key=key,
         body_sha256=body_sha256 if key is not None else None,
         webhook=body.webhook.model_dump(mode="json") if body.webhook else None,
-        hub_token=_locked_token(settings, body),
+        hub_token=locked_token(settings, body.hub_token, [uri for _, uri in _references(body)]),
         **({} if place is None else vars(place)),
     )
     created = create_job(session, new)
@@ -93,14 +94,17 @@ def reused_key(key: str | None, made: str) -> InvalidInputError:
     return InvalidInputError(detail, code="idempotency_key_reused", errors=errors)
 
 
-def _locked_token(settings: Settings, body: JobCreate) -> bytes | None:
-    """The hub token as it may be stored."""
-    if body.hub_token is None:
+def locked_token(settings: Settings, token: SecretStr | None, uris: Sequence[str]) -> bytes | None:
+    """The hub token of a job with these references as it may be stored.
+
+    Raises:
+        InvalidInputError: none of them is read from the hub.
+    """
+    if token is None:
         return None
-    sources = (body.checkpoint, body.validation, body.test, body.train)
-    if not any(source is not None and source.uri.startswith(HUB_SCHEME) for source in sources):
+    if not any(uri.startswith(HUB_SCHEME) for uri in uris):
         raise unused_token()
-    return open_vault(settings).lock(body.hub_token.get_secret_value())
+    return open_vault(settings).lock(token.get_secret_value())
 
 
 def unused_token() -> InvalidInputError:
@@ -134,18 +138,19 @@ def _finetune(body: JobCreate) -> dict[str, Any] | None:
 
 def _check_references(settings: Settings, body: JobCreate) -> list[tuple[str, str]]:
     """Refuse references that cannot work; the ids of uploads among them, each with its place in the body."""
-    references = [("#/checkpoint/uri", body.checkpoint.uri), ("#/validation/uri", body.validation.uri)]
-    if body.test:
-        references.append(("#/test/uri", body.test.uri))
-    if body.train:
-        references.append(("#/train/uri", body.train.uri))
     uploads = []
-    for pointer, uri in references:
+    for pointer, uri in _references(body):
         is_checkpoint = pointer.startswith("#/checkpoint")
         upload_id = check_reference(uri, pointer, is_checkpoint=is_checkpoint, settings=settings)
         if upload_id is not None:
             uploads.append((pointer, upload_id))
     return uploads
+
+
+def _references(body: JobCreate) -> list[tuple[str, str]]:
+    """What a job names, each with its place in the body."""
+    sources = {"checkpoint": body.checkpoint, "validation": body.validation, "test": body.test, "train": body.train}
+    return [(f"#/{part}/uri", source.uri) for part, source in sources.items() if source is not None]
 
 
 def _check_uploads(session: Session, team_id: str, uploads: Sequence[tuple[str, str]]) -> None:

@@ -90,6 +90,8 @@ class Job(Answer):
     state: str
     parent: str | None = None
     group: str | None = None
+    exported_from: str | None = None
+    upto: int | None = None
     status_reason: str | None = None
     checkpoint: dict[str, Any]
     validation: dict[str, Any]

@@ -314,6 +314,31 @@ class Client:
         """Where your team's unfinished jobs stand, and how many workers there are."""
         return self._connection.read(Queue, "GET", "/queue")
 
+    def export_point(
+        self,
+        job_id: str,
+        seq: int,
+        *,
+        name: str | None = None,
+        forms: Sequence[str] | None = None,
+        hub_token: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Queue a job that hands out the model which stands after trial ``seq`` of a finished job, without another pass.
+
+        Args:
+            job_id: of the finished job.
+            seq: of an accepted trial; 0 is the untouched model.
+            name: for people.
+            forms: of the result; without them the compact one alone.
+            hub_token: as in :meth:`submit`.
+            idempotency_key: as in :meth:`submit`.
+        """
+        body = {"name": name, "forms": forms, "hub_token": hub_token}
+        said = {field: value for field, value in body.items() if value is not None}
+        headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(_KEY_BYTES)}
+        return self._connection.read(Job, "POST", f"{_path(job_id)}/path/{seq}/export", json=said, headers=headers)
+
     def artifacts(self, job_id: str) -> list[Artifact]:
         """The files of a finished job; there are none before it has succeeded."""
         return self._connection.read(ArtifactList, "GET", f"{_path(job_id)}/artifacts").data

@@ -43,6 +43,8 @@ class NewJob:
     hub_token: bytes | None = field(default=None, repr=False)
     group_id: str | None = None
     cell: Mapping[str, Any] | None = None
+    exported_from: str | None = None
+    upto: int | None = None
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,8 @@ def resume_job(session: Session, job_id: str) -> Job:
 def retry_job(session: Session, job_id: str) -> Job:
     """Queue a failed or cancelled job afresh: no trace, artifacts, error or attempts, and new passes; its events stay.
 
-    The caller removes the artifacts' content after the commit.
+    An export keeps the trace that it was made with, since it tries nothing itself. The caller removes the artifacts'
+    content after the commit.
 
     Raises:
         IllegalTransitionError: the job is in another state, or a worker has one of its passes still.
@@ -124,12 +125,14 @@ def retry_job(session: Session, job_id: str) -> Job:
         raise IllegalTransitionError(f"job {job_id} is {job.state}; only a failed or cancelled one can be retried")
     if is_search(job):
         remove_passes(session, job)
-    session.execute(delete(TrialRow).where(TrialRow.job_id == job_id))
+    if job.exported_from is None:
+        session.execute(delete(TrialRow).where(TrialRow.job_id == job_id))
+        job.progress = None
     session.execute(delete(Artifact).where(Artifact.job_id == job_id))
     job.attempt = 0
     job.worker_seconds = 0.0
     job.waits_since = func.clock_timestamp()
-    job.error = job.report = job.path = job.progress = None
+    job.error = job.report = job.path = None
     job.cancel_requested_at = job.started_at = job.finished_at = None
     move_job(session, job, JobState.QUEUED, reason="retried")
     if is_search(job):

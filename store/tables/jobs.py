@@ -36,6 +36,10 @@ class Job(Base):
     """Of a cell: the group that it was posted with."""
     cell: Mapped[dict[str, Any] | None]
     """Its place in that group's grid: ``set``, ``checkpoint``, ``setting`` and ``seed``."""
+    exported_from: Mapped[str | None]
+    """Of an export: the job on whose path its model lies; that job may be gone by now."""
+    upto: Mapped[int | None]
+    """Of an export: the trial that its pass ends after. Its trace up to there is that job's."""
     name: Mapped[str]
     state: Mapped[JobState] = mapped_column(text_enum(JobState, "state"))
     status_reason: Mapped[str | None]

@@ -42,6 +42,7 @@ ACCESS: Mapping[str, Scope | None] = {
     "GET /v1/jobs/{job_id}/trace": Scope.READ,
     "GET /v1/jobs/{job_id}/path": Scope.READ,
     "GET /v1/jobs/{job_id}/path/{seq}/plan": Scope.READ,
+    "POST /v1/jobs/{job_id}/path/{seq}/export": Scope.WRITE,
     "GET /v1/jobs/{job_id}/events": Scope.READ,
     "GET /v1/jobs/{job_id}/artifacts": Scope.READ,
     "GET /v1/jobs/{job_id}/artifacts/{name:path}": Scope.READ,

@@ -52,6 +52,7 @@ def test_the_routes_are_those_of_the_design(document):
         "get /v1/jobs/{job_id}/trace",
         "get /v1/jobs/{job_id}/path",
         "get /v1/jobs/{job_id}/path/{seq}/plan",
+        "post /v1/jobs/{job_id}/path/{seq}/export",
         "get /v1/jobs/{job_id}/events",
         "get /v1/jobs/{job_id}/artifacts",
         "get /v1/jobs/{job_id}/artifacts/{name}",

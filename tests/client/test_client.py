@@ -27,6 +27,8 @@ from store.storage import LocalStorage, upload_folder
 from tests.api.conftest import Crew, Stage, trial
 from tests.client.conftest import FILES, QUICK, beside, play_worker
 
+ORDER = {"order": "auto"}
+
 
 def test_an_upload_is_stored_as_it_is_and_a_job_can_name_it(api: Client, tmp_path: Path, job: dict[str, str]) -> None:
     data = tmp_path / "dév.jsonl"
@@ -84,6 +86,16 @@ def test_paths_of_a_job_are_uploaded_once_each(api: Client, tmp_path: Path) -> N
     assert (made.config["refine_margin"], made.forms, made.labels) == (1.5, ["compact", "onnx"], {"project": "reviews"})
     assert made.state == "queued"
     assert api.job(made.id).queue is not None
+
+
+def test_a_point_of_a_path_is_exported_once(api: Client, stage: Stage) -> None:
+    job_id = stage.running(
+        [trial(0), trial(1, verdict="accept")], {"done": 2, "known": 2, "seconds": 1.0}, config=ORDER
+    )
+    stage.succeed(job_id, {})
+    made = api.export_point(job_id, 1, forms=["zeroed"], idempotency_key="once")
+    assert (made.exported_from, made.upto, made.forms, made.state) == (job_id, 1, ["compact", "zeroed"], "queued")
+    assert api.export_point(job_id, 1, forms=["zeroed"], idempotency_key="once").id == made.id
 
 
 def test_jobs_are_read_page_by_page(api: Client, job: dict[str, str]) -> None:

@@ -70,6 +70,8 @@ class Order(Message):
     """Whether all trials are those of passes that were jobs of their own, so that only the best is to be found."""
     publishes: bool
     """Whether anything is wanted beside the trials."""
+    upto: int | None = None
+    """The trial that the pass ends after; null goes on to the end."""
 
 
 class GoAhead(Message):

@@ -89,7 +89,7 @@ def _work(lines: Lines, order: Order) -> None:
     if order.is_search:
         _replay(lines, run, stored)
     else:
-        _search(lines, run, stored)
+        _search(lines, run, stored, order.upto)
     run.finetune(lambda: _heed(lines))
     _say(lines, Trained())
     report = run.publish(Path(order.output), order.forms) if order.publishes else None
@@ -146,9 +146,9 @@ def _replay(lines: Lines, run: PruningRun, stored: list[Trial]) -> None:
     _say(lines, Searched(note=run.closing_note, promise=_promise(run, run.trace), best=best))
 
 
-def _search(lines: Lines, run: PruningRun, stored: list[Trial]) -> None:
+def _search(lines: Lines, run: PruningRun, stored: list[Trial], upto: int | None) -> None:
     clock, trace = PassClock(), list(stored)
-    for trial in _new(run.trials(stored, clock), len(stored)):
+    for trial in _new(run.trials(stored, clock, upto=upto), len(stored)):
         trace.append(trial)
         is_changed = trial.verdict in (Verdict.BASE, Verdict.ACCEPT) or len(trace) == len(stored) + 1
         _say(lines, Tried(trial=trial, promise=_promise(run, trace) if is_changed else None))

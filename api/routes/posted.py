@@ -1,0 +1,40 @@
+"""What routes that make jobs share: the key that lets a request come twice, and the answer."""
+
+from typing import Annotated
+
+from fastapi import BackgroundTasks, Header, Response
+from sqlalchemy.orm import Session
+
+from api.job_views import job_path, job_read
+from api.resources import Resources
+from api.services import jobs, posting
+from store.repositories.audit import note
+from store.repositories.jobs import Created
+from store.repositories.keys import Caller
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=255,
+        pattern=r"^[\x20-\x7e]+$",
+        description="Any text of your own. The same key with the same body makes one job, however often it is sent.",
+        examples=["nightly-2026-11-21"],
+    ),
+]
+
+
+def answer_of_posting(
+    created: Created, session: Session, caller: Caller, resources: Resources, after_commit: BackgroundTasks
+) -> Response:
+    """The answer to a request that has made a job, or to one that came again, which is answered as the first was."""
+    headers = {"Location": job_path(created.job.id)}
+    if created.is_new:
+        text = job_read(created.job, jobs.passes(session, [created.job])).model_dump_json()
+        posting.remember_answer(created.job, text)
+        note(session, caller, "job.create", created.job.id)
+        after_commit.add_task(resources.wakeup.wake)
+    else:
+        text = created.job.first_answer or ""
+        headers["Idempotent-Replayed"] = "true"
+    return Response(text, 202, headers, media_type="application/json")

@@ -1,0 +1,109 @@
+"""How a team gets a model on the path of a finished job as files: a job that makes it, without a pass."""
+
+import hashlib
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from api.errors import ConflictError, NotFoundError
+from api.schemas.base import NAME_LENGTH
+from api.schemas.exports import ExportCreate
+from api.services import jobs, posting
+from api.services.quotas import check_queued
+from axformer.forms.kinds import COMPACT, KINDS
+from axformer.trial import Trial
+from store.repositories.exports import create_export
+from store.repositories.jobs import Created, NewJob
+from store.repositories.trace_views import standing_trials
+from store.repositories.uploads import hold_upload
+from store.settings import Settings
+from store.states import JobState
+from store.tables.jobs import Job
+
+_UPLOAD = "upload:"
+
+
+def submit(
+    session: Session, settings: Settings, team_id: str, job_id: str, seq: int, body: ExportCreate, key: str | None
+) -> Created:
+    """Queue the export of a model, or find the one that the same request with the same idempotency key has made.
+
+    Raises:
+        NotFoundError: the team has no such job, or its trial ``seq`` made no model.
+        ConflictError: the job has not succeeded, or an upload that it named is gone; or there is no room for results.
+        InvalidInputError: the key came with another body before, or the hub token is of no use.
+        TooManyRequestsError: the team has as many queued jobs as it may have.
+    """
+    source = jobs.find(session, team_id, job_id)
+    if source.state is not JobState.SUCCEEDED or source.parent_id is not None:
+        detail = f"{job_id} is {source.state}; only a job that has succeeded, and is no pass of another, can be exported from"
+        raise ConflictError(detail, code="wrong_state")
+    last = next((trial for trial in standing_trials(session, job_id) if trial.seq == seq), None)
+    if last is None:
+        raise no_point(job_id, seq)
+    asked = f"{job_id} {seq} {body.model_dump_json(exclude_defaults=True)}"
+    body_sha256 = hashlib.sha256(asked.encode()).digest()
+    progress = _progress(session, source, last)
+    created = create_export(session, _job(settings, source, seq, body, key, body_sha256), progress)
+    if created.is_new:
+        _check_uploads(session, team_id, source)
+        check_queued(session, team_id)
+    elif created.job.body_sha256 != body_sha256:
+        raise posting.reused_key(key, created.job.id)
+    return created
+
+
+def no_point(job_id: str, seq: int) -> NotFoundError:
+    """What to raise where a trial made no model."""
+    detail = f"trial {seq} of job {job_id} was not accepted, so it made no model"
+    return NotFoundError(f"{detail}; GET /v1/jobs/{job_id}/path lists those that did", code="point_not_found")
+
+
+def _job(settings: Settings, source: Job, seq: int, body: ExportCreate, key: str | None, body_sha256: bytes) -> NewJob:
+    sources = (source.checkpoint, source.validation, source.test, source.train)
+    return NewJob(
+        team_id=source.team_id,
+        name=body.name or f"trial {seq} of {source.name}"[:NAME_LENGTH],
+        checkpoint=source.checkpoint,
+        validation=source.validation,
+        test=source.test,
+        train=source.train,
+        finetune=source.finetune,
+        preset=source.preset,
+        config=source.config | {"order": _order(source)},
+        priority=source.priority,
+        device=source.device,
+        forms=[name for name in KINDS if name == COMPACT or name in body.forms],
+        labels=source.labels,
+        max_attempts=settings.max_attempts,
+        idempotency_key=key,
+        body_sha256=body_sha256 if key is not None else None,
+        hub_token=posting.locked_token(settings, body.hub_token, [one["uri"] for one in sources if one is not None]),
+        exported_from=source.id,
+        upto=seq,
+    )
+
+
+def _order(source: Job) -> str:
+    """The order of the pass that was kept."""
+    searched = (source.report or {}).get("orders") or []
+    kept: str = next((one["order"] for one in searched if one["kept"]), source.config["order"])
+    return kept
+
+
+def _progress(session: Session, source: Job, last: Trial) -> dict[str, Any]:
+    """How far the pass had come at its trial ``last``, with what it worked on."""
+    below = jobs.passes(session, [source]).get(source.id, [])
+    told = next(one.progress for one in (source, *below) if one.progress)
+    now = {"done": last.seq + 1, "known": last.seq + 1, "seconds": last.seconds, "seconds_left": 0.0}
+    # What its plan promises is told when the model is there.
+    kept = {name: value for name, value in told.items() if name not in ("operations", "estimated_speedup")}
+    return kept | now | {"min_loss": last.min_loss}
+
+
+def _check_uploads(session: Session, team_id: str, source: Job) -> None:
+    for part in ("checkpoint", "validation", "test", "train"):
+        uri = (getattr(source, part) or {}).get("uri", "")
+        if uri.startswith(_UPLOAD) and hold_upload(session, uri.removeprefix(_UPLOAD), team_id) is None:
+            detail = f"the {part} of {source.id} was '{uri}', which has been deleted since; its plan is still there"
+            raise ConflictError(f"{detail}: GET /v1/jobs/{source.id}/path/SEQ/plan", code="upload_gone")

@@ -1,0 +1,28 @@
+"""Exports: jobs that hand out a model on the path of another job, with that job's trace and without a pass of their own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import insert, literal, select
+from sqlalchemy.orm import Session
+
+from axformer.trial import Trial
+from store.repositories.jobs import Created, NewJob, create_job
+from store.tables.trials import TrialRow
+
+
+def create_export(session: Session, new: NewJob, progress: Mapping[str, Any]) -> Created:
+    """Make a queued job that has the trials of ``new.exported_from`` up to ``new.upto``, or find the one of the same key.
+
+    Args:
+        progress: of the job, or of the pass of it, that tried them; the digests in it are those of what it worked on.
+    """
+    created = create_job(session, new)
+    if created.is_new:
+        columns = [getattr(TrialRow, name) for name in Trial.model_fields]
+        trials = select(literal(created.job.id), *columns)
+        trials = trials.where(TrialRow.job_id == new.exported_from, TrialRow.seq <= new.upto)
+        session.execute(insert(TrialRow).from_select(["job_id", *Trial.model_fields], trials))
+        created.job.progress = dict(progress)
+        session.flush()
+    return created
