@@ -2,7 +2,7 @@
 
 ``PassConfig()`` is the preset ``paper``: Algorithm 1 to the letter, as far as the paper gives it. The preset
 ``published`` is the authors' own program, decision by decision. The preset ``robust`` is made for gains that hold on data that
-the pass has not seen; which knobs do that best is not measured yet (``docs/safeguards.md``).
+the pass has not seen; ``docs/evidence.md`` has what is measured of it so far.
 """
 
 import json
@@ -176,7 +176,7 @@ PRESETS: dict[Preset, dict[str, Any]] = {
         "order": Order.TOP_MIDDLE_BOTTOM,
         "max_length": 128,
     },
-    Preset.ROBUST: {"safeguard": Safeguard.FOLDS, "confirm": 0.3},
+    Preset.ROBUST: {"safeguard": Safeguard.FOLDS},
 }
 
 

@@ -28,7 +28,7 @@ ARMS: Mapping[str, Arm] = {
     "published": Arm("published"),
     "robust": Arm("robust"),
     "confirm": Arm("paper", {"confirm": 0.5}),
-    "folds": Arm("paper", {"safeguard": "folds"}),
+    "folds-confirm": Arm("paper", {"safeguard": "folds", "confirm": 0.3}),
     "paired": Arm("paper", {"safeguard": "paired"}),
     "sign_test": Arm("paper", {"safeguard": "sign_test"}),
     "published-confirm": Arm("published", {"confirm": 0.5}),

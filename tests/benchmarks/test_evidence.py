@@ -12,7 +12,7 @@ from axformer.config import make_config
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence import cell as cells_of_one
 from benchmarks.evidence.cell import Place, run_cell
-from benchmarks.evidence.document import document_of, read_cells
+from benchmarks.evidence.document import RESULTS, document_of, read_cells
 from benchmarks.evidence.grid import ARMS, SEEDS, Cell, cells
 from benchmarks.rows import Row
 from benchmarks.sets.catalog import SETS
@@ -45,6 +45,17 @@ def test_cells_have_names_of_their_own_and_sets_that_there_are() -> None:
     assert {one.checkpoint.data for one in everything} <= set(SETS)
     assert {one.checkpoint.seed for one in everything} == set(SEEDS)
     assert [one.name for one in cells(["paper"], ["rte-minilm-*"])] == [f"rte-minilm-s{seed}-paper" for seed in SEEDS]
+
+
+def test_each_cell_that_is_kept_was_measured_with_the_knobs_of_its_arm() -> None:
+    planned = {one.name: one for one in cells()}
+    for content in read_cells(RESULTS):
+        cell, config = planned[content["cell"]], content["report"]["config"]
+        arm = ARMS[cell.arm]
+        knobs = {"seed": cell.checkpoint.seed, "max_length": cell.checkpoint.max_length, **arm.knobs}
+        wanted = make_config(arm.preset, knobs).model_dump(mode="json")
+        assert content["arm"] == cell.arm
+        assert {name: wanted[name] for name in config} == config, content["cell"]
 
 
 @pytest.mark.parametrize(
