@@ -30,7 +30,8 @@ def submit(
 
     Raises:
         NotFoundError: the team has no such job, or its trial ``seq`` made no model.
-        ConflictError: the job has not succeeded, or an upload that it named is gone; or there is no room for results.
+        ConflictError: the job has not succeeded, does not say what it worked on, or named an upload that is gone; or there is
+            no room for results.
         InvalidInputError: the key came with another body before, or the hub token is of no use.
         TooManyRequestsError: the team has as many queued jobs as it may have.
     """
@@ -92,9 +93,16 @@ def _order(source: Job) -> str:
 
 
 def _progress(session: Session, source: Job, last: Trial) -> dict[str, Any]:
-    """How far the pass had come at its trial ``last``, with what it worked on."""
+    """How far the pass had come at its trial ``last``, with what it worked on.
+
+    Raises:
+        ConflictError: nobody has said what that was, so that an export could not tell whether it is still the same.
+    """
     below = jobs.passes(session, [source]).get(source.id, [])
-    told = next(one.progress for one in (source, *below) if one.progress)
+    told = next((one.progress for one in (source, *below) if one.progress and "inputs" in one.progress), None)
+    if told is None:
+        detail = f"{source.id} does not say with which checkpoint and data it worked; its plan is still there"
+        raise ConflictError(f"{detail}: GET /v1/jobs/{source.id}/path/{last.seq}/plan", code="inputs_unknown")
     now = {"done": last.seq + 1, "known": last.seq + 1, "seconds": last.seconds, "seconds_left": 0.0}
     # What its plan promises is told when the model is there.
     kept = {name: value for name, value in told.items() if name not in ("operations", "estimated_speedup")}

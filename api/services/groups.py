@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
 from api.errors import ConflictError, InvalidInputError, NotFoundError, TooManyRequestsError
@@ -117,6 +118,8 @@ def delete(session: Session, actor: Actor, group: Group) -> list[str]:
     for job_id in ids:
         try:
             steering.delete_job(session, job_id)
+        except NoResultFound:  # deleted in the meantime
+            continue
         except IllegalTransitionError as error:
             detail = f"{group.id}: {error}; cancel the group, or wait for its end"
             raise ConflictError(detail, code="wrong_state") from None

@@ -64,6 +64,11 @@ def test_what_made_no_model_is_not_exported(api, done, stage):
     assert export(api, "job_none", 0).status_code == 404
 
 
+def test_a_job_that_does_not_say_what_it_worked_on_is_not_exported(api, stage, make_trial):
+    job_id = stage.succeeded({"plan.json": b"{}"}, [make_trial(0)])
+    assert export(api, job_id, 0).json()["code"] == "inputs_unknown"
+
+
 def test_an_upload_that_is_gone_is_named(api, stage, make_trial):
     sent = api.post("/v1/uploads", files={"file": ("dev.csv", b"text,label\n")}).json()
     job_id = stage.running([make_trial(0)], PROGRESS, validation={"uri": sent["uri"]}, config={"order": "auto"})

@@ -28,6 +28,7 @@ from tests.api.conftest import Crew, Stage, trial
 from tests.client.conftest import FILES, QUICK, beside, play_worker
 
 ORDER = {"order": "auto"}
+MEASURED = {"done": 2, "known": 2, "seconds": 1.0, "inputs": {}}
 
 
 def test_an_upload_is_stored_as_it_is_and_a_job_can_name_it(api: Client, tmp_path: Path, job: dict[str, str]) -> None:
@@ -89,9 +90,7 @@ def test_paths_of_a_job_are_uploaded_once_each(api: Client, tmp_path: Path) -> N
 
 
 def test_a_point_of_a_path_is_exported_once(api: Client, stage: Stage) -> None:
-    job_id = stage.running(
-        [trial(0), trial(1, verdict="accept")], {"done": 2, "known": 2, "seconds": 1.0}, config=ORDER
-    )
+    job_id = stage.running([trial(0), trial(1, verdict="accept")], MEASURED, config=ORDER)
     stage.succeed(job_id, {})
     made = api.export_point(job_id, 1, forms=["zeroed"], idempotency_key="once")
     assert (made.exported_from, made.upto, made.forms, made.state) == (job_id, 1, ["compact", "zeroed"], "queued")
