@@ -19,6 +19,7 @@ from axformer.cli.group import group, groups
 from axformer.cli.jobs import jobs
 from axformer.cli.keys import keys
 from axformer.cli.login import login
+from axformer.cli.path import path
 from axformer.cli.plot import plot
 from axformer.cli.prune import prune
 from axformer.cli.queue import queue
@@ -41,7 +42,7 @@ app = typer.Typer(
 _LOCAL: tuple[Callable[..., None], ...] = (prune, apply, diff, bench, export, families, plot)
 _REMOTE: tuple[Callable[..., None], ...] = (
     *(login, upload, submit, watch, jobs, show, queue, trace, download),
-    *(cancel, pause, resume, retry, compare, grid, group, groups),
+    *(path, cancel, pause, resume, retry, compare, grid, group, groups),
 )
 for panel, commands in ((_HERE, _LOCAL), (_SERVICE, _REMOTE)):
     for command in commands:

@@ -10,7 +10,7 @@ resume. It needs no PyTorch.
 """
 
 from axformer.client.address import Address, AddressError
-from axformer.client.answers import Artifact, Event, Group, Job, Queue, Upload
+from axformer.client.answers import Artifact, Event, Group, Job, PassPath, Queue, Upload
 from axformer.client.client import Client
 from axformer.client.errors import (
     ConflictError,
@@ -42,6 +42,7 @@ __all__ = [
     "InvalidRequestError",
     "Job",
     "NotFoundError",
+    "PassPath",
     "Patience",
     "Queue",
     "RefusedError",

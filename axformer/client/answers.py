@@ -127,6 +127,27 @@ class Job(Answer):
         return self.state == SUCCEEDED
 
 
+class PathPoint(Answer):
+    """A model on the path of a pass; ``seq`` is the trial that made it, 0 of the untouched one."""
+
+    seq: int
+    element: str | None = None
+    loss: float
+    confirming: dict[str, float] | None = None
+    test: dict[str, float] | None = None
+    parameters: int
+    operations: int
+    estimated_speedup: float
+    kept: bool
+
+
+class PassPath(Answer):
+    """Every model that a pass went through; each contains all that follow. Empty before the job has succeeded."""
+
+    kept: int | None = None
+    data: list[PathPoint]
+
+
 class GroupRow(Answer):
     """What came of one setting on one set, over checkpoints and seeds; a change is after less before."""
 

@@ -23,6 +23,7 @@ from axformer.client.answers import (
     Me,
     NewKey,
     Page,
+    PassPath,
     Queue,
     RotatedKey,
     Upload,
@@ -313,6 +314,10 @@ class Client:
     def queue(self) -> Queue:
         """Where your team's unfinished jobs stand, and how many workers there are."""
         return self._connection.read(Queue, "GET", "/queue")
+
+    def path(self, job_id: str) -> PassPath:
+        """Every model that a job's pass went through, the untouched one first; none before the job has succeeded."""
+        return self._connection.read(PassPath, "GET", f"{_path(job_id)}/path")
 
     def export_point(
         self,

@@ -1,0 +1,68 @@
+"""``axformer path``: the models on the path of a job's pass, and any of them as a job of its own."""
+
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from axformer.cli.hub_token import HubTokenOption, hub_token_of
+from axformer.cli.options import FormsOption, forms_of
+from axformer.cli.remote import JobArgument, JsonOption, notes, output, print_json, service
+from axformer.cli.words import NOTHING
+from axformer.client import Client, PassPath
+
+_LOSS = "loss"
+_KEPT = "→"
+
+
+def path(
+    job: JobArgument,
+    export: Annotated[
+        int | None, typer.Option(help="Queue a job that hands out the model of this trial; 0 is the untouched one.")
+    ] = None,
+    forms: FormsOption = "compact",
+    hub_token: HubTokenOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show every model that a finished pass went through, or with --export hand out one of them without another pass."""
+    with service() as client:
+        if export is None:
+            found = client.path(job)
+            if as_json:
+                print_json(found)
+            elif found.data:
+                output().print(_table(found))
+            else:
+                notes().print("There is no path: the job has not succeeded, or is a pass of another.")
+        else:
+            _export(client, job, export, forms_of(forms), asked=hub_token, as_json=as_json)
+
+
+def _export(client: Client, job_id: str, seq: int, forms: list[str], *, asked: bool, as_json: bool) -> None:
+    source = client.job(job_id)
+    references = (source.checkpoint, source.validation, source.test, source.train)
+    token = hub_token_of(asked, [one["uri"] for one in references if one is not None])
+    made = client.export_point(job_id, seq, forms=forms, hub_token=token)
+    if as_json:
+        print_json(made)
+    else:
+        output().print(made.id, soft_wrap=True)
+
+
+def _table(found: PassPath) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("trial", justify="right", no_wrap=True)
+    table.add_column("accepted", overflow="fold")
+    for name in ("loss", "confirming", "held-out", "size", "speed"):
+        table.add_column(name, justify="right", no_wrap=True)
+    untouched = found.data[0]
+    for point in found.data:
+        losses = (NOTHING if told is None else f"{told[_LOSS]:.4f}" for told in (point.confirming, point.test))
+        size, speed = f"{point.parameters / untouched.parameters:.1%}", f"{point.estimated_speedup:.2f}x"
+        kept, name = _KEPT if point.kept else "", point.element or "(untouched)"
+        table.add_row(kept, str(point.seq), name, f"{point.loss:.4f}", *losses, size, speed)
+    table.caption = f"{_KEPT} the model that the job gave; size is of parameters, speed estimated from operations"
+    table.caption_justify = "left"
+    return table
