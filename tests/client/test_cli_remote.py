@@ -154,7 +154,8 @@ def test_watch_shows_trials_as_prune_does_and_ends_well_with_success(stage: Stag
     with beside(lambda: play_worker(stage, job_id)):
         printed = ran("watch", job_id)
     lines = printed.splitlines()
-    assert f"{job_id} is queued at place 1" in lines[0] or f"{job_id} is running" in lines[0] or "succeeded" in lines[0]
+    # How far the worker is by then is chance; at which place a job waits is not told where it begins at that very moment.
+    assert lines[0].startswith((f"{job_id} is queued", f"{job_id} is running", f"{job_id} has succeeded"))
     shown = [line for line in lines if " loss" in line and " min=" in line]
     assert [line.split()[1:3] for line in shown] == [
         ["base", "base"],
