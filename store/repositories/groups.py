@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import delete, exists, select, tuple_
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from store.ids import GROUP_PREFIX, new_id
 from store.page import Page, page_of
+from store.repositories.once import insert_once
 from store.states import JobState
 from store.tables.groups import Group
 from store.tables.jobs import Job
@@ -64,13 +64,8 @@ def create_group(session: Session, new: NewGroup) -> CreatedGroup:
     Who makes the same at the same time waits for this transaction, so a group that is found has all its cells.
     """
     values = vars(new) | {"id": new_id(GROUP_PREFIX)}
-    made = insert(Group).values(values).on_conflict_do_nothing(index_elements=["team_id", "idempotency_key"])
     same_key = select(Group).where(Group.team_id == new.team_id, Group.idempotency_key == new.idempotency_key)
-    while (group := session.scalars(made.returning(Group)).one_or_none()) is None:
-        known = session.scalars(same_key).one_or_none()
-        if known is not None:  # else it was deleted between the two statements, and the key is free again
-            return CreatedGroup(known, is_new=False)
-    return CreatedGroup(group, is_new=True)
+    return CreatedGroup(*insert_once(session, Group, values, same_key))
 
 
 def find_group(session: Session, group_id: str, team_id: str) -> Group | None:

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import or_, select, tuple_
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, undefer
 
 from store.devices import Device
 from store.ids import JOB_PREFIX, new_id
 from store.page import Page, page_of
 from store.repositories.events import record_event
+from store.repositories.once import insert_once
 from store.repositories.outbox import add_message
 from store.repositories.passes import add_passes, is_search
 from store.settings import MAX_ATTEMPTS
@@ -78,13 +78,11 @@ def create_job(session: Session, new: NewJob) -> Created:
         "fence": 0,
         "event_count": 0,
     }
-    made = insert(Job).values(values).on_conflict_do_nothing(index_elements=["team_id", "idempotency_key"])
     same_key = select(Job).where(Job.team_id == new.team_id, Job.idempotency_key == new.idempotency_key)
     same_key = same_key.options(undefer(Job.first_answer))  # at once: the job may be deleted before it is asked for
-    while (job := session.scalars(made.returning(Job)).one_or_none()) is None:
-        known = session.scalars(same_key).one_or_none()
-        if known is not None:  # else it was deleted between the two statements, and the key is free again
-            return Created(known, is_new=False)
+    job, is_new = insert_once(session, Job, values, same_key)
+    if not is_new:
+        return Created(job, is_new=False)
     record_event(session, job, "job.created", {"state": job.state})
     add_message(session, job.id)
     if is_search(job):
