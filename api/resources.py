@@ -63,7 +63,7 @@ def open_resources(settings: Settings) -> Resources:
         refused_keys=Counter("axformer_refused_keys", "Keys that were not valid.", ("reason",), registry=registry),
         rate_limits=RateLimits(settings),
         upload_limiter=CapacityLimiter(settings.uploads_at_once),
-        queue_views=Views(settings.queue_view_seconds),
+        queue_views=Views(reading_sessions, settings),
         standings=Standings(reading_sessions, settings.event_poll_seconds),
         session_limiter=CapacityLimiter(settings.sessions_at_once),
     )

@@ -25,7 +25,8 @@ EVENTS_SHOWN = 200
 
 def job_values(session: Session, resources: Resources, caller: Caller, job: Job) -> dict[str, Any]:
     """Everything but the map."""
-    place = queue.place_of(session, resources.settings, resources.queue_views, caller, job)
+    is_queued = job.state is JobState.QUEUED
+    place = queue.place_of(resources.queue_views.get(), caller, job) if is_queued else None
     shown = job_read(job, jobs.passes(session, [job]), place)
     events = events_after(session, job.id, limit=EVENTS_SHOWN)
     return {

@@ -73,7 +73,8 @@ def cancel_jobs(body: BulkCancel, caller: WriterDep, session: SessionDep) -> Bul
 def get_job(job_id: str, caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """Look at a job, and while it is queued at its place in the queue."""
     job = jobs.find(session, caller.team_id, job_id)
-    place = queue.place_of(session, resources.settings, resources.queue_views, caller, job)
+    is_queued = job.state is JobState.QUEUED
+    place = queue.place_of(resources.queue_views.get(), caller, job) if is_queued else None
     return as_json(job_read(job, jobs.passes(session, [job]), place))
 
 

@@ -18,6 +18,5 @@ def get_queue(caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -
 
     Of other teams only numbers are shown. All who ask within a second get the same look; `as_of` says when it was.
     """
-    settings = resources.settings
-    seen = queue.look(session, settings, resources.queue_views, caller, settings.page_limit_max)
+    seen = queue.look(session, resources.queue_views.get(), caller, resources.settings.page_limit_max)
     return as_json(queue_read(seen))

@@ -9,13 +9,11 @@ from sqlalchemy.orm import Session
 
 from api.schemas.queue import AheadRead, WaitsFor
 from api.services.estimates import UNKNOWN, Estimate, can_take
-from api.services.queue_view import Living, View, Views
+from api.services.queue_view import Living, View
 from store.devices import Device
 from store.repositories import queue as repository
 from store.repositories.keys import Caller
 from store.repositories.queue import Waiting
-from store.repositories.teams import get_team
-from store.settings import Settings
 from store.states import JobState
 from store.tables.jobs import Job
 
@@ -72,13 +70,12 @@ class Queue:
     as_of: datetime
 
 
-def look(session: Session, settings: Settings, views: Views, caller: Caller, most: int) -> Queue:
-    """The queue as it was at the latest look, with at most so many of the caller's team's waiting jobs."""
-    view = views.get(session, settings)
+def look(session: Session, view: View, caller: Caller, most: int) -> Queue:
+    """The queue as this view has it, with at most so many of the caller's team's waiting jobs."""
     team_id = caller.team_id
     return Queue(
         active=[(job, Estimate(None, view.ends[job.id])) for job in view.active if job.team_id == team_id],
-        waiting=_waiting(session, view, caller, most),
+        waiting=_waiting(view, caller, most),
         queued_of_all_teams=len(view.line),
         line=[one.team_id == team_id for one in view.line],
         by_team=_Ahead(caller, view.line).told(),
@@ -89,19 +86,16 @@ def look(session: Session, settings: Settings, views: Views, caller: Caller, mos
     )
 
 
-def place_of(session: Session, settings: Settings, views: Views, caller: Caller, job: Job) -> Place | None:
-    """Where a job of the caller's team stood at the latest look.
+def place_of(view: View, caller: Caller, job: Job) -> Place | None:
+    """Where a queued job of the caller's team stood at this look.
 
-    Null unless it waits for a worker, which a search of orders leaves to its passes, and of a job that came since.
+    Null unless it waited for a worker, which a search of orders leaves to its passes, and of a job that came since.
     """
-    if job.state is not JobState.QUEUED:
-        return None
-    view = views.get(session, settings)
     waiting = view.by_id.get(job.id)
     if waiting is None:
         return None
     ahead = _Ahead(caller, view.line[: waiting.place - 1])
-    return _place(view, waiting, ahead.told(), _cause(session, waiting, view.workers))
+    return _place(view, waiting, ahead.told(), _cause(waiting, view.workers))
 
 
 class _Ahead:
@@ -128,7 +122,7 @@ class _Ahead:
         return told
 
 
-def _waiting(session: Session, view: View, caller: Caller, most: int) -> list[tuple[Waiting, Place]]:
+def _waiting(view: View, caller: Caller, most: int) -> list[tuple[Waiting, Place]]:
     """The first of the team's waiting jobs with their places, the next first."""
     ahead, team_id = _Ahead(caller), caller.team_id
     causes: dict[tuple[Device, bool], tuple[WaitsFor, str]] = {}
@@ -137,7 +131,7 @@ def _waiting(session: Session, view: View, caller: Caller, most: int) -> list[tu
         if one.team_id == team_id:
             kind = (one.device, one.held_back)
             if kind not in causes:
-                causes[kind] = _cause(session, one, view.workers)
+                causes[kind] = _cause(one, view.workers)
             found.append((one, _place(view, one, ahead.told(), causes[kind])))
             if len(found) == most:
                 break
@@ -149,12 +143,12 @@ def _place(view: View, one: Waiting, ahead: Sequence[AheadRead], cause: tuple[Wa
     return Place(one.place, ahead, *cause, view.estimates.get(one.job_id, UNKNOWN))
 
 
-def _cause(session: Session, one: Waiting, workers: Sequence[Living]) -> tuple[WaitsFor, str]:
+def _cause(one: Waiting, workers: Sequence[Living]) -> tuple[WaitsFor, str]:
     if not any(can_take(worker.time.device, one.device) for worker in workers):
         kind = "worker" if one.device is Device.ANY else f"{one.device} worker"
         return WaitsFor.WORKER, f"no {kind} is alive; the job starts when the operator has started one"
     if one.held_back:
-        limit = get_team(session, one.team_id).running_limit
+        limit = one.running_limit
         return WaitsFor.RUNNING_LIMIT, f"your team may run {limit} jobs at a time; the job starts when one of them ends"
     return WaitsFor.TURN, "the job starts when a worker is free and the jobs ahead have begun"
 

@@ -19,6 +19,7 @@ from store.repositories import queue as repository
 from store.repositories.line import rules_of
 from store.repositories.queue import Waiting
 from store.repositories.workers import living_workers
+from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.tables.jobs import Job
 
@@ -60,12 +61,13 @@ class View:
 class Views:
     """The latest view, which all share who look within so many seconds: a long line is costly to read, and many watch it."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, sessions: Sessions, settings: Settings) -> None:
+        self._sessions = sessions
+        self._settings = settings
         self._making = threading.Lock()
         self._latest: tuple[float, View] | None = None
 
-    def get(self, session: Session, settings: Settings) -> View:
+    def get(self) -> View:
         """The latest view, or a new one where that is too old. While one asker makes it, others get the old one."""
         if (young := self._young()) is not None:
             return young
@@ -73,7 +75,7 @@ class Views:
             assert self._latest is not None, "it never becomes null again"
             return self._latest[1]
         try:
-            return self._young() or self._make(session, settings)
+            return self._young() or self._make()
         finally:
             self._making.release()
 
@@ -81,11 +83,12 @@ class Views:
         if self._latest is None:
             return None
         made_at, view = self._latest
-        return view if time.monotonic() - made_at < self._seconds else None
+        return view if time.monotonic() - made_at < self._settings.queue_view_seconds else None
 
-    def _make(self, session: Session, settings: Settings) -> View:
+    def _make(self) -> View:
         began = time.monotonic()
-        view = view_now(session, settings)
+        with session_scope(self._sessions) as session:
+            view = view_now(session, self._settings)
         self._latest = began, view
         return view
 

@@ -1,9 +1,10 @@
 """Requests at a fixed rate that does not wait for answers: a server that falls behind is seen to fall behind."""
 
 import asyncio
+import itertools
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.load.client import Client
@@ -40,7 +41,8 @@ async def put_load(url: str, queue: LoadedQueue, seconds: float, seed: int) -> M
     """Put the load on the server for so long."""
     chance, client, measured, last = random.Random(seed), Client(url), Measured(), asyncio.Event()  # noqa: S311
     kinds = {"GET job": POLLERS, **REST}
-    asks = _asks(client, queue, chance)
+    pollers = [Client(url) for _ in range(POLLERS)]
+    asks = _asks(client, pollers, queue, chance)
     readers = [
         asyncio.ensure_future(client.events(f"/v1/jobs/{job}/events", key, last))
         for job, key in [queue.long, *chance.sample(queue.queued, READERS - 1)]
@@ -57,16 +59,18 @@ async def put_load(url: str, queue: LoadedQueue, seconds: float, seed: int) -> M
     finally:
         last.set()
         measured.events = sum(await asyncio.gather(*readers))
-        client.close()
+        for one in (client, *pollers):
+            one.close()
     return measured
 
 
-def _asks(client: Client, queue: LoadedQueue, chance: random.Random) -> dict[str, Ask]:
+def _asks(client: Client, pollers: Sequence[Client], queue: LoadedQueue, chance: random.Random) -> dict[str, Ask]:
     polled = [queue.long, *chance.sample(queue.queued, POLLERS - 1)]
+    turns = itertools.cycle(zip(pollers, polled, strict=True))
 
     def get_job() -> Awaitable[tuple[int, bytes]]:
-        job, key = chance.choice(polled)
-        return client.request("GET", f"/v1/jobs/{job}", key)
+        poller, (job, key) = next(turns)
+        return poller.request("GET", f"/v1/jobs/{job}", key)
 
     def get_trace() -> Awaitable[tuple[int, bytes]]:
         job, key = queue.long

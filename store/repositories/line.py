@@ -54,7 +54,7 @@ def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CT
     """The jobs that wait for a worker with these abilities: all, or ``most`` of each team.
 
     Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``progress``; ``place``, from 1, in which jobs are claimed;
-    and ``held_back``, whether the team's limit of running jobs forbids to claim it now.
+    ``running_limit``, the team's; and ``held_back``, whether it forbids to claim the job now.
     """
     standing, waiting = standings(rules), _waiting(rules, able)
     is_near = true() if most is None else waiting.c.behind < most
@@ -64,7 +64,9 @@ def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CT
     columns = (waiting.c.id, waiting.c.name, waiting.c.state, waiting.c.team_id, waiting.c.device, waiting.c.progress)
     held_back = func.coalesce(turn >= standing.c.running_limit, False).label("held_back")
     place = func.row_number().over(order_by=order).label("place")
-    line = select(*columns, place, held_back).join(standing, standing.c.team_id == waiting.c.team_id)
+    line = select(*columns, place, standing.c.running_limit, held_back).join(
+        standing, standing.c.team_id == waiting.c.team_id
+    )
     return line.where(is_near).cte("line")
 
 

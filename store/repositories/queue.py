@@ -25,6 +25,8 @@ class Waiting(NamedTuple):
     """From 1, among those of all teams."""
     held_back: bool
     """Whether its team's limit of running jobs forbids to claim it now."""
+    running_limit: int | None
+    """That limit; null where there is none."""
     seconds_left: float | None
     """Of a job that has begun, as it was measured."""
 
@@ -37,7 +39,7 @@ def waiting_jobs(session: Session, rules: Rules = DEFAULT_RULES) -> Sequence[Wai
     line = the_line(rules)
     seconds_left = cast(line.c.progress["seconds_left"].astext, Double)
     job = (line.c.id, line.c.name, line.c.state, line.c.team_id, line.c.device)
-    query = select(*job, line.c.place, line.c.held_back, seconds_left)
+    query = select(*job, line.c.place, line.c.held_back, line.c.running_limit, seconds_left)
     return [Waiting(*row) for row in session.execute(query.order_by(line.c.place))]
 
 

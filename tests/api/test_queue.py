@@ -181,25 +181,20 @@ def test_a_job_that_its_teams_limit_holds_back_says_so(api, stage, sessions, cre
 
 
 def test_those_who_look_again_share_a_view_until_it_is_old(sessions, settings, stage):
-    def look_at(views):
-        with session_scope(sessions) as session:
-            return views.get(session, settings)
-
     first = stage.queued()
-    patient, impatient = Views(1000.0), Views(0.0)
-    view, seen = look_at(patient), look_at(impatient)
+    patient, impatient = views_of(sessions, settings, 1000.0), views_of(sessions, settings, 0.0)
+    view, seen = patient.get(), impatient.get()
     second = stage.queued()
-    assert look_at(patient) is view
+    assert patient.get() is view
     assert set(seen.by_id) == {first}
-    assert set(look_at(impatient).by_id) == {first, second}
+    assert set(impatient.get().by_id) == {first, second}
 
 
 def test_who_comes_while_a_view_is_made_gets_the_old_one_and_waits_only_for_the_first(sessions, settings, stage):
-    views, answers = Views(0.0), []
+    views, answers = views_of(sessions, settings, 0.0), []
 
     def look_at():
-        with session_scope(sessions) as session:
-            answers.append(views.get(session, settings))
+        answers.append(views.get())
 
     def look_at_once(lookers):
         threads = [threading.Thread(target=look_at) for _ in range(lookers)]
@@ -224,8 +219,8 @@ def test_who_comes_while_a_view_is_made_gets_the_old_one_and_waits_only_for_the_
     assert len(answers) == 5
 
 
-def test_a_job_that_came_after_the_look_has_no_place_yet(app, api, stage):
-    app.state.resources.queue_views = Views(1000.0)
+def test_a_job_that_came_after_the_look_has_no_place_yet(app, api, stage, sessions, settings):
+    app.state.resources.queue_views = views_of(sessions, settings, 1000.0)
     first = stage.queued()
     look(api)
     second = stage.queued()
@@ -234,6 +229,10 @@ def test_a_job_that_came_after_the_look_has_no_place_yet(app, api, stage):
     assert queue["counts"]["queued"] == 2
     assert api.get(f"/v1/jobs/{first}").json()["queue"]["position"] == 1
     assert api.get(f"/v1/jobs/{second}").json()["queue"] is None
+
+
+def views_of(sessions, settings, seconds):
+    return Views(sessions, settings.model_copy(update={"queue_view_seconds": seconds}))
 
 
 @contextmanager

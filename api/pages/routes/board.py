@@ -87,7 +87,7 @@ def _look(resources: Resources, pages: Pages, visitor: Visitor, wanted: Filter) 
 
 
 def _now(session: Session, resources: Resources, visitor: Visitor) -> dict[str, Any]:
-    seen = queue.look(session, resources.settings, resources.queue_views, visitor.caller, WAITING_SHOWN)
+    seen = queue.look(session, resources.queue_views.get(), visitor.caller, WAITING_SHOWN)
     own_waiting = next((one["jobs"] for one in seen.by_team if one["team"] is not None), 0)
     return {"queue": seen, "own_waiting": own_waiting, "line_shown": LINE_SHOWN}
 
