@@ -1,7 +1,6 @@
 """The form for a new job: what was typed, as the body that the API takes, and its errors by field."""
 
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from api.errors import ApiError
+from api.pages.once import NONCE_FIELD, form_nonce
 from api.schemas.jobs import JobCreate
 from axformer.config import PassConfig, parse_knob
 from axformer.data.columns import Columns
@@ -21,8 +21,6 @@ REFERENCES = ("checkpoint", "validation", "test", "train")
 _LISTS = frozenset({"explicit_order"})
 """Knobs that are lists; written with commas."""
 _SEPARATORS = re.compile(r"[\s,]+")
-_NONCE_BYTES = 12
-"""Enough that two forms of a team never have the same; it is no secret."""
 
 
 @dataclass
@@ -34,7 +32,7 @@ class JobForm:
     """Ticked forms of the result; null where nothing was sent yet."""
     events: tuple[str, ...] | None = None
     """Ticked events of the webhook; null where nothing was sent yet."""
-    nonce: str = field(default_factory=lambda: secrets.token_hex(_NONCE_BYTES))
+    nonce: str = field(default_factory=form_nonce)
     """Makes one job of a form that is sent twice."""
     errors: list[tuple[str, str]] = field(default_factory=list)
     """Field and what is wrong with it."""
@@ -44,7 +42,7 @@ class JobForm:
         """The form as it was sent."""
         values = {name: str(value).strip() for name, value in sent.items()}
         forms, events = (tuple(map(str, sent.getlist(name))) for name in ("forms", f"{WEBHOOK}events"))
-        return cls(values, forms, events, values.get("nonce", "")[:64])
+        return cls(values, forms, events, values.get(NONCE_FIELD, ""))
 
     def value(self, name: str, default: str = "") -> str:
         """What stands in a field."""

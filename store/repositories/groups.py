@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, exists, select, tuple_
+from sqlalchemy import delete, exists, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from store.ids import GROUP_PREFIX, new_id
@@ -101,6 +101,16 @@ def cells_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[CellR
         if state is JobState.SUCCEEDED and comparison is not None:
             figures = Figures(comparison, (size_before, size_after), (time_before, time_after), speedup, verdict)
         found[group_id].append(CellRow(job_id, cell, state, figures))
+    return found
+
+
+def state_counts(session: Session, group_ids: Sequence[str]) -> dict[str, dict[JobState, int]]:
+    """How many jobs of each of these groups are in each state that one of them is in."""
+    of_groups = (Job.group_id.in_(group_ids), Job.parent_id.is_(None))
+    query = select(Job.group_id, Job.state, func.count()).where(*of_groups).group_by(Job.group_id, Job.state)
+    found: dict[str, dict[JobState, int]] = {group_id: {} for group_id in group_ids}
+    for group_id, state, jobs in session.execute(query):
+        found[group_id][state] = jobs
     return found
 
 

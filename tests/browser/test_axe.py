@@ -11,6 +11,7 @@ from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.storage import LocalStorage
 from tests.api.conftest import Stage, trial
+from tests.api.test_paths import PATH
 from tests.browser.conftest import Open, Team
 
 pytestmark = pytest.mark.timeout(600)
@@ -35,12 +36,19 @@ def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
         group = create_group(session, new).group
     cell = {"set": "reviews", "checkpoint": 0, "setting": "paper", "seed": None}
     ended = stage.running(trials, name="ended", config=config, group_id=group.id, cell=cell)
-    stage.succeed(ended, {"plan.json": b"{}"}, comparison={"validation": CHANGES}, finding={"verdict": "gain"})
+    report = {"comparison": {"validation": CHANGES}, "finding": {"verdict": "gain"}, "path": PATH}
+    stage.succeed(ended, {"plan.json": b"{}"}, **report)
     stage.failed()
     progress = {"done": 3, "known": 9, "seconds": 1.0, "seconds_left": 2.0, "base_loss": 0.5, "min_loss": 0.4}
     running = stage.running(trials, progress | {"dimensions": DIMENSIONS}, name="at work", config=config)
     stage.queued(name="in line", labels={"project": "reviews"}, config=config)
-    jobs = [f"/jobs/{running}", f"/jobs/{ended}", f"/jobs/{running}/trace", f"/jobs/{ended}/settings"]
+    jobs = [
+        f"/jobs/{running}",
+        f"/jobs/{ended}",
+        f"/jobs/{running}/trace",
+        f"/jobs/{ended}/path",
+        f"/jobs/{ended}/settings",
+    ]
     return ["/", *jobs, f"/compare?job={running}&job={ended}", "/new", f"/groups/{group.id}", "/team", "/no-such-page"]
 
 

@@ -1,5 +1,7 @@
 """The page of a group of jobs."""
 
+import json
+
 import pytest
 
 GRID = {
@@ -41,3 +43,26 @@ def test_a_job_leads_to_its_group(member, group):
 
 def test_a_group_of_another_team_is_not_there(rival, group):
     assert rival.get(f"/groups/{group['id']}").status_code == 404
+
+
+def test_it_moves_until_all_jobs_have_ended(member, group, stage):
+    page = f"/groups/{group['id']}"
+    assert f'data-live="{page}/live"' in member.get(page).text
+    for cell in group["cells"]:
+        stage.begin(cell["job"])
+        stage.succeed(cell["job"], {})
+    with member.client.stream("GET", f"{page}/live") as answer:
+        lines = [line for line in answer.iter_lines() if line]
+    parts = json.loads(next(line for line in lines if line.startswith("data:")).removeprefix("data:"))
+    assert "succeeded" in parts["now"]
+    assert lines[-2:] == ["event: end", "data: {}"]
+    assert "data-live" not in member.get(page).text
+
+
+def test_the_board_lists_it(member, rival, group, stage):
+    stage.begin(group["cells"][0]["job"])
+    stage.succeed(group["cells"][0]["job"], {})
+    text = member.get("/").text
+    assert f'href="/groups/{group["id"]}"' in text
+    assert '<progress class="bar-of" value="1" max="2"' in text
+    assert group["id"] not in rival.get("/").text

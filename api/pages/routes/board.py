@@ -1,4 +1,4 @@
-"""The board: what runs, what waits and when it is its turn, the workers, and all jobs of the team."""
+"""The board: what runs, what waits and when it is its turn, the workers, the latest groups, and all jobs of the team."""
 
 import asyncio
 from dataclasses import dataclass
@@ -18,8 +18,9 @@ from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.stream import Look
 from api.resources import Resources
 from api.services import jobs, queue
+from store.repositories import groups as repository
 from store.session import session_scope
-from store.states import JobState
+from store.states import TERMINAL, JobState
 
 router = APIRouter()
 
@@ -27,6 +28,9 @@ WAITING_SHOWN = 10
 """Of the team's waiting jobs; the rest are counted, and stand in the list below."""
 LINE_SHOWN = 120
 """Places of the line of all teams; more would be thinner than a line on a phone."""
+
+GROUPS_SHOWN = 5
+"""The latest ones; who has more knows their addresses, or asks ``axformer groups``."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,8 @@ def show_board(
     visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep, pages: PagesDep, wanted: FilterDep
 ) -> Response:
     """The page."""
-    values = _now(session, resources, visitor) | _history(session, resources, visitor, wanted)
+    values = _now(session, resources, visitor) | _groups(session, visitor)
+    values |= _history(session, resources, visitor, wanted)
     return pages.answer("board.html", visitor=visitor, **values)
 
 
@@ -82,14 +87,26 @@ def _look(resources: Resources, pages: Pages, visitor: Visitor, wanted: Filter) 
         return None
     with session_scope(resources.reading_sessions) as session:
         now = _now(session, resources, visitor)
+        groups = _groups(session, visitor)
         history = _history(session, resources, visitor, wanted)
-    return Look({"now": pages.text("board/now.html", **now), "history": pages.text("board/history.html", **history)})
+    parts = {"now": now, "groups": groups, "history": history}
+    return Look({name: pages.text(f"board/{name}.html", **values) for name, values in parts.items()})
 
 
 def _now(session: Session, resources: Resources, visitor: Visitor) -> dict[str, Any]:
     seen = queue.look(session, resources.queue_views.get(), visitor.caller, WAITING_SHOWN)
     own_waiting = next((one["jobs"] for one in seen.by_team if one["team"] is not None), 0)
     return {"queue": seen, "own_waiting": own_waiting, "line_shown": LINE_SHOWN}
+
+
+def _groups(session: Session, visitor: Visitor) -> dict[str, Any]:
+    latest = repository.list_groups(session, visitor.caller.team_id, limit=GROUPS_SHOWN).items
+    counts = repository.state_counts(session, [group.id for group in latest])
+    shown = [
+        (group, counts[group.id], sum(jobs for state, jobs in counts[group.id].items() if state in TERMINAL))
+        for group in latest
+    ]
+    return {"groups": shown}
 
 
 def _history(session: Session, resources: Resources, visitor: Visitor, wanted: Filter) -> dict[str, Any]:

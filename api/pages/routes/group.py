@@ -1,38 +1,69 @@
 """A group of jobs: the table of what came of them, and the jobs themselves."""
 
+import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from fastapi import APIRouter
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from api.deps import ReadingDep
+from api.deps import ReadingDep, ResourcesDep
 from api.group_views import group_read
-from api.pages.deps import PagesDep, VisitorDep
+from api.pages import stream
+from api.pages.context import Pages
+from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
+from api.pages.stream import Look
+from api.resources import Resources
 from api.schemas.groups import GroupRow
 from api.services import groups
 from store.repositories.groups import cells_of
+from store.session import session_scope
 
-router = APIRouter(prefix="/groups")
+router = APIRouter(prefix="/groups/{group_id}")
 
 _LOSS = "loss"
 _DATA = {"test": "held-out data", "confirming": "rows that confirmed", "validation": "validation data, which decided"}
 """What changes are told of, the most honest first."""
 
 
-@router.get("/{group_id}")
+@router.get("")
 def show_group(group_id: str, visitor: VisitorDep, session: ReadingDep, pages: PagesDep) -> Response:
     """The page."""
+    return pages.answer("group.html", visitor=visitor, **_values(session, visitor, group_id))
+
+
+@router.get("/live")
+def stream_group(
+    group_id: str, visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep, pages: PagesDep
+) -> Response:
+    """What changes on the page, until all jobs have ended."""
+    groups.find(session, visitor.caller.team_id, group_id)
+
+    async def wait() -> None:
+        await asyncio.sleep(resources.settings.page_look_seconds)
+
+    return stream.answer(resources, lambda: _look(resources, pages, visitor, group_id), wait)
+
+
+def _look(resources: Resources, pages: Pages, visitor: Visitor, group_id: str) -> Look | None:
+    if not still_valid(resources, visitor):
+        return None
+    with session_scope(resources.reading_sessions) as session:
+        values = _values(session, visitor, group_id)
+    return Look({"now": pages.text("group/now.html", **values)}, is_last=values["group"].has_ended)
+
+
+def _values(session: Session, visitor: Visitor, group_id: str) -> dict[str, Any]:
     found = groups.find(session, visitor.caller.team_id, group_id)
     shown = group_read(found, cells_of(session, [found.id])[found.id])
     data = next((data for data in _DATA if any(data in row.changes for row in shown.rows)), None)
-    return pages.answer(
-        "group.html",
-        visitor=visitor,
-        group=shown,
-        data=data,
-        data_words=None if data is None else _DATA[data],
-        figures=[] if data is None else _figures(shown.rows, data),
-    )
+    return {
+        "group": shown,
+        "data": data,
+        "data_words": None if data is None else _DATA[data],
+        "figures": [] if data is None else _figures(shown.rows, data),
+    }
 
 
 def _figures(rows: Sequence[GroupRow], data: str) -> list[str]:

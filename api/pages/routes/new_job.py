@@ -11,6 +11,7 @@ from api.pages.columns import HEAD_BYTES, preview
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import FormDep, PagesDep, Visitor, VisitorDep, WriterDep, own_script
 from api.pages.job_form import JobForm
+from api.pages.once import key_of
 from api.resources import Resources
 from api.routes.uploads import post_upload
 from api.schemas.jobs import FormName, JobCreate
@@ -84,8 +85,7 @@ def _check(resources: Resources, visitor: Visitor, body: JobCreate) -> None:
 
 def _post(resources: Resources, visitor: Visitor, body: JobCreate, nonce: str) -> str:
     with session_scope(resources.sessions) as session:
-        key = f"page-{nonce}" if nonce.isascii() and nonce.isalnum() else None
-        created = posting.submit(session, resources.settings, visitor.caller.team_id, body, key)
+        created = posting.submit(session, resources.settings, visitor.caller.team_id, body, key_of(nonce))
         if created.is_new:
             note(session, visitor.caller, "job.create", created.job.id)
         return created.job.id

@@ -1,0 +1,63 @@
+"""The path of a pass: every acceptance as a model, and any of them handed out by a job of its own."""
+
+from fastapi import APIRouter, BackgroundTasks
+from pydantic import ValidationError
+from starlette.responses import RedirectResponse, Response
+
+from api.deps import ReadingDep, ResourcesDep, SessionDep
+from api.errors import InvalidInputError
+from api.pages.context import PAGE_HEADERS
+from api.pages.deps import FormDep, PagesDep, VisitorDep, WriterDep
+from api.pages.job_parts import job_values
+from api.pages.once import NONCE_FIELD, form_nonce, key_of
+from api.schemas.exports import ExportCreate
+from api.services import exports, jobs, paths
+from api.services.posting import HUB_SCHEME
+from axformer.forms.kinds import KINDS
+from store.repositories.audit import note
+
+router = APIRouter(prefix="/jobs/{job_id}/path")
+
+
+@router.get("")
+def show_path(
+    job_id: str, visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep, pages: PagesDep
+) -> Response:
+    """The page."""
+    team_id = visitor.caller.team_id
+    job = jobs.find(session, team_id, job_id)
+    values = job_values(session, resources, visitor.caller, job)
+    sources = (job.checkpoint, job.validation, job.test, job.train)
+    return pages.answer(
+        "path.html",
+        visitor=visitor,
+        tab="path",
+        points=paths.path_of(session, team_id, job_id).data,
+        kinds=KINDS,
+        nonce=form_nonce(),
+        reads_hub=any(one["uri"].startswith(HUB_SCHEME) for one in sources if one is not None),
+        **values,
+    )
+
+
+@router.post("")
+def export_point(
+    job_id: str,
+    visitor: WriterDep,
+    sent: FormDep,
+    session: SessionDep,
+    resources: ResourcesDep,
+    after_commit: BackgroundTasks,
+) -> Response:
+    """Queue the job that hands out the model that was chosen, and go there."""
+    try:
+        seq, body = int(str(sent["seq"])), ExportCreate.model_validate({"forms": ["compact", *sent.getlist("forms")]})
+    except (KeyError, ValueError) as error:
+        what = "a form is unknown" if isinstance(error, ValidationError) else "no trial was chosen"
+        raise InvalidInputError(f"{what}; go back, choose a trial and forms, and send it again") from None
+    key = key_of(str(sent.get(NONCE_FIELD, "")))
+    created = exports.submit(session, resources.settings, visitor.caller.team_id, job_id, seq, body, key)
+    if created.is_new:
+        note(session, visitor.caller, "job.create", created.job.id)
+        after_commit.add_task(resources.wakeup.wake)
+    return RedirectResponse(f"/jobs/{created.job.id}", 303, headers=PAGE_HEADERS)

@@ -1,0 +1,79 @@
+"""The page of a path: every model of a pass, and a button that makes a job of any."""
+
+import pytest
+
+from store.repositories.jobs import list_jobs
+from store.repositories.keys import create_key
+from store.scopes import Scope
+from store.session import session_scope
+from tests.api.test_exports import PROGRESS
+from tests.api.test_paths import PATH
+
+
+@pytest.fixture
+def done(stage, make_trial):
+    """A job that has succeeded with a path of three models."""
+    trials = [make_trial(seq, **({"verdict": "accept"} if seq in (1, 3) else {})) for seq in range(4)]
+    job_id = stage.running(trials, PROGRESS, name="reviews", config={"order": "auto"})
+    stage.succeed(job_id, {"plan.json": b"{}"}, path=PATH)
+    return job_id
+
+
+def jobs_of(sessions, crew):
+    with session_scope(sessions) as session:
+        return list_jobs(session, crew.id, limit=9).items
+
+
+def test_it_shows_every_model_and_which_was_kept(member, done):
+    text = member.get(f"/jobs/{done}/path").text
+    for shown in ("untouched", "layer.1.ffn", "layer.3.ffn", "Confirming loss", "-30.0 %", "1.03 ×"):
+        assert shown in text
+    assert "Held-out loss" not in text
+    assert text.count(">kept</span>") == 1
+    assert "--hub-token" in text  # its checkpoint is read from a hub
+    assert f'href="/jobs/{done}/path"' in member.get(f"/jobs/{done}").text
+
+
+def test_a_model_becomes_a_job_that_leads_back(member, done, sessions, crew):
+    path = f"/jobs/{done}/path"
+    answer = member.post(path, member.token(path), seq="3", forms=["onnx", "zeroed"], nonce="a1")
+    made = jobs_of(sessions, crew)[0]
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/jobs/{made.id}")
+    assert (made.exported_from, made.upto, made.forms) == (done, 3, ["compact", "zeroed", "onnx"])
+    assert f'href="{path}"' in member.get(f"/jobs/{made.id}").text
+
+
+def test_sent_twice_it_makes_one_job(member, done, sessions, crew):
+    path = f"/jobs/{done}/path"
+    token = member.token(path)
+    first, again = (member.post(path, token, seq="1", nonce="a1") for _ in range(2))
+    assert first.headers["location"] == again.headers["location"]
+    assert len(jobs_of(sessions, crew)) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"), [({}, 422), ({"seq": "x"}, 422), ({"seq": "2"}, 404), ({"seq": "1", "forms": "pdf"}, 422)]
+)
+def test_what_cannot_be_exported_is_refused_with_the_reason(member, done, sessions, crew, fields, status):
+    path = f"/jobs/{done}/path"
+    answer = member.post(path, member.token(path), **fields)
+    assert answer.status_code == status
+    assert len(jobs_of(sessions, crew)) == 1
+
+
+def test_who_may_only_read_sees_the_path_without_the_button(visitor, sessions, crew, done):
+    with session_scope(sessions) as session:
+        key = create_key(session, crew.id, "reader", Scope.READ).text
+    assert visitor.sign_in(key).status_code == 303
+    text = visitor.get(f"/jobs/{done}/path").text
+    assert "layer.1.ffn" in text
+    assert 'id="export"' not in text
+    assert 'type="radio"' not in text
+
+
+def test_a_job_that_runs_has_none_yet(member, stage):
+    assert "There is no path" in member.get(f"/jobs/{stage.running()}/path").text
+
+
+def test_other_teams_see_nothing(rival, done):
+    assert rival.get(f"/jobs/{done}/path").status_code == 404
