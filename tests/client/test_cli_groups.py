@@ -10,6 +10,7 @@ from axformer.client import Client
 from tests.api.conftest import Stage, trial
 from tests.client.commands import answered, logged_in, ran, run
 
+pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
 GRID = """
 name = "does it hold?"
 seeds = [1, 2]
@@ -30,14 +31,6 @@ name = "confirm"
 preset = "published"
 config = {confirm = 0.5}
 """
-
-
-@pytest.fixture(autouse=True)
-def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "place"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    monkeypatch.setenv("COLUMNS", "160")
 
 
 @pytest.fixture

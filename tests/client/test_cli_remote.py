@@ -25,15 +25,8 @@ from tests.client.commands import answered, logged_in, ran, run
 from tests.client.conftest import FILES, beside, play_worker
 from tests.client.unreliable import Fault, Unreliable
 
+pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
 DEADLINE = 120.0
-
-
-@pytest.fixture(autouse=True)
-def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "place"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    monkeypatch.setenv("COLUMNS", "200")
 
 
 def test_login_keeps_a_key_that_works_and_no_other(live: str, crew: Crew) -> None:
