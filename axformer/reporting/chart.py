@@ -192,7 +192,8 @@ def _layers(trace: Sequence[Trial], across: Scale) -> Iterator[str]:
         left, right = across.place(run[0].seq - 0.5), across.place(run[-1].seq + 0.5)
         if count % 2 == 0:
             yield f'<rect class="band" x="{left:.1f}" y="{_BAND}" width="{right - left:.1f}" height="18"/>'
-        name = next((name for name in _names(_subject(run[0])) if len(name) * _LETTER < right - left), None)
+        room = right - left - _LETTER  # for a gap to the next name
+        name = next((name for name in _names(_subject(run[0])) if len(name) * _LETTER < room), None)
         if name is not None:
             yield words(round((left + right) / 2, 1), _BAND + 13, name, "faint", "middle")
     yield words(_LEFT - 6, _BAND + 13, "layer", "faint", "end")
