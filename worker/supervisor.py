@@ -61,6 +61,8 @@ class Supervisor:
         """When each process that has held a job, dead ones included, was first seen to hold none; null while it holds one."""
         self._pausing_since: dict[tuple[str, int], float] = {}
         """When each held job, by its fence, was first seen to be about to be paused."""
+        self._taken: set[tuple[str, int]] = set()
+        """The jobs, by their fences, that were taken from their processes and that nobody has claimed since."""
         self._stop_by: float | None = None
         """When the processes must have ended; null as long as they may go on."""
         self._over = threading.Event()
@@ -89,7 +91,9 @@ class Supervisor:
         alive, now = set(self._children()), time.monotonic()
         pids = {worker_name(pid): pid for pid in alive | self._known}
         with session_scope(self._sessions) as session:
-            held = held_by(session, pids.keys())
+            found = {(one.job_id, one.fence): one for one in held_by(session, pids.keys())}
+        self._taken &= found.keys()
+        held = [one for key, one in found.items() if key not in self._taken]
         holders = {pids[one.worker] for one in held}
         self._known = alive | holders
         self._idle_since.update(dict.fromkeys(holders))
@@ -132,6 +136,7 @@ class Supervisor:
                 take(session, held.job_id, held.fence, reason)
         except (LeaseLostError, NoResultFound):
             return  # the process has just ended the job by itself
+        self._taken.add((held.job_id, held.fence))
         _LOG.warning("process_killed", pid=pid, job_id=held.job_id, reason=reason)
         self._kill(pid)
         if held.cancelling_seconds is not None:

@@ -168,6 +168,17 @@ def test_a_job_whose_process_has_died_is_claimed_at_once(scene: Scene, watch: Wa
     assert watch.job(scene.job.id).fence == taken.fence
 
 
+def test_a_job_is_taken_from_a_dead_process_once(scene: Scene, watch: Watch, capfd: pytest.CaptureFixture[str]) -> None:
+    scene.look()
+    scene.process.kill()
+    scene.process.wait()
+    for _ in range(3):
+        scene.look()
+    assert watch.events(scene.job.id).count("job.worker_lost") == 1
+    told = capfd.readouterr()
+    assert (told.out + told.err).count("process_killed") == 1
+
+
 def test_a_process_that_has_lost_its_job_and_works_on_is_ended(
     make_scene: Callable[..., Scene], claim: Callable[[], Job], watch: Watch
 ) -> None:
