@@ -34,16 +34,27 @@ class Look:
     """Whether nothing changes any more."""
 
 
+Wait = Callable[[], Awaitable[None]]
+"""Ends when it is time for the next look."""
 Looker = Callable[[], Look | None]
 """Looks, in a thread; null where the visitor may no longer see the page."""
 
 
-def answer(resources: Resources, look: Looker, wait: Callable[[], Awaitable[None]]) -> StreamingResponse:
-    """The stream as a response. ``wait`` ends when it is time for the next look."""
+def at_intervals(resources: Resources) -> Wait:
+    """Looks with ``page_look_seconds`` between them."""
+
+    async def wait() -> None:
+        await asyncio.sleep(resources.settings.page_look_seconds)
+
+    return wait
+
+
+def answer(resources: Resources, look: Looker, wait: Wait) -> StreamingResponse:
+    """The stream as a response."""
     return StreamingResponse(_stream(resources, look, wait), media_type="text/event-stream", headers=_HEADERS)
 
 
-async def _stream(resources: Resources, look: Looker, wait: Callable[[], Awaitable[None]]) -> AsyncIterator[bytes]:
+async def _stream(resources: Resources, look: Looker, wait: Wait) -> AsyncIterator[bytes]:
     yield format_sse_event(retry=_RECONNECT_MS)
     sent: dict[str, str] = {}
     said = time.monotonic()

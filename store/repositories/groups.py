@@ -110,7 +110,7 @@ def state_counts(session: Session, group_ids: Sequence[str]) -> dict[str, dict[J
     query = select(Job.group_id, Job.state, func.count()).where(*of_groups).group_by(Job.group_id, Job.state)
     found: dict[str, dict[JobState, int]] = {group_id: {} for group_id in group_ids}
     for group_id, state, jobs in session.execute(query):
-        found[group_id][state] = jobs
+        found[str(group_id)][state] = jobs
     return found
 
 

@@ -1,6 +1,5 @@
 """The board: what runs, what waits and when it is its turn, the workers, the latest groups, and all jobs of the team."""
 
-import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -75,11 +74,7 @@ def show_board(
 @router.get("/board/live")
 def stream_board(visitor: VisitorDep, resources: ResourcesDep, pages: PagesDep, wanted: FilterDep) -> Response:
     """What changes on it."""
-
-    async def wait() -> None:
-        await asyncio.sleep(resources.settings.page_look_seconds)
-
-    return stream.answer(resources, lambda: _look(resources, pages, visitor, wanted), wait)
+    return stream.answer(resources, lambda: _look(resources, pages, visitor, wanted), stream.at_intervals(resources))
 
 
 def _look(resources: Resources, pages: Pages, visitor: Visitor, wanted: Filter) -> Look | None:

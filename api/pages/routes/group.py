@@ -1,6 +1,5 @@
 """A group of jobs: the table of what came of them, and the jobs themselves."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,11 +38,7 @@ def stream_group(
 ) -> Response:
     """What changes on the page, until all jobs have ended."""
     groups.find(session, visitor.caller.team_id, group_id)
-
-    async def wait() -> None:
-        await asyncio.sleep(resources.settings.page_look_seconds)
-
-    return stream.answer(resources, lambda: _look(resources, pages, visitor, group_id), wait)
+    return stream.answer(resources, lambda: _look(resources, pages, visitor, group_id), stream.at_intervals(resources))
 
 
 def _look(resources: Resources, pages: Pages, visitor: Visitor, group_id: str) -> Look | None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -16,7 +15,7 @@ from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.job_parts import job_values, map_values
-from api.pages.stream import Look
+from api.pages.stream import Look, Wait
 from api.paging import MOST_NUMBER
 from api.resources import Resources
 from api.services import artifacts, jobs
@@ -102,7 +101,7 @@ def _parts(session: Session, resources: Resources, pages: Pages, visitor: Visito
     return Look(parts, is_last=job.state in TERMINAL)
 
 
-def _news_of(resources: Resources, job_ids: list[str]) -> Callable[[], Awaitable[None]]:
+def _news_of(resources: Resources, job_ids: list[str]) -> Wait:
     """Wait until there is news of one of these jobs, but no longer than a connection may be silent."""
     last: list[Standing | None] = []
 
