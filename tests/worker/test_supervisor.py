@@ -40,6 +40,8 @@ class Scene:
     sessions: Sessions
     supervisor: Supervisor
     discarded: list[str] = field(default_factory=list)
+    killed: list[int] = field(default_factory=list)
+    """The processes that were ended, each as often as that was done."""
 
     @property
     def is_alive(self) -> bool:
@@ -71,14 +73,17 @@ def make_scene(sessions: Sessions, post: Post) -> Iterator[Callable[..., Scene]]
             job = claim_next(session, worker_name(process.pid), 60)
         assert job is not None
         discarded: list[str] = []
+        killed: list[int] = []
 
         def alive() -> list[int]:
             return [process.pid] if process.poll() is None else []
 
-        supervisor = Supervisor(
-            sessions, alive, kill_tree, discarded.append, obey_seconds=obey_seconds, every_seconds=0.05
-        )
-        scenes.append(Scene(process, job, sessions, supervisor, discarded))
+        def kill(pid: int) -> None:
+            killed.append(pid)
+            kill_tree(pid)
+
+        supervisor = Supervisor(sessions, alive, kill, discarded.append, obey_seconds=obey_seconds, every_seconds=0.05)
+        scenes.append(Scene(process, job, sessions, supervisor, discarded, killed))
         return scenes[-1]
 
     yield make
@@ -168,15 +173,14 @@ def test_a_job_whose_process_has_died_is_claimed_at_once(scene: Scene, watch: Wa
     assert watch.job(scene.job.id).fence == taken.fence
 
 
-def test_a_job_is_taken_from_a_dead_process_once(scene: Scene, watch: Watch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_job_is_taken_from_a_dead_process_once(scene: Scene, watch: Watch) -> None:
     scene.look()
     scene.process.kill()
     scene.process.wait()
     for _ in range(3):
         scene.look()
     assert watch.events(scene.job.id).count("job.worker_lost") == 1
-    told = capfd.readouterr()
-    assert (told.out + told.err).count("process_killed") == 1
+    assert scene.killed == [scene.process.pid]
 
 
 def test_a_process_that_has_lost_its_job_and_works_on_is_ended(
