@@ -67,9 +67,8 @@ bench: $(INSTALLED) ## Measure how fast a pass is, and write benchmarks/RESULTS.
 	$(BIN)/python -m benchmarks.sets.catalog --source $(SHARED)/data --output $(BENCH_HOME)/sets $(ONLY)
 	$(BIN)/python -m benchmarks.train_checkpoints --sets $(BENCH_HOME)/sets --output $(BENCH_HOME)/checkpoints $(ONLY) \
 	    --bfloat16 --threads 2
-	$(BIN)/python -m benchmarks.speed --source $(SHARED)/data --checkpoints $(BENCH_HOME)/checkpoints --output $(OUTPUT) $(ONLY) $(BENCH)
-	$(BIN)/python -m benchmarks.speed.verdicts --source $(SHARED)/data --oracle $(SHARED)/oracle/naive_axformer.py \
-	    --checkpoints $(BENCH_HOME)/checkpoints --output $(OUTPUT) $(ONLY)
+	$(BIN)/python -m benchmarks.speed --source $(SHARED)/data --oracle $(SHARED)/oracle/naive_axformer.py \
+	    --checkpoints $(BENCH_HOME)/checkpoints --output $(OUTPUT) $(ONLY) $(BENCH)
 
 evidence: $(INSTALLED) ## Measure whether gains hold on held-out data, hours, resumable (SHARED=../shared, EVIDENCE="--only 'rte-*'")
 	@test -d $(SHARED)/data || { echo "there are no public data sets in $(SHARED)/data; name the directory that holds data/:" \

@@ -64,7 +64,7 @@ class Operations:
         for part in (*block.inputs, block.output):
             parameter = part.parameter
             if parameter.dim() > 1:
-                weights += len(part.entries(units, total)) * parameter.numel() // parameter.shape[part.axis]
+                weights += part.count(units, total) * parameter.numel() // parameter.shape[part.axis]
         return PER_WEIGHT * weights * self._tokens
 
     def _mixing(self, block: BlockWeights) -> int:

@@ -70,4 +70,4 @@ def _unused(part: Slice, units: set[int], total: int) -> int:
     if len(units) == total:
         return 0
     size = part.parameter.shape[part.axis]
-    return (size - len(part.entries(sorted(units), total))) * part.parameter.numel() // size
+    return (size - part.count(sorted(units), total)) * part.parameter.numel() // size

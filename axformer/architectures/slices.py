@@ -38,12 +38,21 @@ class Slice:
             units: some of the units.
             total: how many units the parameter has now.
         """
-        owners = sorted({unit // self.share for unit in units})
-        size = self.parameter.shape[self.axis] * self.share // (self.copies * total)
-        length = self.parameter.shape[self.axis] // self.copies
-        owned = [owner * size + entry for owner in owners for entry in range(size)]
-        places = [copy * length + entry for copy in range(self.copies) for entry in owned]
-        return torch.tensor(places, dtype=torch.long, device="cpu")
+        first = torch.tensor(self._owners(units), dtype=torch.long, device="cpu") * self._size(total)
+        owned = first[:, None] + torch.arange(self._size(total), device="cpu")
+        copies = torch.arange(self.copies, device="cpu") * (self.parameter.shape[self.axis] // self.copies)
+        return (copies[:, None] + owned.flatten()).flatten()
+
+    def count(self, units: Sequence[int], total: int) -> int:
+        """How many places that are."""
+        return self.copies * len(self._owners(units)) * self._size(total)
+
+    def _owners(self, units: Sequence[int]) -> list[int]:
+        return sorted({unit // self.share for unit in units})
+
+    def _size(self, total: int) -> int:
+        """Places that one owner has in one copy."""
+        return int(self.parameter.shape[self.axis]) * self.share // (self.copies * total)
 
     def part(self, units: Sequence[int], total: int) -> Tensor:
         """The entries themselves."""

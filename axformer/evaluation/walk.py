@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -52,14 +52,13 @@ class Walk:
         layers = self.architecture.layers(model)
         try:
             for index, layer in enumerate(layers):
-                names = list(inspect.signature(layer.forward).parameters)
-                layer.forward = partial(self._layer, index, names)
+                layer.forward = partial(self._layer, index, _parameters(type(layer)))
             yield
         finally:
             for layer in layers:
                 layer.__dict__.pop("forward", None)
 
-    def _layer(self, index: int, names: list[str], hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def _layer(self, index: int, names: Sequence[str], hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
         """Stands in for the ``forward`` of layer number ``index``; ``names`` are those of its parameters."""
         arguments = dict(zip(names[1:], args, strict=False)) | kwargs
         for block in (2 * index, 2 * index + 1):
@@ -97,3 +96,9 @@ class Walk:
     def _widen(self, hidden: Tensor) -> Tensor:
         is_narrow = self.tail is not None and self.tail < len(self.layers)
         return self.position.widen(hidden, self.tokens) if is_narrow and self.position is not None else hidden
+
+
+@cache
+def _parameters(layer: type[nn.Module]) -> Sequence[str]:
+    """Names of what layers of a class take, the first being what the layer before gives."""
+    return tuple(inspect.signature(layer.forward).parameters)[1:]  # behind self

@@ -24,6 +24,7 @@ from axformer.search import search
 from axformer.trial import Trial
 from benchmarks.speed.flops import count_flops
 from benchmarks.speed.machine import ARITHMETICS, layer_shapes, matmul_rate, wait_for
+from benchmarks.speed.operations import seconds_by_kind
 from benchmarks.speed.padding import ROWS
 from benchmarks.speed.record import Asked, Evaluation, Run
 from benchmarks.speed.steps import PAD_TO, Evaluators, Step, step_named
@@ -36,7 +37,8 @@ def measure(asked: Asked) -> Run:
         ValueError: there is no such step.
         InputError: checkpoint or data do not fit.
     """
-    torch.set_num_threads(1 if asked.count else asked.threads)  # operations are counted in the main thread only
+    is_alone = asked.count or asked.by_kind  # operations are seen in the main thread only
+    torch.set_num_threads(1 if is_alone else asked.threads)
     step = step_named(asked.step)
     checkpoint = load_checkpoint(asked.checkpoint, asked.device)
     config = make_config(Preset.PUBLISHED, step.knobs)
@@ -45,6 +47,9 @@ def measure(asked: Asked) -> Run:
     loaded = peak_bytes()
     if asked.count:
         return Run(step=step.name, flops=count_flops(work.once), loaded_bytes=loaded, peak_bytes=peak_bytes())
+    if asked.by_kind:
+        kinds = seconds_by_kind(work.once)
+        return Run(step=step.name, kinds=kinds, rates=work.rates(), loaded_bytes=loaded, peak_bytes=peak_bytes())
     run = work.evaluations() if asked.plans else work.whole_pass()
     held = {"peak_bytes": peak_bytes(), "device_peak_bytes": device_peak_bytes(asked.device)}
     return run.model_copy(update={"loaded_bytes": loaded, "rates": work.rates(), **held})

@@ -60,6 +60,14 @@ def overhead(result: SetResult, step: str, arithmetic: str) -> Spread | None:
     )
 
 
+def least_overhead(alone: Run, flops: int) -> float:
+    """Seconds that the kernels of a pass take by themselves, over those of its operations at the rate of the same core.
+
+    What is beside the kernels, Python and cores that wait for each other, takes no time in it.
+    """
+    return sum(alone.kinds.values()) * alone.rates["float32"] / flops
+
+
 def ceiling(result: SetResult, step: str, arithmetic: str, against: str) -> Spread | None:
     """The ratio if nothing but arithmetic took time, or in low precision, if nothing that is not multiplied changed.
 

@@ -27,7 +27,9 @@ class Asked(Record):
     """Evaluate these alone, each once: elements in the order they were changed, by the number of the trial. Empty: run the
     whole pass."""
     count: bool = False
-    """Count floating-point operations; nothing is timed then."""
+    """Count floating-point operations, on one core; nothing is timed then."""
+    by_kind: bool = False
+    """Time the kernels one by one, on one core."""
 
 
 class Evaluation(Record):
@@ -51,6 +53,8 @@ class Run(Record):
     """Single trials."""
     flops: int | None = None
     """Of the whole pass, or of all evaluations together; a multiplication and an addition are two."""
+    kinds: dict[str, float] = Field(default_factory=dict)
+    """Seconds that kernels took by themselves, by kind."""
     loaded_bytes: int
     """Most memory that the process had held when model and data were ready."""
     peak_bytes: int
@@ -74,20 +78,8 @@ class Agreement(Record):
     where there is none."""
 
 
-class Cut(Record):
-    """Verdicts on a part of a set, on which whole forward passes could be run to the end."""
-
-    command: str
-    commit: str
-    name: str
-    """Of the set."""
-    rows: int
-    reference: str
-    agreements: list[Agreement]
-
-
 class SetResult(Record):
-    """All that was measured on one set."""
+    """All that was measured on one set, or on its cut."""
 
     name: str
     title: str
@@ -102,10 +94,12 @@ class SetResult(Record):
     flops: dict[str, int]
     """Of a whole pass, by step."""
     agreements: list[Agreement]
+    alone: Run | None = None
+    """The float32 pass on one core with its kernels timed one by one; null where that was not asked for."""
 
 
 class Result(Record):
-    """What one run of the benchmark found on one set."""
+    """What one run of the benchmark found on one set, or on its cut."""
 
     command: str
     environment: dict[str, Any]

@@ -6,8 +6,8 @@ from benchmarks.speed import figures
 from benchmarks.speed.figures import Spread
 from benchmarks.speed.machine import ARITHMETICS
 from benchmarks.speed.padding import ROWS
-from benchmarks.speed.record import Agreement, Cut, Result, SetResult
-from benchmarks.speed.steps import BASELINES, PAD_TO, STEPS, Step
+from benchmarks.speed.record import Agreement, Result, SetResult
+from benchmarks.speed.steps import BASELINES, EARLY, PAD_TO, STEPS, Step
 from benchmarks.speed.targets import Outcome, outcomes
 
 _NONE = "–"
@@ -27,18 +27,34 @@ _UNITS = f"""\
 multiplications and attentions of the pass, counted by `torch.utils.flop_counter` in a run on one core without a clock; a
 multiplication and an addition are two. The rate is measured in the same process right after the pass: the multiplications
 of one layer's projections with packed weights, the fastest that PyTorch has on a CPU, with {ROWS * PAD_TO:,} rows, as many as
-a padded batch has tokens. *At most* is the ratio that the machine would allow: for `early`, if its operations ran at that
-rate and nothing beside them took any time; for `guarded`, if every trial were decided in bfloat16, so that the same
-operations ran at its rate, and all else took as long as in `early`. Memory is the most that the process had held when it
-ended, in brackets what it had held before the pass."""
+a padded batch has tokens. Memory is the most that the process had held when it ended, in brackets what it had held before the
+pass."""
+_LIMITS = """\
+*Possible* is what the machine would allow. For ratios of `early`: if its operations ran at that rate and nothing beside them
+took any time. For ratios of `guarded`: if every trial were decided in bfloat16, so that the same operations ran at its rate,
+and all else took as long as in `early`. For the seconds over operations / rate: if nothing but the kernels of PyTorch that the
+pass calls took any time, neither Python nor cores that wait for each other (timed on one core, on the cut; see its last
+table)."""
+_CUTS = """\
+# Each technique in turn
+
+On a cut of each set all steps run, and the verdict of every trial is compared with that of a pass of whole forwards, run to
+its end by `{reference}`. Measured once. Steps between `dynamic` and `early` measure every trial to the end, all cores on one
+batch."""
 
 
-def write_report(results: Sequence[Result], cuts: Sequence[Cut]) -> str:
-    """The report as Markdown."""
-    sets = [one.set for one in results]
+def write_report(results: Sequence[Result], cuts: Sequence[Result]) -> str:
+    """The report as Markdown.
+
+    Args:
+        results: of whole sets, or of as many rows as were asked for.
+        cuts: of their cuts.
+    """
+    sets, cut_of = [one.set for one in results], {one.set.name: one.set for one in cuts}
     parts = ["# How fast a pass is", "Written by `make bench`, not by hand.", _machines(results)]
-    parts += ["![Speed-up by step and set](results/speed.svg)", _steps(sets), *_method(sets), *map(_set, sets)]
-    return "\n\n".join([*parts, _verdicts_on_cuts(cuts)]) + "\n"
+    parts += ["![Speed-up by step and set](results/speed.svg)", _steps([*sets, *cut_of.values()]), *_method(sets)]
+    parts += [_set(one, cut_of.get(one.name)) for one in sets]
+    return "\n\n".join([*parts, *_techniques(cuts)]) + "\n"
 
 
 def _machines(results: Sequence[Result]) -> str:
@@ -60,7 +76,7 @@ def _steps(sets: Sequence[SetResult]) -> str:
 def _method(sets: Sequence[SetResult]) -> list[str]:
     single = {run.step for one in sets for runs in one.rounds for run in runs if run.evaluations}
     names = ", ".join(f"`{step.name}`" for step in STEPS if step.name in single)
-    return [_PROCEDURE, *([_SINGLE_TRIALS.format(steps=names)] if single else []), _UNITS]
+    return [_PROCEDURE, *([_SINGLE_TRIALS.format(steps=names)] if single else []), _UNITS, _LIMITS]
 
 
 def _measured(sets: Sequence[SetResult]) -> list[Step]:
@@ -68,11 +84,37 @@ def _measured(sets: Sequence[SetResult]) -> list[Step]:
     return [step for step in STEPS if step.name in names]
 
 
-def _set(result: SetResult) -> str:
-    title = f"## {result.title}: {result.rows:,} rows, {result.tokens:,} tokens, {len(result.trace)} trials"
+def _set(result: SetResult, cut: SetResult | None) -> str:
+    return "\n\n".join([_title(result), _figures(result), _targets(result, cut)])
+
+
+def _title(result: SetResult) -> str:
+    return f"## {result.title}: {result.rows:,} rows, {result.tokens:,} tokens, {len(result.trace)} trials"
+
+
+def _figures(result: SetResult) -> str:
     columns = ("step", "pass, s", *(f"× {name}" for name in BASELINES), "TFLOP", "of the rate", "peak, MB", "verdicts")
-    rows = [_row(result, step) for step in _measured([result])]
-    return "\n\n".join([title, table(columns, rows), _targets(result)])
+    return table(columns, (_row(result, step) for step in _measured([result])))
+
+
+def _techniques(cuts: Sequence[Result]) -> list[str]:
+    references = dict.fromkeys(agreement.reference for one in cuts for agreement in one.set.agreements)
+    if not references:
+        return []
+    about = [_CUTS.format(reference="`, `".join(references)), _machines(cuts)]
+    return [*about, *("\n\n".join([_title(one.set), _figures(one.set), *_kernels(one.set)]) for one in cuts)]
+
+
+def _kernels(result: SetResult) -> list[str]:
+    """What the kernels of the float32 pass take by themselves, on one core."""
+    if result.alone is None:
+        return []
+    least, taken = figures.least_overhead(result.alone, result.flops[EARLY]), result.alone.kinds
+    total = sum(taken.values())
+    rows = [(kind, f"{seconds:,.2f}", f"{seconds / total:.0%}") for kind, seconds in taken.items()]
+    rate = f"{result.alone.rates['float32'] / 1e9:,.0f}"
+    told = f"The kernels of `{EARLY}` on one core, {rate} GFLOP/s: {least:.2f} times what its operations take at that rate."
+    return [told, table(("kernels", "seconds", "share"), [*rows, ("together", f"{total:,.2f}", "100%")])]
 
 
 def _row(result: SetResult, step: Step) -> tuple[str, ...]:
@@ -113,43 +155,17 @@ def _agreed(one: Agreement) -> str:
     return f"{verdicts} {apart}" if one.same is None else f"{verdicts}, losses {apart}"
 
 
-def _targets(result: SetResult) -> str:
+def _targets(result: SetResult, cut: SetResult | None) -> str:
     if not result.is_whole:
         return "Targets are for all rows of the set; these are fewer."
-    return table(("target", "wanted", "measured", "at most", "met"), [_target(one) for one in outcomes(result)])
+    rows = [_target(one) for one in outcomes(result, cut)]
+    return table(("target", "wanted", "measured", "possible", "met"), rows)
 
 
 def _target(outcome: Outcome) -> tuple[str, ...]:
-    at_most = _NONE if outcome.ceiling is None else f"{_figure(outcome.ceiling, '.1f')}×"
-    if outcome.measured is None:
-        return outcome.what, outcome.wanted, "not measured", at_most, "no"
-    return (
-        outcome.what,
-        outcome.wanted,
-        f"{_figure(outcome.measured, '.2f')}×",
-        at_most,
-        "yes" if outcome.is_met else "no",
-    )
-
-
-def _verdicts_on_cuts(cuts: Sequence[Cut]) -> str:
-    title = "## Verdicts, one by one"
-    if not cuts:
-        return f"{title}\n\nThey were not compared with those of a pass of whole forwards."
-    rows = [
-        (one.name, f"{one.rows:,}", agreement.step, _agreed(agreement), one.reference, one.commit)
-        for one in cuts
-        for agreement in one.agreements
-    ]
-    told = "\n".join(f"    {command}" for command in dict.fromkeys(one.command for one in cuts))
-    return "\n\n".join(
-        [
-            title,
-            "On a cut of each set a pass of whole forward passes is run to its end. Every element and verdict is compared:",
-            table(("set", "rows", "step", "verdicts", "reference", "commit"), rows),
-            told,
-        ]
-    )
+    measured = "not measured" if outcome.measured is None else f"{_figure(outcome.measured, '.3g')}×"
+    limit = _NONE if outcome.limit is None else f"{_figure(outcome.limit, '.3g')}×"
+    return outcome.what, outcome.wanted, measured, limit, "yes" if outcome.is_met else "no"
 
 
 def _figure(spread: Spread | None, form: str) -> str:

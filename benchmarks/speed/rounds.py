@@ -7,14 +7,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from axformer.trial import Trial
-from benchmarks.speed.agreement import compare, oracle_trials
+from benchmarks.speed.agreement import compare
 from benchmarks.speed.plans import plans_of, spread_out
 from benchmarks.speed.record import Agreement, Asked, Run
-from benchmarks.speed.steps import DYNAMIC, Step, step_named
+from benchmarks.speed.steps import Step
 
 Ask = Callable[[Asked], Run]
 
@@ -28,7 +29,9 @@ class Setting:
     device: str
     threads: int
 
-    def asked(self, step: Step, plans: dict[int, list[str]] | None = None, *, count: bool = False) -> Asked:
+    def asked(
+        self, step: Step, plans: dict[int, list[str]] | None = None, *, count: bool = False, by_kind: bool = False
+    ) -> Asked:
         """One measurement."""
         return Asked(
             step=step.name,
@@ -38,6 +41,7 @@ class Setting:
             threads=self.threads,
             plans=plans or {},
             count=count,
+            by_kind=by_kind,
         )
 
 
@@ -72,7 +76,7 @@ def run_rounds(ask: Ask, setting: Setting, steps: Sequence[Step], rounds: int, *
     found: list[list[Run]] = []
     for turn in range(rounds):
         runs = []
-        for step in reversed([step for step in steps if step.every_round or turn == 0]):
+        for step in reversed(steps):
             single = None if whole or step.evaluations is None else step.evaluations
             run = ask(setting.asked(step, spread_out(plans, single, turn, rounds) if single else None))
             plans = plans or plans_of(run.trials)
@@ -85,17 +89,20 @@ def run_rounds(ask: Ask, setting: Setting, steps: Sequence[Step], rounds: int, *
 def count_operations(ask: Ask, setting: Setting, steps: Sequence[Step], trace: Sequence[Trial]) -> dict[str, int]:
     """Floating-point operations of a whole pass, by step, where all of it is in one arithmetic.
 
-    One trial of whole forward passes has as many as any other.
+    One trial of whole forward passes has as many as any other. Each step takes one core and no clock runs, so as many are
+    counted side by side as there are cores.
     """
     plans = plans_of(trace)
-    counted = {}
-    for step in (step for step in steps if step.arithmetic == "float32"):
+
+    def counted(step: Step) -> int:
         is_single = step.evaluations is not None
         run = ask(setting.asked(step, spread_out(plans, 1, 0, 1) if is_single else None, count=True))
         assert run.flops is not None, "operations were asked for"
-        counted[step.name] = run.flops * (len(trace) if is_single else 1)
-        print(f"  {step.name}: {counted[step.name] / 1e12:.2f} TFLOP", flush=True)
-    return counted
+        return run.flops * (len(trace) if is_single else 1)
+
+    chosen = [step for step in steps if step.arithmetic == "float32"]
+    with ThreadPoolExecutor(setting.threads) as pool:
+        return dict(zip((step.name for step in chosen), pool.map(counted, chosen), strict=True))
 
 
 def reference_of(rounds: Sequence[Sequence[Run]]) -> Run:
@@ -103,37 +110,20 @@ def reference_of(rounds: Sequence[Sequence[Run]]) -> Run:
     return next(run for run in rounds[0] if run.trials)
 
 
-def agreements_of(rounds: Sequence[Sequence[Run]], reference: Run) -> list[Agreement]:
-    """Each step's verdicts beside those of the reference; of several rounds the one that agrees least."""
+def agreements_of(rounds: Sequence[Sequence[Run]], reference: Sequence[Trial], name: str) -> list[Agreement]:
+    """Each step's verdicts beside those of a reference; of several rounds the one that agrees least.
+
+    Args:
+        rounds: all runs.
+        reference: a whole pass; that of one of the runs is not compared with itself.
+        name: of the reference.
+    """
     least: dict[str, Agreement] = {}
-    for run in (run for runs in rounds for run in runs if run is not reference):
-        found = compare(run, reference.trials, reference.step)
+    for run in (run for runs in rounds for run in runs if run.trials is not reference):
+        found = compare(run, reference, name)
         if run.step not in least or _agreed(found) < _agreed(least[run.step]):
             least[run.step] = found
     return list(least.values())
-
-
-def compare_with_whole(
-    ask: Ask, setting: Setting, steps: Sequence[Step], oracle: Path | None
-) -> tuple[str, list[Agreement]]:
-    """All verdicts of the steps that targets are for, beside those of a pass of whole forwards.
-
-    Args:
-        ask: does one measurement.
-        setting: with few enough rows.
-        steps: of them those are compared that run a whole pass in every round.
-        oracle: the naive reference; null takes the step with dynamic padding.
-
-    Returns:
-        The name of the reference, and a comparison a step.
-    """
-    if oracle is None:
-        name, reference = DYNAMIC, ask(setting.asked(step_named(DYNAMIC))).trials
-    else:
-        name = oracle.name
-        reference = oracle_trials(oracle, setting.checkpoint, setting.data, setting.threads)
-    chosen = [step for step in steps if step.evaluations is None and step.every_round]
-    return name, [compare(ask(setting.asked(step)), reference, name) for step in chosen]
 
 
 def _agreed(agreement: Agreement) -> tuple[float, float]:

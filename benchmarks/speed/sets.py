@@ -25,7 +25,7 @@ class SpeedSet:
     rows: int
     """Of the whole set; targets are for these."""
     cut: int
-    """Rows on which a pass of whole forwards is run to its end, to compare all verdicts."""
+    """Rows on which every technique is measured, and all verdicts are compared with the naive reference."""
 
 
 SPEED_SETS = (

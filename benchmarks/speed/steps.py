@@ -49,8 +49,8 @@ class Step:
     all. Null runs the pass to its end."""
     arithmetic: str = "float32"
     """The matrix-multiply rate that its own is compared with."""
-    every_round: bool = True
-    """False for a step on the way, for which one round says enough."""
+    on_the_way: bool = False
+    """Measured on the cut only, to tell what each technique is worth."""
 
 
 def _padded(checkpoint: Checkpoint, data: DataSet) -> Samples:
@@ -83,7 +83,7 @@ _product = partial(evaluators, shards=1)
 
 def _on_the_way(name: str, adds: str, techniques: Techniques) -> Step:
     knobs = {"early_decision": False}
-    return Step(name, adds, _by_length, partial(_reached, techniques=techniques), knobs, every_round=False)
+    return Step(name, adds, _by_length, partial(_reached, techniques=techniques), knobs, on_the_way=True)
 
 
 PADDED = "padded-128"
@@ -105,7 +105,7 @@ STEPS = (
         _by_length,
         _whole,
         evaluations=3,
-        every_round=False,
+        on_the_way=True,
     ),
     _on_the_way(
         "prefixes",
@@ -150,6 +150,10 @@ STEPS = (
 )
 BASELINES = (PADDED, DYNAMIC)
 """What ratios are taken against."""
+
+
+TARGETED = tuple(step for step in STEPS if not step.on_the_way)
+"""What is measured on whole sets: the baselines, and the steps that targets are for."""
 
 
 def step_named(name: str) -> Step:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from benchmarks.speed.figures import Spread, ceiling, overhead, ratio
+from benchmarks.speed.figures import Spread, ceiling, least_overhead, overhead, ratio
 from benchmarks.speed.record import SetResult
 from benchmarks.speed.steps import DYNAMIC, EARLY, GUARDED, PADDED, step_named
 
@@ -44,13 +44,18 @@ class Outcome:
     wanted: str
     measured: Spread | None
     """Null where it was not measured."""
-    ceiling: Spread | None
-    """What the machine would allow at most, from the float32 pass; null where that was not measured."""
+    limit: Spread | None
+    """What the machine would allow, from the float32 pass; null where that was not measured."""
     is_met: bool
 
 
-def outcomes(result: SetResult) -> list[Outcome]:
-    """The targets of one set; that verdicts are the same is told beside them."""
+def outcomes(result: SetResult, cut: SetResult | None) -> list[Outcome]:
+    """The targets of one set; that verdicts are the same is told beside them.
+
+    Args:
+        result: of the whole set.
+        cut: of its cut, on which kernels were timed alone.
+    """
     found = []
     for target in (one for one in TARGETS if one.set == result.name):
         measured = ratio(result, target.step, target.against)
@@ -59,5 +64,7 @@ def outcomes(result: SetResult) -> list[Outcome]:
         found.append(Outcome(f"{target.step} over {target.against}", f"≥ {target.ratio:g}×", measured, most, is_met))
     measured = overhead(result, FLOAT32, step_named(FLOAT32).arithmetic)
     is_met = measured is not None and measured.median <= OVERHEAD
-    found.append(Outcome(f"{FLOAT32}: seconds over operations / rate", f"≤ {OVERHEAD:g}×", measured, None, is_met))
+    alone = None if cut is None else cut.alone
+    least = None if cut is None or alone is None else Spread.of([least_overhead(alone, cut.flops[FLOAT32])])
+    found.append(Outcome(f"{FLOAT32}: seconds over operations / rate", f"≤ {OVERHEAD:g}×", measured, least, is_met))
     return found

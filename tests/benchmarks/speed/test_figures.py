@@ -7,9 +7,10 @@ from torch.nn import functional
 from axformer.elements import Dimensions
 from axformer.trial import Phase, Trial, Verdict
 from benchmarks.speed.agreement import compare
-from benchmarks.speed.figures import Spread, ceiling, overhead, ratio, seconds
+from benchmarks.speed.figures import Spread, ceiling, least_overhead, overhead, ratio, seconds
 from benchmarks.speed.flops import count_flops
 from benchmarks.speed.machine import layer_shapes, matmul_rate
+from benchmarks.speed.operations import REST, by_kind, seconds_by_kind
 from benchmarks.speed.record import Evaluation, Run, SetResult
 from benchmarks.speed.steps import DYNAMIC, EARLY, PADDED
 from benchmarks.speed.targets import outcomes
@@ -92,8 +93,23 @@ def test_in_low_precision_only_what_is_multiplied_is_faster() -> None:
     assert (found.least, found.most) == (pytest.approx(150 / 1.75), 200 / 1.25)
 
 
+def test_the_least_overhead_is_that_of_the_kernels_alone() -> None:
+    alone = run(EARLY, kinds={"multiplications": 3.0, REST: 0.5})
+    assert least_overhead(alone, 250) == pytest.approx(1.4)
+    (limit,) = [one.limit for one in outcomes(RESULT, RESULT.model_copy(update={"alone": alone})) if "rate" in one.what]
+    assert limit == Spread(1.4, 1.4, 1.4, 1)
+
+
+def test_kernels_are_told_by_kind() -> None:
+    found = by_kind({"mkldnn::_linear_pointwise": 2.0, "aten::addmm": 1.0, "aten::bmm": 0.5, "aten::add": 0.25})
+    assert (found["multiplications"], found["attention"], found[REST]) == (3.0, 0.5, 0.25)
+    layer = torch.nn.Linear(512, 512)
+    taken = seconds_by_kind(lambda: [layer(torch.ones(512, 512)) for _ in range(20)])
+    assert taken["multiplications"] > sum(taken.values()) / 2
+
+
 def test_targets_are_met_or_not() -> None:
-    met = {one.what: one.is_met for one in outcomes(RESULT)}
+    met = {one.what: one.is_met for one in outcomes(RESULT, None)}
     assert met == {
         "early over padded-128": True,
         "early over dynamic": True,

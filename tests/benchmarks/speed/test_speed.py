@@ -1,6 +1,7 @@
 """The benchmark from the public files to the report, on a tiny checkpoint, and what its figures rest on."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,16 +17,26 @@ from benchmarks.speed.child import measure
 from benchmarks.speed.machine import environment
 from benchmarks.speed.padding import ROWS, in_data_order
 from benchmarks.speed.plans import plans_of, spread_out
-from benchmarks.speed.record import Asked, Cut, Result, SetResult
+from benchmarks.speed.record import Asked, Result, SetResult
 from benchmarks.speed.results import write_cut, write_result
 from benchmarks.speed.rounds import Setting, ask_child
 from benchmarks.speed.sets import SpeedSet, chosen_sets, write_set
-from benchmarks.speed.steps import DYNAMIC, EARLY, GUARDED, PADDED, STEPS
-from benchmarks.speed.verdicts import compare_set
+from benchmarks.speed.steps import EARLY, GUARDED, PADDED, STEPS
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 
 TINY = SpeedSet("cola", "tiny", "tiny.jsonl", 40, 10)
 ENVIRONMENT = environment("cpu", 1)
+REFERENCE = """\
+import json, sys
+from benchmarks.speed.child import measure
+from benchmarks.speed.record import Asked
+
+checkpoint, data, _, out = sys.argv[1:5]
+run = measure(Asked(step="dynamic", checkpoint=checkpoint, data=data, threads=1))
+with open(out, "w") as file:
+    file.writelines(trial.model_dump_json(exclude={'loss_band', 'parameters'}) + "\\n" for trial in run.trials)
+"""
+"""Whole forwards of our own, called as the naive reference is."""
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +56,15 @@ def result(setting: Setting) -> SetResult:
 
 
 @pytest.fixture(scope="module")
-def cut(setting: Setting) -> Cut:
-    """The verdicts on the cut."""
-    source = setting.data.parent
-    return compare_set(measure, TINY, source, setting, None, source / "no-oracle.py", "verdicts")
+def cut(setting: Setting) -> SetResult:
+    """All steps on the cut, beside a reference that whoever calls gives."""
+    source, data = setting.data.parent, setting.data.with_name("cut.jsonl")
+    reference = source / "whole_forwards.py"
+    reference.write_text(REFERENCE, encoding="utf-8")
+    setting = replace(setting, data=data)
+    return measure_set(
+        *(measure, TINY, source, setting, STEPS, 1), rows=TINY.cut, whole=False, oracle=reference, by_kind=True
+    )
 
 
 def test_every_step_decides_as_whole_forwards_do(setting: Setting) -> None:
@@ -67,16 +83,17 @@ def test_single_trials_stand_for_the_pass(result: SetResult) -> None:
     assert single.same is None
     assert single.loss_difference is not None
     assert single.loss_difference < 1e-5
-    assert [len(runs) for runs in result.rounds] == [len(STEPS), sum(step.every_round for step in STEPS)]
+    assert [len(runs) for runs in result.rounds] == [len(STEPS), len(STEPS)]
     evaluated = [[one.seq for one in runs[0].evaluations] for runs in result.rounds]
     assert [len(seqs) for seqs in evaluated] == [1, 1]
     assert evaluated[0] != evaluated[1]
 
 
-def test_verdicts_on_the_cut_are_those_of_whole_forwards(cut: Cut) -> None:
-    assert (cut.rows, cut.reference) == (TINY.cut, DYNAMIC)
-    assert [one.step for one in cut.agreements] == [EARLY, GUARDED]
-    assert all(one.same == one.trials for one in cut.agreements)
+def test_verdicts_on_the_cut_are_those_of_the_reference(cut: SetResult) -> None:
+    assert cut.rows == TINY.cut
+    assert [one.step for one in cut.agreements] == [step.name for step in STEPS]
+    assert {one.reference for one in cut.agreements} == {"whole_forwards.py"}
+    assert all(one.same in {None, one.trials} for one in cut.agreements)
 
 
 def test_padded_forwards_cost_the_operations_of_the_shapes(result: SetResult) -> None:
@@ -117,7 +134,7 @@ def test_turns_measure_plans_from_all_over_the_pass() -> None:
     assert turns == [[2, 8], [4, 10], [6, 12]]
 
 
-def test_results_are_written_with_figures_and_a_picture(result: SetResult, cut: Cut, tmp_path: Path) -> None:
+def test_results_are_written_with_figures_and_a_picture(result: SetResult, cut: SetResult, tmp_path: Path) -> None:
     whole = Result(command="python -m benchmarks.speed", environment=ENVIRONMENT, minutes=1.5, set=result)
     write_result(whole, tmp_path)
     report = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
@@ -126,12 +143,16 @@ def test_results_are_written_with_figures_and_a_picture(result: SetResult, cut: 
     assert rows[-1].count("|") == 9
     assert "| guarded over dynamic | ≥ 20× | " in report
     assert "are not run to the" in report
-    assert "They were not compared" in report
+    assert "Each technique in turn" not in report
     assert Result.model_validate_json((tmp_path / "results" / "cola.json").read_text()) == whole
     texts = [one.text for one in ElementTree.parse(tmp_path / "results" / "speed.svg").iter() if one.text]
     assert {step.name for step in STEPS} <= set(texts)
-    write_cut(cut, tmp_path)
-    assert f"| cola | {TINY.cut} | guarded | " in (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    write_cut(whole.model_copy(update={"set": cut}), tmp_path)
+    report = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    below = report[report.index("# Each technique in turn") :]
+    assert f"## tiny: {TINY.cut} rows" in below
+    assert below.count(f"{len(cut.trace)} of {len(cut.trace)}") == sum(step.evaluations is None for step in STEPS)
+    assert "| multiplications | " in below
 
 
 def test_a_set_that_is_measured_later_stands_beside_the_others(result: SetResult, tmp_path: Path) -> None:
