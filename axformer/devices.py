@@ -5,7 +5,7 @@ import torch
 from axformer.errors import ConfigError, first_line
 
 AUTO = "auto"
-CPU_BATCH_TOKENS = 512
+CPU_BATCH_TOKENS = 1024
 """Enough for full speed of a few cores; more would only delay early decisions."""
 GPU_BYTES_PER_TOKEN = 2**21
 """Memory of the card for each token of a batch; the tokens' own activations take some tenth of it."""

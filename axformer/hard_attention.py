@@ -18,6 +18,8 @@ TOP_K_ATTRIBUTE = "hard_attention_top_k"
 READ_ATTRIBUTE = "attention_read_position"
 """On a module while only one query of each row is needed: which, shape (rows,)."""
 ATTENTION_DIMENSIONS = 4
+_LANES = 16
+"""float32 numbers in a vector register."""
 
 
 def keep_top_k(probabilities: Tensor, k: int) -> Tensor:
@@ -32,7 +34,7 @@ def keep_top_k(probabilities: Tensor, k: int) -> Tensor:
         k = torch.sym_min(k, keys_there)  # type: ignore[no-untyped-call]
     elif k >= keys_there:
         return probabilities
-    values, keys = probabilities.topk(k, dim=-1)
+    values, keys = probabilities.topk(k, dim=-1, sorted=False)
     return probabilities.new_zeros(probabilities.shape).scatter(-1, keys, values)
 
 
@@ -67,13 +69,22 @@ def attention_forward(
     scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     if attention_mask is not None:
         scores = scores + attention_mask
-    probabilities = scores.softmax(dim=-1)
+    probabilities = _softmax(scores)
     top_k = getattr(module, TOP_K_ATTRIBUTE, None)
     if top_k is not None:
         probabilities = keep_top_k(probabilities, top_k)
     probabilities = nn.functional.dropout(probabilities, p=dropout, training=module.training)
     context = (probabilities @ value).transpose(1, 2).contiguous()
     return context.expand(-1, tokens, -1, -1), probabilities
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    """The softmax over keys. On a CPU, rows that do not fill a vector register take several times as long as full ones."""
+    missing = _LANES - scores.shape[-1]
+    if missing <= 0 or scores.device.type != "cpu" or torch.compiler.is_exporting():
+        return scores.softmax(dim=-1)
+    full = nn.functional.pad(scores, (0, missing), value=-torch.inf)
+    return full.softmax(dim=-1)[..., :-missing]
 
 
 def _at(values: Tensor, read: Tensor) -> Tensor:

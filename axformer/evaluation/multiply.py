@@ -19,7 +19,7 @@ from axformer.architectures.base import Architecture, BlockWeights
 from axformer.architectures.slices import is_projection
 from axformer.plan import LayerPlan
 
-ROWS = 512
+ROWS = 1024
 """What packed weights are laid out for: the tokens of a batch, about."""
 _PACKED: WeakValueDictionary[tuple[int, torch.dtype], Tensor] = WeakValueDictionary()
 """Packed weights in use, by their parameter and number format: forms of a layer that leave a projection whole share them."""

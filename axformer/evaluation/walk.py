@@ -52,7 +52,7 @@ class Walk:
         layers = self.architecture.layers(model)
         try:
             for index, layer in enumerate(layers):
-                layer.forward = partial(self._layer, index, _parameters(type(layer)))
+                layer.forward = partial(self._layer, index, _arguments(type(layer).forward))
             yield
         finally:
             for layer in layers:
@@ -99,6 +99,6 @@ class Walk:
 
 
 @cache
-def _parameters(layer: type[nn.Module]) -> Sequence[str]:
-    """Names of what layers of a class take, the first being what the layer before gives."""
-    return tuple(inspect.signature(layer.forward).parameters)[1:]  # behind self
+def _arguments(forward: Callable[..., Any]) -> Sequence[str]:
+    """Names of what a class of layers takes, the first being what the layer before gives."""
+    return tuple(inspect.signature(forward).parameters)[1:]  # behind self
