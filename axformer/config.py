@@ -144,7 +144,7 @@ class PassConfig(BaseModel):
     max_length: int | None = Field(default=None, ge=2)
     """Cut inputs to this many tokens; null cuts none and refuses inputs that are longer than the model takes."""
     batch_tokens: int | None = Field(default=None, ge=1)
-    """Tokens evaluated together, padding included; changes speed and memory, and losses only by rounding. Null takes 512 on
+    """Tokens evaluated together, padding included; changes speed and memory, and losses only by rounding. Null takes 1,024 on
     a CPU, and on a GPU what its memory is good for."""
     cache_budget: int | None = Field(default=None, ge=0)
     """Bytes of activations kept between trials on the device that computes; null is 0.7 of what is free there when the

@@ -128,11 +128,13 @@ def main(
             found = measure_set(ask_child, speed_set, source, setting, steps, rounds, rows=rows, whole=whole, **more)
         return Result(command=command, environment=about, minutes=(time.monotonic() - start) / 60, set=found)
 
-    for speed_set in chosen_sets(only):
+    chosen = chosen_sets(only)
+    for speed_set in chosen:
         write_result(result(speed_set, TARGETED, rounds, rows), output)
-        known = {"oracle": oracle if oracle.is_file() else None, "by_kind": device == "cpu"}
+    known = {"oracle": oracle if oracle.is_file() else None, "by_kind": device == "cpu"}
+    for speed_set in chosen:
         write_cut(result(speed_set, STEPS, 1, min(speed_set.cut, rows or speed_set.cut), **known), output)
-        print(f"{output / 'RESULTS.md'} is written", flush=True)
+    print(f"{output / 'RESULTS.md'} is written", flush=True)
 
 
 if __name__ == "__main__":
