@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from torch import Tensor
 
@@ -116,7 +117,7 @@ class _Pass:
         self._evaluator = evaluator
         self._dimensions = dimensions
         self._config = config
-        self._parameters_left = parameters_left
+        self._parameters_left = lru_cache(maxsize=2)(parameters_left)  # of the plan as it is, every trial asks
         self._screen = screen
         self._replay = list(replay)
         self._clock = clock

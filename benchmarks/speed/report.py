@@ -36,7 +36,7 @@ and all else took as long as in `early`. For the seconds over operations / rate:
 pass calls took any time, neither Python nor cores that wait for each other (timed on one core, on the cut; see its last
 table)."""
 _CUTS = """\
-# Each technique in turn
+## Each technique in turn
 
 On a cut of each set all steps run, and the verdict of every trial is compared with that of a pass of whole forwards, run to
 its end by `{reference}`. Measured once. Steps between `dynamic` and `early` measure every trial to the end, all cores on one
@@ -85,11 +85,11 @@ def _measured(sets: Sequence[SetResult]) -> list[Step]:
 
 
 def _set(result: SetResult, cut: SetResult | None) -> str:
-    return "\n\n".join([_title(result), _figures(result), _targets(result, cut)])
+    return "\n\n".join([f"## {_title(result)}", _figures(result), _targets(result, cut)])
 
 
 def _title(result: SetResult) -> str:
-    return f"## {result.title}: {result.rows:,} rows, {result.tokens:,} tokens, {len(result.trace)} trials"
+    return f"{result.title}: {result.rows:,} rows, {result.tokens:,} tokens, {len(result.trace)} trials"
 
 
 def _figures(result: SetResult) -> str:
@@ -102,7 +102,7 @@ def _techniques(cuts: Sequence[Result]) -> list[str]:
     if not references:
         return []
     about = [_CUTS.format(reference="`, `".join(references)), _machines(cuts)]
-    return [*about, *("\n\n".join([_title(one.set), _figures(one.set), *_kernels(one.set)]) for one in cuts)]
+    return [*about, *("\n\n".join([f"### {_title(one.set)}", _figures(one.set), *_kernels(one.set)]) for one in cuts)]
 
 
 def _kernels(result: SetResult) -> list[str]:

@@ -149,8 +149,8 @@ def test_results_are_written_with_figures_and_a_picture(result: SetResult, cut: 
     assert {step.name for step in STEPS} <= set(texts)
     write_cut(whole.model_copy(update={"set": cut}), tmp_path)
     report = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
-    below = report[report.index("# Each technique in turn") :]
-    assert f"## tiny: {TINY.cut} rows" in below
+    below = report[report.index("## Each technique in turn") :]
+    assert f"### tiny: {TINY.cut} rows" in below
     assert below.count(f"{len(cut.trace)} of {len(cut.trace)}") == sum(step.evaluations is None for step in STEPS)
     assert "| multiplications | " in below
 
