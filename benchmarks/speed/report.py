@@ -52,7 +52,8 @@ def write_report(results: Sequence[Result], cuts: Sequence[Result]) -> str:
     """
     sets, cut_of = [one.set for one in results], {one.set.name: one.set for one in cuts}
     parts = ["# How fast a pass is", "Written by `make bench`, not by hand.", _machines(results)]
-    parts += ["![Speed-up by step and set](results/speed.svg)", _steps([*sets, *cut_of.values()]), *_method([*sets, *cut_of.values()])]
+    everything = [*sets, *cut_of.values()]
+    parts += ["![Speed-up by step and set](results/speed.svg)", _steps(everything), *_method(everything)]
     parts += [_set(one, cut_of.get(one.name)) for one in sets]
     return "\n\n".join([*parts, *_techniques(cuts)]) + "\n"
 

@@ -121,7 +121,7 @@ def test_keeping_everything_changes_nothing(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [case for case in all_cases() if architecture_of(case.family).int8], ids=str)
 def test_masked_equals_removed_in_int8(case: Case) -> None:
-    """Both must compute attention alike. In float32 half of the cases differ in a last bit, which int8 may round another way."""
+    """Both must compute attention alike. Half of the cases differ in a last bit, which int8 may round another way."""
     checkpoint = checkpoint_of(case)
     small = small_model(checkpoint, PLANS[2])
     if small._supports_attention_backend:
