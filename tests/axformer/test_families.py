@@ -129,7 +129,9 @@ def test_masked_equals_removed_in_int8(case: Case) -> None:
     with in_int8(small, checkpoint.architecture):
         removed = losses(small, case)
     evaluator = Int8Evaluator(plain(case), checkpoint.model, checkpoint.architecture)
-    torch.testing.assert_close(removed, evaluator.losses(PLANS[2]), rtol=1e-3, atol=1e-3)
+    masked = evaluator.losses(PLANS[2])
+    assert torch.isclose(removed, masked, rtol=1e-4, atol=1e-4).sum() >= len(masked) - 1
+    torch.testing.assert_close(removed, masked, rtol=1e-3, atol=1e-3)
     assert (evaluator.losses(FULL) != plain(case).losses(FULL)).any(), "int8 is not float32"
 
 
