@@ -17,6 +17,8 @@ ATTENTION_NAME = "axformer"
 TOP_K_ATTRIBUTE = "hard_attention_top_k"
 READ_ATTRIBUTE = "attention_read_position"
 """On a module while only one query of each row is needed: which, shape (rows,)."""
+FULL_ROWS_ATTRIBUTE = "softmax_in_full_rows"
+"""On a module that may round the softmax of short rows another way, if that is faster."""
 ATTENTION_DIMENSIONS = 4
 _LANES = 16
 """float32 numbers in a vector register."""
@@ -69,7 +71,7 @@ def attention_forward(
     scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     if attention_mask is not None:
         scores = scores + attention_mask
-    probabilities = _softmax(scores)
+    probabilities = _softmax_in_full_rows(scores) if hasattr(module, FULL_ROWS_ATTRIBUTE) else scores.softmax(dim=-1)
     top_k = getattr(module, TOP_K_ATTRIBUTE, None)
     if top_k is not None:
         probabilities = keep_top_k(probabilities, top_k)
@@ -78,10 +80,10 @@ def attention_forward(
     return context.expand(-1, tokens, -1, -1), probabilities
 
 
-def _softmax(scores: Tensor) -> Tensor:
+def _softmax_in_full_rows(scores: Tensor) -> Tensor:
     """The softmax over keys. On a CPU, rows that do not fill a vector register take several times as long as full ones."""
     missing = _LANES - scores.shape[-1]
-    if missing <= 0 or scores.device.type != "cpu" or torch.compiler.is_exporting():
+    if missing <= 0 or scores.device.type != "cpu":
         return scores.softmax(dim=-1)
     full = nn.functional.pad(scores, (0, missing), value=-torch.inf)
     return full.softmax(dim=-1)[..., :-missing]

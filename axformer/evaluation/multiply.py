@@ -17,6 +17,7 @@ from transformers.pytorch_utils import Conv1D
 
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.architectures.slices import is_projection
+from axformer.hard_attention import FULL_ROWS_ATTRIBUTE
 from axformer.plan import LayerPlan
 
 ROWS = 1024
@@ -36,11 +37,15 @@ _TAKEN_IN: dict[type, tuple[str, str]] = {
 def multiply_fast(layer: nn.Module, plan: LayerPlan, *, architecture: Architecture, dtype: torch.dtype) -> None:
     """Let the projections of a cut layer multiply in this number format, with packed weights on a CPU, for good.
 
+    Its softmax may fill up short rows.
     All else of the layer stays in float32, but what is between the projections of an FFN, which is rounded in any case.
     """
     ffn = architecture.ffn.weights(layer) if plan.neurons else None
     inner = set() if ffn is None else {id(part.module) for part in ffn.inputs}
     after = _NOTHING if ffn is None else _take_in_activation(ffn, dtype)
+    core = architecture.attention.weights(layer).core if plan.heads else None
+    if core is not None:
+        setattr(core, FULL_ROWS_ATTRIBUTE, True)
     for module in layer.modules():
         if is_projection(module):
             is_inner = id(module) in inner
