@@ -37,8 +37,8 @@ _TAKEN_IN: dict[type, tuple[str, str]] = {
 def multiply_fast(layer: nn.Module, plan: LayerPlan, *, architecture: Architecture, dtype: torch.dtype) -> None:
     """Let the projections of a cut layer multiply in this number format, with packed weights on a CPU, for good.
 
-    Its softmax may fill up short rows.
-    All else of the layer stays in float32, but what is between the projections of an FFN, which is rounded in any case.
+    The softmax of its attention fills up short rows. All else of the layer stays in float32, but what is between the
+    projections of an FFN, which is rounded in any case.
     """
     ffn = architecture.ffn.weights(layer) if plan.neurons else None
     inner = set() if ffn is None else {id(part.module) for part in ffn.inputs}
