@@ -18,6 +18,7 @@ from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.build import evaluators
+from axformer.evaluation.low_precision import is_slow
 from axformer.finetune_settings import FinetuneSettings, check_trainable
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
@@ -40,6 +41,11 @@ from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.training import Trained, Training
 from axformer.trial import Trial
+
+_SLOW_LOOKS = (
+    "this processor has no instructions for bfloat16, so that precision=guarded takes several times as long as "
+    "precision=float32, which decides the same"
+)
 
 
 @dataclass(frozen=True)
@@ -200,14 +206,17 @@ class PruningRun:
 
     @property
     def notes(self) -> list[str]:
-        """What the user should know of his input before the pass begins."""
+        """What the user should know of his input, or of this machine, before the pass begins."""
         sets = {"validation": self._validation, "test": self._test}
-        return [
+        notes = [
             f"{name} data: {data.samples.cut} of {len(data.rows)} rows are longer than max_length="
             f"{self.config.max_length} and lose their end"
             for name, data in sets.items()
             if data is not None and data.samples.cut
         ]
+        if self.config.precision == "guarded" and is_slow(self._checkpoint.model.device):
+            notes.append(_SLOW_LOOKS)
+        return notes
 
     @property
     def _others(self) -> dict[str, DataSet | None]:

@@ -14,6 +14,7 @@ from axformer.data.reading import rows_of
 from axformer.elements import attention
 from axformer.errors import ConfigError
 from axformer.evaluation.build import evaluators
+from axformer.evaluation.low_precision import is_slow
 from axformer.plan import Plan
 from axformer.run import PruningRun
 from axformer.trial import Trial, Verdict
@@ -73,6 +74,24 @@ def test_the_guard_is_measured_on_the_model_and_the_data() -> None:
         assert torch.equal(screen.losses(full), exact.losses(full)), "where nothing changes nothing is computed again"
         guard = screen.guard(full.apply(attention(0), top_k=5))
         assert 0 < guard.spreads.max() < 0.1
+
+
+@pytest.mark.parametrize("precision", ["float32", "guarded"])
+def test_who_asks_for_looks_that_are_slow_here_is_told_so(precision: str) -> None:
+    checkpoint = checkpoint_of(Case("bert", "classification"))
+    config = make_config("paper", KNOBS | {"precision": precision})
+    notes = PruningRun(checkpoint, prepare(ROWS, checkpoint, config), None, config).notes
+    assert any("no instructions for bfloat16" in note for note in notes) == (
+        precision == "guarded" and is_slow(torch.device("cpu"))
+    )
+
+
+def test_looks_are_fast_where_there_are_instructions_for_them() -> None:
+    capabilities = torch.cpu.get_capabilities()
+    if capabilities["architecture"] != "x86_64":
+        pytest.skip("names of x86's instructions")
+    assert is_slow(torch.device("cpu")) == (not (capabilities["avx512_bf16"] or capabilities["amx_bf16"]))
+    assert not is_slow(torch.device("cuda"))
 
 
 def test_int8_has_no_screen() -> None:
