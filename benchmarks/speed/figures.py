@@ -22,6 +22,10 @@ class Spread:
         known = list(values)
         return cls(statistics.median(known), min(known), max(known), len(known)) if known else None
 
+    def scaled(self, factor: float) -> "Spread":
+        """All of it times a number."""
+        return Spread(self.median * factor, self.least * factor, self.most * factor, self.rounds)
+
 
 def runs_of(result: SetResult, step: str) -> dict[int, Run]:
     """A step's runs by round."""
@@ -61,11 +65,25 @@ def overhead(result: SetResult, step: str, arithmetic: str) -> Spread | None:
 
 
 def least_overhead(alone: Run, flops: int) -> float:
-    """Seconds that the kernels of a pass take by themselves, over those of its operations at the rate of the same core.
+    """Seconds that the kernels of a pass take by themselves, over those of float32 operations at the rate of the same core.
 
     What is beside the kernels, Python and cores that wait for each other, takes no time in it.
+
+    Args:
+        alone: the pass with its kernels timed.
+        flops: operations of the float32 pass.
     """
     return sum(alone.kinds.values()) * alone.rates["float32"] / flops
+
+
+def kernels_ceiling(result: SetResult, step: str, least: float, against: str) -> Spread | None:
+    """The ratio if nothing but kernels took time, and as much over the operations of ``step`` as on the cut.
+
+    Args:
+        least: of the cut, by :func:`least_overhead`.
+    """
+    arithmetic = ceiling(result, step, "float32", against)
+    return None if arithmetic is None else arithmetic.scaled(1 / least)
 
 
 def ceiling(result: SetResult, step: str, arithmetic: str, against: str) -> Spread | None:

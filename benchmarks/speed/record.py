@@ -94,8 +94,8 @@ class SetResult(Record):
     flops: dict[str, int]
     """Of a whole pass, by step."""
     agreements: list[Agreement]
-    alone: Run | None = None
-    """The float32 pass on one core with its kernels timed one by one; null where that was not asked for."""
+    alone: dict[str, Run] = Field(default_factory=dict)
+    """Passes on one core with their kernels timed one by one, by step."""
 
 
 class Result(Record):

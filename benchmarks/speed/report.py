@@ -30,11 +30,10 @@ of one layer's projections with packed weights, the fastest that PyTorch has on 
 a padded batch has tokens. Memory is the most that the process had held when it ended, in brackets what it had held before the
 pass."""
 _LIMITS = """\
-*Possible* is what the machine would allow. For ratios of `early`: if its operations ran at that rate and nothing beside them
-took any time. For ratios of `guarded`: if every trial were decided in bfloat16, so that the same operations ran at its rate,
-and all else took as long as in `early`. For the seconds over operations / rate: if nothing but the kernels of PyTorch that the
-pass calls took any time, neither Python nor cores that wait for each other (timed on one core, on the cut; see its last
-table)."""
+*By arithmetic* is what the machine would allow. For `early`: if its operations ran at that rate and nothing beside them took
+any time. For `guarded`: if every trial were decided in bfloat16, so that the same operations ran at its rate, and all else took
+as long as in `early`. *By kernels* is what PyTorch would allow: if nothing but the kernels that the pass calls took any time,
+neither Python nor cores that wait for each other (timed on one core, on the cut; see its last table)."""
 _CUTS = """\
 ## Each technique in turn
 
@@ -107,15 +106,25 @@ def _techniques(cuts: Sequence[Result]) -> list[str]:
 
 
 def _kernels(result: SetResult) -> list[str]:
-    """What the kernels of the float32 pass take by themselves, on one core."""
-    if result.alone is None:
+    """What the kernels of whole passes take by themselves, on one core."""
+    if not result.alone:
         return []
-    least, taken = figures.least_overhead(result.alone, result.flops[EARLY]), result.alone.kinds
-    total = sum(taken.values())
-    rows = [(kind, f"{seconds:,.2f}", f"{seconds / total:.0%}") for kind, seconds in taken.items()]
-    rate = f"{result.alone.rates['float32'] / 1e9:,.0f}"
-    told = f"The kernels of `{EARLY}` on one core, {rate} GFLOP/s: {least:.2f} times what its operations take at that rate."
-    return [told, table(("kernels", "seconds", "share"), [*rows, ("together", f"{total:,.2f}", "100%")])]
+    totals = {step: sum(run.kinds.values()) for step, run in result.alone.items()}
+    least = (
+        f"{figures.least_overhead(run, result.flops[EARLY]):.2f} times (`{step}`, {run.rates['float32'] / 1e9:,.0f} GFLOP/s)"
+        for step, run in result.alone.items()
+    )
+    told = f"Kernels on one core, and what they take over the operations of `{EARLY}` at its float32 rate: {', '.join(least)}."
+    rows = [
+        (kind, *(_share(run.kinds[kind], totals[step]) for step, run in result.alone.items()))
+        for kind in next(iter(result.alone.values())).kinds
+    ]
+    together = ("together", *(f"{total:,.2f} s" for total in totals.values()))
+    return [told, table(("kernels", *result.alone), [*rows, together])]
+
+
+def _share(seconds: float, total: float) -> str:
+    return f"{seconds:,.2f} s, {seconds / total:.0%}"
 
 
 def _row(result: SetResult, step: Step) -> tuple[str, ...]:
@@ -160,13 +169,15 @@ def _targets(result: SetResult, cut: SetResult | None) -> str:
     if not result.is_whole:
         return "Targets are for all rows of the set; these are fewer."
     rows = [_target(one) for one in outcomes(result, cut)]
-    return table(("target", "wanted", "measured", "possible", "met"), rows)
+    return table(("target", "wanted", "measured", "by arithmetic", "by kernels", "met"), rows)
 
 
 def _target(outcome: Outcome) -> tuple[str, ...]:
     measured = "not measured" if outcome.measured is None else f"{_figure(outcome.measured, '.3g')}×"
-    limit = _NONE if outcome.limit is None else f"{_figure(outcome.limit, '.3g')}×"
-    return outcome.what, outcome.wanted, measured, limit, "yes" if outcome.is_met else "no"
+    limits = (
+        _NONE if limit is None else f"{_figure(limit, '.3g')}×" for limit in (outcome.by_arithmetic, outcome.by_kernels)
+    )
+    return outcome.what, outcome.wanted, measured, *limits, "yes" if outcome.is_met else "no"
 
 
 def _figure(spread: Spread | None, form: str) -> str:

@@ -96,8 +96,14 @@ def test_in_low_precision_only_what_is_multiplied_is_faster() -> None:
 def test_the_least_overhead_is_that_of_the_kernels_alone() -> None:
     alone = run(EARLY, kinds={"multiplications": 3.0, REST: 0.5})
     assert least_overhead(alone, 250) == pytest.approx(1.4)
-    (limit,) = [one.limit for one in outcomes(RESULT, RESULT.model_copy(update={"alone": alone})) if "rate" in one.what]
-    assert limit == Spread(1.4, 1.4, 1.4, 1)
+    found = {one.what: one for one in outcomes(RESULT, RESULT.model_copy(update={"alone": {EARLY: alone}}))}
+    limit = found["early: seconds over operations / rate"]
+    assert (limit.by_arithmetic, limit.by_kernels) == (Spread(1.0, 1.0, 1.0, 1), Spread(1.4, 1.4, 1.4, 1))
+    ratio_limit = found["early over padded-128"]
+    assert ratio_limit.by_arithmetic == Spread(70.0, 60.0, 80.0, 2)
+    assert ratio_limit.by_kernels is not None
+    assert ratio_limit.by_kernels.median == pytest.approx(50.0)
+    assert found["guarded over padded-128"].by_kernels is None, "its kernels were not timed"
 
 
 def test_kernels_are_told_by_kind() -> None:
