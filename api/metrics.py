@@ -1,10 +1,29 @@
-"""Jobs by state, counted in the database at the moment Prometheus asks."""
+"""What Prometheus is told: what all processes of the API have counted, and jobs by state, counted when it asks."""
+
+import os
 
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 from sqlalchemy.orm import Session
 
 from store.repositories.queue import state_counts
+
+COUNTED_IN = "PROMETHEUS_MULTIPROC_DIR"
+"""Environment variable of ``prometheus_client``: the directory in which processes count together. Without it each counts in its
+own memory."""
+
+
+def counted(registry: CollectorRegistry) -> bytes:
+    """What was counted since the start, by all processes where there are several, in the text format of Prometheus.
+
+    Args:
+        registry: what this process counts.
+    """
+    if COUNTED_IN in os.environ:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)
 
 
 def jobs_by_state(session: Session) -> bytes:

@@ -1,14 +1,35 @@
-"""The web server of the API: ``python -m api.server --host 0.0.0.0 --port 8000``. Uvicorn, with heads of requests bounded."""
+"""The web server of the API: ``python -m api.server --host 0.0.0.0 --port 8000``. Uvicorn, with heads of requests bounded.
+
+Several processes (``--workers``) share the port. Each has connections and looks at the queue of its own.
+"""
 
 import argparse
+import os
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
 from api.bounded_heads import BoundedHeadsProtocol
+from api.metrics import COUNTED_IN
 
 _DRAIN_SECONDS = 5
 """How long the API waits for open event streams when it ends; clients come back by themselves."""
+_SILENT_SECONDS = 30
+"""A process that does not answer its parent for so long is replaced. Uvicorn's own 5 s are soon over on a busy machine."""
+
+
+@contextmanager
+def _counting_together(processes: int) -> Iterator[None]:
+    """Let processes that are started inside the ``with`` block count what ``/metrics`` tells in one place."""
+    if processes == 1:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="axformer-metrics-") as counts:
+        os.environ.setdefault(COUNTED_IN, counts)
+        yield
 
 
 def main() -> int:
@@ -18,16 +39,18 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--workers", type=int, default=1, help="processes")
     given = parser.parse_args()
-    uvicorn.run(
-        "api.main:create_app",
-        factory=True,
-        host=given.host,
-        port=given.port,
-        workers=given.workers,
-        http=BoundedHeadsProtocol,
-        access_log=False,  # every request is logged with its id already
-        timeout_graceful_shutdown=_DRAIN_SECONDS,
-    )
+    with _counting_together(given.workers):
+        uvicorn.run(
+            "api.main:create_app",
+            factory=True,
+            host=given.host,
+            port=given.port,
+            workers=given.workers,
+            http=BoundedHeadsProtocol,
+            access_log=False,  # every request is logged with its id already
+            timeout_graceful_shutdown=_DRAIN_SECONDS,
+            timeout_worker_healthcheck=_SILENT_SECONDS,
+        )
     return 0
 
 

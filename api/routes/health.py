@@ -5,10 +5,10 @@ Prometheus sends it with ``authorization.credentials_file``.
 """
 
 from fastapi import APIRouter, Response
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep
-from api.metrics import jobs_by_state
+from api.metrics import counted, jobs_by_state
 from api.openapi import Responses, answer, answers
 from api.schemas.health import HealthRead, ReadyRead
 from api.services import health
@@ -41,5 +41,5 @@ def get_readiness(resources: ResourcesDep, response: Response) -> ReadyRead:
 @router.get("/metrics", response_class=Response, responses=_METRICS)
 def get_metrics(_: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """Read jobs by state, requests and their durations, for Prometheus."""
-    text = generate_latest(resources.registry) + jobs_by_state(session)
+    text = counted(resources.registry) + jobs_by_state(session)
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
