@@ -5,16 +5,19 @@ Whatever is there already is kept: sets, checkpoints, and the cell's own file, w
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from axformer.plan import read_plan_file
+from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence.grid import ARMS, Cell
 from benchmarks.passes import pass_command, run_pass
 from benchmarks.results_table import metric_of
+from benchmarks.rows import Row, read_rows, write_rows
 from benchmarks.sets.catalog import SETS
 from benchmarks.sets.parts import Parts, sample
+from benchmarks.split import label_of
 from benchmarks.train_checkpoints import make
 
 FORMAT = "axformer-evidence/1"
@@ -61,7 +64,8 @@ def run_cell(cell: Cell, place: Place) -> str:
         return f"FAILED to train; see {place.home / 'checkpoints' / checkpoint.name}.log"
     home, result = place.home / "checkpoints" / checkpoint.name, place.home / "passes" / cell.name
     arm = ARMS[cell.arm]
-    command = pass_command(checkpoint, home, place.sets, result, arm.preset)
+    judged = checkpoint if arm.validation_rows is None else _with_fewer_rows(checkpoint, arm.validation_rows, place)
+    command = pass_command(judged, home, place.sets, result, arm.preset)
     knobs = {"seed": checkpoint.seed, **arm.knobs}
     outcome = run_pass([*command, *(f"--set={name}={value}" for name, value in knobs.items())], home, result)
     if outcome.startswith("FAILED"):
@@ -81,6 +85,16 @@ def _prepare(name: str, place: Place) -> None:
         parts = Parts(*(sample(part, place.rows) for part in (parts.train, parts.validation, parts.test)))
     parts.write(partial)
     partial.rename(place.sets / name)
+
+
+def _with_fewer_rows(checkpoint: Checkpoint, rows: int, place: Place) -> Checkpoint:
+    """The checkpoint with a set whose validation part is a sample of its own, which is written if it is not there."""
+    fewer = replace(checkpoint, data=f"{checkpoint.data}-{rows}")
+    validation, test = fewer.rows(place.sets, "validation"), fewer.rows(place.sets, "test")
+    if not test.is_file():
+        write_rows(validation, sample(read_rows(checkpoint.rows(place.sets, "validation"), Row), rows, label_of))
+        shutil.copyfile(checkpoint.rows(place.sets, "test"), test)
+    return fewer
 
 
 def _content(cell: Cell, place: Place, report: dict[str, Any], sha256: str) -> dict[str, Any]:

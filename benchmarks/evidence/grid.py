@@ -1,6 +1,7 @@
 """The cells of the experiment: which model, with which seed, on which set, under which knobs.
 
-The order is that of their worth, so that whatever time there is gives the most: one seed of everything comes first.
+The order is that of their worth, so that whatever time there is gives the most: one seed of everything comes first. Behind the
+comparison of arms stand the cells that ask why a pass removes so little.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,14 +18,17 @@ LARGE_BASE = "mpnet-base"
 
 @dataclass(frozen=True)
 class Arm:
-    """The knobs of a pass."""
+    """What is asked of a pass."""
 
     preset: str
     knobs: Mapping[str, Any] = field(default_factory=dict)
+    validation_rows: int | None = None
+    """That it decides on; null takes all that the set has."""
 
 
-ARMS: Mapping[str, Arm] = {
-    "paper": Arm("paper"),
+PAPER = "paper"
+COMPARED: Mapping[str, Arm] = {
+    PAPER: Arm("paper"),
     "published": Arm("published"),
     "robust": Arm("robust"),
     "confirm": Arm("paper", {"confirm": 0.5}),
@@ -33,7 +37,17 @@ ARMS: Mapping[str, Arm] = {
     "sign_test": Arm("paper", {"safeguard": "sign_test"}),
     "published-confirm": Arm("published", {"confirm": 0.5}),
 }
-"""What is compared: the rule of the paper as it stands, and what may make its gains hold."""
+"""The rule of the paper as it stands, and what may make its gains hold."""
+COMPRESSION: Mapping[str, Arm] = {
+    "rows-100": Arm("paper", validation_rows=100),
+    "rows-300": Arm("paper", validation_rows=300),
+    "no-majority": Arm("paper", {"majority_fraction": 0.0}),
+    "one-point": Arm("paper", {"tolerance": 0.5, "confirm": 0.3, "within_points": 1.0}),
+}
+"""What may make a pass remove more: fewer rows to convince, half of the rule, or a point of the metric to spend."""
+ARMS = {**COMPARED, **COMPRESSION}
+COMPRESSION_EPOCHS = (3, 10, 1)
+"""Of the training of what is pruned: how far a model is over-trained may be what there is to gain."""
 
 _SMALL = (
     *map(checkpoint_named, ("rte", "cola", "sst2", "stsb", "sms")),
@@ -57,6 +71,18 @@ class Cell:
         return f"{self.checkpoint.name}-{self.arm}"
 
 
+def compared_cells() -> list[Cell]:
+    """Every arm that is compared, on every model, set and seed."""
+    return [Cell(checkpoint, arm) for checkpoint in _checkpoints() for arm in COMPARED]
+
+
+def compression_cells() -> list[Cell]:
+    """Why so little is removed: passes over one set, of models that were trained for longer and shorter."""
+    cola = checkpoint_named("cola")
+    trained = (replace(cola, name=f"cola-{epochs}-epochs", epochs=epochs) for epochs in COMPRESSION_EPOCHS)
+    return [Cell(checkpoint, arm) for checkpoint in trained for arm in (PAPER, *COMPRESSION)]
+
+
 def cells(arms: Sequence[str] = tuple(ARMS), only: Sequence[str] = ()) -> list[Cell]:
     """The cells of these arms whose name fits one of these patterns (``rte-*``), or all.
 
@@ -66,7 +92,7 @@ def cells(arms: Sequence[str] = tuple(ARMS), only: Sequence[str] = ()) -> list[C
     unknown = [arm for arm in arms if arm not in ARMS]
     if unknown:
         raise ValueError(f"arm '{unknown[0]}' is unknown; there are {', '.join(ARMS)}")
-    everything = [Cell(checkpoint, arm) for checkpoint in _checkpoints() for arm in arms]
+    everything = [cell for cell in (*compared_cells(), *compression_cells()) if cell.arm in arms]
     for pattern in only:
         if not any(fnmatchcase(cell.name, pattern) for cell in everything):
             raise ValueError(f"no cell is called '{pattern}'; names are like {everything[0].name}")

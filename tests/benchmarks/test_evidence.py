@@ -13,7 +13,7 @@ from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence import cell as cells_of_one
 from benchmarks.evidence.cell import Place, run_cell
 from benchmarks.evidence.document import RESULTS, document_of, read_cells
-from benchmarks.evidence.grid import ARMS, SEEDS, Cell, cells
+from benchmarks.evidence.grid import ARMS, SEEDS, Cell, cells, compared_cells, compression_cells
 from benchmarks.rows import Row
 from benchmarks.sets.catalog import SETS
 from benchmarks.sets.parts import Parts
@@ -41,7 +41,9 @@ def test_every_arm_is_a_pass_that_can_be_asked_for() -> None:
 
 def test_cells_have_names_of_their_own_and_sets_that_there_are() -> None:
     everything = cells()
-    assert len({one.name for one in everything}) == len(everything) == len(cells(["paper"])) * len(ARMS)
+    assert len({one.name for one in everything}) == len(everything)
+    assert everything == compared_cells() + compression_cells()
+    assert {one.arm for one in everything} == set(ARMS)
     assert {one.checkpoint.data for one in everything} <= set(SETS)
     assert {one.checkpoint.seed for one in everything} == set(SEEDS)
     assert [one.name for one in cells(["paper"], ["rte-minilm-*"])] == [f"rte-minilm-s{seed}-paper" for seed in SEEDS]
@@ -87,6 +89,24 @@ def test_a_cell_is_measured_once_and_told_as_it_was_measured(place: Place) -> No
         lines = table.splitlines()
         if lines[0].startswith("|"):
             assert len({line.count("|") for line in lines}) == 1
+
+
+def test_a_pass_may_be_given_fewer_rows_to_decide_on(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ARMS, "rows-100", replace(ARMS["rows-100"], validation_rows=20))
+    cell = Cell(TINY, "rows-100")
+    assert run_cell(cell, place) == "done"
+    data = json.loads(place.file(cell).read_text())["report"]["data"]
+    assert (data["validation"]["rows"], data["test"]["rows"]) == (20, 30)
+    assert len((place.sets / "tiny" / "validation.jsonl").read_text().splitlines()) == 30, "the set is left as it is"
+
+
+def test_why_so_little_is_removed_has_a_table_of_its_own() -> None:
+    asked = [cell_file("paper", 0, -0.2) | {"cell": "cola-10-epochs-paper"}, cell_file("paper", 0, 0.1)]
+    text = document_of(asked, planned=240)
+    compared, compression = text.split("## Why so little is removed")
+    assert "| rte | c | paper | 1 |" in compared.replace("minilm", "c")
+    table = compression.split("\n\n")[2].splitlines()
+    assert [line.split(" | ")[0] for line in table[2:]] == ["| 10"]
 
 
 def test_a_cell_that_fails_leaves_no_file_and_is_tried_again(place: Place) -> None:
