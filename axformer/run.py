@@ -18,7 +18,7 @@ from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.build import evaluators
-from axformer.evaluation.low_precision import is_slow
+from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
 from axformer.finetune_settings import FinetuneSettings, check_trainable
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
@@ -41,11 +41,6 @@ from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.training import Trained, Training
 from axformer.trial import Trial
-
-_SLOW_LOOKS = (
-    "this processor has no instructions for bfloat16, so that precision=guarded takes several times as long as "
-    "precision=float32, which decides the same"
-)
 
 
 @dataclass(frozen=True)
@@ -214,9 +209,14 @@ class PruningRun:
             for name, data in sets.items()
             if data is not None and data.samples.cut
         ]
-        if self.config.precision == "guarded" and is_slow(self._checkpoint.model.device):
-            notes.append(_SLOW_LOOKS)
-        return notes
+        return notes + self._notes_on_precision()
+
+    def _notes_on_precision(self) -> list[str]:
+        if self.config.precision != "guarded":
+            return []
+        device = self._checkpoint.model.device
+        told = advice(gain_in_rate(device), low_precision(device))
+        return [] if told is None else [told]
 
     @property
     def _others(self) -> dict[str, DataSet | None]:

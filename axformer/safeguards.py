@@ -18,10 +18,12 @@ import torch
 from scipy.special import bdtrc, stdtrit
 from torch import Tensor
 
+from axformer.acceptance import Rule, verdict_of
 from axformer.config import PassConfig, Safeguard
 from axformer.elements import Dimensions
 from axformer.errors import ConfigError
 from axformer.progress import most_trials
+from axformer.trial import Phase, Trial, Verdict
 
 IsSafe = Callable[[Tensor], bool]
 """Whether a change with these gains, float64 of shape (samples,), may be accepted if the rule accepts it."""
@@ -47,6 +49,21 @@ def safeguard_of(config: PassConfig, dimensions: Dimensions, total: int) -> IsSa
     if config.safeguard is Safeguard.SIGN_TEST:
         return lambda gains: chance_of_signs(int((gains > 0).sum()), int((gains < 0).sum())) <= alpha
     return lambda gains: lower_bound(gains, alpha) > 0
+
+
+def was_refused(trial: Trial, config: PassConfig) -> bool:
+    """Whether a safeguard was the reason of a refusal: the rule would have accepted, the pass with these knobs did not."""
+    is_kept = trial.verdict in (Verdict.REFINE, Verdict.REJECT)
+    if config.safeguard is Safeguard.NONE or not is_kept or trial.loss_is_bound or trial.phase is Phase.TRADE:
+        return False
+    assert trial.helped is not None, "of the base alone nobody asks"
+    rule = Rule(
+        min_loss=trial.min_loss,
+        total=trial.total,
+        majority_fraction=config.majority_fraction,
+        loss_margin=config.coarse_margin if trial.phase in (Phase.LAYER, Phase.BLOCK) else 1.0,
+    )
+    return verdict_of(trial.loss, trial.helped, rule) is Verdict.ACCEPT
 
 
 def chance_of_signs(helped: int, hurt: int) -> float:

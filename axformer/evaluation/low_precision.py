@@ -1,9 +1,15 @@
 """The number format of the first look at a trial."""
 
 import torch
+from torch.nn.functional import linear
+from torch.utils.benchmark import Timer
 
-_BFLOAT16_OF_CPUS = "avx512_bf16", "amx_bf16", "bf16"
-"""PyTorch's names for such instructions: of x86, and of ARM."""
+PAYS_FROM = 2.0
+"""How many times as fast as in float32 products must run for looks to save time: what is no product stays as it is
+(``benchmarks/RESULTS.md``)."""
+
+_SHAPE = 512, 512, 2048
+_REPEATS = 5
 
 
 def low_precision(device: torch.device) -> torch.dtype:
@@ -13,10 +19,31 @@ def low_precision(device: torch.device) -> torch.dtype:
     return torch.bfloat16
 
 
-def is_slow(device: torch.device) -> bool:
-    """Whether a first look takes longer than float32 itself: on a CPU that has no instructions for bfloat16."""
-    known = torch.cpu.get_capabilities()
-    return device.type == "cpu" and not any(known.get(name) for name in _BFLOAT16_OF_CPUS)
+@torch.inference_mode()
+def gain_in_rate(device: torch.device) -> float:
+    """How many times as fast as in float32 matrices are multiplied in the number format of looks, measured here and now."""
+    return _seconds(torch.float32, device) / _seconds(low_precision(device), device)
+
+
+def advice(gain: float, dtype: torch.dtype) -> str | None:
+    """What to tell who asks for looks where they save no time."""
+    if gain >= PAYS_FROM:
+        return None
+    return (
+        f"matrices are multiplied {gain:.2g} times as fast in {name_of(dtype)} as in float32 here; precision=guarded saves "
+        f"time from about {PAYS_FROM:g} times on, and precision=float32 decides the same"
+    )
+
+
+def _seconds(dtype: torch.dtype, device: torch.device) -> float:
+    rows, inputs, outputs = _SHAPE
+    given = {
+        "linear": linear,
+        "left": torch.ones(rows, inputs, dtype=dtype, device=device),
+        "right": torch.ones(outputs, inputs, dtype=dtype, device=device),
+    }
+    timer = Timer("linear(left, right)", globals=given, num_threads=torch.get_num_threads())
+    return min(measured.mean for measured in timer.repeat(_REPEATS, number=2))
 
 
 def name_of(dtype: torch.dtype) -> str:

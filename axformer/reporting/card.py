@@ -32,7 +32,7 @@ pipeline_tag: {loading.tag}
 In brackets are {CONFIDENCE:.0%} bootstrap intervals over the samples, for the change those of the paired bootstrap.
 Latency is the median of {report.latency["repeats"]} forward passes, both models taking turns
 (batch {report.latency["batch"]}, {report.latency["tokens"]} tokens). The pass took {report.seconds:.1f} s for {report.trials} \
-trials.
+trials.{_refused(report)}
 
 {_int8(report)}{_orders(report)}{_path(report)}## What was removed
 
@@ -67,6 +67,15 @@ def _verdict(report: Report) -> str:
     is_bad = finding.verdict in (Judgement.NO_RELIABLE_GAIN, Judgement.LOSS)
     sentence = f"**{finding.sentence}**" if is_bad else finding.sentence
     return " ".join(part for part in (sentence, finding.advice, finding.answers) if part)
+
+
+def _refused(report: Report) -> str:
+    """What the safeguard kept the pass from."""
+    refused = report.work.refused_by_safeguard
+    if refused is None:
+        return ""
+    safeguard = report.config["safeguard"]
+    return f" Of these its safeguard, `{safeguard}`, refused {refused} that the paper's rule would have accepted."
 
 
 def _int8(report: Report) -> str:

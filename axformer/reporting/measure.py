@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from axformer.checkpoint import Checkpoint
-from axformer.config import PassConfig
+from axformer.config import PassConfig, Safeguard
 from axformer.data.batches import Samples
 from axformer.data.dataset import DataSet
 from axformer.forms.form import Form, NotMade
@@ -31,6 +31,7 @@ from axformer.reporting.report import (
 from axformer.reporting.scoring import Score, compare, score
 from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
+from axformer.safeguards import was_refused
 from axformer.targets import Targets
 from axformer.tasks.base import Task
 from axformer.trial import Phase, Trial, Verdict
@@ -103,7 +104,7 @@ def make_report(
         trials=len(outcome.trace),
         seconds=outcome.trace[-1].seconds,
         path=list(outcome.path),
-        work=_work(outcome.trace, str(base.device)),
+        work=_work(outcome.trace, config, str(base.device)),
         orders=None if outcome.orders is None else list(outcome.orders),
         finetune=outcome.finetune,
         config=config.model_dump(mode="json"),
@@ -132,10 +133,12 @@ def scores_of(model: Any, task: Task, sets: Sets) -> Scores:
     return Scores(**_as_report(_scores(model, task, sets)))
 
 
-def _work(trace: Sequence[Trial], device: str) -> Work:
+def _work(trace: Sequence[Trial], config: PassConfig, device: str) -> Work:
+    is_guarded = config.safeguard is not Safeguard.NONE
     return Work(
         trials_by_precision=dict(Counter(trial.precision for trial in trace)),
         decided_early=sum(trial.loss_is_bound for trial in trace),
+        refused_by_safeguard=sum(was_refused(trial, config) for trial in trace) if is_guarded else None,
         largest_loss_band=max(trial.loss_band for trial in trace),
         peak_bytes=peak_bytes(),
         device_peak_bytes=device_peak_bytes(device),

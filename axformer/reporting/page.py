@@ -156,11 +156,12 @@ def _data(report: Report) -> Table:
 
 
 def _environment(report: Report) -> Table:
-    peak = report.work.device_peak_bytes
+    peak, refused = report.work.device_peak_bytes, report.work.refused_by_safeguard
     figures = {
         **{name: "unknown" if value is None else str(value) for name, value in report.environment.items()},
         "trials decided in": ", ".join(f"{count:,} {name}" for name, count in report.work.trials_by_precision.items()),
         "trials decided early": f"{report.work.decided_early:,}",
+        **({} if refused is None else {"trials refused by the safeguard alone": f"{refused:,}"}),
         "most memory": f"{report.work.peak_bytes / 1e6:,.0f} MB",
         **({} if peak is None else {"most memory of the GPU": f"{peak / 1e6:,.0f} MB"}),
     }

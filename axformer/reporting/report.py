@@ -217,6 +217,10 @@ class Work(BaseModel):
 
     trials_by_precision: dict[str, int] = Field(description="How many trials each number format decided.")
     decided_early: int = Field(description="Trials whose verdict was known before all samples were measured.")
+    refused_by_safeguard: int | None = Field(
+        default=None,
+        description="Trials that the paper's rule would have accepted and the safeguard did not; null without a safeguard.",
+    )
     largest_loss_band: float = Field(
         description="The most that a mean loss in low precision may be off; 0 without any."
     )

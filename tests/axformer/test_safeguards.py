@@ -12,12 +12,12 @@ from axformer.checkpoint import from_memory
 from axformer.config import PassConfig, Safeguard, make_config
 from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
-from axformer.elements import Dimensions
+from axformer.elements import Dimensions, parse
 from axformer.errors import ConfigError
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.progress import most_trials
 from axformer.run import PruningRun
-from axformer.safeguards import chance_of_signs, folds_of, is_gain_on_each, lower_bound, safeguard_of
+from axformer.safeguards import chance_of_signs, folds_of, is_gain_on_each, lower_bound, safeguard_of, was_refused
 from axformer.search import plan_of, search
 from axformer.trial import Trial, Verdict
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
@@ -155,6 +155,26 @@ def test_a_safeguard_refuses_what_has_no_gain_to_show_and_nothing_else(knobs: di
         assert refused[1].verdict is Verdict.ACCEPT
         assert refused[0].verdict in (Verdict.REFINE, Verdict.REJECT)
         assert refused[0].loss == refused[1].loss
+
+
+def test_the_trace_tells_what_a_safeguard_alone_refused() -> None:
+    told = 0
+    for config in (make_config("paper", LOOSE | knobs) for knobs in GUARDED):
+        run, plain = run_of(config), plain_of(config)
+        is_safe = safeguard_of(config, run.dimensions, len(ROWS))
+        assert is_safe is not None
+        trials = list(run.trials())
+        for place, trial in enumerate(trials):
+            if was_refused(trial, config):
+                assert trial.element is not None
+                before = plan_of(trials[:place], run.dimensions, config)
+                after = before.apply(parse(trial.element), top_k=config.attention_top_k)
+                assert not is_safe(plain.losses(before).double() - plain.losses(after).double())
+                accepted = trial.model_copy(update={"verdict": Verdict.ACCEPT})
+                assert not was_refused(accepted, config)
+                assert not was_refused(trial, config.model_copy(update={"safeguard": Safeguard.NONE}))
+                told += 1
+    assert told, "these passes are meant to refuse something"
 
 
 def test_some_of_them_accept_and_some_refuse_here() -> None:
