@@ -43,7 +43,7 @@ def _seconds(dtype: torch.dtype, device: torch.device) -> float:
         "right": torch.ones(outputs, inputs, dtype=dtype, device=device),
     }
     timer = Timer("linear(left, right)", globals=given, num_threads=torch.get_num_threads())
-    return min(measured.mean for measured in timer.repeat(_REPEATS, number=2))
+    return min(timer.timeit(2).mean for _ in range(_REPEATS))
 
 
 def name_of(dtype: torch.dtype) -> str:
