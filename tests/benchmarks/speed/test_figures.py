@@ -109,9 +109,9 @@ def test_the_least_overhead_is_that_of_the_kernels_alone() -> None:
 def test_kernels_are_told_by_kind() -> None:
     found = by_kind({"mkldnn::_linear_pointwise": 2.0, "aten::addmm": 1.0, "aten::bmm": 0.5, "aten::add": 0.25})
     assert (found["multiplications"], found["attention"], found[REST]) == (3.0, 0.5, 0.25)
-    layer = torch.nn.Linear(512, 512)
-    taken = seconds_by_kind(lambda: [layer(torch.ones(512, 512)) for _ in range(20)])
-    assert taken["multiplications"] > sum(taken.values()) / 2
+    layer, rows = torch.nn.Linear(8, 8), torch.ones(8, 8)
+    taken = seconds_by_kind(lambda: layer(rows))
+    assert taken["multiplications"] > 0 == taken["attention"]
 
 
 def test_targets_are_met_or_not() -> None:
