@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
+from axformer.top_k import keep_top_k
+
 ATTENTION_NAME = "axformer"
 TOP_K_ATTRIBUTE = "hard_attention_top_k"
 READ_ATTRIBUTE = "attention_read_position"
@@ -22,22 +24,6 @@ FULL_ROWS_ATTRIBUTE = "softmax_in_full_rows"
 ATTENTION_DIMENSIONS = 4
 _LANES = 16
 """float32 numbers in a vector register."""
-
-
-def keep_top_k(probabilities: Tensor, k: int) -> Tensor:
-    """Attention probabilities with all but the ``k`` largest of each query set to 0, not renormalised.
-
-    Args:
-        probabilities: shape (batch, heads, queries, keys).
-        k: how many to keep; with as many keys or fewer nothing changes.
-    """
-    keys_there = probabilities.shape[-1]
-    if torch.compiler.is_exporting():  # the graph is one for all lengths
-        k = torch.sym_min(k, keys_there)  # type: ignore[no-untyped-call]
-    elif k >= keys_there:
-        return probabilities
-    values, keys = probabilities.topk(k, dim=-1, sorted=False)
-    return probabilities.new_zeros(probabilities.shape).scatter(-1, keys, values)
 
 
 def attention_forward(

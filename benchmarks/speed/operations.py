@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 
 from torch.profiler import ProfilerActivity, profile
 
+from axformer.top_k import SORT
+
 _KINDS = {
     "multiplications": ("mkldnn::_linear_pointwise", "aten::addmm", "aten::mm"),
-    "attention": ("aten::bmm", "aten::_softmax", "aten::topk", "aten::scatter"),
+    "attention": ("aten::bmm", "aten::_softmax", "aten::topk", "aten::scatter", SORT, "aten::ge"),
     "norms": ("aten::native_layer_norm",),
     "copies": ("aten::copy_", "aten::clone", "aten::index_select", "aten::index"),
 }
