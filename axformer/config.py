@@ -23,6 +23,10 @@ class Preset(StrEnum):
     ROBUST = "robust"
 
 
+DEFAULT_PRESET = Preset.PAPER
+"""Of who names none: of the commands, and of the service."""
+
+
 class HelpedReference(StrEnum):
     """What a sample's loss is compared with when helped samples are counted."""
 

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model
 
 from api.schemas.base import LABEL_COUNT, LabelKey, LabelValue, Schema, without_zero_bytes
 from api.schemas.jobs import PRIORITY_MOST, CheckpointRef, DataRef, FormName, HubToken
-from axformer.config import Preset
+from axformer.config import DEFAULT_PRESET, Preset
 from axformer.spread import Spread
 from store.devices import Device
 from store.states import JobState
@@ -40,7 +40,7 @@ class GroupSetting(Schema):
     """Knobs."""
 
     name: SideName
-    preset: Preset = Preset.PAPER
+    preset: Preset = DEFAULT_PRESET
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
     """Knobs that differ from the preset."""
 

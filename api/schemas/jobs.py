@@ -9,7 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 from api.schemas.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, Uri, without_zero_bytes
 from api.schemas.queue import PlaceRead
 from api.schemas.webhooks import Webhook
-from axformer.config import Preset
+from axformer.config import DEFAULT_PRESET, Preset
 from axformer.data.columns import Columns
 from axformer.finetune_settings import FinetuneSettings
 from store.devices import Device
@@ -94,7 +94,7 @@ class JobCreate(Schema):
     """Data that the finished model is trained on; without it nothing is trained."""
     finetune: FinetuneSettings | None = None
     """How it is trained; only with ``train``. The report tells the figures before it too."""
-    preset: Preset = Preset.PAPER
+    preset: Preset = DEFAULT_PRESET
     """Where the knobs start from."""
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
     """Knobs that differ from the preset; ``GET /v1/knobs`` lists them."""

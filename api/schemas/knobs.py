@@ -3,6 +3,7 @@
 from typing import Any
 
 from api.schemas.base import Schema
+from axformer.config import Preset
 
 
 class KnobRead(Schema):
@@ -23,3 +24,5 @@ class KnobsRead(Schema):
     knobs: list[KnobRead]
     presets: dict[str, dict[str, Any]]
     """Every knob with its value, by preset."""
+    default_preset: Preset
+    """That of a job which names none."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.schemas.knobs import KnobRead, KnobsRead
-from axformer.config import PassConfig, Preset, make_config
+from axformer.config import DEFAULT_PRESET, PassConfig, Preset, make_config
 
 
 def list_knobs() -> KnobsRead:
@@ -21,7 +21,9 @@ def list_knobs() -> KnobsRead:
         for name, about in schema["properties"].items()
     ]
     return KnobsRead(
-        knobs=knobs, presets={preset.value: make_config(preset).model_dump(mode="json") for preset in Preset}
+        knobs=knobs,
+        presets={preset.value: make_config(preset).model_dump(mode="json") for preset in Preset},
+        default_preset=DEFAULT_PRESET,
     )
 
 

@@ -14,7 +14,7 @@ from axformer.cli.hub_token import HubTokenOption, hub_token_of
 from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.upload import sent
 from axformer.client import Client, Upload
-from axformer.config import Preset, make_config
+from axformer.config import DEFAULT_PRESET, Preset, make_config
 from axformer.errors import ConfigError, DataError
 
 
@@ -34,7 +34,7 @@ class _Set(_Part):
 
 class _Setting(_Part):
     name: str
-    preset: Preset = Preset.PAPER
+    preset: Preset = DEFAULT_PRESET
     config: dict[str, Any] = {}
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from axformer.cli import options
 from axformer.cli.display import closing_table, display_for, finding_line, measured_by, names_of_passes
 from axformer.cli.failing import failing
-from axformer.config import Preset, make_config
+from axformer.config import DEFAULT_PRESET, make_config
 
 if TYPE_CHECKING:
     from axformer.run import PruningRun
@@ -21,7 +21,7 @@ def prune(
     data: options.DataOption,
     output: Annotated[Path, typer.Option(help="Directory for the result; it must not exist, or be empty.")],
     test: options.TestOption = None,
-    preset: options.PresetOption = Preset.PAPER,
+    preset: options.PresetOption = DEFAULT_PRESET,
     set_: options.SetOption = None,
     config: options.ConfigOption = None,
     columns: options.ColumnsOption = None,

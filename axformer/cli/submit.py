@@ -14,7 +14,7 @@ from axformer.cli.upload import sent
 from axformer.cli.watch import follow
 from axformer.cli.words import place
 from axformer.client import Client, Job, Upload
-from axformer.config import Preset, make_config
+from axformer.config import DEFAULT_PRESET, make_config
 from axformer.errors import ConfigError, DataError
 
 
@@ -22,7 +22,7 @@ def submit(
     checkpoint: options.CheckpointArgument,
     data: options.DataOption,
     test: options.TestOption = None,
-    preset: options.PresetOption = Preset.PAPER,
+    preset: options.PresetOption = DEFAULT_PRESET,
     set_: options.SetOption = None,
     config: options.ConfigOption = None,
     columns: options.ColumnsOption = None,

@@ -109,7 +109,7 @@ class Client:
         train: Reference | None = None,
         columns: Mapping[str, str] | None = None,
         finetune: Mapping[str, Any] | None = None,
-        preset: str = "paper",
+        preset: str | None = None,
         config: Mapping[str, Any] | None = None,
         forms: Sequence[str] | None = None,
         priority: int = 0,
@@ -129,7 +129,7 @@ class Client:
             train: data that the finished model is trained on.
             columns: names of the columns in all data, where they are not ``text``, ``label`` and so on.
             finetune: how it is trained, for example ``{"epochs": 2}``.
-            preset: ``paper`` or ``published``.
+            preset: ``paper``, ``published`` or ``robust``; without it the service's own choice.
             config: knobs that differ from the preset.
             forms: of the result; without it the service's own choice.
             priority: higher is sooner among your team's jobs.
