@@ -60,6 +60,7 @@ def test_what_is_kept_is_trained_and_nothing_else() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.trace. is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 def test_what_is_recorded_holds_for_other_numbers() -> None:
     one, other = torch.rand(2, 2, 3, 9, 9).softmax(-1)
     recorded = torch.jit.trace(lambda soft: keep_top_k(soft, 4), one)
