@@ -64,7 +64,7 @@ held-out ones. What lies between the two is how optimistic a report without held
 
 ## Why so little is removed
 
-One set, one model, one seed: fine-tuned for so many epochs, then pruned by the paper's rule (`paper`) and with one thing
+One set, one seed: fine-tuned for so many epochs, then pruned by the paper's rule (`paper`) and with one thing
 changed. Loss and change that stand first are of the rows that the pass was given, the others of held-out ones.
 
 {_table(_COMPRESSION, [_compressed(*one) for one in sorted(compressed, key=_order)])}
@@ -87,8 +87,8 @@ _SUMMARY = (
 )
 _OPTIMISM = ("arm", "cells", "validation loss", "held-out loss", "between them")
 _COMPRESSION = (
-    *("epochs", "arm", "rows", "loss before", "change", "parameters removed", "held-out loss before", "change"),
-    *("metric", "before", "change", "operations"),
+    *("model", "epochs", "arm", "rows", "loss before", "change", "parameters removed"),
+    *("held-out loss before", "change", "metric", "before", "change", "operations"),
 )
 _SINGLE = (
     *(
@@ -164,7 +164,7 @@ def _compressed(epochs: int, one: Content) -> list[str]:
     report, metric = one["report"], one["metric"]
     base, changes = report["base"], report["comparison"]
     return [
-        *(f"{epochs}", f"`{one['arm']}`", f"{report['data']['validation']['rows']:,}"),
+        *(one["model"], f"{epochs}", f"`{one['arm']}`", f"{report['data']['validation']['rows']:,}"),
         f"{base['validation'][_LOSS]:.4f}",
         _bracketed(changes["validation"]["differences"][_LOSS]),
         f"{_removed(one):.1%}",
@@ -177,10 +177,10 @@ def _compressed(epochs: int, one: Content) -> list[str]:
     ]
 
 
-def _order(asked: tuple[int, Content]) -> tuple[int, int]:
-    """By epochs, then in the order of the arms."""
+def _order(asked: tuple[int, Content]) -> tuple[str, int, int]:
+    """By model and epochs, then in the order of the arms."""
     epochs, one = asked
-    return epochs, list(ARMS).index(one["arm"])
+    return one["model"], epochs, list(ARMS).index(one["arm"])
 
 
 def _single(one: Content) -> list[str]:

@@ -42,9 +42,11 @@ COMPRESSION: Mapping[str, Arm] = {
     "rows-100": Arm("paper", validation_rows=100),
     "rows-300": Arm("paper", validation_rows=300),
     "no-majority": Arm("paper", {"majority_fraction": 0.0}),
+    "wide-margin": Arm("paper", {"refine_margin": 100.0}),
     "one-point": Arm("paper", {"tolerance": 0.5, "confirm": 0.3, "within_points": 1.0}),
 }
-"""What may make a pass remove more: fewer rows to convince, half of the rule, or a point of the metric to spend."""
+"""What may make a pass remove more: fewer rows to convince, half of the rule, the parts of every block to try, or a point
+of the metric to spend."""
 ARMS = {**COMPARED, **COMPRESSION}
 COMPRESSION_EPOCHS = (3, 10, 1)
 """Of the training of what is pruned: how far a model is over-trained may be what there is to gain."""
@@ -77,10 +79,17 @@ def compared_cells() -> list[Cell]:
 
 
 def compression_cells() -> list[Cell]:
-    """Why so little is removed: passes over one set, of models that were trained for longer and shorter."""
+    """Why so little is removed: passes over one set, of models that were trained for longer and shorter, and of a larger one.
+
+    The larger model under the paper's rule is among the cells that are compared.
+    """
     cola = checkpoint_named("cola")
     trained = (replace(cola, name=f"cola-{epochs}-epochs", epochs=epochs) for epochs in COMPRESSION_EPOCHS)
-    return [Cell(checkpoint, arm) for checkpoint in trained for arm in (PAPER, *COMPRESSION)]
+    large = replace(cola, name=f"cola-{LARGE_BASE}-s{SEEDS[0]}", family=LARGE_BASE, seed=SEEDS[0])
+    return [
+        *(Cell(checkpoint, arm) for checkpoint in trained for arm in (PAPER, *COMPRESSION)),
+        Cell(large, "no-majority"),
+    ]
 
 
 def cells(arms: Sequence[str] = tuple(ARMS), only: Sequence[str] = ()) -> list[Cell]:
