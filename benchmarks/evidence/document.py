@@ -71,7 +71,8 @@ changed. Loss and change that stand first are of the rows that the pass was give
 
 ## Every cell
 
-Arms are compared on one checkpoint, which has one digest; the same training on another machine gives another.
+The same training on another machine gives a checkpoint with another digest: arms whose digests differ are not to be compared
+pair by pair.
 
 {_table(_SINGLE, [_single(one) for one in found])}
 
