@@ -1,7 +1,7 @@
 """The cells of the experiment: which model, with which seed, on which set, under which knobs.
 
 The order is that of their worth, so that whatever time there is gives the most: one seed of everything comes first. Behind the
-comparison of arms stand the cells that ask why a pass removes so little.
+comparison of arms stand the cells that ask why a pass removes so little, and those that change one of the paper's heuristics.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from axformer.config import Order
 from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.finetune import BASE
 
@@ -47,7 +48,24 @@ COMPRESSION: Mapping[str, Arm] = {
 }
 """What may make a pass remove more: fewer rows to convince, half of the rule, the parts of every block to try, or a point
 of the metric to spend."""
-ARMS = {**COMPARED, **COMPRESSION}
+HEURISTICS: Mapping[str, Arm] = {
+    "random-order": Arm("paper", {"order": "random"}),
+    "layers-first": Arm("paper", {"inspect_layers_first": True}),
+    "no-hard-attention": Arm("paper", {"hard_attention": False}),
+    "adaptive": Arm("paper", {"coarse_margin": 0.99}),
+}
+"""The rows of Table V, each the paper's rule without one of its heuristics."""
+ORDERS: Mapping[str, Arm] = {
+    order: Arm("paper", {"order": order})
+    for order in (
+        *(Order.TOP_BOTTOM_MIDDLE, Order.MIDDLE_TOP_BOTTOM, Order.MIDDLE_BOTTOM_TOP),
+        *(Order.BOTTOM_TOP_MIDDLE, Order.BOTTOM_MIDDLE_TOP),
+    )
+}
+"""The rows of Table VI; the sixth, from top over middle to bottom, is that of ``paper``."""
+ARMS = {**COMPARED, **COMPRESSION, **HEURISTICS, **ORDERS}
+VARIED: Mapping[str, Mapping[str, Arm]] = {"rte": HEURISTICS, "sst2": ORDERS}
+"""On which set each is measured: pairs of sentences for those of Table V, as in the paper, and SST-2 for the orders."""
 COMPRESSION_EPOCHS = (3, 10, 1)
 """Of the training of what is pruned: how far a model is over-trained may be what there is to gain."""
 
@@ -92,6 +110,16 @@ def compression_cells() -> list[Cell]:
     ]
 
 
+def varied_cells() -> list[Cell]:
+    """The counterparts of Table V and Table VI, on every seed; each is to be seen beside ``paper`` on the same checkpoint."""
+    return [
+        Cell(checkpoint, arm)
+        for checkpoint in _checkpoints()
+        if checkpoint.family == BASE
+        for arm in VARIED.get(checkpoint.data, ())
+    ]
+
+
 def cells(arms: Sequence[str] = tuple(ARMS), only: Sequence[str] = ()) -> list[Cell]:
     """The cells of these arms whose name fits one of these patterns (``rte-*``), or all.
 
@@ -101,7 +129,7 @@ def cells(arms: Sequence[str] = tuple(ARMS), only: Sequence[str] = ()) -> list[C
     unknown = [arm for arm in arms if arm not in ARMS]
     if unknown:
         raise ValueError(f"arm '{unknown[0]}' is unknown; there are {', '.join(ARMS)}")
-    everything = [cell for cell in (*compared_cells(), *compression_cells()) if cell.arm in arms]
+    everything = [cell for cell in (*compared_cells(), *compression_cells(), *varied_cells()) if cell.arm in arms]
     for pattern in only:
         if not any(fnmatchcase(cell.name, pattern) for cell in everything):
             raise ValueError(f"no cell is called '{pattern}'; names are like {everything[0].name}")

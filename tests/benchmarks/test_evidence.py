@@ -13,7 +13,7 @@ from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence import cell as cells_of_one
 from benchmarks.evidence.cell import Place, run_cell
 from benchmarks.evidence.document import RESULTS, document_of, read_cells
-from benchmarks.evidence.grid import ARMS, SEEDS, Cell, cells, compared_cells, compression_cells
+from benchmarks.evidence.grid import ARMS, SEEDS, Cell, cells, compared_cells, compression_cells, varied_cells
 from benchmarks.rows import Row
 from benchmarks.sets.catalog import SETS
 from benchmarks.sets.parts import Parts
@@ -42,7 +42,7 @@ def test_every_arm_is_a_pass_that_can_be_asked_for() -> None:
 def test_cells_have_names_of_their_own_and_sets_that_there_are() -> None:
     everything = cells()
     assert len({one.name for one in everything}) == len(everything)
-    assert everything == compared_cells() + compression_cells()
+    assert everything == compared_cells() + compression_cells() + varied_cells()
     assert {one.arm for one in everything} == set(ARMS)
     assert {one.checkpoint.data for one in everything} <= set(SETS)
     assert {one.checkpoint.seed for one in everything} == set(SEEDS)
