@@ -14,8 +14,9 @@ from typing import Annotated
 import typer
 
 from benchmarks.evidence.cell import Place, run_cell
-from benchmarks.evidence.document import RESULTS, document_of, read_cells
+from benchmarks.evidence.document import document_of
 from benchmarks.evidence.grid import ARMS, cells
+from benchmarks.evidence.reading import RESULTS, read_cells
 
 
 def main(

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from axformer.config import make_config
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence import cell as cells_of_one
 from benchmarks.evidence.cell import Place, run_cell
-from benchmarks.evidence.document import RESULTS, document_of, read_cells
+from benchmarks.evidence.document import document_of
 from benchmarks.evidence.grid import ARMS, SEEDS, Cell, cells, compared_cells, compression_cells, varied_cells
+from benchmarks.evidence.reading import RESULTS, read_cells
 from benchmarks.rows import Row
 from benchmarks.sets.catalog import SETS
 from benchmarks.sets.parts import Parts
@@ -123,6 +125,7 @@ def cell_file(arm: str, seed: int, change: float, **more: Any) -> dict[str, Any]
     report = {
         "base": base,
         "pruned": base | {"parameters": 90, "latency_ms": 1.0},
+        "trials": 7,
         "comparison": {
             "validation": {"differences": {"loss": {"value": -0.2, "interval": [-0.3, -0.1]}}},
             "test": {"differences": difference, "mcnemar": None},
@@ -155,3 +158,44 @@ def test_seeds_are_put_together_with_their_spread_and_optimism_is_the_difference
     assert "| `paper` | 2 | -20.0% | +20.0% | +40.0% |" in text
     assert "| `published` | 1 | -20.0% | -20.0% | +0.0% |" in text
     assert "| 1 of 2 | 3 |" in text
+
+
+def table_after(text: str, heading: str) -> list[str]:
+    """The rows of the first table behind a heading, without its head."""
+    lines = text.split(f"## {heading}\n")[1].splitlines()
+    return list(takewhile(_is_row, dropwhile(lambda line: not _is_row(line), lines)))[2:]
+
+
+def _is_row(line: str) -> bool:
+    return line.startswith("|")
+
+
+def test_seeds_are_told_in_points_before_and_after() -> None:
+    found = [cell_file("paper", seed, 0.0) for seed in range(2)] + [cell_file("robust", 0, 0.0)]
+    found[1]["report"]["base"] = {**found[1]["report"]["base"], "test": {"loss": 1.0, "accuracy": 0.54}}
+    assert table_after(document_of(found, planned=3), "How much the seed matters") == [
+        "| rte | minilm | paper | 2 | accuracy | 50.00 to 54.00 | 2.83 | 50.00 to 50.00 | 0.00 |"
+    ]
+
+
+def test_changed_heuristics_stand_beside_the_paper_s_rule_on_the_same_checkpoint() -> None:
+    changed = cell_file("adaptive", 1, 0.1, cell="rte-minilm-s1-adaptive")
+    found = [cell_file("paper", 0, 0.3, checkpoint="1e" * 32), changed, cell_file("paper", 1, -0.2)]
+    text = document_of(found, planned=3)
+    rows = table_after(text, "Other heuristics")
+    assert [row.split(" | ")[:5] for row in rows] == [
+        ["| rte", "`paper`", "1", "-0.2000", "-0.2000"],
+        ["| rte", "`adaptive`", "1", "-0.2000", "+0.1000"],
+    ]
+    assert all("adaptive" not in row for row in table_after(text, "By set"))
+
+
+def test_what_goes_is_told_by_layer() -> None:
+    cell = cell_file("paper", 2, 0.0)
+    names = ("ffn", "attention.head.3", "attention.head.4", "ffn.neurons.0:3")
+    removed = [f"layer.{layer}.{name}" for layer, name in zip((0, 2, 2, 2), names, strict=True)]
+    cell["report"] |= {"removed": removed, "hard_attention": [0]}
+    text = document_of([cell, cell_file("paper", 0, 0.0)], planned=2)
+    assert "## Other heuristics" not in text, "no cell is about them"
+    assert "| minilm | layer 0 | layer 1 | layer 2 |" in text
+    assert table_after(text, "What goes") == ["| rte, seed 2 | FFN, top K |  | 2 heads, 1 group |"]

@@ -1,0 +1,66 @@
+"""What the file of a cell says: the figures that the document's tables are made of."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path("benchmarks/results/evidence")
+"""Where the cells are kept, with the project: they take hours to measure."""
+Content = Mapping[str, Any]
+"""A cell's file."""
+LOSS = "loss"
+VALIDATION, TEST = "validation", "test"
+
+
+def read_cells(results: Path) -> list[Content]:
+    """All cells that are there, by their names."""
+    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(results.glob("*.json"))]
+
+
+def before(one: Content, data: str, figure: str) -> float:
+    """A figure of the untouched model on these data."""
+    value: float = one["report"]["base"][data][figure]
+    return value
+
+
+def after(one: Content, data: str, figure: str) -> float:
+    """The same of the pruned one."""
+    value: float = one["report"]["pruned"][data][figure]
+    return value
+
+
+def change(one: Content, data: str, figure: str) -> float:
+    """After less before."""
+    value: float = one["report"]["comparison"][data]["differences"][figure]["value"]
+    return value
+
+
+def change_with_interval(one: Content, data: str, figure: str) -> str:
+    """For people: the change, and its 95 % paired bootstrap interval."""
+    found = one["report"]["comparison"][data]["differences"][figure]
+    low, high = found["interval"]
+    return f"{found['value']:+.4f} [{low:+.4f}, {high:+.4f}]"
+
+
+def relative_change(one: Content, data: str) -> float:
+    """Of the loss, as a share of the loss before."""
+    return change(one, data, LOSS) / before(one, data, LOSS)
+
+
+def removed_share(one: Content) -> float:
+    """Of the parameters."""
+    report = one["report"]
+    return float(1 - report["pruned"]["parameters"] / report["base"]["parameters"])
+
+
+def speed(one: Content) -> float:
+    """How many times as fast one input was answered, as measured."""
+    report = one["report"]
+    return float(report["base"]["latency_ms"] / report["pruned"]["latency_ms"])
+
+
+def kept(one: Content) -> tuple[int, int]:
+    """How many acceptances the result holds, and how many there were."""
+    path: Sequence[Mapping[str, Any]] = one["report"]["path"]
+    return next(place for place, point in enumerate(path) if point["kept"]), len(path) - 1

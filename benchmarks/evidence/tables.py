@@ -1,0 +1,217 @@
+"""The tables of the document, each from the cells that it is about."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from statistics import mean, median, stdev
+
+from axformer.elements import ElementKind, parse
+from benchmarks.evidence.grid import ARMS, PAPER, VARIED, Arm
+from benchmarks.evidence.reading import (
+    LOSS,
+    TEST,
+    VALIDATION,
+    Content,
+    after,
+    before,
+    change,
+    change_with_interval,
+    kept,
+    relative_change,
+    removed_share,
+    speed,
+)
+
+_DIGITS = 8
+_VERDICTS = (("gain", "gain"), ("no_reliable_gain", "none"), ("loss", "loss"))
+_PARTS = {
+    ElementKind.LAYER: ("layer", "layer"),
+    ElementKind.ATTENTION: ("attention", "attention"),
+    ElementKind.FFN: ("FFN", "FFN"),
+    ElementKind.HEAD: ("1 head", "{} heads"),
+    ElementKind.NEURONS: ("1 group", "{} groups"),
+}
+HARD = "top K"
+"""How a layer with hard attention is marked."""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; nothing where it has no rows."""
+    if not rows:
+        return ""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
+
+
+def arms() -> str:
+    """What each arm asks of a pass."""
+    rows = [[f"`{name}`", f"`{arm.preset}`", ", ".join(_changed(arm)) or "none"] for name, arm in ARMS.items()]
+    return table(("arm", "preset", "what is changed"), rows)
+
+
+def _changed(arm: Arm) -> list[str]:
+    rows = [] if arm.validation_rows is None else [f"{arm.validation_rows} validation rows"]
+    return [*(f"`{knob}={value}`" for knob, value in arm.knobs.items()), *rows]
+
+
+def by_set(found: Iterable[Content]) -> str:
+    """Means over the seeds of each set, model and arm."""
+    head = (
+        *("set", "model", "arm", "seeds", "validation loss", "held-out loss", "metric", "held-out metric", "judged"),
+        *("parameters removed", "operations", "latency"),
+    )
+    return table(head, [[*who, *_summary(same)] for who, same in _together(found)])
+
+
+def _together(found: Iterable[Content]) -> list[tuple[list[str], list[Content]]]:
+    """Cells that differ by their seed alone, with their set, model and arm."""
+
+    def place(one: Content) -> tuple[str, str, str]:
+        return one["model"], one["data"], one["arm"]
+
+    return [
+        ([data, model, arm], list(same)) for (model, data, arm), same in groupby(sorted(found, key=place), key=place)
+    ]
+
+
+def _summary(same: Sequence[Content]) -> list[str]:
+    judged = Counter(one["report"]["finding"]["verdict"] for one in same)
+    metric = same[0]["metric"]
+    return [
+        f"{len(same)}",
+        _spread([change(one, VALIDATION, LOSS) for one in same]),
+        _spread([change(one, TEST, LOSS) for one in same]),
+        metric.replace("_", " "),
+        _spread([change(one, TEST, metric) for one in same]),
+        ", ".join(f"{judged[name]} {word}" for name, word in _VERDICTS if judged[name]),
+        f"{mean(map(removed_share, same)):.1%}",
+        f"{mean(one['report']['estimated_speedup'] for one in same):.2f}x fewer",
+        f"{median(map(speed, same)):.2f}x",
+    ]
+
+
+def optimism(found: Sequence[Content]) -> str:
+    """What validation data promise beside what held-out data say, by arm."""
+    rows = []
+    for arm in ARMS:
+        same = [one for one in found if one["arm"] == arm]
+        if same:
+            promised, held = (mean(relative_change(one, data) for one in same) for data in (VALIDATION, TEST))
+            rows.append([f"`{arm}`", f"{len(same)}", f"{promised:+.1%}", f"{held:+.1%}", f"{held - promised:+.1%}"])
+    return table(("arm", "cells", "validation loss", "held-out loss", "between them"), rows)
+
+
+def seeds(found: Iterable[Content]) -> str:
+    """How far the seeds of a set lie apart before and after the pass, in points; only where there are several."""
+    rows = []
+    for who, same in _together(found):
+        if len(same) > 1:
+            metric = same[0]["metric"]
+            both = ([100 * of(one, TEST, metric) for one in same] for of in (before, after))
+            told = [
+                text for points in both for text in (f"{min(points):.2f} to {max(points):.2f}", f"{stdev(points):.2f}")
+            ]
+            rows.append([*who, f"{len(same)}", metric.replace("_", " "), *told])
+    head = ("set", "model", "arm", "seeds", "metric", "base", "deviation", "pruned", "deviation")
+    return table(head, rows)
+
+
+def heuristics(varied: Sequence[Content], compared: Iterable[Content]) -> str:
+    """Each changed heuristic beside the paper's rule on the very same checkpoints."""
+    asked = {one["checkpoint"] for one in varied}
+    beside = [one for one in compared if one["arm"] == PAPER and one["checkpoint"] in asked]
+    order = [PAPER, *(arm for changed in VARIED.values() for arm in changed)]
+    groups = sorted(_together([*beside, *varied]), key=lambda group: (group[0][0], order.index(group[0][2])))
+    return table(
+        ("set", "arm", "seeds", "validation loss", "held-out loss", "metric", "held-out metric", *_COST),
+        [[data, f"`{arm}`", *_summary(same)[:5], *_cost(same)] for (data, _, arm), same in groups],
+    )
+
+
+_COST = ("parameters removed", "trials", "seconds")
+
+
+def _cost(same: Sequence[Content]) -> list[str]:
+    trials, seconds = (mean(one["report"][figure] for one in same) for figure in ("trials", "seconds"))
+    return [f"{mean(map(removed_share, same)):.1%}", f"{trials:.0f}", f"{seconds:.0f}"]
+
+
+def compression(found: Iterable[tuple[int, Content]]) -> str:
+    """Cells with the epochs of their model's training, by model and epochs, then in the order of the arms."""
+
+    def order(asked: tuple[int, Content]) -> tuple[str, int, int]:
+        epochs, one = asked
+        return one["model"], epochs, list(ARMS).index(one["arm"])
+
+    head = (
+        *("model", "epochs", "arm", "rows", "loss before", "change", "parameters removed"),
+        *("held-out loss before", "change", "metric", "before", "change", "operations"),
+    )
+    return table(head, [_compressed(*one) for one in sorted(found, key=order)])
+
+
+def _compressed(epochs: int, one: Content) -> list[str]:
+    report, metric = one["report"], one["metric"]
+    return [
+        *(one["model"], f"{epochs}", f"`{one['arm']}`", f"{report['data'][VALIDATION]['rows']:,}"),
+        *(f"{before(one, VALIDATION, LOSS):.4f}", change_with_interval(one, VALIDATION, LOSS)),
+        f"{removed_share(one):.1%}",
+        *(f"{before(one, TEST, LOSS):.4f}", change_with_interval(one, TEST, LOSS)),
+        metric.replace("_", " "),
+        *(f"{before(one, TEST, metric):.4f}", change_with_interval(one, TEST, metric)),
+        f"{report['estimated_speedup']:.2f}x fewer",
+    ]
+
+
+def elements(found: Iterable[Content]) -> str:
+    """What went from each layer, a row for each pass of the paper's rule whose cell holds it, and a table for each model."""
+    told = [one for one in found if one["arm"] == PAPER and "removed" in one["report"]]
+    tables = []
+    for model in sorted({one["model"] for one in told}):
+        passes = {f"{one['data']}, seed {one['seed']}": _by_layer(one) for one in told if one["model"] == model}
+        layers = range(1 + max((layer for layer_parts in passes.values() for layer in layer_parts), default=0))
+        rows = [
+            [name, *(", ".join(parts.get(layer, [])) for layer in layers)] for name, parts in sorted(passes.items())
+        ]
+        tables.append(table((model, *(f"layer {layer}" for layer in layers)), rows))
+    return "\n\n".join(tables)
+
+
+def _by_layer(one: Content) -> Mapping[int, list[str]]:
+    """The parts that went, by layer, largest first; hard attention comes last."""
+    report = one["report"]
+    removed = [parse(id) for id in report["removed"]]
+    parts: dict[int, list[str]] = {}
+    for kind, (single, several) in _PARTS.items():
+        for layer, count in sorted(Counter(element.layer for element in removed if element.kind is kind).items()):
+            parts.setdefault(layer, []).append(single if count == 1 else several.format(count))
+    for layer in report["hard_attention"]:
+        parts.setdefault(layer, []).append(HARD)
+    return parts
+
+
+def singly(found: Iterable[Content]) -> str:
+    """Every cell."""
+    head = (
+        *("cell", "checkpoint", "rows", "held-out loss before", "change", "metric", "before", "change", "McNemar p"),
+        *("parameters removed", "kept", "seconds"),
+    )
+    return table(head, [_single(one) for one in found])
+
+
+def _single(one: Content) -> list[str]:
+    report, metric = one["report"], one["metric"]
+    test, data = report["comparison"][TEST]["mcnemar"], report["data"]
+    held, accepted = kept(one)
+    return [
+        *(one["cell"], f"`{one['checkpoint'][:_DIGITS]}`"),
+        f"{data[VALIDATION]['rows']:,} and {data[TEST]['rows']:,}",
+        *(f"{before(one, TEST, LOSS):.4f}", change_with_interval(one, TEST, LOSS)),
+        metric.replace("_", " "),
+        *(f"{before(one, TEST, metric):.4f}", change_with_interval(one, TEST, metric)),
+        "" if test is None else f"{test['p_value']:.3f} (+{test['gained']} −{test['lost']})",
+        *(f"{removed_share(one):.1%}", f"{held} of {accepted}", f"{report['seconds']:.0f}"),
+    ]
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{mean(values):+.4f}" + (f" ± {stdev(values):.4f}" if len(values) > 1 else "")
