@@ -15,6 +15,15 @@ from benchmarks.evidence.grid import cells, compression_cells, varied_cells
 from benchmarks.evidence.reading import RESULTS, Content, read_cells
 
 
+def by_question(found: Sequence[Content]) -> tuple[list[Content], list[Content], list[tuple[int, Content]]]:
+    """Cells that compare arms, those that change a heuristic, and, with the epochs of the training, those about compression."""
+    epochs = {cell.name: cell.checkpoint.epochs for cell in compression_cells()}
+    changed = {cell.name for cell in varied_cells()}
+    compared = [one for one in found if one["cell"] not in epochs and one["cell"] not in changed]
+    varied = [one for one in found if one["cell"] in changed]
+    return compared, varied, [(epochs[one["cell"]], one) for one in found if one["cell"] in epochs]
+
+
 def document_of(found: Sequence[Content], planned: int) -> str:
     """The document.
 
@@ -22,11 +31,7 @@ def document_of(found: Sequence[Content], planned: int) -> str:
         found: cells, at least one.
         planned: how many there are when all are measured.
     """
-    epochs = {cell.name: cell.checkpoint.epochs for cell in compression_cells()}
-    varied_names = {cell.name for cell in varied_cells()}
-    compression = [(epochs[one["cell"]], one) for one in found if one["cell"] in epochs]
-    varied = [one for one in found if one["cell"] in varied_names]
-    compared = [one for one in found if one["cell"] not in epochs and one["cell"] not in varied_names]
+    compared, varied, compression = by_question(found)
     sections = (
         _section("By set", _BY_SET, tables.by_set(compared)),
         _section("What validation data promises", _OPTIMISM, tables.optimism(compared)),

@@ -95,9 +95,15 @@ def optimism(found: Sequence[Content]) -> str:
     for arm in ARMS:
         same = [one for one in found if one["arm"] == arm]
         if same:
-            promised, held = (mean(relative_change(one, data) for one in same) for data in (VALIDATION, TEST))
+            promised, held = promised_and_held(same)
             rows.append([f"`{arm}`", f"{len(same)}", f"{promised:+.1%}", f"{held:+.1%}", f"{held - promised:+.1%}"])
     return table(("arm", "cells", "validation loss", "held-out loss", "between them"), rows)
+
+
+def promised_and_held(found: Sequence[Content]) -> tuple[float, float]:
+    """The mean change of the loss on validation and on held-out rows, as shares of the loss before."""
+    promised, held = (mean(relative_change(one, data) for one in found) for data in (VALIDATION, TEST))
+    return promised, held
 
 
 def seeds(found: Iterable[Content]) -> str:

@@ -10,12 +10,14 @@ import pytest
 
 from axformer.checkpoint import load_checkpoint
 from axformer.config import make_config
+from axformer.reporting.findings import OPTIMISM, Optimism
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence import cell as cells_of_one
 from benchmarks.evidence.cell import Place, run_cell
-from benchmarks.evidence.document import document_of
+from benchmarks.evidence.document import by_question, document_of
 from benchmarks.evidence.grid import ARMS, SEEDS, Cell, cells, compared_cells, compression_cells, varied_cells
 from benchmarks.evidence.reading import RESULTS, read_cells
+from benchmarks.evidence.tables import promised_and_held
 from benchmarks.rows import Row
 from benchmarks.sets.catalog import SETS
 from benchmarks.sets.parts import Parts
@@ -168,6 +170,13 @@ def table_after(text: str, heading: str) -> list[str]:
 
 def _is_row(line: str) -> bool:
     return line.startswith("|")
+
+
+def test_reports_say_how_far_validation_figures_were_off_in_this_evidence() -> None:
+    compared, _, _ = by_question(read_cells(RESULTS))
+    same = [one for one in compared if one["arm"] == "paper"]
+    promised, held = promised_and_held(same)
+    assert Optimism(len(same), round(promised, 3), round(held, 3)) == OPTIMISM
 
 
 def test_seeds_are_told_in_points_before_and_after() -> None:

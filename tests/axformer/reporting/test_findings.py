@@ -59,6 +59,7 @@ def test_without_either_nothing_was_measured_and_the_figures_are_optimistic() ->
     finding = finding_of(scores(), scores(), {"test": None})
     assert (finding.data, finding.verdict) == (None, Judgement.NOT_MEASURED)
     assert "they are optimistic" in finding.sentence
+    assert "% on held-out ones" in finding.advice, "by how much such figures were off"
 
 
 @pytest.mark.parametrize(
