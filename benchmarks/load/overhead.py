@@ -1,8 +1,9 @@
-"""What the service adds to a pass: ``python -m benchmarks.load.overhead [--rounds 3]``.
+"""What the service adds to a pass: ``python -m benchmarks.load.overhead [--rounds 7]``.
 
 The same pass runs twice a round, once by the library alone in this process and once by the worker's runner, in a confined
-process with lease, heartbeats, events and stored trials. Compared are the seconds of the trials, from the base trial to the
-last, which are the pass; fetching and packaging are what a caller of the library does too.
+process with lease, heartbeats, events and stored trials; which goes first changes with the round. Compared are the seconds of
+the trials, from the base trial to the last, which are the pass; fetching and packaging are what a caller of the library does
+too.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import random
 import sys
 import tempfile
 import threading
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -74,8 +76,8 @@ def library_pass(directory: Path) -> float:
     return trials[-1].seconds
 
 
-def service_pass(context: WorkerContext, team_id: str, directory: Path) -> tuple[float, int]:
-    """Seconds of the pass in the worker's runner, and how many trials it had."""
+def service_pass(context: WorkerContext, team_id: str, directory: Path) -> float:
+    """Seconds of the pass in the worker's runner."""
     new = NewJob(
         team_id=team_id,
         name="overhead",
@@ -92,17 +94,16 @@ def service_pass(context: WorkerContext, team_id: str, directory: Path) -> tuple
     with session_scope(context.sessions) as session:
         ended: Any = session.get(Job, job.id)
         assert ended.state == JobState.SUCCEEDED, ended.error
-        trials = list(all_trials(session, job.id, chunk=_CHUNK))
-    return trials[-1].seconds, len(trials)
+        return list(all_trials(session, job.id, chunk=_CHUNK))[-1].seconds
 
 
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load.overhead")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args()
     torch.set_num_threads(int(os.environ.setdefault("OMP_NUM_THREADS", "1")))  # the confined process reads it
-    alone, served, trials = [], [], 0
+    more: list[float] = []
     with tempfile.TemporaryDirectory(prefix="axformer-overhead-") as made:
         directory = Path(made)
         write_inputs(directory)
@@ -114,13 +115,13 @@ def main() -> int:
             with Sandboxes(settings) as sandboxes, open_context(settings, sandboxes) as context:
                 with session_scope(context.sessions) as session:
                     team = create_team(session, "overhead").id
-                for _ in range(given.rounds):
-                    alone.append(library_pass(directory))
-                    seconds, trials = service_pass(context, team, directory)
-                    served.append(seconds)
-                    print(f"library {alone[-1]:.2f} s, service {seconds:.2f} s", flush=True)
-    more = median(served) / median(alone) - 1
-    print(f"{trials} trials: library {median(alone):.2f} s, service {median(served):.2f} s, overhead {more:+.1%}")
+                for number in range(given.rounds):
+                    passes = [partial(library_pass, directory), partial(service_pass, context, team, directory)]
+                    first, second = passes[number % 2](), passes[1 - number % 2]()
+                    alone, served = (second, first) if number % 2 else (first, second)
+                    more.append(served / alone - 1)
+                    print(f"library {alone:.2f} s, service {served:.2f} s, {more[-1]:+.1%}", flush=True)
+    print(f"overhead {median(more):+.1%} [{min(more):+.1%}, {max(more):+.1%}], the median of {given.rounds} rounds")
     return 0
 
 
