@@ -72,7 +72,7 @@ other five orders), one thing changed in the preset `paper`, which stands first,
 _ELEMENTS = f"""
 The counterpart of the paper's Fig. 3: what the preset `paper` took from each layer, 0 being next to the input. *Attention*
 and *FFN* are whole blocks, a *group* is a twelfth of a block's neurons, and *{tables.HARD}* is hard attention. Passes that were
-measured before cells kept this are not in it.
+measured before cells kept this are not in it. Layers behind the last column lost nothing.
 """
 _COMPRESSION = """
 One set, one seed: fine-tuned for so many epochs, then pruned by the paper's rule (`paper`) and with one thing
