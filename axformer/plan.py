@@ -75,29 +75,14 @@ class Plan(BaseModel):
 
     def apply(self, element: Element, *, top_k: int) -> "Plan":
         """This plan with one element removed, or with hard attention (``top_k``) in one layer."""
-        old = self.layers[element.layer]
-        match element.kind:
-            case ElementKind.LAYER:
-                change: dict[str, Any] = _NO_ATTENTION | _NO_FFN
-            case ElementKind.ATTENTION:
-                change = _NO_ATTENTION
-            case ElementKind.FFN:
-                change = _NO_FFN
-            case ElementKind.HEAD:
-                change = {"heads": tuple(head for head in old.heads if head != element.start)}
-            case ElementKind.NEURONS:
-                assert element.start is not None
-                assert element.stop is not None
-                change = {"neurons": without_range(old.neurons, element.start, element.stop)}
-            case ElementKind.HARD_ATTENTION:
-                change = {"hard_attention": top_k}
         layers = list(self.layers)
-        layers[element.layer] = old.model_copy(update=change)
-        return Plan(layers=tuple(layers))
+        layers[element.layer] = _changed(layers[element.layer], element, top_k)
+        return self.model_copy(update={"layers": tuple(layers)})
 
     def holds(self, element: Element) -> bool:
         """Whether anything is left of what a removal of this element would remove."""
-        return self.apply(element, top_k=1) != self
+        old = self.layers[element.layer]
+        return _changed(old, element, top_k=1) != old
 
     def check_fits(self, dimensions: Dimensions) -> None:
         """Make sure that the plan is one of a model with these dimensions.
@@ -115,6 +100,26 @@ class Plan(BaseModel):
             if layer.neurons and layer.neurons[-1][1] > dimensions.intermediate_size:
                 stop, size = layer.neurons[-1][1], dimensions.intermediate_size
                 raise PlanError(f"the plan keeps neurons up to {stop} in layer {index}, the model has {size}")
+
+
+def _changed(old: LayerPlan, element: Element, top_k: int) -> LayerPlan:
+    """A layer with one element of it removed, or with hard attention."""
+    match element.kind:
+        case ElementKind.LAYER:
+            change: dict[str, Any] = _NO_ATTENTION | _NO_FFN
+        case ElementKind.ATTENTION:
+            change = _NO_ATTENTION
+        case ElementKind.FFN:
+            change = _NO_FFN
+        case ElementKind.HEAD:
+            change = {"heads": tuple(head for head in old.heads if head != element.start)}
+        case ElementKind.NEURONS:
+            assert element.start is not None
+            assert element.stop is not None
+            change = {"neurons": without_range(old.neurons, element.start, element.stop)}
+        case ElementKind.HARD_ATTENTION:
+            change = {"hard_attention": top_k}
+    return old.model_copy(update=change)
 
 
 class PlanSource(BaseModel):

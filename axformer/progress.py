@@ -1,7 +1,7 @@
 """How far a pass, or a search of orders, is, computed from its trials alone."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from axformer.config import PassConfig
@@ -17,7 +17,7 @@ from axformer.elements import (
     neuron_groups_of,
     parse,
 )
-from axformer.order_search import pass_configs, passes_in
+from axformer.order_search import pass_configs
 from axformer.ordering import inspection_order
 from axformer.plan import Plan
 from axformer.trial import Phase, Trial, Verdict
@@ -51,31 +51,94 @@ def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> li
             return []
 
 
-def progress_of(
-    trials: Sequence[Trial], dimensions: Dimensions, config: PassConfig, *, ended: bool = False
-) -> Progress:
-    """How far a pass with this trace is.
+class ProgressMeter:
+    """Tells how far a pass, or a search of orders, is while its trials come. What it costs to tell does not grow with them."""
 
-    Args:
-        trials: with ``order=search`` those of all passes, one pass after another. What opens all of them alike is measured in
-            the first, so it is counted once.
-        dimensions: of the model.
-        config: the knobs.
-        ended: whether the last of these passes is over, which its trials do not say where it may stop at a target. One that
-            another follows is over in any case.
-    """
-    opening, configs = _opening(dimensions, config), pass_configs(config)
-    passes = passes_in(trials)
-    over = len(passes) if ended else len(passes) - 1
-    traces = [*passes, *([] for _ in configs[len(passes) :])]
-    known = -opening * (len(configs) - 1)
-    for place, (one, trace) in enumerate(zip(configs, traces, strict=True)):
-        known += len(trace) if place < over else _known(trace, dimensions, one)
-    done = len(trials) - sum(min(len(trace), opening) for trace in passes[1:])
-    seconds = passes[0][-1].seconds if passes else 0.0
-    seconds += sum(trace[-1].seconds - trace[min(len(trace), opening) - 1].seconds for trace in passes[1:])
-    left = (known - done) * seconds / done if done else None
-    return Progress(done=done, known=known, seconds=seconds, seconds_left=left)
+    def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
+        """Before the first trial.
+
+        Args:
+            dimensions: of the model.
+            config: the knobs.
+        """
+        self._passes = [_PassMeter(dimensions, one) for one in pass_configs(config)]
+        self._opening = _opening(dimensions, config)
+        self._begun = 0
+
+    def add(self, trials: Iterable[Trial]) -> None:
+        """Take the next trials, with ``order=search`` those of one pass after another."""
+        for trial in trials:
+            if trial.phase is Phase.BASE or not self._begun:
+                self._begun += 1
+            self._passes[self._begun - 1].add(trial)
+
+    def progress(self, *, ended: bool = False) -> Progress:
+        """How far it is. What opens all passes alike is measured in the first, so it is counted once.
+
+        Args:
+            ended: whether the last pass that was begun is over, which its trials do not say where it may stop at a target. One
+                that another follows is over in any case.
+        """
+        over = self._begun if ended else self._begun - 1
+        known = sum(one.count if place < over else one.known() for place, one in enumerate(self._passes))
+        known -= self._opening * (len(self._passes) - 1)
+        first, *others = self._passes
+        done = first.count + sum(one.count - min(one.count, self._opening) for one in others)
+        seconds = first.seconds + sum(one.seconds - one.opening_seconds for one in others)
+        left = (known - done) * seconds / done if done else None
+        return Progress(done=done, known=known, seconds=seconds, seconds_left=left)
+
+
+def progress_of(
+    trials: Iterable[Trial], dimensions: Dimensions, config: PassConfig, *, ended: bool = False
+) -> Progress:
+    """How far a pass, or a search of orders, with this trace is (:class:`ProgressMeter`)."""
+    meter = ProgressMeter(dimensions, config)
+    meter.add(trials)
+    return meter.progress(ended=ended)
+
+
+class _PassMeter:
+    """What the trials of one pass come to."""
+
+    def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
+        self._dimensions = dimensions
+        self._config = config
+        self._opening = _opening(dimensions, config)
+        self._blocks = inspection_order(dimensions, config)
+        self._plan = Plan.full(dimensions)
+        self._parts = 0
+        self._traded: int | None = None
+        """Blocks that were there when the trade began."""
+        self.count = 0
+        self.seconds = 0.0
+        self.opening_seconds = 0.0
+
+    def add(self, trial: Trial) -> None:
+        """Take the next trial."""
+        if trial.phase is Phase.TRADE and self._traded is None:
+            self._traded = self._blocks_left()
+        self.count += 1
+        self.seconds = trial.seconds
+        if self.count <= self._opening:
+            self.opening_seconds = trial.seconds
+        if trial.element is None:
+            return
+        element = parse(trial.element)
+        if trial.verdict is Verdict.REFINE:
+            self._parts += sum(map(self._plan.holds, parts_of(element, self._dimensions, self._config)))
+        elif trial.verdict is Verdict.ACCEPT:
+            self._plan = self._plan.apply(element, top_k=self._config.attention_top_k)
+
+    def known(self) -> int:
+        """Trials that are done or known to come if it goes to its end."""
+        known = self._opening + len(self._blocks) + self._parts
+        if self._config.tolerance is None:
+            return known
+        return known + (self._blocks_left() if self._traded is None else self._traded)
+
+    def _blocks_left(self) -> int:
+        return sum(map(self._plan.holds, self._blocks))
 
 
 def most_trials(dimensions: Dimensions, config: PassConfig) -> int:
@@ -96,29 +159,3 @@ def _tree(element: Element, dimensions: Dimensions, config: PassConfig) -> int:
 def _opening(dimensions: Dimensions, config: PassConfig) -> int:
     """Trials of a pass before its first block."""
     return 1 + (dimensions.layers if config.hard_attention else 0)
-
-
-def _known(trace: Sequence[Trial], dimensions: Dimensions, config: PassConfig) -> int:
-    """Trials of a pass that are done or known to come if it goes to its end."""
-    gains = [trial for trial in trace if trial.phase is not Phase.TRADE]
-    plan, parts = _refined(Plan.full(dimensions), gains, dimensions, config)
-    blocks = inspection_order(dimensions, config)
-    known = _opening(dimensions, config) + len(blocks) + parts
-    if config.tolerance is None:
-        return known
-    _, parts = _refined(plan, trace[len(gains) :], dimensions, config)
-    return known + sum(plan.holds(block) for block in blocks) + parts
-
-
-def _refined(plan: Plan, trials: Sequence[Trial], dimensions: Dimensions, config: PassConfig) -> tuple[Plan, int]:
-    """What some trials leave of a plan, and how many parts their refined elements had left."""
-    parts = 0
-    for trial in trials:
-        if trial.element is None:
-            continue
-        element = parse(trial.element)
-        if trial.verdict is Verdict.REFINE:
-            parts += sum(plan.holds(part) for part in parts_of(element, dimensions, config))
-        elif trial.verdict is Verdict.ACCEPT:
-            plan = plan.apply(element, top_k=config.attention_top_k)
-    return plan, parts

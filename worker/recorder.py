@@ -8,7 +8,7 @@ from typing import Any
 from axformer.config import PassConfig
 from axformer.elements import Dimensions
 from axformer.order_search import least_loss
-from axformer.progress import progress_of
+from axformer.progress import ProgressMeter, progress_of
 from axformer.targets import Estimate
 from axformer.trial import Trial
 from worker.ledger import Ledger
@@ -43,9 +43,10 @@ class Recorder:
         """
         self._ledger = ledger
         self._dimensions = dimensions
-        self._config = config
         self._stored = stored
         self._inputs = dict(inputs)
+        self._known_at_first = progress_of([], dimensions, config).known
+        self._meter = ProgressMeter(dimensions, config)
         self._estimate = estimate
         self._batch = batch
         self._batch_seconds = batch_seconds
@@ -56,6 +57,7 @@ class Recorder:
     def add(self, trial: Trial) -> None:
         """Take the next trial, and write what waits if it is time."""
         self._trials.append(trial)
+        self._meter.add([trial])
         if trial.seq < self._stored:
             return
         self._waiting.append(trial)
@@ -77,11 +79,11 @@ class Recorder:
 
     def _progress(self, *, ended: bool = False) -> dict[str, Any]:
         return {
-            **asdict(progress_of(self._trials, self._dimensions, self._config, ended=ended)),
+            **asdict(self._meter.progress(ended=ended)),
             **asdict(self._estimate(self._trials)),
             "base_loss": self._trials[0].loss,
             "min_loss": least_loss(self._trials),
-            "known_at_first": progress_of([], self._dimensions, self._config).known,
+            "known_at_first": self._known_at_first,
             "dimensions": asdict(self._dimensions),
             "inputs": self._inputs,
         }

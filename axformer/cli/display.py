@@ -14,7 +14,7 @@ from rich.text import Text
 from axformer.config import PassConfig
 from axformer.elements import Dimensions
 from axformer.order_search import pass_configs, passes_in
-from axformer.progress import Progress, progress_of
+from axformer.progress import Progress, ProgressMeter
 from axformer.trial import Phase, Trial, Verdict
 
 RECENT = 6
@@ -44,8 +44,16 @@ Measure = Callable[[Sequence[Trial], bool], Progress]
 
 
 def measured_by(dimensions: Dimensions, config: PassConfig) -> Measure:
-    """The measure of a pass over a model that is known here."""
-    return lambda trials, ended: progress_of(trials, dimensions, config, ended=ended)
+    """The measure of one pass over a model that is known here. It is asked about a trace that grows."""
+    meter, seen = ProgressMeter(dimensions, config), 0
+
+    def measure(trials: Sequence[Trial], ended: bool) -> Progress:
+        nonlocal seen
+        meter.add(trials[seen:])
+        seen = len(trials)
+        return meter.progress(ended=ended)
+
+    return measure
 
 
 def names_of_passes(config: PassConfig) -> list[str]:

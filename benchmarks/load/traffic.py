@@ -4,8 +4,9 @@ import asyncio
 import itertools
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from benchmarks.load.client import Client
 from benchmarks.load.queue import LONG_TRACE, LoadedQueue
@@ -39,12 +40,13 @@ class Measured:
 
 async def put_load(url: str, queue: LoadedQueue, seconds: float, seed: int) -> Measured:
     """Put the load on the server for so long."""
-    chance, client, measured, last = random.Random(seed), Client(url), Measured(), asyncio.Event()  # noqa: S311
+    chance, measured, last = random.Random(seed), Measured(), asyncio.Event()  # noqa: S311
     kinds = {"GET job": POLLERS, **REST}
     pollers = [Client(url) for _ in range(POLLERS)]
-    asks = _asks(client, pollers, queue, chance)
+    teams = {key: Client(url) for key in (queue.long[1], *queue.keys)}
+    asks = _asks(teams, pollers, queue, chance)
     readers = [
-        asyncio.ensure_future(client.events(f"/v1/jobs/{job}/events", key, last))
+        asyncio.ensure_future(teams[key].events(f"/v1/jobs/{job}/events", key, last))
         for job, key in [queue.long, *chance.sample(queue.queued, READERS - 1)]
     ]
     answers = []
@@ -59,12 +61,15 @@ async def put_load(url: str, queue: LoadedQueue, seconds: float, seed: int) -> M
     finally:
         last.set()
         measured.events = sum(await asyncio.gather(*readers))
-        for one in (client, *pollers):
+        for one in (*teams.values(), *pollers):
             one.close()
     return measured
 
 
-def _asks(client: Client, pollers: Sequence[Client], queue: LoadedQueue, chance: random.Random) -> dict[str, Ask]:
+def _asks(
+    teams: Mapping[str, Client], pollers: Sequence[Client], queue: LoadedQueue, chance: random.Random
+) -> dict[str, Ask]:
+    """What is asked of each kind. Every poller and every team, by its key, has connections of its own."""
     polled = [queue.long, *chance.sample(queue.queued, POLLERS - 1)]
     turns = itertools.cycle(zip(pollers, polled, strict=True))
 
@@ -75,14 +80,18 @@ def _asks(client: Client, pollers: Sequence[Client], queue: LoadedQueue, chance:
     def get_trace() -> Awaitable[tuple[int, bytes]]:
         job, key = queue.long
         after = chance.randrange(LONG_TRACE - _PAGE)
-        return client.request("GET", f"/v1/jobs/{job}/trace?after={after}&limit={_PAGE}", key)
+        return teams[key].request("GET", f"/v1/jobs/{job}/trace?after={after}&limit={_PAGE}", key)
+
+    def by_some_team(method: str, path: str, body: Any = None) -> Awaitable[tuple[int, bytes]]:
+        key = chance.choice(queue.keys)
+        return teams[key].request(method, path, key, body)
 
     return {
         "GET job": get_job,
-        "POST job": lambda: client.request("POST", "/v1/jobs", chance.choice(queue.keys), _BODY),
+        "POST job": lambda: by_some_team("POST", "/v1/jobs", _BODY),
         "trace page": get_trace,
-        "queue": lambda: client.request("GET", "/v1/queue", chance.choice(queue.keys)),
-        "list jobs": lambda: client.request("GET", "/v1/jobs", chance.choice(queue.keys)),
+        "queue": lambda: by_some_team("GET", "/v1/queue"),
+        "list jobs": lambda: by_some_team("GET", "/v1/jobs"),
     }
 
 

@@ -18,7 +18,7 @@ from axformer.errors import ConfigError, PlanError
 from axformer.order_search import SEARCHED_ORDERS, best_of, final_loss, opening_of, pass_configs, passes_in
 from axformer.ordering import block_order
 from axformer.plan import Plan, parse_plan_file
-from axformer.progress import progress_of
+from axformer.progress import ProgressMeter, progress_of
 from axformer.run import PruningRun
 from axformer.trial import Phase, Trial, Verdict
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
@@ -184,6 +184,15 @@ def test_progress_goes_over_all_passes(searched: Searched) -> None:
         assert early.seconds <= late.seconds
     measured = passes[0][-1].seconds + sum(trace[-1].seconds - trace[opening - 1].seconds for trace in passes[1:])
     assert steps[-1].seconds == pytest.approx(measured)
+
+
+def test_progress_told_as_trials_come_is_that_of_the_trials_at_once(searched: Searched) -> None:
+    _, run, trials = searched
+    meter = ProgressMeter(run.dimensions, SEARCH)
+    for count, trial in enumerate(trials, start=1):
+        meter.add([trial])
+        for ended in (False, True):
+            assert meter.progress(ended=ended) == progress_of(trials[:count], run.dimensions, SEARCH, ended=ended)
 
 
 def test_the_command_shows_every_pass_and_which_was_kept(tmp_path: Path, checkpoint: Path, data: Path) -> None:
