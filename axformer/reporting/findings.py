@@ -15,6 +15,8 @@ _ADVICE = {
     Judgement.NO_RELIABLE_GAIN: "Take it for its size and speed, not for its accuracy.",
     Judgement.LOSS: "Compare before you use it.",
 }
+_ROUNDING = 1e-5
+"""As a share of the loss before: by this much the same model may differ, where its parts are multiplied in another order."""
 _CHOSEN = "These rows chose the model, so their figures are a little optimistic; held-out data was not given."
 
 
@@ -131,35 +133,40 @@ def finding_of(base: Scores, pruned: Scores, comparison: Mapping[str, Comparison
 
 
 def _measured(data: Literal["test", "confirming"], before: float, after: float, comparison: Comparison) -> Finding:
-    verdict, place = _judged(comparison.differences["loss"]), _PLACES[data]
-    change = (
-        f"on {place} the loss fell from {before:.4f} to {after:.4f}"
-        if after < before
-        else f"on {place} the loss did not fall: it was {before:.4f} and is {after:.4f}"
-    )
-    advice = "" if after == before else _ADVICE[verdict]
+    change, place = comparison.differences["loss"], _PLACES[data]
+    verdict = judged(before, change)
+    advice = "" if _is_rounding(before, change) else _ADVICE[verdict]
     if data == "confirming":
         advice = f"{advice} {_CHOSEN}".strip()
     return Finding(
         data=data,
         verdict=verdict,
-        sentence=f"{_HEADS[verdict]}: {change}{_certainty(comparison.differences['loss'])}.",
+        sentence=f"{_HEADS[verdict]}: on {place} {_change_of_loss(before, after, change)}.",
         advice=advice,
         answers=_answers(comparison, place),
     )
 
 
-def _judged(change: Difference) -> Judgement:
+def judged(before: float, change: Difference) -> Judgement:
+    """What a change of the loss on data that did not decide is called, given the loss before."""
     low, high = change.interval
-    if low <= 0 <= high:
+    if low <= 0 <= high or _is_rounding(before, change):
         return Judgement.NO_RELIABLE_GAIN
     return Judgement.GAIN if high < 0 else Judgement.LOSS
 
 
-def _certainty(change: Difference) -> str:
+def _is_rounding(before: float, change: Difference) -> bool:
+    return max(map(abs, change.interval)) <= _ROUNDING * before
+
+
+def _change_of_loss(before: float, after: float, change: Difference) -> str:
+    if _is_rounding(before, change):
+        return f"the loss is what it was, {before:.4f}"
+    moved = "fell from {:.4f} to {:.4f}" if after < before else "did not fall: it was {:.4f} and is {:.4f}"
     low, high = change.interval
     between = f"with {CONFIDENCE:.0%} confidence the change is between {low:+.4f} and {high:+.4f}"
-    return f"; {between}" + (", which these samples cannot tell from none" if low <= 0 <= high else "")
+    unsure = ", which these samples cannot tell from none" if low <= 0 <= high else ""
+    return f"the loss {moved.format(before, after)}; {between}{unsure}"
 
 
 def _answers(comparison: Comparison, place: str) -> str:

@@ -88,7 +88,7 @@ class Finding(BaseModel):
     )
     verdict: Judgement = Field(
         description="Of the loss: `gain` or `loss` where the 95 % interval of its change lies below or above 0, "
-        "`no_reliable_gain` where it holds 0, `not_measured` without such data."
+        "`no_reliable_gain` where it holds 0 or no more than rounding, `not_measured` without such data."
     )
     sentence: str = Field(description="The same for people, with figures.")
     advice: str = Field(description="What goes on after the sentence; may be empty.")

@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from axformer.reporting.findings import judged
+from axformer.reporting.report import Difference, Judgement
+
 RESULTS = Path("benchmarks/results/evidence")
 """Where the cells are kept, with the project: they take hours to measure."""
 Content = Mapping[str, Any]
@@ -41,6 +44,12 @@ def change_with_interval(one: Content, data: str, figure: str) -> str:
     found = one["report"]["comparison"][data]["differences"][figure]
     low, high = found["interval"]
     return f"{found['value']:+.4f} [{low:+.4f}, {high:+.4f}]"
+
+
+def judgement(one: Content) -> Judgement:
+    """What the held-out loss says of the pruned model, by the rule of today: a cell may be older."""
+    found = Difference.model_validate(one["report"]["comparison"][TEST]["differences"][LOSS])
+    return judged(before(one, TEST, LOSS), found)
 
 
 def relative_change(one: Content, data: str) -> float:

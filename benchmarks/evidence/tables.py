@@ -16,6 +16,7 @@ from benchmarks.evidence.reading import (
     before,
     change,
     change_with_interval,
+    judgement,
     kept,
     relative_change,
     removed_share,
@@ -74,7 +75,7 @@ def _together(found: Iterable[Content]) -> list[tuple[list[str], list[Content]]]
 
 
 def _summary(same: Sequence[Content]) -> list[str]:
-    judged = Counter(one["report"]["finding"]["verdict"] for one in same)
+    judged = Counter(map(judgement, same))
     metric = same[0]["metric"]
     return [
         f"{len(same)}",

@@ -132,7 +132,6 @@ def cell_file(arm: str, seed: int, change: float, **more: Any) -> dict[str, Any]
             "validation": {"differences": {"loss": {"value": -0.2, "interval": [-0.3, -0.1]}}},
             "test": {"differences": difference, "mcnemar": None},
         },
-        "finding": {"verdict": "no_reliable_gain" if abs(change) <= 0.1 else "gain" if change < 0 else "loss"},
         "path": [{"kept": False}, {"kept": True}, {"kept": False}],
         "data": {"validation": {"rows": 10}, "test": {"rows": 20}},
         "estimated_speedup": 1.25,

@@ -31,6 +31,11 @@ def test_a_gain_is_one_whose_interval_lies_below_nothing(change: tuple[float, fl
     low, high = value - below, value + above
     finding = finding_of(scores(test=1.0), scores(test=1.0 + value), {"test": changed(value, low, high)})
     assert finding.data == "test"
+    if max(abs(low), abs(high)) <= 1e-5:
+        assert finding.verdict is Judgement.NO_RELIABLE_GAIN
+        assert finding.sentence == "No reliable gain: on held-out data the loss is what it was, 1.0000."
+        assert finding.advice == ""
+        return
     if high < 0:
         assert (finding.verdict, finding.sentence[:7]) == (Judgement.GAIN, "A gain:")
     elif low > 0:
@@ -39,6 +44,13 @@ def test_a_gain_is_one_whose_interval_lies_below_nothing(change: tuple[float, fl
         assert finding.verdict is Judgement.NO_RELIABLE_GAIN
         assert finding.sentence.startswith("No reliable gain: on held-out data")
     assert f"between {low:+.4f} and {high:+.4f}" in finding.sentence
+
+
+def test_the_same_model_is_no_worse_by_the_rounding_of_its_loss() -> None:
+    before, after = 0.33260, 0.33260 + 8e-8
+    finding = finding_of(scores(test=before), scores(test=after), {"test": changed(8e-8, 7e-9, 1.4e-7)})
+    assert finding.verdict is Judgement.NO_RELIABLE_GAIN
+    assert finding.sentence == "No reliable gain: on held-out data the loss is what it was, 0.3326."
 
 
 def test_held_out_data_speaks_before_the_rows_that_confirmed() -> None:
