@@ -6,6 +6,7 @@ from itertools import groupby
 from statistics import mean, median, stdev
 
 from axformer.elements import ElementKind, parse
+from axformer.reporting.report import Judgement
 from benchmarks.evidence.grid import ARMS, PAPER, VARIED, Arm
 from benchmarks.evidence.reading import (
     LOSS,
@@ -24,7 +25,7 @@ from benchmarks.evidence.reading import (
 )
 
 _DIGITS = 8
-_VERDICTS = (("gain", "gain"), ("no_reliable_gain", "none"), ("loss", "loss"))
+_JUDGED = ((Judgement.GAIN, "gain"), (Judgement.NO_RELIABLE_GAIN, "none"), (Judgement.LOSS, "loss"))
 _PARTS = {
     ElementKind.LAYER: ("layer", "layer"),
     ElementKind.ATTENTION: ("attention", "attention"),
@@ -83,7 +84,7 @@ def _summary(same: Sequence[Content]) -> list[str]:
         _spread([change(one, TEST, LOSS) for one in same]),
         metric.replace("_", " "),
         _spread([change(one, TEST, metric) for one in same]),
-        ", ".join(f"{judged[name]} {word}" for name, word in _VERDICTS if judged[name]),
+        ", ".join(f"{judged[name]} {word}" for name, word in _JUDGED if judged[name]),
         f"{mean(map(removed_share, same)):.1%}",
         f"{mean(one['report']['estimated_speedup'] for one in same):.2f}x fewer",
         f"{median(map(speed, same)):.2f}x",
