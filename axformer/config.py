@@ -2,7 +2,7 @@
 
 ``PassConfig()`` is the preset ``paper``: Algorithm 1 to the letter, as far as the paper gives it. The preset
 ``published`` is the authors' own program, decision by decision. The preset ``robust`` is made for gains that hold on data that
-the pass has not seen; ``docs/evidence.md`` has what is measured of it so far.
+the pass has not seen, so commands and service take it where none is named; ``docs/evidence.md`` has what is measured of it.
 """
 
 import json
@@ -23,7 +23,7 @@ class Preset(StrEnum):
     ROBUST = "robust"
 
 
-DEFAULT_PRESET = Preset.PAPER
+DEFAULT_PRESET = Preset.ROBUST
 """Of who names none: of the commands, and of the service."""
 
 
@@ -200,8 +200,8 @@ def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = No
         raise ConfigError("order=explicit and explicit_order go together; give both or neither")
     if config.safeguard is not Safeguard.NONE and config.loss_budget is not None:
         raise ConfigError(
-            f"safeguard={config.safeguard} accepts gains only, loss_budget={config.loss_budget} lets the loss go up; give one, "
-            "or tolerance, which trades after the gains"
+            f"safeguard={config.safeguard} accepts gains only, loss_budget={config.loss_budget} lets the loss go up; give one "
+            "(the preset paper has no safeguard), or tolerance, which trades after the gains"
         )
     if config.within_points is not None and not config.confirm:
         raise ConfigError(

@@ -18,6 +18,7 @@ from axformer.cli.display import closing_table
 from axformer.cli.quiet import silence_libraries
 from axformer.cli.watch import show_job
 from axformer.client import Client, Job, ServiceError
+from axformer.config import Preset
 from axformer.errors import AxFormerError
 from benchmarks.demo_checkpoint import demo_checkpoint
 from benchmarks.demo_data import CACHE, movie_reviews
@@ -71,6 +72,7 @@ def _posted(client: Client, checkpoint: Path, data: dict[str, Path]) -> Iterator
         checkpoint=checkpoint,
         validation=data["validation"],
         test=data["test"],
+        preset=Preset.PAPER,  # the default, robust, keeps all of this model
         forms=["compact"],
     )
     try:

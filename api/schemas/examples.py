@@ -286,7 +286,7 @@ KNOBS = {
         }
     ],
     "presets": {"paper": {"refine_margin": 1.1}, "published": {"refine_margin": 1.1}},
-    "default_preset": "paper",
+    "default_preset": "robust",
 }
 HEALTH = {"status": "ok"}
 READY = {"status": "ok", "database": "ok", "migrations": "ok", "broker": "ok"}

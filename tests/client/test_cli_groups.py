@@ -24,7 +24,7 @@ test = "data/test.csv"
 columns = {text = "sentence"}
 
 [[settings]]
-name = "paper"
+name = "usual"
 
 [[settings]]
 name = "confirm"
@@ -68,9 +68,9 @@ def test_a_grid_is_queued_and_its_files_are_sent_once(file: Path, api: Client) -
     jobs = [api.job(cell["job"]) for cell in group["cells"]]
     assert {job.group for job in jobs} == {group["id"]}
     assert [(job.preset, job.config["confirm"], job.config["seed"]) for job in jobs[:4]] == [
-        ("paper", 0.0, 1),
+        ("robust", 0.0, 1),
         ("published", 0.5, 1),
-        ("paper", 0.0, 2),
+        ("robust", 0.0, 2),
         ("published", 0.5, 2),
     ]
     assert [job.checkpoint["uri"] for job in jobs] == 4 * ["hf://acme/rte-s0"] + 4 * ["hf://acme/rte-s1"]
@@ -94,13 +94,13 @@ def test_a_json_file_does_as_well_and_the_id_alone_is_printed(tmp_path: Path) ->
 @logged_in
 def test_a_group_is_shown_as_a_table(file: Path, stage: Stage) -> None:
     group = answered("grid", file)
-    assert "rte, paper: 0 of 4\n" in ran("group", group["id"])
+    assert "rte, usual: 0 of 4\n" in ran("group", group["id"])
     for cell, loss in zip(group["cells"], (-0.01, 0.02, -0.02, 0.02, -0.03, 0.02, -0.02, 0.02), strict=True):
         succeed(stage, cell["job"], loss)
     printed = ran("group", group["id"], "--watch")
     assert printed.startswith("does it hold?: 8 succeeded\n")
     lines = [" ".join(line.split()) for line in printed.splitlines()]
-    at = lines.index("rte, paper: 4 of 4, judged 4 gain")
+    at = lines.index("rte, usual: 4 of 4, judged 4 gain")
     assert lines[at + 1 : at + 7] == [
         "mean deviation 95 % interval",
         "change of held-out loss -0.0200 0.0082 -0.0330 to -0.0070",

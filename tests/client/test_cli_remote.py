@@ -232,7 +232,7 @@ def test_jobs_are_listed_shown_and_compared(stage: Stage, api: Client, monkeypat
     waiting = ran("queue")
     monkeypatch.setenv("COLUMNS", "200")
     assert "validation loss" in ran("show", first)
-    assert "knobs       paper, refine_margin=9.5" in ran("show", second)
+    assert "knobs       robust, refine_margin=9.5" in ran("show", second)
     assert answered("show", first)["report"]["removed_count"] == 1
     side_by_side = ran("compare", first, second)
     assert "refine_margin" in side_by_side
