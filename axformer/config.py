@@ -23,6 +23,12 @@ class Preset(StrEnum):
     ROBUST = "robust"
 
 
+ABOUT_PRESETS: dict[Preset, str] = {
+    Preset.PAPER: "Algorithm 1 as the paper states it",
+    Preset.PUBLISHED: "the authors' own program, decision by decision",
+    Preset.ROBUST: "the paper's rule, but a change must gain on each of five parts of the data",
+}
+"""What each is, for people."""
 DEFAULT_PRESET = Preset.ROBUST
 """Of who names none: of the commands, and of the service."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axformer.config import PassConfig, Preset, parse_knob
+from axformer.config import ABOUT_PRESETS, PassConfig, Preset, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError
 from axformer.finetune_settings import FinetuneSettings, make_settings
@@ -21,7 +21,10 @@ DataOption = Annotated[
     typer.Option(help="Validation data that decides: a .jsonl, .csv or .parquet path or URL, or hf://datasets/..."),
 ]
 TestOption = Annotated[str | None, typer.Option(help="Held-out data, measured before and after; never decides.")]
-PresetOption = Annotated[Preset, typer.Option(help="Named set of knobs.")]
+PresetOption = Annotated[
+    Preset,
+    typer.Option(help=f"Named set of knobs. {'; '.join(f'{name}: {about}' for name, about in ABOUT_PRESETS.items())}."),
+]
 
 
 def knob_names(incomplete: str) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """The form for a new job: what it posts, what it refuses, and what it guesses of a file."""
 
+import html
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from api.pages.columns import HEAD_BYTES, preview
 from api.pages.formats import prose
 from api.services.webhooks import create_secret
-from axformer.config import PassConfig
+from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, PassConfig
 from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of, list_jobs
 from store.repositories.keys import create_key
@@ -37,6 +38,13 @@ def test_the_form_knows_every_knob_from_the_library(member):
     for name, about in PassConfig.model_fields.items():
         assert f'name="knob.{name}"' in text
         assert str(prose(str(about.description))) in text
+
+
+def test_the_form_says_what_each_preset_is_and_takes_the_default(member):
+    text = html.unescape(member.get("/new").text)
+    for name, about in ABOUT_PRESETS.items():
+        assert f"<code>{name}</code>, {about}" in text
+    assert f"<option selected>{DEFAULT_PRESET}</option>" in text
 
 
 def test_code_in_a_reason_is_code_and_all_else_is_text():

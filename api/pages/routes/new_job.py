@@ -17,6 +17,7 @@ from api.routes.uploads import post_upload
 from api.schemas.jobs import FormName, JobCreate
 from api.schemas.webhooks import ENDS, WebhookEvent
 from api.services import knobs, posting, uploads
+from axformer.config import ABOUT_PRESETS
 from axformer.data.columns import Columns
 from axformer.finetune_settings import FinetuneSettings
 from store.devices import Device
@@ -99,6 +100,7 @@ def _page(pages: Pages, visitor: Visitor, form: JobForm, *, is_checked: bool = F
         "roles": list(Columns.model_fields),
         "devices": list(Device),
         "all_forms": get_args(FormName),
+        "about_presets": ABOUT_PRESETS,
         "finetune": FinetuneSettings.model_fields,
         "all_events": list(WebhookEvent),
         "usual_events": ENDS,
