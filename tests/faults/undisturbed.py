@@ -14,6 +14,7 @@ from axformer.run import PruningRun
 from tests.faults.service import WORKER_THREADS, Service
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
+PRESET = "paper"
 KNOBS = {"neuron_group_size": 1, "refine_margin": 100.0}
 """Makes some hundred trials of a tiny model, so that there is a middle to interrupt."""
 ROWS = 300
@@ -38,6 +39,7 @@ def write_inputs(directory: Path) -> dict[str, Any]:
         "name": "disturbed",
         "checkpoint": {"uri": f"file://{directory / 'checkpoint'}"},
         "validation": {"uri": f"file://{directory / 'validation.jsonl'}"},
+        "preset": PRESET,
         "config": KNOBS,
         "forms": ["compact"],
     }
@@ -60,7 +62,7 @@ def _undisturbed(directory: Path) -> Outcome:
     run = PruningRun.open(
         directory / "checkpoint",
         DataSource(str(directory / "validation.jsonl")),
-        config=make_config("paper", KNOBS),
+        config=make_config(PRESET, KNOBS),
     )
     trials = [trial.model_dump(mode="json", exclude={"seconds"}) for trial in run.trials()]
     run.publish(directory / "undisturbed")
