@@ -87,8 +87,9 @@ class Finding(BaseModel):
         description="What it was measured on: held-out data, else the rows that confirmed; null where there were none."
     )
     verdict: Judgement = Field(
-        description="Of the loss: `gain` or `loss` where the 95 % interval of its change lies below or above 0, "
-        "`no_reliable_gain` where it holds 0 or no more than rounding, `not_measured` without such data."
+        description="`loss` where the 95 % interval of the loss's change lies above 0 or more answers became wrong than right "
+        "(McNemar's p at most 0.05), else `gain` where that interval lies below 0, `no_reliable_gain` where it holds 0 or no "
+        "more than rounding, `not_measured` without such data."
     )
     sentence: str = Field(description="The same for people, with figures.")
     advice: str = Field(description="What goes on after the sentence; may be empty.")

@@ -54,7 +54,8 @@ seen. Changes are after less before; intervals are 95 % paired bootstrap interva
 
 _BY_SET = """
 Means over the seeds, with the standard deviation between seeds where there are several. *Judged* counts the passes whose
-held-out loss fell reliably (gain), rose reliably (loss), or neither (none). Losses do not depend on what else a machine does;
+held-out loss rose reliably or whose answers became worse by McNemar's test (loss), whose held-out loss fell reliably (gain),
+or neither (none). Losses do not depend on what else a machine does;
 latencies do, and are the least sure of these figures.
 """
 _OPTIMISM = """

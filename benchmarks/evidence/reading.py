@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from axformer.reporting.findings import judged
-from axformer.reporting.report import Difference, Judgement
+from axformer.reporting.report import Comparison, Judgement
 
 RESULTS = Path("benchmarks/results/evidence")
 """Where the cells are kept, with the project: they take hours to measure."""
@@ -47,9 +47,8 @@ def change_with_interval(one: Content, data: str, figure: str) -> str:
 
 
 def judgement(one: Content) -> Judgement:
-    """What the held-out loss says of the pruned model, by the rule of today: a cell may be older."""
-    found = Difference.model_validate(one["report"]["comparison"][TEST]["differences"][LOSS])
-    return judged(before(one, TEST, LOSS), found)
+    """What held-out rows say of the pruned model, by the rule of today: a cell may be older."""
+    return judged(before(one, TEST, LOSS), Comparison.model_validate(one["report"]["comparison"][TEST]))
 
 
 def relative_change(one: Content, data: str) -> float:

@@ -131,8 +131,11 @@ def test_the_card_is_honest_about_held_out_data(published: tuple[Path, PruningRu
     directory, run = published
     report = json.loads((directory / "report.json").read_text())
     fell = report["pruned"]["test"]["loss"] < report["base"]["test"]["loss"]
-    low, high = report["comparison"]["test"]["differences"]["loss"]["interval"]
-    judged = "no_reliable_gain" if low <= 0 <= high else "gain" if fell else "loss"
+    compared = report["comparison"]["test"]
+    low, high = compared["differences"]["loss"]["interval"]
+    answers = compared["mcnemar"]
+    are_worse = answers["lost"] > answers["gained"] and answers["p_value"] <= 0.05
+    judged = "loss" if are_worse else "no_reliable_gain" if low <= 0 <= high else "gain" if fell else "loss"
     assert (report["finding"]["data"], report["finding"]["verdict"]) == ("test", judged)
     for file in ("README.md", "report.html"):
         assert report["finding"]["sentence"] in (directory / file).read_text()

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from axformer.reporting.findings import finding_of
 from axformer.reporting.report import Comparison, Difference, Judgement, McNemarTest, Scores
@@ -89,3 +90,29 @@ def test_without_either_nothing_was_measured_and_the_figures_are_optimistic() ->
 def test_answers_are_counted_with_their_p_value(test: McNemarTest, words: str) -> None:
     finding = finding_of(scores(test=1.0), scores(test=0.9), {"test": changed(-0.1, -0.2, 0.1, test)})
     assert words in finding.answers
+
+
+@given(CHANGES, st.integers(0, 40), st.integers(0, 40))
+def test_a_model_whose_answers_became_worse_is_never_called_better(
+    change: tuple[float, float, float], gained: int, lost: int
+) -> None:
+    value, below, above = change
+    p_value = float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+    is_worse = lost > gained and p_value <= 0.05
+    test = McNemarTest(gained=gained, lost=lost, p_value=p_value)
+    of_loss, of_both = (
+        finding_of(
+            scores(test=1.0), scores(test=1.0 + value), {"test": changed(value, value - below, value + above, found)}
+        )
+        for found in (None, test)
+    )
+    assert of_both.verdict is (Judgement.LOSS if is_worse else of_loss.verdict)
+    assert ("the model is worse by more than chance" in of_both.answers) is is_worse
+
+
+def test_answers_that_became_worse_stand_first_where_the_loss_does_not_say_so() -> None:
+    test = McNemarTest(gained=8, lost=21, p_value=0.024)
+    finding = finding_of(scores(test=0.45), scores(test=0.46), {"test": changed(0.01, -0.01, 0.03, test)})
+    assert finding.sentence.startswith("Worse answers: on held-out data the loss did not fall")
+    assert finding.advice == "Compare before you use it."
+    assert "8 became right and 21 became wrong" in finding.answers
