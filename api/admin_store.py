@@ -10,6 +10,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from api.errors import ApiError
+from axformer.errors import reason_of
 from store.repositories.teams import find_team
 from store.session import make_engine, make_sessions, session_scope
 from store.settings import Settings
@@ -24,7 +25,7 @@ def store() -> Iterator[Session]:
     try:
         engine = make_engine(Settings.from_environment())
     except ValidationError as error:
-        raise refused("; ".join(f"{item['loc'][0]}: {item['msg']}" for item in error.errors())) from None
+        raise refused("; ".join(f"{item['loc'][0]}: {reason_of(item)}" for item in error.errors())) from None
     try:
         with session_scope(make_sessions(engine)) as session:
             yield session

@@ -29,6 +29,7 @@ from api.errors import (
 )
 from api.middleware.request_id import HEADER as REQUEST_ID_HEADER
 from api.middleware.security_headers import SECURITY_HEADERS
+from axformer.errors import reason_of
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER = {"Retry-After": "5"}  # seconds; a restart of the database takes about as long
@@ -121,7 +122,7 @@ _WRITE_ONLY = "hub_token"
 
 def _field_error(item: Mapping[str, Any]) -> FieldError:
     place, *path = item["loc"]
-    message = item["msg"]
+    message = reason_of(item)
     if item["type"] == "json_invalid":
         return FieldError(f"is not JSON: {item['ctx']['error']} at character {path[0]}", pointer="#")
     if isinstance(item.get("input"), bytes):

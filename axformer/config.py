@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from axformer.errors import ConfigError
+from axformer.errors import ConfigError, reason_of
 
 
 class Preset(StrEnum):
@@ -243,5 +243,6 @@ def _explain(error: ValidationError) -> str:
         if item["type"] == "extra_forbidden":
             parts.append(f"knob '{name}' is unknown; the knobs are {', '.join(PassConfig.model_fields)}")
         else:
-            parts.append(f"knob {name}={item['input']!r}: {item['msg'][0].lower()}{item['msg'][1:]}")
+            reason = reason_of(item)
+            parts.append(f"knob {name}={item['input']!r}: {reason[0].lower()}{reason[1:]}")
     return "; ".join(parts)

@@ -12,6 +12,9 @@ AxFormerError
 Each class carries a ``code`` (stable, for programs); each message says what was wrong, with which value, what to do.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class AxFormerError(Exception):
     """Base of all errors of the library."""
@@ -65,3 +68,14 @@ def first_line(error: Exception) -> str:
     """What another library says is wrong, cut to its first line, because a message here is one line."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+def reason_of(refused: Mapping[str, Any]) -> str:
+    """Why pydantic refuses a value, in words.
+
+    Args:
+        refused: an item of ``ValidationError.errors()``. Those of our own validators begin with the kind of the exception,
+            which says nothing to who gave the value.
+    """
+    message: str = refused["msg"]
+    return message.removeprefix("Value error, ")

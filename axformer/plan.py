@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from axformer.elements import Dimensions, Element, ElementKind
-from axformer.errors import PlanError
+from axformer.errors import PlanError, reason_of
 
 PLAN_FORMAT: Literal["axformer-plan/1"] = "axformer-plan/1"
 
@@ -175,7 +175,7 @@ def parse_plan_file(text: str) -> PlanFile:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise PlanError(f"this is not a plan of format {PLAN_FORMAT}: {place}: {first['msg']}") from None
+        raise PlanError(f"this is not a plan of format {PLAN_FORMAT}: {place}: {reason_of(first)}") from None
 
 
 def kept_neurons(plan: LayerPlan) -> Sequence[int]:

@@ -13,6 +13,7 @@ from api.pages.once import NONCE_FIELD, form_nonce
 from api.schemas.jobs import JobCreate
 from axformer.config import PassConfig, parse_knob
 from axformer.data.columns import Columns
+from axformer.errors import reason_of
 from axformer.finetune_settings import FinetuneSettings
 
 KNOB, COLUMN, FINETUNE, WEBHOOK = "knob.", "column.", "finetune.", "webhook."
@@ -62,7 +63,7 @@ class JobForm:
             return JobCreate.model_validate(self._as_posted())
         except ValidationError as error:
             for item in error.errors():
-                self.errors.append((_field_of(item["loc"]), f"{_words(item['loc'])}: {item['msg']}"))
+                self.errors.append((_field_of(item["loc"]), f"{_words(item['loc'])}: {reason_of(item)}"))
             return None
 
     def refuse(self, error: ApiError) -> None:

@@ -128,6 +128,7 @@ def test_what_is_wrong_is_named_in_the_groups_own_body_and_nothing_is_made(api, 
     at[place[-1]] = value
     refused = post(api, grid)
     assert (refused.status_code, pointers(refused)) == (422, [pointer])
+    assert "Value error" not in refused.json()["detail"]
     assert api.get("/v1/groups").json()["data"] == api.get("/v1/jobs").json()["data"] == []
 
 

@@ -41,7 +41,7 @@ def test_a_group_is_a_twelfth_of_the_block_unless_told() -> None:
         ("paper", {"order": "upwards"}, "knob order='upwards': input should be 'auto'"),
         ("paper", {"order": "explicit"}, "order=explicit and explicit_order go together"),
         ("paper", {"explicit_order": ["layer.0.ffn"]}, "order=explicit and explicit_order go together"),
-        ("paper", {"order": "explicit", "explicit_order": ["a", "a"]}, "names a more than once"),
+        ("paper", {"order": "explicit", "explicit_order": ["a", "a"]}, "=\\['a', 'a'\\]: names a more than once"),
     ],
 )
 def test_a_wrong_knob_is_named_with_its_value(preset: str, knobs: dict[str, object], message: str) -> None:

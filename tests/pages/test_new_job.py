@@ -127,7 +127,7 @@ def test_a_check_sends_nothing(member, sessions, crew):
         ),
         ({"webhook.url": "https://ci.acme.example/"}, "webhook.events", "at least 1 item"),
         ({"webhook.url": "https://ci.acme.example/", "webhook.events": "job.failed"}, "webhook.url", "has no secret"),
-        ({"hub_token": "two words"}, "hub_token", "is no token"),
+        ({"hub_token": "two words"}, "hub_token", "token: is no token"),
         ({"labels": "!:x"}, "labels", "pattern"),
         ({"do": "check", "checkpoint": "file:///etc/passwd"}, "checkpoint", "file"),
     ],
