@@ -106,7 +106,7 @@ def compression_cells() -> list[Cell]:
     large = replace(cola, name=f"cola-{LARGE_BASE}-s{SEEDS[0]}", family=LARGE_BASE, seed=SEEDS[0])
     return [
         *(Cell(checkpoint, arm) for checkpoint in trained for arm in (PAPER, *COMPRESSION)),
-        Cell(large, "no-majority"),
+        *(Cell(large, arm) for arm in ("no-majority", "one-point")),
     ]
 
 
