@@ -1,4 +1,4 @@
-"""Which model on the path of a pass is kept: data that did not decide confirms it.
+"""How good the models on the path of a pass are on data that did not decide, and which of them it confirms.
 
 A pass looks at the data that decides hundreds of times, so some of what it accepts is good there by chance. Each acceptance is
 a model. Measured on rows that the pass has not seen, a few dozen models are compared instead of hundreds of trials, and along a
@@ -31,8 +31,8 @@ CONFIRMING = "confirming"
 
 
 @dataclass(frozen=True)
-class Confirmed:
-    """The path of a finished pass, measured."""
+class MeasuredPath:
+    """The path of a finished pass, measured on data that did not decide."""
 
     points: Sequence[Point]
     figures: Sequence[Mapping[str, Figures]]
@@ -46,36 +46,38 @@ class Confirmed:
         return self.points[self.kept]
 
     @property
-    def loss(self) -> float:
-        """Its loss on the data that confirms."""
-        return self.figures[self.kept][CONFIRMING]["loss"]
+    def loss(self) -> float | None:
+        """Its loss on the data that confirms; null where none does."""
+        confirming = self.figures[self.kept].get(CONFIRMING)
+        return None if confirming is None else confirming["loss"]
 
 
-def confirm(
+def measure_path(
     checkpoint: Checkpoint,
     points: Sequence[Point],
     sets: Mapping[str, Samples],
     config: PassConfig,
     *,
     chooses: bool = True,
-) -> Confirmed:
-    """Measure every point of a path, in the arithmetic that the pass decided in, and choose one.
+) -> MeasuredPath:
+    """Measure every point of a path, in the arithmetic that the pass decided in, and choose one where there is data to confirm.
 
     Args:
-        sets: the data, by its name; that which confirms is among it, and what else there is changes nothing.
+        sets: the data, by its name; only that which confirms chooses, and where none does the last is kept.
         chooses: else the last is kept, whatever was measured.
 
     Raises:
         CheckpointError: the loss of the untouched model is not a finite number.
     """
     figures = [_figures(checkpoint, point.plan, sets, config) for point in points]
-    losses = [one[CONFIRMING]["loss"] for one in figures]
-    if not math.isfinite(losses[0]):
+    confirming = [one[CONFIRMING] for one in figures if CONFIRMING in one]
+    if confirming and not math.isfinite(confirming[0]["loss"]):
         raise CheckpointError(
-            f"the model's loss on the part of the validation set that confirms is {losses[0]}; check its weights and labels"
+            f"the model's loss on the part of the validation set that confirms is {confirming[0]['loss']}; check its weights "
+            "and labels"
         )
-    kept = kept_of([one[CONFIRMING] for one in figures], config) if chooses else len(points) - 1
-    return Confirmed(points, figures, kept)
+    kept = kept_of(confirming, config) if confirming and chooses else len(points) - 1
+    return MeasuredPath(points, figures, kept)
 
 
 def kept_of(figures: Sequence[Figures], config: PassConfig) -> int:
@@ -95,18 +97,18 @@ def kept_of(figures: Sequence[Figures], config: PassConfig) -> int:
     return max(place for place, loss in enumerate(losses) if loss <= line)
 
 
-def note_of(confirmed: Confirmed) -> str | None:
+def note_of(measured: MeasuredPath) -> str | None:
     """What is said of the choice; null where there was none."""
-    accepted = len(confirmed.points) - 1
-    if accepted == 0:
+    accepted = len(measured.points) - 1
+    if accepted == 0 or measured.loss is None:
         return None
-    first, last = confirmed.figures[0][CONFIRMING]["loss"], confirmed.figures[-1][CONFIRMING]["loss"]
+    first, last = measured.figures[0][CONFIRMING]["loss"], measured.figures[-1][CONFIRMING]["loss"]
     losses = f"{first:.4f} untouched and {last:.4f} at the end of the pass"
-    if confirmed.kept == 0:
+    if measured.kept == 0:
         return f"none of the {accepted} acceptances is kept: on the rows that did not decide the loss is {losses}"
     return (
-        f"{confirmed.kept} of {accepted} acceptances are kept, up to trial {confirmed.point.seq}: on the rows that did not "
-        f"decide the loss is {confirmed.loss:.4f} there, {losses}"
+        f"{measured.kept} of {accepted} acceptances are kept, up to trial {measured.point.seq}: on the rows that did not "
+        f"decide the loss is {measured.loss:.4f} there, {losses}"
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from axformer.config import PassConfig
-from axformer.confirmation import Confirmed, note_of
+from axformer.confirmation import MeasuredPath, note_of
 from axformer.elements import Dimensions
 from axformer.order_search import Rank, best_of, final_loss
 from axformer.path import Point, points_of
@@ -15,7 +15,7 @@ from axformer.trial import Trial
 
 
 class Passes:
-    """The passes so far. Whoever runs them adds to :attr:`traces` and :attr:`confirmed`; all else follows from these."""
+    """The passes so far. Whoever runs them adds to :attr:`traces` and :attr:`measured`; all else follows from these."""
 
     def __init__(self, configs: Sequence[PassConfig], dimensions: Dimensions, targets: Targets) -> None:
         self._configs = configs
@@ -23,8 +23,8 @@ class Passes:
         self._targets = targets
         self.traces: list[list[Trial]] = []
         """The trials of each pass that has begun, in the order of the configurations."""
-        self.confirmed: list[Confirmed] = []
-        """The measured path of each pass that is over, with ``confirm``."""
+        self.measured: list[MeasuredPath] = []
+        """The measured path of each pass that is over, where there is data for it and it was asked for."""
 
     @property
     def config(self) -> PassConfig:
@@ -45,16 +45,16 @@ class Passes:
     def note(self) -> str | None:
         """What the user should know of how the run ended; null where it just came to its end."""
         notes = [self._targets.note(self.plan)]
-        if self.confirmed:
-            notes.append(note_of(self.confirmed[self._best()]))
+        if self.measured:
+            notes.append(note_of(self.measured[self._best()]))
         return "; ".join(note for note in notes if note is not None) or None
 
     @property
     def path(self) -> list[PathPoint]:
         """The path of the pass that is kept, for the report."""
         place = self._best()
-        if place < len(self.confirmed):
-            one = self.confirmed[place]
+        if place < len(self.measured):
+            one = self.measured[place]
             return path_report(one.points, one.figures, one.kept, self._targets)
         points = self._points(place)
         return path_report(points, [{} for _ in points], len(points) - 1, self._targets)
@@ -85,11 +85,12 @@ class Passes:
 
     def _loss(self, place: int) -> float:
         """By what a pass is compared with others."""
-        return self.confirmed[place].loss if place < len(self.confirmed) else final_loss(self.traces[place])
+        confirmed = self.measured[place].loss if place < len(self.measured) else None
+        return final_loss(self.traces[place]) if confirmed is None else confirmed
 
     def _end(self, place: int) -> Point:
-        """Where a pass stands: at its last acceptance, or when it is confirmed at the point that is kept."""
-        return self.confirmed[place].point if place < len(self.confirmed) else self._points(place)[-1]
+        """Where a pass stands: at its last acceptance, or when it is measured at the point that is kept."""
+        return self.measured[place].point if place < len(self.measured) else self._points(place)[-1]
 
     def _points(self, place: int) -> list[Point]:
         return points_of(self.traces[place], self._dimensions, self._configs[place])

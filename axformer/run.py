@@ -11,7 +11,7 @@ from axformer.artifact import new_directory, write_texts
 from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
-from axformer.confirmation import CONFIRMING, confirm
+from axformer.confirmation import CONFIRMING, measure_path
 from axformer.data.dataset import DataSet, DataSource, encode, prepare
 from axformer.data.parts import split_off
 from axformer.data.reading import read_rows, rows_of
@@ -31,6 +31,7 @@ from axformer.path import points_of
 from axformer.plan import Plan, PlanFile, PlanSource
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
+from axformer.reporting.curve import CURVE, path_curve
 from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.page import PAGE, report_page
 from axformer.reporting.picture import picture
@@ -133,7 +134,7 @@ class PruningRun:
         """Run the pass, or with ``order=search`` one pass after another.
 
         What opens all passes of a search alike is evaluated in the first and replayed in the others, so that each has a whole
-        trace of its own. With ``confirm`` the path of each is measured when its last trial has been taken.
+        trace of its own. With ``confirm`` or ``tolerance`` the path of each is measured when its last trial has been taken.
 
         Args:
             replay: the first trials of this same run where it goes on after a stop; they are not evaluated again.
@@ -169,20 +170,18 @@ class PruningRun:
                     yield trial
                     if trial.seq == upto:
                         break
-            self._confirm(trace, chooses=upto is None)
+            self._measure_path(trace, chooses=upto is None)
 
     def _no_passes(self) -> Passes:
         return Passes(self._configs, self.dimensions, self._targets)
 
-    def _confirm(self, trace: Sequence[Trial], *, chooses: bool) -> None:
-        """Measure the models on the path of a pass that is over, where there is data for it, and choose between them."""
-        if self._confirming is None:
-            return
-        sets = {CONFIRMING: self._confirming.samples}
-        if self._test is not None:
-            sets["test"] = self._test.samples
-        points = points_of(trace, self.dimensions, self.config)
-        self._passes.confirmed.append(confirm(self._checkpoint, points, sets, self.config, chooses=chooses))
+    def _measure_path(self, trace: Sequence[Trial], *, chooses: bool) -> None:
+        """Measure the models on the path of a pass that is over and choose between them, where rows confirm; measure them on
+        held-out data too where the pass has traded, since then the path is what was asked for."""
+        sets = {name: data.samples for name, data in self._others.items() if data is not None}
+        if sets and (self._confirming is not None or self.config.tolerance is not None):
+            points = points_of(trace, self.dimensions, self.config)
+            self._passes.measured.append(measure_path(self._checkpoint, points, sets, self.config, chooses=chooses))
 
     def _run(
         self, config: PassConfig, replay: Sequence[Trial], clock: Callable[[], float]
@@ -262,8 +261,8 @@ class PruningRun:
         fails.
 
         Args:
-            directory: where ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json``, ``report.html``, ``README.md`` and
-                ``plan.svg`` go.
+            directory: where ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json``, ``report.html``, ``README.md``,
+                ``plan.svg`` and ``path.svg`` go.
             forms: of :data:`axformer.forms.kinds.KINDS`, made beside the compact model, each in a directory of its own.
 
         Returns:
@@ -297,6 +296,7 @@ class PruningRun:
             "report.json": report.model_dump_json(indent=1) + "\n",
             "README.md": write_card(report, plan.plan, dimensions, loading),
             PICTURE: picture(plan.plan, dimensions),
+            CURVE: path_curve(report.path),
             PAGE: report_page(report, plan, dimensions, self.trace, loading),
         }
 

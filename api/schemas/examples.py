@@ -94,6 +94,7 @@ _UNTOUCHED = {
     "parameters": 22714754,
     "operations": 2099310428160,
     "estimated_speedup": 1.0,
+    "estimated_latency_ms": 17.49,
     "kept": False,
 }
 PATH = {
@@ -110,6 +111,7 @@ PATH = {
             "parameters": 21533186,
             "operations": 1734967296000,
             "estimated_speedup": 1.21,
+            "estimated_latency_ms": 14.45,
             "kept": True,
         },
     ],

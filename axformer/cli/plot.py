@@ -15,7 +15,9 @@ from axformer.errors import InputError
 from axformer.reporting.chart import loss_chart
 from axformer.trial import Trial
 
-LOSS, PLAN = "loss.svg", "plan.svg"
+LOSS = "loss.svg"
+_OF_RESULTS = ("plan.svg", "path.svg")
+"""Pictures that lie in a result."""
 _TRACE = "trace.jsonl"
 
 
@@ -24,7 +26,8 @@ def plot(
     to: Annotated[Path, typer.Option("--output", help="Directory for the pictures; it is made.")] = Path(),
     as_json: JsonOption = False,
 ) -> None:
-    """Write the pictures of a pass as SVG: loss.svg, trial by trial, and once it has ended plan.svg, what is left."""
+    """Write the pictures of a pass as SVG: loss.svg, trial by trial, and once it has ended plan.svg, what is left, and
+    path.svg, what size and speed cost."""
     with failing():
         written = _of_directory(Path(source), to) if Path(source).is_dir() else _of_job(source, to)
     if as_json:
@@ -43,19 +46,21 @@ def _of_directory(result: Path, to: Path) -> list[Path]:
     except ValidationError as error:
         raise InputError(f"'{result / _TRACE}' is no trace: {error.errors()[0]['msg']}") from None
     written = [_write(to / LOSS, loss_chart(trials))]
-    map_ = result / PLAN
-    if map_.is_file():
-        if map_.resolve() != (to / PLAN).resolve():
-            shutil.copyfile(map_, to / PLAN)
-        written.append(to / PLAN)
+    for name in _OF_RESULTS:
+        made = result / name
+        if made.is_file():
+            if made.resolve() != (to / name).resolve():
+                shutil.copyfile(made, to / name)
+            written.append(to / name)
     return written
 
 
 def _of_job(job_id: str, to: Path) -> list[Path]:
     with service() as client:
         written = [_write(to / LOSS, loss_chart(list(client.trace(job_id))))]
-        if any(one.name == PLAN for one in client.artifacts(job_id)):
-            written += client.download(job_id, to, [PLAN])
+        there = {one.name for one in client.artifacts(job_id)}
+        if names := [name for name in _OF_RESULTS if name in there]:
+            written += client.download(job_id, to, names)
     return written
 
 

@@ -94,6 +94,6 @@ def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
             console.print(f"note: no form '{form['name']}': {form['reason']}", soft_wrap=True)
     directories = [f"{form['directory']}/" for form in report["forms"] if form["made"]]
     written = ", ".join(
-        [*directories, "plan.json", "trace.jsonl", "report.json", "report.html", "README.md", "plan.svg"]
+        [*directories, "plan.json", "trace.jsonl", "report.json", "report.html", "README.md", "plan.svg", "path.svg"]
     )
     console.print(f"Wrote {output}/ ({written})", soft_wrap=True)

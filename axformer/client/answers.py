@@ -138,6 +138,7 @@ class PathPoint(Answer):
     parameters: int
     operations: int
     estimated_speedup: float
+    estimated_latency_ms: float | None = None
     kept: bool
 
 

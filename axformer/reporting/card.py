@@ -4,9 +4,10 @@ from axformer.config import PassConfig
 from axformer.elements import Dimensions, parse
 from axformer.plan import Plan
 from axformer.reporting.card_forms import Loading, forms_section, loading_section
-from axformer.reporting.card_tables import before_and_after, in_int8, orders_table, path_table
+from axformer.reporting.card_tables import LATENCY_OF_A_POINT, before_and_after, in_int8, orders_table, path_table
 from axformer.reporting.confidence import CONFIDENCE
-from axformer.reporting.findings import choice_of, how_it_was_made, limit_of, limits
+from axformer.reporting.curve import CURVE, describe_path
+from axformer.reporting.findings import how_it_was_made, limit_of, limits, path_in_words
 from axformer.reporting.picture import describe_plan
 from axformer.reporting.report import DataSummary, Judgement, Report
 
@@ -106,13 +107,15 @@ def _orders(report: Report) -> str:
 
 
 def _path(report: Report) -> str:
-    """What each acceptance led to, where data that did not decide chose between them."""
-    choice = choice_of(report)
-    if choice is None:
+    """What each acceptance led to, where there was one."""
+    told = path_in_words(report)
+    if told is None:
         return ""
     return f"""## The path
 
-{choice}
+{told} {LATENCY_OF_A_POINT}
+
+![{describe_path(report.path)}]({CURVE})
 
 {path_table(report).markdown()}
 

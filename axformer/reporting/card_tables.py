@@ -4,6 +4,10 @@ from axformer.reporting.report import InInt8, Interval, Measures, Report, Scores
 from axformer.reporting.table import Table
 
 _BEFORE_AND_AFTER = ["measure", "before", "after", "change"]
+LATENCY_OF_A_POINT = (
+    "Latency is estimated: that of the untouched model, by the operations that are left. Only that of the finished model was "
+    "measured, before and after."
+)
 _SETS = {"validation": "validation", "confirming": "confirming", "test": "held-out"}
 """What the data of a report is called."""
 
@@ -42,8 +46,13 @@ def share(before: float, after: float) -> str:
 
 def path_table(report: Report) -> Table:
     """Every model on the path of the pass."""
-    held_out = report.path[0].test is not None
-    head = ["after trial", "accepted", "deciding loss", "confirming loss", "held-out loss", "parameters", "operations"]
+    untouched = report.path[0]
+    measured = [
+        name
+        for name, figures in (("confirming", untouched.confirming), ("held-out", untouched.test))
+        if figures is not None
+    ]
+    head = ["after trial", "accepted", "deciding loss", *(f"{name} loss" for name in measured)]
     rows = [
         [
             f"{point.seq}{' (this model)' if point.kept else ''}",
@@ -52,10 +61,11 @@ def path_table(report: Report) -> Table:
             *(f"{figures['loss']:.4f}" for figures in (point.confirming, point.test) if figures is not None),
             f"{point.parameters:,}",
             f"{point.estimated_speedup:.2f} times fewer",
+            f"{point.estimated_latency_ms:.2f}",
         ]
         for point in report.path
     ]
-    return Table([name for name in head if held_out or name != "held-out loss"], rows)
+    return Table([*head, "parameters", "operations", "latency, ms, estimated"], rows)
 
 
 def _scores(both: Report | InInt8) -> list[list[str]]:

@@ -45,11 +45,16 @@ def how_it_was_made(report: Report) -> str:
     return f"{made}{_finetuned(report)}"
 
 
-def choice_of(report: Report) -> str | None:
-    """Which model on the path was kept and why; null where nothing but the pass itself chose."""
+def path_in_words(report: Report) -> str | None:
+    """What the path is, and which model on it was kept and why; null where nothing was accepted."""
+    if len(report.path) < 2:
+        return None
     rows = report.data.get("confirming")
     if rows is None:
-        return None
+        return (
+            "Each acceptance is a model, which contains all that follow, and `axformer apply --upto` writes any of them "
+            "without another pass."
+        )
     place = next(place for place, point in enumerate(report.path) if point.kept)
     return (
         f"{rows.rows:,} of the validation rows did not decide but confirmed. Each acceptance is a model, and "

@@ -103,7 +103,7 @@ def make_report(
         hard_attention=hard,
         trials=len(outcome.trace),
         seconds=outcome.trace[-1].seconds,
-        path=list(outcome.path),
+        path=[_with_latency(point, before) for point in outcome.path],
         work=_work(outcome.trace, config, str(base.device)),
         orders=None if outcome.orders is None else list(outcome.orders),
         finetune=outcome.finetune,
@@ -122,6 +122,11 @@ def _headline(checkpoint: Checkpoint, small: Any, samples: Samples) -> tuple[dic
     (before,), (after,) = measure_speed([checkpoint.model, small], [workload], HEADLINE)
     setting = {"batch": workload.batch, "tokens": round(workload.tokens), "repeats": before.repeats}
     return setting, [before.p50_ms, after.p50_ms]
+
+
+def _with_latency(point: PathPoint, before: float) -> PathPoint:
+    """A model on the path with its latency as its operations let expect it, given that of the untouched model."""
+    return point.model_copy(update={"estimated_latency_ms": before / point.estimated_speedup})
 
 
 def _bytes_of_compact(forms: Sequence[Form | NotMade]) -> int:

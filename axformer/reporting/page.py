@@ -15,10 +15,18 @@ from axformer.config import PassConfig
 from axformer.elements import Dimensions
 from axformer.plan import PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
-from axformer.reporting.card_tables import before_and_after, in_int8, orders_table, path_table, sizes_of
+from axformer.reporting.card_tables import (
+    LATENCY_OF_A_POINT,
+    before_and_after,
+    in_int8,
+    orders_table,
+    path_table,
+    sizes_of,
+)
 from axformer.reporting.chart import loss_chart
 from axformer.reporting.confidence import CONFIDENCE
-from axformer.reporting.findings import choice_of, how_it_was_made, limits
+from axformer.reporting.curve import path_curve
+from axformer.reporting.findings import how_it_was_made, limits, path_in_words
 from axformer.reporting.picture import describe_plan, picture
 from axformer.reporting.report import FormReport, Report, SpeedCell
 from axformer.reporting.table import Table
@@ -69,8 +77,10 @@ def report_page(
         map=Markup(picture(plan.plan, dimensions)),  # noqa: S704 - the same
         map_in_words=describe_plan(plan.plan, dimensions),
         accepted=_accepted(trace),
-        choice=choice_of(report),
-        path=None if report.data.get("confirming") is None else path_table(report),
+        path_in_words=path_in_words(report),
+        curve=Markup(path_curve(report.path)),  # noqa: S704 - the same
+        path=path_table(report),
+        latency_of_a_point=LATENCY_OF_A_POINT,
         forms=forms_table(report),
         forms_legend=forms_legend(report),
         speed=_speed(report),

@@ -203,11 +203,17 @@ class PathPoint(BaseModel):
         description="Mean loss and the task's metrics on the data that confirmed; null where `confirm` is 0."
     )
     test: dict[str, float] | None = Field(
-        description="The same on held-out data; null where none was given, or `confirm` is 0."
+        description="The same on held-out data; null where none was given, or the pass had neither `confirm` nor `tolerance`."
     )
     parameters: int = Field(description="Parameters that are left.")
     operations: int = Field(description="Operations that are left, as in `base.operations`.")
     estimated_speedup: float = Field(description="Operations of the untouched model for each that is left.")
+    estimated_latency_ms: float | None = Field(
+        default=None,
+        description="Milliseconds of a forward pass as `latency` says, estimated: those of the untouched model, by the "
+        "operations that are left. Those of the finished model were measured, `pruned.latency_ms`. Null in reports of earlier "
+        "versions alone.",
+    )
     kept: bool = Field(description="Whether this is the model that the pass gave.")
 
 

@@ -24,6 +24,7 @@ def point(seq: int, **changes):
         "parameters": 1000 - 100 * seq,
         "operations": 9000 - 100 * seq,
         "estimated_speedup": 9000 / (9000 - 100 * seq),
+        "estimated_latency_ms": 18.0 * (9000 - 100 * seq) / 9000,
         "kept": False,
     }
     return plain | changes

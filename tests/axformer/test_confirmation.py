@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from axformer.checkpoint import from_memory
 from axformer.cli.main import app
 from axformer.config import PassConfig, make_config
-from axformer.confirmation import CONFIRMING, Confirmed, kept_of
+from axformer.confirmation import CONFIRMING, MeasuredPath, kept_of
 from axformer.data.dataset import DataSource, prepare
 from axformer.data.parts import confirming_places, split_off
 from axformer.data.reading import rows_of
@@ -54,9 +54,9 @@ def timeless(trials: Sequence[Trial]) -> list[Trial]:
     return [trial.model_copy(update={"seconds": 0.0}) for trial in trials]
 
 
-def outcome_of(run: PruningRun) -> tuple[list[Trial], Plan, list[Confirmed]]:
+def outcome_of(run: PruningRun) -> tuple[list[Trial], Plan, list[MeasuredPath]]:
     """Everything that a finished run says, without its times."""
-    return timeless(run.trace), run.plan, run._passes.confirmed
+    return timeless(run.trace), run.plan, run._passes.measured
 
 
 @given(st.integers(4, 200), st.floats(0.01, 0.5), st.integers(0, 5), st.integers(1, 4))
@@ -146,9 +146,30 @@ def test_every_point_is_measured_and_the_best_is_kept(name: str) -> None:
     measured = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, confirming.samples)
     points = points_of(trace, run.dimensions, config)
     losses = [measured.losses(point.plan).double().mean().item() for point in points]
-    (confirmed,) = run._passes.confirmed
+    (confirmed,) = run._passes.measured
     assert [one[CONFIRMING]["loss"] for one in confirmed.figures] == pytest.approx(losses, rel=ROUNDING)
     assert run.plan == points[kept_of([one[CONFIRMING] for one in confirmed.figures], config)].plan
+
+
+def test_a_trade_is_measured_on_held_out_data_and_kept_to_its_end() -> None:
+    trade = make_config("paper", KNOBS | {"tolerance": 0.1, "confirm": 0.0})
+    run = run_of(trade)
+    trace = list(run.trials())
+    held_out = prepare(TEST, CHECKPOINT, trade).samples
+    plain = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, held_out)
+    points = points_of(trace, run.dimensions, trade)
+    losses = [plain.losses(point.plan).double().mean().item() for point in points]
+    (measured,) = run._passes.measured
+    assert [one["test"]["loss"] for one in measured.figures] == pytest.approx(losses, rel=ROUNDING)
+    assert measured.kept == len(points) - 1
+    assert run.plan == points[-1].plan
+    assert run.closing_note is None
+    for unasked in (
+        run_of(make_config("paper", KNOBS | {"confirm": 0.0})),
+        PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, trade), None, trade),
+    ):
+        list(unasked.trials())
+        assert unasked._passes.measured == []
 
 
 def test_here_some_passes_are_kept_to_the_end_and_some_are_cut_short() -> None:
@@ -156,7 +177,7 @@ def test_here_some_passes_are_kept_to_the_end_and_some_are_cut_short() -> None:
     for seed in range(6):
         run = run_of(make_config("paper", KNOBS | {"seed": seed}))
         list(run.trials())
-        (confirmed,) = run._passes.confirmed
+        (confirmed,) = run._passes.measured
         kept[seed] = (confirmed.kept, len(confirmed.points) - 1)
     assert any(place < last for place, last in kept.values())
     assert any(place > 0 for place, _ in kept.values())
@@ -181,7 +202,7 @@ def test_a_search_keeps_the_order_whose_model_is_confirmed_best() -> None:
     for one, trace in zip(pass_configs(config), passes_in(trials), strict=True):
         single = run_of(one)
         assert timeless(list(single.trials()))[-1:] == timeless(trace)[-1:]
-        losses.append(single._passes.confirmed[0].loss)
+        losses.append(single._passes.measured[0].loss)
         plans.append(single.plan)
     assert run.plan == plans[losses.index(min(losses))]
     assert [one.loss for one in run._passes.orders or []] == losses
@@ -194,7 +215,7 @@ def test_processes_that_share_the_rows_choose_the_same() -> None:
     one, two = run_of(CONFIGS["paper"]), run_of(CONFIGS["paper"], shards=2)
     verdicts = [[(trial.element, trial.verdict) for trial in run.trials()] for run in (one, two)]
     assert verdicts[0] == verdicts[1]
-    assert one._passes.confirmed[0].kept == two._passes.confirmed[0].kept
+    assert one._passes.measured[0].kept == two._passes.measured[0].kept
     assert one.plan == two.plan
 
 
@@ -228,7 +249,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path) -> tup
         config = make_config("paper", KNOBS | {"seed": seed})
         run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(test)), config=config)
         list(run.trials())
-        (confirmed,) = run._passes.confirmed
+        (confirmed,) = run._passes.measured
         if 0 < confirmed.kept < len(confirmed.points) - 1:
             report = run.publish(files / "result")
             return files / "result", Report.model_validate(report), data
@@ -247,6 +268,8 @@ def test_the_report_tells_the_path_and_is_of_the_model_that_is_kept(published: t
     assert kept.confirming is not None
     assert all(point.confirming and point.confirming["loss"] >= kept.confirming["loss"] for point in report.path)
     assert report.estimated_speedup == kept.estimated_speedup
+    latencies = [point.estimated_latency_ms for point in report.path]
+    assert latencies == [report.base.latency_ms / point.estimated_speedup for point in report.path]
     accepted = {str(point.element) for point in report.path if 0 < point.seq <= kept.seq}
     assert set(report.removed) <= accepted
     rows = {name: data.rows for name, data in report.data.items() if data is not None}

@@ -52,7 +52,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: 
 def test_a_result_holds_what_the_contract_names(published: tuple[Path, PruningRun]) -> None:
     directory, run = published
     assert sorted(path.name for path in directory.iterdir()) == [
-        *("README.md", "model", "plan.json", "plan.svg", "report.html", "report.json", "trace.jsonl"),
+        *("README.md", "model", "path.svg", "plan.json", "plan.svg", "report.html", "report.json", "trace.jsonl"),
     ]
     assert not [path for path in directory.parent.iterdir() if path != directory], "drafts are gone"
     trace = [Trial.model_validate_json(line) for line in (directory / "trace.jsonl").read_text().splitlines()]

@@ -268,12 +268,16 @@ def test_a_trace_goes_to_a_file_or_on_to_other_programs(stage: Stage) -> None:
 def test_files_are_downloaded_and_drawn(stage: Stage) -> None:
     trials = [trial(seq) for seq in range(3)]
     lines = b"".join(one.model_dump_json().encode() + b"\n" for one in trials)
-    job_id = stage.succeeded({**FILES, "trace.jsonl": lines, "plan.svg": b"<svg/>"}, trials)
-    assert f"4 files, 1.0 MB, in {job_id}/" in ran("download", job_id)
+    job_id = stage.succeeded({**FILES, "trace.jsonl": lines, "plan.svg": b"<svg/>", "path.svg": b"<svg/>"}, trials)
+    assert f"5 files, 1.0 MB, in {job_id}/" in ran("download", job_id)
     assert Path(job_id, "model", "model.safetensors").read_bytes() == FILES["model/model.safetensors"]
     assert answered("download", job_id, "--name", "plan.svg", "--output", "one") == ["one/plan.svg"]
-    assert ran("plot", job_id, "--output", "pictures").split() == ["pictures/loss.svg", "pictures/plan.svg"]
-    assert answered("plot", Path(job_id), "--output", "again") == ["again/loss.svg", "again/plan.svg"]
+    assert ran("plot", job_id, "--output", "pictures").split() == [
+        *("pictures/loss.svg", "pictures/plan.svg", "pictures/path.svg")
+    ]
+    assert answered("plot", Path(job_id), "--output", "again") == [
+        *("again/loss.svg", "again/plan.svg", "again/path.svg")
+    ]
     assert Path("again", "loss.svg").read_text() == Path("pictures", "loss.svg").read_text()
     assert "</svg>" in Path("pictures", "loss.svg").read_text()
     unfinished = run("download", stage.queued())

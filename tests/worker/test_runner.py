@@ -39,6 +39,7 @@ Claim = Callable[[], Job]
 NEVER = threading.Event()
 FILES = {
     "README.md",
+    "path.svg",
     "plan.json",
     "plan.svg",
     "report.html",

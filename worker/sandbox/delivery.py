@@ -15,7 +15,7 @@ from axformer.forms.kinds import KINDS
 
 _MOST_FILES = 200
 """A form has about ten files, and its weights may lie in some dozens."""
-_TOP = frozenset({"README.md", "plan.json", "plan.svg", "report.html", "report.json", "trace.jsonl"})
+_TOP = frozenset({"README.md", "path.svg", "plan.json", "plan.svg", "report.html", "report.json", "trace.jsonl"})
 _FOLDERS = frozenset(kind.directory for kind in KINDS.values())
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}\.(?:json|jinja|safetensors|txt|model|onnx|data)")
 """What transformers and onnx write beside each other."""

@@ -18,6 +18,9 @@ from store.repositories.audit import note
 
 router = APIRouter(prefix="/jobs/{job_id}/path")
 
+_CURVE = "path.svg"
+"""The picture of a path among the files of its job; jobs of earlier versions have none."""
+
 
 @router.get("")
 def show_path(
@@ -33,6 +36,7 @@ def show_path(
         visitor=visitor,
         tab="path",
         points=paths.path_of(session, team_id, job_id).data,
+        curve=_CURVE if any(file.name == _CURVE for file in values["files"]) else None,
         kinds=KINDS,
         nonce=form_nonce(),
         reads_hub=any(one["uri"].startswith(HUB_SCHEME) for one in sources if one is not None),

@@ -103,7 +103,7 @@ def test_every_accepted_element_and_every_form_is_on_the_page(page: Page, result
         row = f"{trial.seq} {trial.element} {trial.min_loss:.4f} {trial.loss:.4f} {trial.helped:,} of {trial.total:,}"
         assert row in page.text
     assert all(f"{form['directory']}/" in page.text for form in report["forms"])
-    assert [tag for tag, _ in page.tags].count("svg") == 2
+    assert [tag for tag, _ in page.tags].count("svg") == 3  # the trials, the path, the plan
 
 
 def test_the_page_stands_alone(page: Page, result: Path) -> None:

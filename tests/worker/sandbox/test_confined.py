@@ -26,7 +26,7 @@ __all__ = ["context", "opened", "post", "settings", "watch"]
 NEVER = threading.Event()
 FORMS = (COMPACT, ONNX_INT8)
 NAMES = {KINDS[form].directory for form in FORMS} | {
-    *("README.md", "plan.json", "plan.svg", "report.html", "report.json", "trace.jsonl", "artifact.tar.gz"),
+    *("README.md", "path.svg", "plan.json", "plan.svg", "report.html", "report.json", "trace.jsonl", "artifact.tar.gz"),
 }
 
 
