@@ -8,18 +8,15 @@ is below what that model has elsewhere.
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 from axformer.checkpoint import Checkpoint
-from axformer.compact import compact
 from axformer.config import PassConfig
 from axformer.data.batches import Samples
 from axformer.errors import CheckpointError
-from axformer.evaluation.plain import predict
-from axformer.int8 import in_int8
+from axformer.evaluation.build import evaluators
+from axformer.evaluation.recording import Recording
 from axformer.path import Point
-from axformer.plan import Plan
 from axformer.reporting.confidence import Figures, first_metric
 from axformer.reporting.scoring import figures_of
 
@@ -69,7 +66,8 @@ def measure_path(
     Raises:
         CheckpointError: the loss of the untouched model is not a finite number.
     """
-    figures = [_figures(checkpoint, point.plan, sets, config) for point in points]
+    by_name = {name: _figures(checkpoint, points, samples, config) for name, samples in sets.items()}
+    figures = [dict(zip(by_name, one, strict=True)) for one in zip(*by_name.values(), strict=True)]
     confirming = [one[CONFIRMING] for one in figures if CONFIRMING in one]
     if confirming and not math.isfinite(confirming[0]["loss"]):
         raise CheckpointError(
@@ -112,11 +110,14 @@ def note_of(measured: MeasuredPath) -> str | None:
     )
 
 
-def _figures(checkpoint: Checkpoint, plan: Plan, sets: Mapping[str, Samples], config: PassConfig) -> dict[str, Figures]:
-    model = compact(checkpoint.model, checkpoint.architecture, plan)
-    arithmetic = in_int8(model, checkpoint.architecture) if config.evaluate_in == "int8" else nullcontext()
-    with arithmetic:
-        return {
-            name: figures_of(predict(model, checkpoint.task, samples), checkpoint.task, samples)
-            for name, samples in sets.items()
-        }
+def _figures(checkpoint: Checkpoint, points: Sequence[Point], samples: Samples, config: PassConfig) -> list[Figures]:
+    """Of every point on one data set. Each differs from the one before in one element, as a trial does, so it is evaluated like
+    one: what lies below the element is not computed again."""
+    recording = Recording(checkpoint.task, len(samples.sample_of_row))
+    figures = []
+    with evaluators(checkpoint, samples, config, shards=1, task=recording) as (evaluator, _):
+        for point in points:
+            losses = evaluator.losses(point.plan)
+            figures.append(figures_of(losses, recording.answers, checkpoint.task, samples))
+            evaluator.accept(point.plan)
+    return figures

@@ -20,18 +20,20 @@ from axformer.evaluation.techniques import Techniques
 from axformer.evaluation.threads import Threads, threads_for
 from axformer.int8 import Int8Evaluator
 from axformer.plan import Plan
+from axformer.tasks.base import Losses
 
 
 @contextmanager
 def evaluators(
-    checkpoint: Checkpoint, samples: Samples, config: PassConfig, shards: int
+    checkpoint: Checkpoint, samples: Samples, config: PassConfig, shards: int, task: Losses | None = None
 ) -> Iterator[tuple[Evaluator, Screen | None]]:
     """What measures the trials, and what looks at them first in low precision where the knobs ask for that.
 
     Args:
         shards: processes that share the samples.
+        task: what tells losses; the checkpoint's task where none is given.
     """
-    model, architecture, task = checkpoint.model, checkpoint.architecture, checkpoint.task
+    model, architecture, task = checkpoint.model, checkpoint.architecture, task or checkpoint.task
     budget, plan = cache_budget(config.cache_budget, str(model.device)), Plan.full(checkpoint.dimensions)
     if config.evaluate_in == "int8":
         # These go around the linear modules, or give them a part of their inputs, which in int8 has other scales.

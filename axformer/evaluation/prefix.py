@@ -29,7 +29,7 @@ from axformer.evaluation.tail import ReadPosition, mixes, tail_start
 from axformer.evaluation.techniques import ALL, Techniques
 from axformer.evaluation.walk import Walk
 from axformer.plan import Plan
-from axformer.tasks.base import Task
+from axformer.tasks.base import Losses
 
 
 class PrefixEvaluator(Evaluator):
@@ -41,7 +41,7 @@ class PrefixEvaluator(Evaluator):
         self,
         model: Any,
         architecture: Architecture,
-        task: Task,
+        task: Losses,
         samples: Samples,
         plan: Plan,
         *,

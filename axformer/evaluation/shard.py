@@ -18,7 +18,7 @@ from axformer.evaluation.base import Part
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.screen import LowPrecisionScreen
 from axformer.plan import Plan
-from axformer.tasks.base import Task
+from axformer.tasks.base import Losses
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Setup:
     model: Any
     """Prepared, of one of the supported families."""
     model_type: str
-    task: Task
+    task: Losses
     samples: Samples
     plan: Plan
     """The plan as it is now."""

@@ -1,9 +1,11 @@
 """Figures of a model on a data set, how sure they are, and how two models compare."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from axformer.data.batches import Samples
 from axformer.evaluation.plain import Predictions, predict
@@ -36,7 +38,7 @@ def score(model: Any, task: Task, samples: Samples) -> Score:
 
 def score_of(predictions: Predictions, task: Task, samples: Samples) -> Score:
     """Measure what a model made of a data set."""
-    table = _table(predictions, task, samples)
+    table = _table(samples.per_sample(predictions.losses), predictions.answers, task, samples)
 
     def measure(rows: np.ndarray) -> Figures:
         return _figures(rows, task)
@@ -44,15 +46,19 @@ def score_of(predictions: Predictions, task: Task, samples: Samples) -> Score:
     return Score(measure(table), bootstrap(table, measure), task.correct(table[:, 1:]))
 
 
-def figures_of(predictions: Predictions, task: Task, samples: Samples) -> Figures:
-    """The mean loss and the task's metrics of what a model made of a data set."""
-    return _figures(_table(predictions, task, samples), task)
+def figures_of(losses: Tensor, answers: Sequence[Any], task: Task, samples: Samples) -> Figures:
+    """The mean loss and the task's metrics of what a model made of a data set.
+
+    Args:
+        losses: of each sample, shape (samples,), on the CPU.
+        answers: to each model row.
+    """
+    return _figures(_table(losses, answers, task, samples), task)
 
 
-def _table(predictions: Predictions, task: Task, samples: Samples) -> np.ndarray:
+def _table(losses: Tensor, answers: Sequence[Any], task: Task, samples: Samples) -> np.ndarray:
     """Loss and statistics of each sample, shape (samples, 1 + columns)."""
-    losses = samples.per_sample(predictions.losses).double().numpy()
-    return np.column_stack([losses, task.statistics(predictions.answers, samples.encoded)])
+    return np.column_stack([losses.double().numpy(), task.statistics(answers, samples.encoded)])
 
 
 def _figures(table: np.ndarray, task: Task) -> Figures:

@@ -16,16 +16,23 @@ from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 
 
-class Task(Protocol):
+class Losses(Protocol):
+    """What trials need of a task."""
+
+    @property
+    def pooled(self) -> bool:
+        """The head reads one position of a sequence, ``[CLS]`` or the last token; else all of them."""
+
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        """The loss of each model row of a batch, shape (rows,)."""
+
+
+class Task(Losses, Protocol):
     """One kind of prediction."""
 
     @property
     def name(self) -> str:
         """The task's name in reports."""
-
-    @property
-    def pooled(self) -> bool:
-        """The head reads one position of a sequence, ``[CLS]`` or the last token; else all of them."""
 
     @property
     def pipeline(self) -> str | None:
@@ -45,9 +52,6 @@ class Task(Protocol):
             DataError: a column is missing, or a value or a length does not fit the model.
             CheckpointError: the tokenizer cannot do what the task needs.
         """
-
-    def losses(self, output: Any, batch: Batch) -> Tensor:
-        """The loss of each model row of a batch, shape (rows,)."""
 
     def answers(self, output: Any, batch: Batch) -> list[Any]:
         """What the model answers, one small value a model row, on the CPU."""

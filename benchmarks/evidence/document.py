@@ -44,9 +44,11 @@ def document_of(found: Sequence[Content], planned: int) -> str:
     )
     return f"""# Do the gains hold?
 
-Made by `make evidence` (`benchmarks/evidence`): {len(found)} of {planned} cells. {_marked(found)}
+Made by `make evidence` (`benchmarks/evidence`): {len(found)} of {planned} cells.{_marked(found)}
 Each is a checkpoint fine-tuned with one seed, and one pass over its validation rows, measured on held-out rows that neither has
 seen. Changes are after less before; intervals are 95 % paired bootstrap intervals over the held-out rows.
+
+{tables.measured(found)}
 
 {tables.arms()}
 {"".join(sections)}"""
@@ -95,7 +97,7 @@ def _marked(found: Sequence[Content]) -> str:
     limits = sorted({one["rows"] for one in found if one["rows"] is not None})
     if not limits:
         return ""
-    return f"**A trial run: at most {', '.join(map(str, limits))} rows of each part of a set, so it proves nothing.**"
+    return f" **A trial run: at most {', '.join(map(str, limits))} rows of each part of a set, so it proves nothing.**"
 
 
 def _machines(found: Sequence[Content]) -> str:

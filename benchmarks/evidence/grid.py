@@ -120,6 +120,23 @@ def varied_cells() -> list[Cell]:
     ]
 
 
+def questions() -> dict[str, list[Cell]]:
+    """All cells by what they are asked for."""
+    presets = [cell for cell in compared_cells() if not ARMS[cell.arm].knobs]
+    guards = [cell for cell in compared_cells() if ARMS[cell.arm].knobs]
+    return {
+        **_by_model("do the gains of the presets hold?", presets),
+        **_by_model("what are single safeguards worth?", guards),
+        "why is so little removed?": compression_cells(),
+        "what are the paper's heuristics worth?": varied_cells(),
+    }
+
+
+def _by_model(question: str, asked: Sequence[Cell]) -> dict[str, list[Cell]]:
+    models = (BASE, LARGE_BASE)
+    return {f"{question} {model}": [cell for cell in asked if cell.checkpoint.family == model] for model in models}
+
+
 def cells(arms: Sequence[str] = tuple(ARMS), only: Sequence[str] = ()) -> list[Cell]:
     """The cells of these arms whose name fits one of these patterns (``rte-*``), or all.
 

@@ -7,7 +7,7 @@ from statistics import mean, median, stdev
 
 from axformer.elements import ElementKind, parse
 from axformer.reporting.report import Judgement
-from benchmarks.evidence.grid import ARMS, PAPER, VARIED, Arm
+from benchmarks.evidence.grid import ARMS, PAPER, VARIED, Arm, questions
 from benchmarks.evidence.reading import (
     LOSS,
     TEST,
@@ -53,6 +53,16 @@ def arms() -> str:
 def _changed(arm: Arm) -> list[str]:
     rows = [] if arm.validation_rows is None else [f"{arm.validation_rows} validation rows"]
     return [*(f"`{knob}={value}`" for knob, value in arm.knobs.items()), *rows]
+
+
+def measured(found: Iterable[Content]) -> str:
+    """How many of the cells that each question asks for are there."""
+    there = {one["cell"] for one in found}
+    rows = [
+        [question, f"{sum(cell.name in there for cell in asked)} of {len(asked)}"]
+        for question, asked in questions().items()
+    ]
+    return table(("question", "cells"), rows)
 
 
 def by_set(found: Iterable[Content]) -> str:

@@ -15,7 +15,16 @@ from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence import cell as cells_of_one
 from benchmarks.evidence.cell import Place, run_cell
 from benchmarks.evidence.document import by_question, document_of
-from benchmarks.evidence.grid import ARMS, SEEDS, Cell, cells, compared_cells, compression_cells, varied_cells
+from benchmarks.evidence.grid import (
+    ARMS,
+    SEEDS,
+    Cell,
+    cells,
+    compared_cells,
+    compression_cells,
+    questions,
+    varied_cells,
+)
 from benchmarks.evidence.reading import RESULTS, read_cells
 from benchmarks.evidence.tables import promised_and_held
 from benchmarks.rows import Row
@@ -51,6 +60,17 @@ def test_cells_have_names_of_their_own_and_sets_that_there_are() -> None:
     assert {one.checkpoint.data for one in everything} <= set(SETS)
     assert {one.checkpoint.seed for one in everything} == set(SEEDS)
     assert [one.name for one in cells(["paper"], ["rte-minilm-*"])] == [f"rte-minilm-s{seed}-paper" for seed in SEEDS]
+
+
+def test_every_cell_is_asked_for_by_one_question_and_the_document_says_how_many_are_there() -> None:
+    asked = [cell for some in questions().values() for cell in some]
+    assert sorted(one.name for one in asked) == sorted(one.name for one in cells())
+    text = document_of([cell_file("paper", 0, 0.1, cell="rte-mpnet-base-s0-paper")], planned=3)
+    rows = [line for line in text.splitlines() if line.startswith("| do the gains of the presets hold?")]
+    assert rows == [
+        "| do the gains of the presets hold? minilm | 0 of 72 |",
+        "| do the gains of the presets hold? mpnet-base | 1 of 18 |",
+    ]
 
 
 def test_each_cell_that_is_kept_was_measured_with_the_knobs_of_its_arm() -> None:
