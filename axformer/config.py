@@ -134,9 +134,9 @@ class PassConfig(BaseModel):
     """Share of the validation rows that the pass does not look at: every acceptance is a model, and the one that has the least
     loss on these rows is kept in the end. 0 keeps the end of the pass, as the paper does; 0.5 is half of the rows."""
     within_points: float | None = Field(default=None, ge=0.0, le=100.0)
-    """With ``confirm``: keep the smallest model on the path whose metric on the confirming rows is at most so many points
-    (hundredths) below the untouched model's, not the one with the least loss. The metric is the first that a report names:
-    accuracy, exact match or Pearson's correlation. ``tolerance`` is what makes the path long."""
+    """With ``confirm``: keep the smallest model on the path before the metric on the confirming rows falls more than so many
+    points (hundredths) below the untouched model's, not the one with the least loss. The metric is the first that a report
+    names: accuracy, exact match or Pearson's correlation. ``tolerance`` is what makes the path long."""
     target_size: float | None = Field(default=None, gt=0.0, lt=1.0)
     """Stop as soon as no more than this share of the model's parameters is left; null goes on to the end, as the paper does.
     With ``target_speedup`` too, both must be reached."""

@@ -9,6 +9,7 @@ is below what that model has elsewhere.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
@@ -82,13 +83,14 @@ def kept_of(figures: Sequence[Figures], config: PassConfig) -> int:
     """The place of the point that is kept, given what each has on the rows that confirm, the untouched model first.
 
     It is the one with the least loss, and among equals the last, which is the smallest. Where a pass lets the loss go up to so
-    many times the untouched model's (``loss_limit``), it is the last that stays within that here too; and with
-    ``within_points`` the last whose metric does.
+    many times the untouched model's (``loss_limit``), it is the last that stays within that here too. With ``within_points`` it
+    is the last before the metric falls further than that for the first time: of many models behind there, some come back within
+    by chance on these rows (testing in a fixed sequence: Maurer, Hothorn and Lehmacher, 1995).
     """
     if config.within_points is not None:
         metric = first_metric(figures[0])
         least = figures[0][metric] - config.within_points * _POINT - _ROUNDING
-        return max(place for place, one in enumerate(figures) if one[metric] >= least)
+        return len(list(takewhile(lambda one: one[metric] >= least, figures))) - 1
     losses = [one["loss"] for one in figures]
     limit = config.loss_limit
     line = min(loss for loss in losses if math.isfinite(loss)) if limit is None else limit * losses[0]

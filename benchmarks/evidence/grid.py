@@ -45,9 +45,10 @@ COMPRESSION: Mapping[str, Arm] = {
     "no-majority": Arm("paper", {"majority_fraction": 0.0}),
     "wide-margin": Arm("paper", {"refine_margin": 100.0}),
     "one-point": Arm("paper", {"tolerance": 0.5, "confirm": 0.3, "within_points": 1.0}),
+    "one-point-tight": Arm("paper", {"tolerance": 0.1, "confirm": 0.3, "within_points": 1.0}),
 }
 """What may make a pass remove more: fewer rows to convince, half of the rule, the parts of every block to try, or a point
-of the metric to spend."""
+of the metric to spend, with much loss to spend on it or little."""
 HEURISTICS: Mapping[str, Arm] = {
     "random-order": Arm("paper", {"order": "random"}),
     "layers-first": Arm("paper", {"inspect_layers_first": True}),
@@ -106,7 +107,7 @@ def compression_cells() -> list[Cell]:
     large = replace(cola, name=f"cola-{LARGE_BASE}-s{SEEDS[0]}", family=LARGE_BASE, seed=SEEDS[0])
     return [
         *(Cell(checkpoint, arm) for checkpoint in trained for arm in (PAPER, *COMPRESSION)),
-        *(Cell(large, arm) for arm in ("no-majority", "one-point")),
+        *(Cell(large, arm) for arm in ("no-majority", "one-point-tight")),
     ]
 
 

@@ -107,12 +107,12 @@ def test_the_smallest_of_the_best_is_kept(later: list[float]) -> None:
 
 
 @given(st.lists(st.integers(0, 100), max_size=12), st.integers(0, 60))
-def test_the_smallest_within_some_points_is_kept(later: list[int], points: int) -> None:
+def test_the_smallest_before_the_first_that_falls_further_is_kept(later: list[int], points: int) -> None:
     hits = [60, *later]
     figures = [{"loss": 1.0, "accuracy": count / 100, "f1": 0.0} for count in hits]
     kept = kept_of(figures, make_config("paper", {"confirm": 0.3, "within_points": points}))
-    assert hits[kept] >= 60 - points
-    assert not any(count >= 60 - points for count in hits[kept + 1 :])
+    assert all(count >= 60 - points for count in hits[: kept + 1])
+    assert not any(count >= 60 - points for count in hits[kept + 1 : kept + 2])
 
 
 def test_without_it_the_end_of_the_pass_is_kept() -> None:

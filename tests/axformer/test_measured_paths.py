@@ -1,4 +1,4 @@
-"""A path that is measured as trials are has the figures of whole forward passes of each model on it, in every family and task."""
+"""A path that is measured as trials are has the figures of whole forward passes of each model, in every family and task."""
 
 import pytest
 
