@@ -65,7 +65,7 @@ def path_table(report: Report) -> Table:
         ]
         for point in report.path
     ]
-    return Table([*head, "parameters", "operations", "latency, ms, estimated"], rows)
+    return Table([*head, "parameters", "operations", "latency, ms"], rows)
 
 
 def _scores(both: Report | InInt8) -> list[list[str]]:

@@ -36,7 +36,7 @@ _SHADES = {
         f"stroke:{SOFT.light};stroke-dasharray:6 4;fill:none",
         f"stroke:{SOFT.dark};stroke-dasharray:6 4;fill:none",
     ),
-    "kept": (f"stroke:{GOOD.light};stroke-width:2;fill:none", f"stroke:{GOOD.dark};stroke-width:2;fill:none"),
+    "ring": (f"stroke:{GOOD.light};stroke-width:2;fill:none", f"stroke:{GOOD.dark};stroke-width:2;fill:none"),
     **{
         shade: (
             f"stroke:{colour.light};stroke-width:2;stroke-linejoin:round;fill:none",
@@ -175,7 +175,7 @@ def _line(path: Sequence[PathPoint], line: _Line, upright: Scale, across: Sequen
     yield f'<path class="{line.shade}" d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in places)}"/>'
     for point, value, (x, y) in zip(path, line.values, places, strict=True):
         if point.kept:
-            yield f'<circle class="kept" cx="{x:.1f}" cy="{y:.1f}" r="7"/>'
+            yield f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="7"/>'
         told = f"{point.seq}: {point.element or 'untouched'}, {line.name} {value:.4f}, {_cost(point)}"
         yield f'<circle class="{line.shade}-point" cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>{escape(told)}</title></circle>'
 
@@ -189,7 +189,7 @@ def _legend(lines: Sequence[_Line]) -> Iterator[str]:
     entries: list[tuple[str, Callable[[float], str]]] = [
         *((line.name, _stroke(line.shade)) for line in lines),
         (f"untouched, {lines[0].name}", _stroke("base")),
-        ("this model", lambda x: f'<circle class="kept" cx="{x + 11:g}" cy="{y - 4}" r="7"/>'),
+        ("this model", lambda x: f'<circle class="ring" cx="{x + 11:g}" cy="{y - 4}" r="7"/>'),
     ]
     for name, mark in entries:
         yield f"{mark(x)}{words(x + 28, y, name, 'ink')}"

@@ -68,7 +68,8 @@ def _rule_of_choice(report: Report) -> str:
     points, limit = report.config.get("within_points"), limit_of(report)
     if points is not None:
         metric = first_metric(report.base.confirming or {}).replace("_", " ")
-        return f"the smallest before the {metric} there falls more than {points:g} points below the untouched model's is kept"
+        unit = "point" if points == 1 else "points"
+        return f"the smallest before the {metric} there falls more than {points:g} {unit} below the untouched model's is kept"
     if limit is not None:
         return f"the smallest whose loss there is at most {limit:g} times the untouched model's is kept"
     return "the model with the least loss there is kept, the smallest of equals"

@@ -1,15 +1,21 @@
 """The curve of a path shows every model twice, where its figure, its size and its latency belong, and says which was kept."""
 
 import random
-from itertools import pairwise
+import re
+from itertools import combinations, pairwise
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from axformer.errors import InputError
+from axformer.reporting.chart import loss_chart
 from axformer.reporting.curve import describe_path, path_curve
+from axformer.reporting.picture import picture
 from axformer.reporting.report import PathPoint
+from tests.axformer.reporting.test_chart import some_trace
+from tests.family_cases import some_plan
+from tests.tiny_families import DIMENSIONS
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -78,7 +84,7 @@ def test_the_model_that_was_kept_is_marked_and_told() -> None:
     assert kept is not path[-1]
     assert f"this model, after trial {kept.seq}: {kept.parameters / 1e6:.1%} of the parameters" in describe_path(path)
     text = path_curve(path)
-    rings = [one for one in ElementTree.fromstring(text).iter(f"{SVG}circle") if one.attrib["class"] == "kept"]
+    rings = [one for one in ElementTree.fromstring(text).iter(f"{SVG}circle") if one.attrib["class"] == "ring"]
     places = {(float(one.attrib["cx"]), float(one.attrib["cy"])) for one in rings}
     marked = {(x, y) for x, y, told in points_of(text, "test") if told.startswith(f"{kept.seq}:")}
     assert marked < places  # the other ring is that of the legend
@@ -110,3 +116,19 @@ def test_the_curve_is_told_in_words_and_has_a_light_and_a_dark_side() -> None:
     light, _, dark = text.partition("@media screen and (prefers-color-scheme:dark)")
     shades = {part.attrib["class"].split()[0] for part in root.iter() if "class" in part.attrib}
     assert all(f".{shade}{{" in light and f".{shade}{{" in dark for shade in shades)
+
+
+def rules_of(text: str) -> dict[str, str]:
+    """What a picture's style sheet says of each class on light grounds."""
+    light = text.partition("@media")[0]
+    return {name: rule.strip(";") for name, rule in re.findall(r"svg \.([a-z-]+){([^}]*)}", light)}
+
+
+def test_no_class_means_two_things_on_a_page_with_the_other_pictures() -> None:
+    plan = picture(some_plan(1), DIMENSIONS)
+    styles = [rules_of(text) for text in (path_curve(some_path(1, "test")), loss_chart(some_trace(1)), plan)]
+    assert all(styles)
+    for one, other in combinations(styles, 2):
+        assert {name: one[name] for name in one if name in other} == {
+            name: other[name] for name in other if name in one
+        }
