@@ -17,7 +17,7 @@ from api.metrics import COUNTED_IN
 
 _DRAIN_SECONDS = 5
 """How long the API waits for open event streams when it ends; clients come back by themselves."""
-_SILENT_SECONDS = 30
+SILENT_SECONDS = 30
 """A process that does not answer its parent for so long is replaced. Uvicorn's own 5 s are soon over on a busy machine."""
 
 
@@ -49,7 +49,7 @@ def main() -> int:
             http=BoundedHeadsProtocol,
             access_log=False,  # every request is logged with its id already
             timeout_graceful_shutdown=_DRAIN_SECONDS,
-            timeout_worker_healthcheck=_SILENT_SECONDS,
+            timeout_worker_healthcheck=SILENT_SECONDS,
         )
     return 0
 

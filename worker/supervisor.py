@@ -151,10 +151,11 @@ class Supervisor:
 
     def _run(self) -> None:
         while not self._over.wait(self._every_seconds):
+            was_late = self._is_stopping_late()  # asked before the look, which then gives back what is killed after it
             try:
                 self.look()
             except SQLAlchemyError as error:
                 _LOG.warning("supervising_failed", error=type(error).__name__)
-            if self._is_stopping_late():
+            if was_late:
                 for pid in self._children():  # also those without a job, or where the database is away
                     self._kill(pid)

@@ -1,11 +1,13 @@
 """The supervisor takes jobs from processes that do not stop, and ends those; all others it leaves alone."""
 
+import itertools
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -229,6 +231,23 @@ def test_a_worker_that_is_to_end_gives_back_what_its_process_does_not(
     scene.supervisor.stop()
     job = watch.job(scene.job.id)
     assert (job.state, job.attempt, job.worker) == (JobState.QUEUED, 0, None)
+
+
+@pytest.mark.parametrize("ticks", range(1, 13))
+def test_wherever_in_a_look_the_time_to_end_is_over_the_job_is_given_back_first(
+    make_scene: Callable[..., Scene], watch: Watch, monkeypatch: pytest.MonkeyPatch, ticks: int
+) -> None:
+    """On a clock that ticks each time somebody reads it; a few readings make a look."""
+    scene = make_scene(obey_seconds=ticks)
+    ticking = itertools.count()
+    monkeypatch.setattr("worker.supervisor.time", SimpleNamespace(monotonic=lambda: next(ticking)))
+    scene.supervisor.end_children()
+    scene.supervisor.start()
+    scene.process.wait(60)
+    scene.supervisor.stop()
+    job = watch.job(scene.job.id)
+    assert (job.state, job.attempt, job.worker) == (JobState.QUEUED, 0, None)
+    assert "job.worker_lost" not in watch.events(scene.job.id)
 
 
 def test_a_process_is_ended_with_all_that_it_has_started() -> None:
