@@ -1,0 +1,88 @@
+"""The calls of the client that are about groups of jobs."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from axformer.client.answers import Group, Page
+from axformer.client.calls import LOOK_EVERY, Calls
+from axformer.client.references import References
+
+
+class GroupCalls(Calls):
+    """Groups: grids of jobs that are queued together, with a table of what came of them."""
+
+    def submit_group(
+        self,
+        name: str,
+        *,
+        sets: Sequence[Mapping[str, Any]],
+        settings: Sequence[Mapping[str, Any]],
+        seeds: Sequence[int] = (),
+        forms: Sequence[str] | None = None,
+        priority: int = 0,
+        device: str = "any",
+        labels: Mapping[str, str] | None = None,
+        hub_token: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Group:
+        """Queue a grid of jobs: each checkpoint of each set with each setting and each seed. All are queued, or none.
+
+        Args:
+            name: for people.
+            sets: each a ``name``, its ``checkpoints`` (fine-tuned for the same data, for example with several seeds), and
+                ``validation``, perhaps ``test`` and ``columns``, as in :meth:`submit`. A path is uploaded once.
+            settings: each a ``name``, and perhaps a ``preset`` and a ``config`` of knobs.
+            seeds: values of the knob ``seed``; without them each setting has its own.
+            forms: of the results; without them the compact one alone.
+            priority: higher is sooner among your team's jobs.
+            device: ``any``, ``cpu`` or ``gpu``.
+            labels: words to find jobs by.
+            hub_token: as in :meth:`submit`.
+            idempotency_key: your own; the same key with the same body makes one group.
+        """
+        references = References(self.upload)
+        how = {"settings": list(settings), "seeds": list(seeds), "forms": forms, "hub_token": hub_token}
+        rest = {"priority": priority, "device": device, "labels": labels}
+        body = {"name": name, "sets": [references.of_set(one) for one in sets], **how, **rest}
+        return self._make(Group, "/groups", body, idempotency_key)
+
+    def groups(self) -> Iterator[Group]:
+        """Your team's groups, newest first."""
+        return self._pages(Page[Group, str], "/groups", {})
+
+    def group(self, group_id: str) -> Group:
+        """How a group stands, with the table of what came of it so far."""
+        return self._connection.read(Group, "GET", _group_path(group_id))
+
+    def wait_for_group(
+        self, group_id: str, *, every: float = LOOK_EVERY, heed: Callable[[Group], None] = lambda _: None
+    ) -> Group:
+        """The group once all its jobs have ended, however they ended.
+
+        Args:
+            group_id: of the group.
+            every: seconds between two looks.
+            heed: told of each look.
+        """
+        while not (found := self.group(group_id)).has_ended:
+            heed(found)
+            time.sleep(every)
+        return found
+
+    def cancel_group(self, group_id: str) -> Group:
+        """Cancel all jobs of a group that have not ended."""
+        return self._connection.read(Group, "POST", f"{_group_path(group_id)}/cancel")
+
+    def retry_group(self, group_id: str) -> Group:
+        """Queue the jobs of a group afresh that have failed or were cancelled. Not sent again where it may have been served."""
+        return self._connection.read(Group, "POST", f"{_group_path(group_id)}/retry", again=False)
+
+    def delete_group(self, group_id: str) -> None:
+        """Delete a group whose jobs have all ended, with the jobs. Not sent again where it may have been served."""
+        self._connection.ask("DELETE", _group_path(group_id), again=False)
+
+
+def _group_path(group_id: str) -> str:
+    return f"/groups/{quote(group_id, safe='')}"
