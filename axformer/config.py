@@ -31,6 +31,8 @@ ABOUT_PRESETS: dict[Preset, str] = {
 """What each is, for people."""
 DEFAULT_PRESET = Preset.ROBUST
 """Of who names none: of the commands, and of the service."""
+TRADE_SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
+"""What the rounds of a trade may spend of its tolerance. With all of it at once, the first blocks in the order would."""
 
 
 class HelpedReference(StrEnum):
@@ -117,9 +119,10 @@ class PassConfig(BaseModel):
     not below the least loss so far; 1.02 allows 2 %. Margins count from there. Most samples must still be helped, and hard
     attention, which removes nothing, must still lower the loss. Null is the paper's rule."""
     tolerance: float | None = Field(default=None, ge=0.0, le=10.0)
-    """Trade loss for size after the gains are taken: what is left is gone over once more, in the same order, and goes as long
-    as the loss stays below 1 + this many times the untouched model's, whether most samples are helped or not; 0.02 allows 2 %.
-    Each acceptance is a point on the curve of size against loss. Null ends with the gains, as the paper does."""
+    """Trade loss for size after the gains are taken: what is left is gone over again, in the same order, and goes as long as
+    the loss stays below 1 + this many times the untouched model's, whether most samples are helped or not; 0.02 allows 2 %.
+    That is done in four rounds, with an eighth of it, a quarter, half, and all, so that what costs little goes first. Each
+    acceptance is a point on the curve of size against loss. Null ends with the gains, as the paper does."""
     safeguard: Safeguard = Safeguard.NONE
     """What an acceptance must withstand beside the paper's rule, which looks at one validation set hundreds of times:
     ``sign_test``, more samples are helped than chance would give; ``paired``, the mean gain's lower confidence bound is above
@@ -134,9 +137,10 @@ class PassConfig(BaseModel):
     """Share of the validation rows that the pass does not look at: every acceptance is a model, and the one that has the least
     loss on these rows is kept in the end. 0 keeps the end of the pass, as the paper does; 0.5 is half of the rows."""
     within_points: float | None = Field(default=None, ge=0.0, le=100.0)
-    """With ``confirm``: keep the smallest model on the path before the metric on the confirming rows falls more than so many
-    points (hundredths) below the untouched model's, not the one with the least loss. The metric is the first that a report
-    names: accuracy, exact match or Pearson's correlation. ``tolerance`` is what makes the path long."""
+    """With ``confirm``: keep the smallest model on the path before one whose metric may have fallen by more than so many points
+    (hundredths), tested on the confirming rows with a confidence of 95 %, not the one with the least loss. The metric is the
+    first that a report names: accuracy, exact match or Pearson's correlation. ``tolerance`` is what makes the path long; its
+    trade keeps the metric within so many points on the rows that decide too, each round within its share of them."""
     target_size: float | None = Field(default=None, gt=0.0, lt=1.0)
     """Stop as soon as no more than this share of the model's parameters is left; null goes on to the end, as the paper does.
     With ``target_speedup`` too, both must be reached."""
@@ -164,6 +168,23 @@ class PassConfig(BaseModel):
     def loss_limit(self) -> float | None:
         """How many times the untouched model's loss the result may have; null where the loss may only fall."""
         return self.loss_budget if self.tolerance is None else 1 + self.tolerance
+
+    @property
+    def trade_shares(self) -> tuple[float, ...]:
+        """What each round of a trade may spend of the tolerance; none without a trade."""
+        return () if self.tolerance is None else TRADE_SHARES
+
+    @property
+    def trades_within_points(self) -> bool:
+        """Whether a trade must keep the metric too."""
+        return self.tolerance is not None and self.within_points is not None
+
+    @property
+    def one_process(self) -> str | None:
+        """The knobs for whose sake the samples cannot be shared by several processes; null where they can."""
+        if self.evaluate_in == "int8":
+            return "evaluate_in='int8'"
+        return "tolerance and within_points" if self.trades_within_points else None
 
     @field_validator("explicit_order")
     @classmethod

@@ -9,7 +9,8 @@ is below what that model has elsewhere.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+
+import numpy as np
 
 from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
@@ -17,13 +18,11 @@ from axformer.data.batches import Samples
 from axformer.errors import CheckpointError
 from axformer.evaluation.build import evaluators
 from axformer.evaluation.recording import Recording
+from axformer.metric_limit import reliably_within
 from axformer.path import Point
-from axformer.reporting.confidence import Figures, first_metric
-from axformer.reporting.scoring import figures_of
+from axformer.reporting.confidence import Figures
+from axformer.reporting.scoring import figures_of, table_of
 
-_POINT = 0.01
-_ROUNDING = 1e-9
-"""What a difference of two metrics may be off."""
 CONFIRMING = "confirming"
 """What the data that confirms is called."""
 
@@ -67,31 +66,29 @@ def measure_path(
     Raises:
         CheckpointError: the loss of the untouched model is not a finite number.
     """
-    by_name = {name: _figures(checkpoint, points, samples, config) for name, samples in sets.items()}
-    figures = [dict(zip(by_name, one, strict=True)) for one in zip(*by_name.values(), strict=True)]
-    confirming = [one[CONFIRMING] for one in figures if CONFIRMING in one]
-    if confirming and not math.isfinite(confirming[0]["loss"]):
+    task = checkpoint.task
+    tables = {name: _tables(checkpoint, points, samples, config) for name, samples in sets.items()}
+    figures = [
+        {name: figures_of(of_points[place], task) for name, of_points in tables.items()} for place in range(len(points))
+    ]
+    confirming = [one[CONFIRMING]["loss"] for one in figures if CONFIRMING in one]
+    if confirming and not math.isfinite(confirming[0]):
         raise CheckpointError(
-            f"the model's loss on the part of the validation set that confirms is {confirming[0]['loss']}; check its weights "
-            "and labels"
+            f"the model's loss on the part of the validation set that confirms is {confirming[0]}; check its weights and labels"
         )
-    kept = kept_of(confirming, config) if confirming and chooses else len(points) - 1
+    kept = len(points) - 1
+    if confirming and chooses:
+        within = config.within_points
+        kept = kept_of(confirming, config) if within is None else reliably_within(tables[CONFIRMING], task, within)
     return MeasuredPath(points, figures, kept)
 
 
-def kept_of(figures: Sequence[Figures], config: PassConfig) -> int:
-    """The place of the point that is kept, given what each has on the rows that confirm, the untouched model first.
+def kept_of(losses: Sequence[float], config: PassConfig) -> int:
+    """The place of the point that is kept, given the loss of each on the rows that confirm, the untouched model first.
 
     It is the one with the least loss, and among equals the last, which is the smallest. Where a pass lets the loss go up to so
-    many times the untouched model's (``loss_limit``), it is the last that stays within that here too. With ``within_points`` it
-    is the last before the metric falls further than that for the first time: of many models behind there, some come back within
-    by chance on these rows (testing in a fixed sequence: Maurer, Hothorn and Lehmacher, 1995).
+    many times the untouched model's (``loss_limit``), it is the last that stays within that here too.
     """
-    if config.within_points is not None:
-        metric = first_metric(figures[0])
-        least = figures[0][metric] - config.within_points * _POINT - _ROUNDING
-        return len(list(takewhile(lambda one: one[metric] >= least, figures))) - 1
-    losses = [one["loss"] for one in figures]
     limit = config.loss_limit
     line = min(loss for loss in losses if math.isfinite(loss)) if limit is None else limit * losses[0]
     return max(place for place, loss in enumerate(losses) if loss <= line)
@@ -112,14 +109,14 @@ def note_of(measured: MeasuredPath) -> str | None:
     )
 
 
-def _figures(checkpoint: Checkpoint, points: Sequence[Point], samples: Samples, config: PassConfig) -> list[Figures]:
-    """Of every point on one data set. Each differs from the one before in one element, as a trial does, so it is evaluated like
-    one: what lies below the element is not computed again."""
+def _tables(checkpoint: Checkpoint, points: Sequence[Point], samples: Samples, config: PassConfig) -> list[np.ndarray]:
+    """What each point makes of each sample of one data set. Each differs from the one before in one element, as a trial does,
+    so it is evaluated like one: what lies below the element is not computed again."""
     recording = Recording(checkpoint.task, len(samples.sample_of_row))
-    figures = []
+    tables = []
     with evaluators(checkpoint, samples, config, shards=1, task=recording) as (evaluator, _):
         for point in points:
             losses = evaluator.losses(point.plan)
-            figures.append(figures_of(losses, recording.answers, checkpoint.task, samples))
+            tables.append(table_of(losses, recording.answers, checkpoint.task, samples))
             evaluator.accept(point.plan)
-    return figures
+    return tables

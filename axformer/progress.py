@@ -108,16 +108,18 @@ class _PassMeter:
         self._blocks = inspection_order(dimensions, config)
         self._plan = Plan.full(dimensions)
         self._parts = 0
-        self._traded: int | None = None
-        """Blocks that were there when the trade began."""
+        self._rounds_left = len(config.trade_shares)
+        """Rounds of the trade that have not begun."""
+        self._traded = 0
+        """Blocks that were there when each of the others began."""
+        self._last_place = len(self._blocks)
+        """Of the block that was tried last in the trade; a round begins where the order does not go on."""
         self.count = 0
         self.seconds = 0.0
         self.opening_seconds = 0.0
 
     def add(self, trial: Trial) -> None:
         """Take the next trial."""
-        if trial.phase is Phase.TRADE and self._traded is None:
-            self._traded = self._blocks_left()
         self.count += 1
         self.seconds = trial.seconds
         if self.count <= self._opening:
@@ -125,6 +127,8 @@ class _PassMeter:
         if trial.element is None:
             return
         element = parse(trial.element)
+        if trial.phase is Phase.TRADE and element in self._blocks:
+            self._trade(self._blocks.index(element))
         if trial.verdict is Verdict.REFINE:
             self._parts += sum(map(self._plan.holds, parts_of(element, self._dimensions, self._config)))
         elif trial.verdict is Verdict.ACCEPT:
@@ -133,9 +137,14 @@ class _PassMeter:
     def known(self) -> int:
         """Trials that are done or known to come if it goes to its end."""
         known = self._opening + len(self._blocks) + self._parts
-        if self._config.tolerance is None:
-            return known
-        return known + (self._blocks_left() if self._traded is None else self._traded)
+        return known + self._traded + self._rounds_left * self._blocks_left()
+
+    def _trade(self, place: int) -> None:
+        """Take the trial of a block in the trade, by its place in the order."""
+        if place <= self._last_place:
+            self._rounds_left -= 1
+            self._traded += self._blocks_left()
+        self._last_place = place
 
     def _blocks_left(self) -> int:
         return sum(map(self._plan.holds, self._blocks))

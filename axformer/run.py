@@ -22,6 +22,7 @@ from axformer.evaluation.low_precision import advice, gain_in_rate, low_precisio
 from axformer.finetune_settings import FinetuneSettings, check_trainable
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
+from axformer.metric_limit import MetricLimit
 from axformer.operations import Operations
 from axformer.order_search import opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
@@ -186,7 +187,11 @@ class PruningRun:
     def _run(
         self, config: PassConfig, replay: Sequence[Trial], clock: Callable[[], float]
     ) -> Generator[Trial, None, None]:
-        with evaluators(self._checkpoint, self._deciding.samples, config, self._shards) as (evaluator, screen):
+        samples, limit = self._deciding.samples, None
+        if config.within_points is not None and config.trades_within_points:
+            limit = MetricLimit(self._checkpoint.task, samples, config.within_points)
+        task = None if limit is None else limit.recording
+        with evaluators(self._checkpoint, samples, config, self._shards, task) as (evaluator, screen):
             yield from search(
                 evaluator,
                 self.dimensions,
@@ -194,6 +199,7 @@ class PruningRun:
                 parameters_left=self._targets.parameters,
                 is_enough=self._targets.is_reached,
                 screen=screen,
+                metric_limit=limit,
                 replay=replay,
                 clock=clock,
             )
@@ -324,8 +330,8 @@ def _check_fits(config: PassConfig, checkpoint: Checkpoint, shards: int) -> None
             f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; use "
             "tolerance alone"
         )
-    if config.evaluate_in == "int8" and shards > 1:
-        raise ConfigError(f"shards={shards}: passes with evaluate_in='int8' run in one process; use shards=1")
+    if config.one_process is not None and shards > 1:
+        raise ConfigError(f"shards={shards}: passes with {config.one_process} run in one process; use shards=1")
     if config.evaluate_in == "int8" and config.precision == "guarded":
         raise ConfigError("knob precision='guarded' screens float32 and goes with evaluate_in=float32, not with int8")
     if config.evaluate_in == "int8" and not architecture.int8:

@@ -21,6 +21,7 @@ from axformer.errors import CheckpointError, PlanError
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.screen import Screen
 from axformer.guard import Guard
+from axformer.metric_limit import MetricLimit
 from axformer.ordering import inspection_order
 from axformer.plan import Plan
 from axformer.progress import parts_of
@@ -46,6 +47,7 @@ def search(
     parameters_left: Callable[[Plan], int],
     is_enough: Callable[[Plan], bool] = lambda _: False,
     screen: Screen | None = None,
+    metric_limit: MetricLimit | None = None,
     replay: Sequence[Trial] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Trial]:
@@ -58,6 +60,7 @@ def search(
         parameters_left: counts the parameters that a plan leaves.
         is_enough: whether the pass may stop at a plan; asked of each that is accepted.
         screen: decides what is far from every line, in low precision; null where the evaluator decides all.
+        metric_limit: what a trade must keep, with its recording as the evaluator's task; null where the loss is all.
         replay: the first trials of the same pass, as it yielded them before it was stopped.
         clock: seconds, from any start.
 
@@ -69,7 +72,7 @@ def search(
         ConfigError: the safeguard asks for more folds than there are samples.
         PlanError: the replayed trials are not those of this pass.
     """
-    running = _Pass(evaluator, dimensions, config, parameters_left, screen, replay, clock)
+    running = _Pass(evaluator, dimensions, config, parameters_left, screen, metric_limit, replay, clock)
     for trial in running.trials():
         yield trial
         if trial.verdict is Verdict.ACCEPT and is_enough(running.plan):
@@ -111,6 +114,7 @@ class _Pass:
         config: PassConfig,
         parameters_left: Callable[[Plan], int],
         screen: Screen | None,
+        metric_limit: MetricLimit | None,
         replay: Sequence[Trial],
         clock: Callable[[], float],
     ) -> None:
@@ -119,6 +123,7 @@ class _Pass:
         self._config = config
         self._parameters_left = lru_cache(maxsize=2)(parameters_left)  # of the plan as it is, every trial asks
         self._screen = screen
+        self._metric_limit = metric_limit
         self._replay = list(replay)
         self._clock = clock
         self._started = clock() - (replay[-1].seconds if replay else 0.0)
@@ -137,14 +142,19 @@ class _Pass:
         """Of the trial in low precision of a block and of all that stands in it."""
         self._refinements: list[_Refinement] = []
         """Those that are going on, from the outermost to the innermost."""
-        self._is_trading = False
-        """Whether the gains are taken, and loss is traded for size."""
+        self._share: float | None = None
+        """What this round of the trade may spend of the tolerance; null until the gains are taken."""
         self._seq = 0
 
     @property
     def plan(self) -> Plan:
         """What has been accepted so far."""
         return self._plan
+
+    @property
+    def _is_trading(self) -> bool:
+        """Whether the gains are taken, and loss is traded for size."""
+        return self._share is not None
 
     def trials(self) -> Iterator[Trial]:
         """All trials, to the last element."""
@@ -153,8 +163,8 @@ class _Pass:
             for layer in range(self._dimensions.layers):
                 yield self._try(hard_attention(layer))[0]
         yield from self._inspect_all()
-        if self._config.tolerance is not None:
-            self._is_trading = True
+        for share in self._config.trade_shares:
+            self._share = share
             yield from self._inspect_all()
 
     def _inspect_all(self) -> Iterator[Trial]:
@@ -188,7 +198,8 @@ class _Pass:
                 raise CheckpointError(
                     f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
                 )
-            self._reference = self._current = self._untouched = tally.losses
+            self._reference = self._current = tally.losses
+            self._see_untouched(tally.losses)
         self._base_loss = self._min_loss = trial.loss
         return trial
 
@@ -215,18 +226,20 @@ class _Pass:
             tally, precision = self._measured(self._evaluator, plan, rule, None), self._evaluator.precision
         verdict = decided(tally.bounds, rule)
         assert verdict is not None, "a trial that is measured to the end is decided"
-        if verdict is Verdict.ACCEPT and not self._is_gain(tally.losses):
+        if verdict is Verdict.ACCEPT and not self._withstands(tally.losses):
             verdict = verdict_of_kept(tally.loss, rule)
         removed = self._parameters_left(self._plan) - self._parameters_left(plan)
         phase = Phase.TRADE if self._is_trading else _PHASES[element.kind]
         return self._record(phase, element.id, tally, verdict, removed, precision), tally.losses
 
-    def _is_gain(self, losses: Tensor) -> bool:
-        """Whether the safeguard lets a change with these losses be accepted, measured to the end as whatever is accepted.
+    def _withstands(self, losses: Tensor) -> bool:
+        """Whether a change with these losses may be accepted, measured to the end as whatever is accepted.
 
-        A trade is no gain, and is not asked to be one.
+        A gain must be one for the safeguard. A trade is none, and is not asked to be one: it must keep the metric.
         """
-        if self._is_safe is None or self._is_trading:
+        if self._share is not None:
+            return self._metric_limit is None or self._metric_limit.allows(losses, self._share)
+        if self._is_safe is None:
             return True
         assert self._current is not None, "it is measured again after a replay"
         return self._is_safe(self._current.double() - losses.double())
@@ -263,7 +276,9 @@ class _Pass:
 
     def _budget(self, element: Element) -> float | None:
         """The loss that a removal may come to; hard attention removes nothing, so nothing is spent on it."""
-        share = self._config.loss_limit if self._is_trading else self._config.loss_budget
+        if self._share is not None and self._config.tolerance is not None:
+            return (1 + self._share * self._config.tolerance) * self._base_loss
+        share = self._config.loss_budget
         return None if share is None or element.kind is ElementKind.HARD_ATTENTION else share * self._base_loss
 
     def _see(self, losses: Tensor) -> None:
@@ -271,6 +286,12 @@ class _Pass:
         self._current = losses
         if self._reference is None or self._config.helped_reference is HelpedReference.CURRENT:
             self._reference = losses
+
+    def _see_untouched(self, losses: Tensor) -> None:
+        """Learn the losses of the untouched model, which was measured just now."""
+        self._untouched = losses
+        if self._metric_limit is not None:
+            self._metric_limit.begin(losses)
 
     def _catch_up(self) -> None:
         """After a replay: measure once more what the trials to come are compared with.
@@ -280,9 +301,10 @@ class _Pass:
         """
         if self._reference is not None:
             return
-        self._untouched = self._evaluator.losses(Plan.full(self._dimensions))
+        untouched = self._evaluator.losses(Plan.full(self._dimensions))
+        self._see_untouched(untouched)
         if self._config.helped_reference is HelpedReference.ORIGINAL:
-            self._reference = self._untouched
+            self._reference = untouched
         for refinement in self._refinements:
             self._measure_again(refinement)
         self._see(self._stand_at(self._before, self._plan))

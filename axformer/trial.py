@@ -15,7 +15,7 @@ class Phase(StrEnum):
     HEAD = "head"
     NEURONS = "neurons"
     TRADE = "trade"
-    """All that is tried a second time, with ``tolerance``."""
+    """All that is tried again after the gains, with ``tolerance``."""
 
 
 class Verdict(StrEnum):

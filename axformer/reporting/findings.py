@@ -68,8 +68,10 @@ def _rule_of_choice(report: Report) -> str:
     points, limit = report.config.get("within_points"), limit_of(report)
     if points is not None:
         metric = first_metric(report.base.confirming or {}).replace("_", " ")
-        unit = "point" if points == 1 else "points"
-        return f"the smallest before the {metric} there falls more than {points:g} {unit} below the untouched model's is kept"
+        return (
+            f"the smallest before one whose {metric} there may have fallen by more than {points:g} {_unit(points)} is kept "
+            f"(tested model by model with {CONFIDENCE:.0%} confidence)"
+        )
     if limit is not None:
         return f"the smallest whose loss there is at most {limit:g} times the untouched model's is kept"
     return "the model with the least loss there is kept, the smallest of equals"
@@ -92,10 +94,16 @@ def _condition(report: Report) -> str:
     rule = f"whose removal {loss} and helped {_majority(report)} of the validation samples"
     if tolerance is None:
         return rule
+    points = report.config.get("within_points")
+    metric = "" if points is None else f" and the metric within {points:g} {_unit(points)} of what it was"
     return (
-        f"{rule}, and then, as long as that loss stayed below {1 + tolerance:g} times what it was before, others (a trade, "
-        "which the paper does not have),"
+        f"{rule}, and then, as long as that loss stayed below {1 + tolerance:g} times what it was before{metric}, others (a "
+        "trade, which the paper does not have),"
     )
+
+
+def _unit(points: float) -> str:
+    return "point" if points == 1 else "points"
 
 
 def _majority(report: Report) -> str:

@@ -38,30 +38,26 @@ def score(model: Any, task: Task, samples: Samples) -> Score:
 
 def score_of(predictions: Predictions, task: Task, samples: Samples) -> Score:
     """Measure what a model made of a data set."""
-    table = _table(samples.per_sample(predictions.losses), predictions.answers, task, samples)
+    table = table_of(samples.per_sample(predictions.losses), predictions.answers, task, samples)
 
     def measure(rows: np.ndarray) -> Figures:
-        return _figures(rows, task)
+        return figures_of(rows, task)
 
     return Score(measure(table), bootstrap(table, measure), task.correct(table[:, 1:]))
 
 
-def figures_of(losses: Tensor, answers: Sequence[Any], task: Task, samples: Samples) -> Figures:
-    """The mean loss and the task's metrics of what a model made of a data set.
+def table_of(losses: Tensor, answers: Sequence[Any], task: Task, samples: Samples) -> np.ndarray:
+    """Loss and statistics of each sample, shape (samples, 1 + columns), of what a model made of a data set.
 
     Args:
         losses: of each sample, shape (samples,), on the CPU.
         answers: to each model row.
     """
-    return _figures(_table(losses, answers, task, samples), task)
-
-
-def _table(losses: Tensor, answers: Sequence[Any], task: Task, samples: Samples) -> np.ndarray:
-    """Loss and statistics of each sample, shape (samples, 1 + columns)."""
     return np.column_stack([losses.double().numpy(), task.statistics(answers, samples.encoded)])
 
 
-def _figures(table: np.ndarray, task: Task) -> Figures:
+def figures_of(table: np.ndarray, task: Task) -> Figures:
+    """The mean loss and the task's metrics of such a table."""
     return {"loss": float(table[:, 0].mean()), **task.metrics(table[:, 1:])}
 
 

@@ -44,11 +44,13 @@ COMPRESSION: Mapping[str, Arm] = {
     "rows-300": Arm("paper", validation_rows=300),
     "no-majority": Arm("paper", {"majority_fraction": 0.0}),
     "wide-margin": Arm("paper", {"refine_margin": 100.0}),
-    "one-point": Arm("paper", {"tolerance": 0.5, "confirm": 0.3, "within_points": 1.0}),
-    "one-point-tight": Arm("paper", {"tolerance": 0.1, "confirm": 0.3, "within_points": 1.0}),
 }
-"""What may make a pass remove more: fewer rows to convince, half of the rule, the parts of every block to try, or a point
-of the metric to spend, with much loss to spend on it or little."""
+"""What may make a pass remove more: fewer rows to convince, half of the rule, or the parts of every block to try."""
+TRADES: Mapping[str, Arm] = {
+    name: Arm("paper", {"tolerance": 0.5, "confirm": 0.3, "within_points": points})
+    for name, points in (("one-point", 1.0), ("two-points", 2.0), ("five-points", 5.0))
+}
+"""The smallest model within so many points of the metric."""
 HEURISTICS: Mapping[str, Arm] = {
     "random-order": Arm("paper", {"order": "random"}),
     "layers-first": Arm("paper", {"inspect_layers_first": True}),
@@ -64,7 +66,7 @@ ORDERS: Mapping[str, Arm] = {
     )
 }
 """The rows of Table VI; the sixth, from top over middle to bottom, is that of ``paper``."""
-ARMS = {**COMPARED, **COMPRESSION, **HEURISTICS, **ORDERS}
+ARMS = {**COMPARED, **COMPRESSION, **TRADES, **HEURISTICS, **ORDERS}
 VARIED: Mapping[str, Mapping[str, Arm]] = {"rte": HEURISTICS, "sst2": ORDERS}
 """On which set each is measured: pairs of sentences for those of Table V, as in the paper, and SST-2 for the orders."""
 COMPRESSION_EPOCHS = (3, 10, 1)
@@ -107,8 +109,14 @@ def compression_cells() -> list[Cell]:
     large = replace(cola, name=f"cola-{LARGE_BASE}-s{SEEDS[0]}", family=LARGE_BASE, seed=SEEDS[0])
     return [
         *(Cell(checkpoint, arm) for checkpoint in trained for arm in (PAPER, *COMPRESSION)),
-        *(Cell(large, arm) for arm in ("no-majority", "one-point-tight")),
+        Cell(large, "no-majority"),
     ]
+
+
+def traded_cells() -> list[Cell]:
+    """A model within some points of the metric, for every model, set and seed, and for a model that was trained too long."""
+    too_long = replace(checkpoint_named("cola"), name="cola-10-epochs", epochs=10)
+    return [Cell(checkpoint, arm) for checkpoint in (*_checkpoints(), too_long) for arm in TRADES]
 
 
 def varied_cells() -> list[Cell]:
@@ -129,6 +137,7 @@ def questions() -> dict[str, list[Cell]]:
         **_by_model("do the gains of the presets hold?", presets),
         **_by_model("what are single safeguards worth?", guards),
         "why is so little removed?": compression_cells(),
+        **_by_model("what do points of the metric buy?", traded_cells()),
         "what are the paper's heuristics worth?": varied_cells(),
     }
 
@@ -147,7 +156,9 @@ def cells(arms: Sequence[str] = tuple(ARMS), only: Sequence[str] = ()) -> list[C
     unknown = [arm for arm in arms if arm not in ARMS]
     if unknown:
         raise ValueError(f"arm '{unknown[0]}' is unknown; there are {', '.join(ARMS)}")
-    everything = [cell for cell in (*compared_cells(), *compression_cells(), *varied_cells()) if cell.arm in arms]
+    everything = [
+        cell for cell in (*compared_cells(), *compression_cells(), *traded_cells(), *varied_cells()) if cell.arm in arms
+    ]
     for pattern in only:
         if not any(fnmatchcase(cell.name, pattern) for cell in everything):
             raise ValueError(f"no cell is called '{pattern}'; names are like {everything[0].name}")

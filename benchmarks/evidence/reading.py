@@ -13,7 +13,7 @@ RESULTS = Path("benchmarks/results/evidence")
 Content = Mapping[str, Any]
 """A cell's file."""
 LOSS = "loss"
-VALIDATION, TEST = "validation", "test"
+VALIDATION, CONFIRMING, TEST = "validation", "confirming", "test"
 
 
 def read_cells(results: Path) -> list[Content]:

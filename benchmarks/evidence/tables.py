@@ -6,9 +6,11 @@ from itertools import groupby
 from statistics import mean, median, stdev
 
 from axformer.elements import ElementKind, parse
+from axformer.reporting.confidence import first_metric
 from axformer.reporting.report import Judgement
 from benchmarks.evidence.grid import ARMS, PAPER, VARIED, Arm, questions
 from benchmarks.evidence.reading import (
+    CONFIRMING,
     LOSS,
     TEST,
     VALIDATION,
@@ -178,6 +180,43 @@ def _compressed(epochs: int, one: Content) -> list[str]:
         *(f"{before(one, TEST, metric):.4f}", change_with_interval(one, TEST, metric)),
         f"{report['estimated_speedup']:.2f}x fewer",
     ]
+
+
+def traded(found: Iterable[Content]) -> str:
+    """What was bought for some points of the metric, and whether the held-out rows say that it cost more."""
+
+    def order(one: Content) -> tuple[str, str, str, int]:
+        return one["model"], one["data"], one["cell"].removesuffix(one["arm"]), list(ARMS).index(one["arm"])
+
+    head = (
+        *("checkpoint", "arm", "confirming rows", "metric", "before", "there", "held out before", "change", "kept"),
+        *("parameters removed", "operations", "latency", "held-out loss before", "change", "acceptances"),
+    )
+    return table(head, [_traded(one) for one in sorted(found, key=order)])
+
+
+def _traded(one: Content) -> list[str]:
+    report = one["report"]
+    metric = first_metric(report["base"][TEST])
+    held, accepted = kept(one)
+    return [
+        *(one["cell"].removesuffix(f"-{one['arm']}"), f"`{one['arm']}`", f"{report['data'][CONFIRMING]['rows']:,}"),
+        *(
+            metric.replace("_", " "),
+            f"{before(one, CONFIRMING, metric):.4f}",
+            f"{change(one, CONFIRMING, metric):+.4f}",
+        ),
+        *(f"{before(one, TEST, metric):.4f}", change_with_interval(one, TEST, metric), _promise(one, metric)),
+        *(f"{removed_share(one):.1%}", f"{report['estimated_speedup']:.2f}x fewer", f"{speed(one):.2f}x"),
+        *(f"{before(one, TEST, LOSS):.4f}", change_with_interval(one, TEST, LOSS), f"{held} of {accepted}"),
+    ]
+
+
+def _promise(one: Content, metric: str) -> str:
+    """Whether the metric fell by no more than the points that were asked for."""
+    allowed = -one["report"]["config"]["within_points"] / 100
+    _, high = one["report"]["comparison"][TEST]["differences"][metric]["interval"]
+    return "broken" if high < allowed else "perhaps" if change(one, TEST, metric) < allowed else "kept"
 
 
 def elements(found: Iterable[Content]) -> str:

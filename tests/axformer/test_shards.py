@@ -60,5 +60,6 @@ def test_numbers_of_shards_that_cannot_be_are_refused() -> None:
     data = prepare(ROWS, checkpoint, PassConfig())
     with pytest.raises(ConfigError, match="shards=0"):
         PruningRun(checkpoint, data, None, PassConfig(), 0)
-    with pytest.raises(ConfigError, match="run in one process"):
-        PruningRun(checkpoint, data, None, PassConfig(evaluate_in="int8"), 2)
+    for config in (PassConfig(evaluate_in="int8"), PassConfig(tolerance=0.1, confirm=0.3, within_points=1)):
+        with pytest.raises(ConfigError, match=f"passes with {config.one_process} run in one process"):
+            PruningRun(checkpoint, data, None, config, 2)

@@ -23,6 +23,7 @@ from benchmarks.evidence.grid import (
     compared_cells,
     compression_cells,
     questions,
+    traded_cells,
     varied_cells,
 )
 from benchmarks.evidence.reading import RESULTS, read_cells
@@ -55,7 +56,7 @@ def test_every_arm_is_a_pass_that_can_be_asked_for() -> None:
 def test_cells_have_names_of_their_own_and_sets_that_there_are() -> None:
     everything = cells()
     assert len({one.name for one in everything}) == len(everything)
-    assert everything == compared_cells() + compression_cells() + varied_cells()
+    assert everything == compared_cells() + compression_cells() + traded_cells() + varied_cells()
     assert {one.arm for one in everything} == set(ARMS)
     assert {one.checkpoint.data for one in everything} <= set(SETS)
     assert {one.checkpoint.seed for one in everything} == set(SEEDS)
@@ -133,6 +134,17 @@ def test_why_so_little_is_removed_has_a_table_of_its_own() -> None:
     assert [line.split(" | ")[:2] for line in table[2:]] == [["| minilm", "10"]]
 
 
+@pytest.mark.parametrize(("change", "word"), [(-0.01, "kept"), (-0.02, "kept"), (-0.05, "perhaps"), (-0.13, "broken")])
+def test_a_promise_of_points_is_held_to_the_held_out_rows(change: float, word: str) -> None:
+    one = cell_file("two-points", 0, change, cell="rte-minilm-s0-two-points")
+    report = one["report"] | {"config": {"within_points": 2.0}}
+    for part in ("base", "comparison", "data"):
+        report[part] = report[part] | {"confirming": report[part]["test"]}
+    text = document_of([one | {"report": report}], planned=240)
+    (row,) = [line for line in text.splitlines() if line.startswith("| rte-minilm-s0 | `two-points` | 20 | accuracy |")]
+    assert f"| {word} | 10.0% | 1.25x fewer | 2.00x |" in row
+
+
 def test_a_cell_that_fails_leaves_no_file_and_is_tried_again(place: Place) -> None:
     lost = Cell(replace(TINY, max_length=100_000), "paper")
     assert run_cell(lost, place).startswith("FAILED: error: knob max_length=100000")
@@ -192,7 +204,7 @@ def _is_row(line: str) -> bool:
 
 
 def test_reports_say_how_far_validation_figures_were_off_in_this_evidence() -> None:
-    compared, _, _ = by_question(read_cells(RESULTS))
+    compared = by_question(read_cells(RESULTS)).compared
     same = [one for one in compared if one["arm"] == "paper"]
     promised, held = promised_and_held(same)
     assert Optimism(len(same), round(promised, 3), round(held, 3)) == OPTIMISM

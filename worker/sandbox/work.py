@@ -122,7 +122,7 @@ def _open(order: Order) -> PruningRun:
         test=None if order.test is None else _source(order.test),
         config=order.config,
         device=resolve_device(order.device),
-        shards=order.shards if order.config.evaluate_in == "float32" else 1,
+        shards=order.shards if order.config.one_process is None else 1,
         train=None if order.train is None else _source(order.train),
         finetune=order.finetune,
     )
