@@ -89,16 +89,20 @@ def test_higher_losses_stand_higher_and_all_stand_within(seed: int) -> None:
             assert (y < 84) == (trial.loss > 1.5 * trace[0].loss)
 
 
-def test_the_chart_is_told_in_words_and_has_a_light_and_a_dark_side() -> None:
-    trace = some_trace(1)
-    text = loss_chart(trace)
+def assert_readable(text: str, name: str, summary: str) -> None:
+    """A chart is told in words, and each of its shades is there for a light page and a dark one."""
     root = ElementTree.fromstring(text)
     named = {part.attrib["id"]: part.text for part in root.iter() if "id" in part.attrib}
     assert set(root.attrib["aria-labelledby"].split()) == set(named)
-    assert named["chart-summary"] == describe_trace(trace)
+    assert named[f"{name}-summary"] == summary
     light, _, dark = text.partition("@media screen and (prefers-color-scheme:dark)")
     shades = {part.attrib["class"].split()[0] for part in root.iter() if "class" in part.attrib}
     assert all(f".{shade}{{" in light and f".{shade}{{" in dark for shade in shades)
+
+
+def test_the_chart_is_told_in_words_and_has_a_light_and_a_dark_side() -> None:
+    trace = some_trace(1)
+    assert_readable(loss_chart(trace), "chart", describe_trace(trace))
 
 
 def test_a_pass_that_has_only_begun_is_drawn_and_none_at_all_is_refused() -> None:

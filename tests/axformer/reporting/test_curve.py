@@ -13,7 +13,7 @@ from axformer.reporting.chart import loss_chart
 from axformer.reporting.curve import describe_path, path_curve
 from axformer.reporting.picture import picture
 from axformer.reporting.report import PathPoint
-from tests.axformer.reporting.test_chart import some_trace
+from tests.axformer.reporting.test_chart import assert_readable, some_trace
 from tests.family_cases import some_plan
 from tests.tiny_families import DIMENSIONS
 
@@ -108,14 +108,7 @@ def test_models_of_one_size_stand_together() -> None:
 
 def test_the_curve_is_told_in_words_and_has_a_light_and_a_dark_side() -> None:
     path = some_path(1, "test", "confirming")
-    text = path_curve(path)
-    root = ElementTree.fromstring(text)
-    named = {part.attrib["id"]: part.text for part in root.iter() if "id" in part.attrib}
-    assert set(root.attrib["aria-labelledby"].split()) == set(named)
-    assert named["path-summary"] == describe_path(path)
-    light, _, dark = text.partition("@media screen and (prefers-color-scheme:dark)")
-    shades = {part.attrib["class"].split()[0] for part in root.iter() if "class" in part.attrib}
-    assert all(f".{shade}{{" in light and f".{shade}{{" in dark for shade in shades)
+    assert_readable(path_curve(path), "path", describe_path(path))
 
 
 def rules_of(text: str) -> dict[str, str]:
