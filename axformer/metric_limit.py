@@ -1,4 +1,4 @@
-"""How far the metric may fall: ``within_points``, in a trade on the rows that decide, and surely on those that confirm."""
+"""How far the metric may fall: ``within_points``, in a trade on the rows that decide, and reliably on those that confirm."""
 
 from collections.abc import Sequence
 from itertools import takewhile

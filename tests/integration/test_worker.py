@@ -48,12 +48,15 @@ def test_a_message_wakes_a_worker_that_runs_the_job(settings: Settings, post: Po
     assert settings.broker_url.get_secret_value() not in log_of(settings).read_text()
 
 
-def test_processes_of_a_worker_share_the_samples_of_its_job(
-    settings: Settings, post: Post, watch: Watch, tmp_path: Path
+@pytest.mark.parametrize(
+    "knobs", [{}, {"tolerance": 0.1, "confirm": 0.3, "within_points": 5}], ids=["shared", "one process alone"]
+)
+def test_processes_of_a_worker_share_the_samples_of_its_job_where_they_can(
+    settings: Settings, post: Post, watch: Watch, tmp_path: Path, knobs: dict[str, float]
 ) -> None:
     data = write_rows(tmp_path / "rows.jsonl", tiny_rows(300))
     with worker(settings, announce_seconds=0.2, shards=2):
-        job_id = post(validation={"uri": f"file://{data}"})
+        job_id = post(knobs=knobs, validation={"uri": f"file://{data}"})
         wait_until(lambda: has_ended(watch, job_id), JOB_SECONDS, log_of(settings))
     job = watch.job(job_id)
     assert (job.state, job.error) == (JobState.SUCCEEDED, None)
