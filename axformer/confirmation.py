@@ -20,11 +20,12 @@ from axformer.evaluation.build import evaluators
 from axformer.evaluation.recording import Recording
 from axformer.metric_limit import reliably_within
 from axformer.path import Point
-from axformer.reporting.confidence import Figures
+from axformer.reporting.confidence import Figures, first_metric
 from axformer.reporting.scoring import figures_of, table_of
 
 CONFIRMING = "confirming"
 """What the data that confirms is called."""
+_NEXT = "; the {name} of the next may have fallen further than within_points allows: allow more, or confirm by more rows"
 
 
 @dataclass(frozen=True)
@@ -94,18 +95,21 @@ def kept_of(losses: Sequence[float], config: PassConfig) -> int:
     return max(place for place, loss in enumerate(losses) if loss <= line)
 
 
-def note_of(measured: MeasuredPath) -> str | None:
+def note_of(measured: MeasuredPath, config: PassConfig) -> str | None:
     """What is said of the choice; null where there was none."""
     accepted = len(measured.points) - 1
     if accepted == 0 or measured.loss is None:
         return None
-    first, last = measured.figures[0][CONFIRMING]["loss"], measured.figures[-1][CONFIRMING]["loss"]
-    losses = f"{first:.4f} untouched and {last:.4f} at the end of the pass"
+    confirming = [figures[CONFIRMING] for figures in measured.figures]
+    chosen_by = "loss" if config.within_points is None else first_metric(confirming[0])
+    first, kept, last = (confirming[place][chosen_by] for place in (0, measured.kept, -1))
+    name, ends = chosen_by.replace("_", " "), f"{first:.4f} untouched and {last:.4f} at the end of the pass"
+    more = "" if config.within_points is None or measured.kept == accepted else _NEXT.format(name=name)
     if measured.kept == 0:
-        return f"none of the {accepted} acceptances is kept: on the rows that did not decide the loss is {losses}"
+        return f"none of the {accepted} acceptances is kept: on the rows that did not decide the {name} is {ends}{more}"
     return (
         f"{measured.kept} of {accepted} acceptances are kept, up to trial {measured.point.seq}: on the rows that did not "
-        f"decide the loss is {measured.loss:.4f} there, {losses}"
+        f"decide the {name} is {kept:.4f} there, {ends}{more}"
     )
 
 

@@ -46,7 +46,7 @@ class Passes:
         """What the user should know of how the run ended; null where it just came to its end."""
         notes = [self._targets.note(self.plan)]
         if self.measured:
-            notes.append(note_of(self.measured[self._best()]))
+            notes.append(note_of(self.measured[self._best()], self.config))
         return "; ".join(note for note in notes if note is not None) or None
 
     @property

@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 from axformer.checkpoint import from_memory
 from axformer.cli.main import app
 from axformer.config import PassConfig, make_config
-from axformer.confirmation import CONFIRMING, MeasuredPath, kept_of
+from axformer.confirmation import CONFIRMING, MeasuredPath, kept_of, note_of
 from axformer.data.dataset import DataSource, prepare
 from axformer.data.parts import confirming_places, split_off
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, InputError
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.order_search import pass_configs, passes_in
-from axformer.path import points_of
+from axformer.path import Point, points_of
 from axformer.plan import Plan, read_plan_file
 from axformer.reporting.report import Report
 from axformer.run import PruningRun
@@ -160,6 +160,41 @@ def test_a_trade_is_measured_on_held_out_data_and_kept_to_its_end() -> None:
     ):
         list(unasked.trials())
         assert unasked._passes.measured == []
+
+
+@pytest.mark.parametrize(
+    ("kept", "points", "told"),
+    [
+        (
+            0,
+            None,
+            "none of the 2 acceptances is kept: on the rows that did not decide the loss is 0.5000 untouched and 0.3000",
+        ),
+        (
+            1,
+            None,
+            "1 of 2 acceptances are kept, up to trial 4: on the rows that did not decide the loss is 0.4000 there, 0.5",
+        ),
+        (
+            1,
+            2.0,
+            "the exact match is 0.7000 there, 0.8000 untouched and 0.6000 at the end of the pass; the exact match of",
+        ),
+        (
+            2,
+            2.0,
+            "2 of 2 acceptances are kept, up to trial 8: on the rows that did not decide the exact match is 0.6000 there",
+        ),
+    ],
+)
+def test_the_choice_is_told_by_what_it_went_by(kept: int, points: float | None, told: str) -> None:
+    losses, metrics = (0.5, 0.4, 0.3), (0.8, 0.7, 0.6)
+    figures = [{CONFIRMING: {"loss": one, "exact_match": other}} for one, other in zip(losses, metrics, strict=True)]
+    path = [Point(seq, None, 0.0, Plan.full(CHECKPOINT.dimensions)) for seq in (0, 4, 8)]
+    note = note_of(MeasuredPath(path, figures, kept), PassConfig(within_points=points))
+    assert note is not None
+    assert told in note
+    assert ("allow more, or confirm by more rows" in note) == (points is not None and kept < 2)
 
 
 def test_here_some_passes_are_kept_to_the_end_and_some_are_cut_short() -> None:
