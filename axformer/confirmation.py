@@ -25,7 +25,9 @@ from axformer.reporting.scoring import figures_of, table_of
 
 CONFIRMING = "confirming"
 """What the data that confirms is called."""
-_NEXT = "; the {name} of the next may have fallen further than within_points allows: allow more, or confirm by more rows"
+_NEXT = (
+    "; the {name} of the next may have fallen further than within_points allows: allow more, or confirm by more rows"
+)
 
 
 @dataclass(frozen=True)
