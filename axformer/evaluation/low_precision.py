@@ -2,7 +2,6 @@
 
 import torch
 from torch.nn.functional import linear
-from torch.utils.benchmark import Timer
 
 PAYS_FROM = 2.0
 """How many times as fast as in float32 products must run for looks to save time: what is no product stays as it is
@@ -36,6 +35,9 @@ def advice(gain: float, dtype: torch.dtype) -> str | None:
 
 
 def _seconds(dtype: torch.dtype, device: torch.device) -> float:
+    # Importing this looks for CUDA's compiler, and warns on the error output of every command where there is no GPU for it.
+    from torch.utils.benchmark import Timer
+
     rows, inputs, outputs = _SHAPE
     given = {
         "linear": linear,

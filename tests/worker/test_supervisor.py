@@ -220,17 +220,23 @@ def test_a_job_that_its_process_has_just_ended_costs_the_process_nothing(
     assert scene.is_alive
 
 
+def assert_given_back_at_the_end(scene: Scene, watch: Watch) -> None:
+    """A supervisor that ends its process gives the job back as if it had not begun."""
+    scene.supervisor.start()
+    scene.process.wait(60)
+    scene.supervisor.stop()
+    job = watch.job(scene.job.id)
+    assert (job.state, job.attempt, job.worker) == (JobState.QUEUED, 0, None)
+    assert "job.worker_lost" not in watch.events(scene.job.id)
+
+
 def test_a_worker_that_is_to_end_gives_back_what_its_process_does_not(
     make_scene: Callable[..., Scene], watch: Watch
 ) -> None:
     scene = make_scene(obey_seconds=0.1)
     scene.supervisor.end_children()
     scene.supervisor.end_children()
-    scene.supervisor.start()
-    scene.process.wait(60)
-    scene.supervisor.stop()
-    job = watch.job(scene.job.id)
-    assert (job.state, job.attempt, job.worker) == (JobState.QUEUED, 0, None)
+    assert_given_back_at_the_end(scene, watch)
 
 
 @pytest.mark.parametrize("ticks", range(1, 13))
@@ -242,12 +248,7 @@ def test_wherever_in_a_look_the_time_to_end_is_over_the_job_is_given_back_first(
     ticking = itertools.count()
     monkeypatch.setattr("worker.supervisor.time", SimpleNamespace(monotonic=lambda: next(ticking)))
     scene.supervisor.end_children()
-    scene.supervisor.start()
-    scene.process.wait(60)
-    scene.supervisor.stop()
-    job = watch.job(scene.job.id)
-    assert (job.state, job.attempt, job.worker) == (JobState.QUEUED, 0, None)
-    assert "job.worker_lost" not in watch.events(scene.job.id)
+    assert_given_back_at_the_end(scene, watch)
 
 
 def test_a_process_is_ended_with_all_that_it_has_started() -> None:
