@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.compact import compact
 from axformer.config import PassConfig
 from axformer.confirmation import CONFIRMING, measure_path
-from axformer.data.dataset import DataSet, DataSource, encode, prepare
+from axformer.data.dataset import DataSet, DataSource, encode, prepare, prepare_like
 from axformer.data.parts import split_off
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
@@ -122,12 +122,14 @@ class PruningRun:
         rows = read_rows(validation.path, validation.columns)
         held_out = None if test is None else read_rows(test.path, test.columns)
         loaded = load_checkpoint(checkpoint, device)
-        test_set = None if held_out is None else prepare(held_out, loaded, config)
+        deciding = prepare(rows, loaded, config)
+        test_set = None if held_out is None else prepare_like(deciding, held_out, loaded, config)
         training = None
         if lessons is not None:
             check_trainable(loaded.task.name, device)
+            lessons = replace(lessons, labels_as=deciding.rows.labels_as)
             training = Training(lessons, encode(lessons, loaded, config), finetune or FinetuneSettings())
-        return cls(loaded, prepare(rows, loaded, config), test_set, config, shards, training)
+        return cls(loaded, deciding, test_set, config, shards, training)
 
     def trials(
         self, replay: Sequence[Trial] = (), clock: Callable[[], float] = time.monotonic, *, upto: int | None = None
@@ -214,7 +216,8 @@ class PruningRun:
             for name, data in sets.items()
             if data is not None and data.samples.cut
         ]
-        return notes + self._notes_on_precision()
+        read = [f"{name} data: {note}" for name, data in sets.items() if data for note in data.samples.encoded.notes]
+        return notes + read + self._notes_on_precision()
 
     def _notes_on_precision(self) -> list[str]:
         if self.config.precision != "guarded":

@@ -2,24 +2,32 @@
 
 from pydantic import BaseModel, ConfigDict
 
+JOINT = "+"
+"""Stands between the names of columns that make a list together, as in ``ending0+ending1``."""
+
 
 class Columns(BaseModel):
-    """Names of the columns to read; each task reads those that it needs, and ``text_pair`` where the file has it."""
+    """Names of the columns to read; each task reads those that it needs, and ``text_pair`` where the file has it.
+
+    Lists may lie in a column each: ``choices=ending0+ending1`` or ``labels=toxic+insult``. A column that is named otherwise
+    than its field must be there.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = "text"
     text_pair: str = "text_pair"
+    """The second of two texts; for multiple choice, what every choice begins with."""
     label: str = "label"
     labels: str = "labels"
-    """Multi-label classification: a list of names or indices."""
+    """Multi-label classification: a list of names or indices, names with commas between, or a 0 or a 1 for each class."""
     tokens: str = "tokens"
     """Token classification: a list of words."""
     tags: str = "tags"
-    """Token classification: a name or an index for each word."""
+    """Token classification: a name or an index for each word; -100 for a word that counts for nothing."""
     question: str = "question"
     context: str = "context"
     answers: str = "answers"
     """Question answering: ``{"text": [...], "answer_start": [...]}``, the starts in characters of the context."""
     choices: str = "choices"
-    """Multiple choice: a list of endings of ``text``; ``label`` is the index of the right one."""
+    """Multiple choice: a list of endings of ``text``; ``label`` is the index of the right one, or its letter."""

@@ -1,7 +1,7 @@
 """A data set as it was read and as the model takes it."""
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from axformer.checkpoint import Checkpoint
@@ -13,8 +13,9 @@ from axformer.data.source import DataSource
 from axformer.devices import batch_tokens_of
 from axformer.errors import CheckpointError, ConfigError, DataError, first_line
 from axformer.intake.panics import LibraryPanicError, panics_as_errors
+from axformer.tasks.labels import ClassNames, Reading
 
-__all__ = ["DataSet", "DataSource", "encode", "prepare"]
+__all__ = ["DataSet", "DataSource", "encode", "prepare", "prepare_like"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,9 @@ class DataSet:
 def prepare(rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> DataSet:
     """Read the columns that the checkpoint's task needs, tokenise, and make batches.
 
+    The rows of the result are those that are samples, and know how their labels were read, so that parts of them are read
+    alike.
+
     Raises:
         DataError: a column is missing, or a label or a length does not fit the model.
         ConfigError: ``max_length`` is more than the model takes.
@@ -35,7 +39,27 @@ def prepare(rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> DataSet:
     device = str(checkpoint.model.device)
     batch_tokens = config.batch_tokens or batch_tokens_of(device)
     encoded = encode(rows, checkpoint, config)
+    rows = replace(rows if encoded.kept is None else rows.at(encoded.kept), labels_as=encoded.labels_as)
     return DataSet(rows, batched(encoded, checkpoint.tokenizer, batch_tokens=batch_tokens, device=device))
+
+
+def prepare_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> DataSet:
+    """Prepare more data of the same kind: labels that could be read two ways are read as those of the other set.
+
+    Raises:
+        DataError: what :func:`prepare` raises, or labels are names in one file and indices in the other where that can be
+            mistaken.
+    """
+    data = prepare(replace(rows, labels_as=other.rows.labels_as), checkpoint, config)
+    here, there = data.rows.labels_as, other.rows.labels_as
+    if here != there and {here, there} == {Reading.NAMES, Reading.INDICES}:
+        classes = ClassNames.of(checkpoint.model.config)
+        if classes.are_numbers:
+            raise DataError(
+                f"labels of data file '{rows.source}' are {here}, those of '{other.rows.source}' are {there}, and the "
+                f"model knows {classes}; write them alike"
+            )
+    return data
 
 
 def encode(rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> Encoded:

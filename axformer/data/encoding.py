@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from axformer.data.rows import Rows
-from axformer.errors import CheckpointError, DataError
+from axformer.errors import CheckpointError
 
 UNLABELLED = -100
 """The label of a token that counts for nothing, as in transformers."""
@@ -27,6 +27,12 @@ class Encoded:
     """Labels are one a token and are padded with the tokens."""
     reading: Any = None
     """What the task needs to read the model's answers back."""
+    labels_as: str | None = None
+    """How the column of labels is read, in words; null where there is none to decide about."""
+    notes: tuple[str, ...] = ()
+    """What the user should know of how the rows were read."""
+    kept: list[int] | None = None
+    """The places of the rows that are samples, where some are not; null where all are."""
 
     @property
     def samples(self) -> int:
@@ -87,9 +93,10 @@ def tokenize(
     lengths = [len(ids) for ids in encoding["input_ids"]]
     longest = max(range(len(lengths)), key=lengths.__getitem__)
     if max_length is None and max_tokens is not None and lengths[longest] > max_tokens:
-        raise DataError(
-            f"data file '{rows.source}', row {longest // inputs_a_row + 1} has {lengths[longest]} tokens, the model takes "
-            f"{max_tokens}; shorten it, or set max_length={max_tokens} to cut longer rows"
+        raise rows.error(
+            longest // inputs_a_row + 1,
+            f"it has {lengths[longest]} tokens, the model takes {max_tokens}; shorten it, or set max_length={max_tokens} to "
+            "cut longer rows",
         )
     if min(lengths) == 0:
         raise rows.error(lengths.index(0) // inputs_a_row + 1, "it is empty, the model needs at least one token")

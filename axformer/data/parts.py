@@ -1,5 +1,6 @@
 """The part of the validation set that decides in a pass, and the part that confirms what was decided."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -7,7 +8,6 @@ import torch
 from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
 from axformer.data.dataset import DataSet, prepare
-from axformer.data.rows import Label, Rows
 from axformer.errors import ConfigError
 
 
@@ -20,7 +20,9 @@ def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tupl
     """
     if config.confirm == 0:
         return data, None
-    confirming = set(confirming_places(data.rows, config.confirm, config.seed))
+    labels = data.samples.encoded.labels
+    strata = labels if isinstance(labels[0], int | float) else None
+    confirming = set(confirming_places(len(data.rows), strata, config.confirm, config.seed))
     if not confirming:
         raise ConfigError(
             f"confirm={config.confirm} of the {len(data.rows)} validation rows is less than one row; give more data, or a "
@@ -34,18 +36,13 @@ def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tupl
     return part("the part that decides", confirms=False), part("the part that confirms", confirms=True)
 
 
-def confirming_places(rows: Rows, share: float, seed: int) -> list[int]:
+def confirming_places(rows: int, labels: Sequence[float] | None, share: float, seed: int) -> list[int]:
     """The places of the rows that confirm, ``share`` of all, rounded down.
 
     Drawn by chance among the rows of each label, so that every class is in both parts with its share, give or take a row;
     numbers that are no classes are drawn along their order, which spreads them evenly.
     """
-    order: list[int] = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed)).tolist()
-    if rows.has("label"):
-        labels = rows.labels("label")
-        order.sort(key=lambda place: _stratum(labels[place]))
+    order: list[int] = torch.randperm(rows, generator=torch.Generator().manual_seed(seed)).tolist()
+    if labels is not None:
+        order.sort(key=labels.__getitem__)
     return [place for rank, place in enumerate(order) if int((rank + 1) * share) > int(rank * share)]
-
-
-def _stratum(label: Label) -> tuple[str, float]:
-    return (label, 0.0) if isinstance(label, str) else ("", float(label))

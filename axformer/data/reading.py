@@ -1,18 +1,19 @@
-"""Read a data file into plain columns: JSON Lines, CSV or Parquet, from a path, a URL or a hub."""
+"""Read a data file into plain columns: JSON, CSV or Parquet, from a path, a URL or a hub."""
 
+import codecs
 import gzip
 import io
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any
 
 import fsspec
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from axformer.data.columns import Columns
+from axformer.data.delimited import DelimitedError, read_delimited
+from axformer.data.formats import CSV_ENDING, ENDINGS, JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
+from axformer.data.json_rows import JsonRowsError, read_json_rows
 from axformer.data.limits import BYTES, COLUMNS, RATIO, ROWS, SMALL_BYTES
 from axformer.data.rows import Rows
 from axformer.errors import DataError, first_line
@@ -25,25 +26,29 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
 
     Args:
         path: a local path or a URL that fsspec opens (``https://``, ``s3://``, ``hf://datasets/...``). The ending tells the
-            format: ``.jsonl``, ``.json`` (one object a line), ``.csv``, ``.parquet``; ``.gz`` may follow.
+            format: ``.jsonl``, ``.ndjson`` or ``.json`` (see :mod:`axformer.data.json_rows`), ``.csv``, ``.tsv`` or ``.tab``
+            (see :mod:`axformer.data.delimited`), ``.parquet``, in small or capital letters; ``.gz`` may follow.
         columns: how the columns are called.
 
     Raises:
-        DataError: the file is missing, damaged, empty, or larger than any data set that is read.
+        DataError: the file is missing, damaged, empty, or larger than any data set that is read, or a column that was named
+            is not there.
     """
     columns = columns or Columns()
-    read = _reader_of(path)
+    ending = ending_of(path)
+    if ending is None:
+        raise DataError(f"data file '{path}' has no known ending; use one of {', '.join(ENDINGS)}, or one with .gz")
     try:
         with fsspec.open(path, "rb") as file:
-            content = _whole(file, path, is_packed=path.partition("?")[0].endswith(".gz"))
-        table = read(content, path)
+            content = _whole(file, path, packed=is_packed(path))
+        table = _READERS[ending](content, path)
     except DataError:
         raise
     except FileNotFoundError:
         raise DataError(f"data file '{path}' does not exist") from None
     except Exception as error:  # noqa: BLE001 - each kind of source has errors of its own, and all are about this file
         raise DataError(f"data file '{path}' cannot be read: {first_line(error)}") from None
-    return _rows(path, table, columns)
+    return _rows(path, table, columns, texts_only=ending in _TEXTS_ONLY)
 
 
 def rows_of(records: Iterable[Mapping[str, Any]], columns: Columns | None = None) -> Rows:
@@ -55,18 +60,10 @@ def rows_of(records: Iterable[Mapping[str, Any]], columns: Columns | None = None
     return _rows(_IN_MEMORY, _columns_of(list(records), _IN_MEMORY), columns or Columns())
 
 
-def _reader_of(path: str) -> Any:
-    name = PurePosixPath(path.partition("?")[0])
-    ending = name.with_suffix("").suffix if name.suffix == ".gz" else name.suffix
-    if ending not in _READERS:
-        raise DataError(f"data file '{path}' has no known ending; use one of {', '.join(_READERS)}, or one with .gz")
-    return _READERS[ending]
-
-
-def _whole(file: IO[bytes], path: str, *, is_packed: bool) -> bytes:
+def _whole(file: IO[bytes], path: str, *, packed: bool) -> bytes:
     """All bytes of an open file, unpacked, where there are not too many."""
     content = file.read(BYTES + 1)
-    if is_packed:
+    if packed:
         limit = min(BYTES, max(SMALL_BYTES, RATIO * len(content)))
         with gzip.open(io.BytesIO(content), "rb") as unpacked:
             content = unpacked.read(limit + 1)
@@ -77,30 +74,12 @@ def _whole(file: IO[bytes], path: str, *, is_packed: bool) -> bytes:
     return content
 
 
-def _read_json_lines(content: bytes, path: str) -> dict[str, list[Any]]:
+def _read_json(content: bytes, path: str) -> dict[str, list[Any]]:
     _check_counts(path, content.count(b"\n"), 0)
-    rows = []
-    for number, line in enumerate(_text(content, path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"data file '{path}', line {number} is not JSON: {_why(error)}") from None
-        if not isinstance(row, dict):
-            raise DataError(f"data file '{path}', line {number} is not a JSON object but {line.strip()[:40]}")
-        rows.append(row)
-    return _columns_of(rows, path)
-
-
-def _why(error: ValueError | RecursionError) -> str:
-    match error:
-        case json.JSONDecodeError():
-            return error.msg
-        case RecursionError():
-            return "its objects are nested too deep"
-        case _:
-            return "it holds a number that is too long"
+    try:
+        return _columns_of(read_json_rows(_text(content, path)), path)
+    except JsonRowsError as error:
+        raise DataError(f"data file '{path}', {error}") from None
 
 
 def _columns_of(rows: Sequence[Mapping[str, Any]], path: str) -> dict[str, list[Any]]:
@@ -109,15 +88,17 @@ def _columns_of(rows: Sequence[Mapping[str, Any]], path: str) -> dict[str, list[
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def _read_csv(content: bytes, path: str) -> dict[str, list[Any]]:
+def _read_delimited(content: bytes, path: str) -> dict[str, list[Any]]:
     if not content.strip():
         return {}
-    _text(content, path)
-    quoted = pyarrow.csv.ParseOptions(newlines_in_values=True)
-    read = pyarrow.csv.read_csv(pa.BufferReader(content), parse_options=quoted)
-    _check_counts(path, read.num_rows, read.num_columns)
-    table: dict[str, list[Any]] = read.to_pydict()
-    return table
+    _check_counts(path, content.count(b"\n"), 0)
+    try:
+        read = read_delimited(_text(content, path), tabs=ending_of(path) in TAB_ENDINGS)
+    except DelimitedError as error:
+        raise DataError(f"data file '{path}', {error}") from None
+    _check_counts(path, len(read.rows), len(read.names))
+    columns = zip(*read.rows, strict=True) if read.rows else [()] * len(read.names)
+    return {name: list(values) for name, values in zip(read.names, columns, strict=True)}
 
 
 def _read_parquet(content: bytes, path: str) -> dict[str, list[Any]]:
@@ -149,20 +130,30 @@ def _check_counts(path: str, rows: int, columns: int) -> None:
 _BATCH_ROWS = 1 << 16
 _BATCH_BYTES = 256 << 20
 """Rows and bytes of a Parquet file that are unpacked at a time."""
-_READERS = {".jsonl": _read_json_lines, ".json": _read_json_lines, ".csv": _read_csv, ".parquet": _read_parquet}
+_READERS: Mapping[str, Callable[[bytes, str], dict[str, list[Any]]]] = {
+    **dict.fromkeys(JSON_ENDINGS, _read_json),
+    **dict.fromkeys((CSV_ENDING, *TAB_ENDINGS), _read_delimited),
+    PARQUET_ENDING: _read_parquet,
+}
+_TEXTS_ONLY = (CSV_ENDING, *TAB_ENDINGS)
 
 
 def _text(content: bytes, path: str) -> str:
+    """UTF-8, or UTF-16 that begins with its mark."""
+    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
-        return content.decode("utf-8-sig")
+        return content.decode(encoding)
     except UnicodeDecodeError as error:
         raise DataError(
-            f"data file '{path}' is not UTF-8 (byte {error.start}); save it as UTF-8 and try again"
+            f"data file '{path}' is not UTF-8 (byte {error.start}); save it as UTF-8, from a spreadsheet as \"CSV UTF-8\", or "
+            f"convert it: iconv -f WINDOWS-1252 -t UTF-8"
         ) from None
 
 
-def _rows(path: str, table: dict[str, list[Any]], columns: Columns) -> Rows:
+def _rows(path: str, table: dict[str, list[Any]], columns: Columns, *, texts_only: bool = False) -> Rows:
     if not table or not next(iter(table.values())):
         raise DataError(f"data file '{path}' has no rows")
     _check_counts(path, len(next(iter(table.values()))), len(table))
-    return Rows(source=path, table=table, columns=columns)
+    rows = Rows(source=path, table=table, columns=columns, texts_only=texts_only)
+    rows.check_named()
+    return rows

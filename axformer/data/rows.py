@@ -4,23 +4,27 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from axformer.data.columns import Columns
+from axformer.data.columns import JOINT, Columns
+from axformer.data.delimited import looks_like_a_row
 from axformer.data.limits import CELL_CHARACTERS, LIST_LENGTH
 from axformer.errors import DataError
 
-Label = str | int | float
+Label = str | int | float | bool
 _HALF = re.compile(r"[\ud800-\udfff]")
 """Halves of characters, which JSON can escape and no text holds."""
+_NUMBERED = re.compile(r"(.*?)\d+")
+"""A column of several alike, such as ``ending0``."""
 _LABEL_CHARACTERS = 1000
 _LABEL_MAGNITUDE = 1e15
 """Numbers from here on are no labels: the squares of their sums are too large for float32."""
 _NOT_TEXT = f"not text of at most {CELL_CHARACTERS} characters"
 _SHOWN = 80
 """Characters of a value that a message shows."""
+_SHOWN_COLUMNS = 20
 
 
 @dataclass(frozen=True)
@@ -35,68 +39,153 @@ class Rows:
     table: dict[str, list[Any]]
     """The columns by the names that the file gives them."""
     columns: Columns = field(default_factory=Columns)
+    texts_only: bool = False
+    """Every value is a text, as in CSV: an empty one is missing, and one may be written out, as a list in brackets."""
+    numbers: Sequence[int] | None = None
+    """The number that each row has in the file, counted from 1; null where they are all there, one after the other."""
+    labels_as: str | None = None
+    """The reading of the labels that was settled for the data that these rows are part of."""
 
     def __len__(self) -> int:
         return len(next(iter(self.table.values())))
 
     def has(self, name: str) -> bool:
-        """Whether the file has the column of this field."""
-        return self._column(name) in self.table
+        """Whether the file has the column of this field, or all of those that make it."""
+        return all(part in self.table for part in self.parts(name))
+
+    def parts(self, name: str) -> list[str]:
+        """The columns that make this field: one, or several that are joined by ``+``."""
+        column: str = getattr(self.columns, name)
+        return [column] if column in self.table else [part.strip() for part in column.split(JOINT)]
+
+    def check_named(self) -> None:
+        """Make sure that the columns that were named are there.
+
+        Raises:
+            DataError: one is not.
+        """
+        for name, about in Columns.model_fields.items():
+            if getattr(self.columns, name) != about.default and not self.has(name):
+                raise self._missing(name)
 
     def at(self, places: Sequence[int]) -> "Rows":
         """The rows at some places, in that order."""
-        return replace(self, table={name: [values[place] for place in places] for name, values in self.table.items()})
+        table = {name: [values[place] for place in places] for name, values in self.table.items()}
+        return replace(self, table=table, numbers=[self.number(place + 1) for place in places])
+
+    def number(self, row: int) -> int:
+        """The number in the file of one of these rows; both counted from 1."""
+        return row if self.numbers is None else self.numbers[row - 1]
 
     def texts(self, name: str) -> list[str]:
         """A column of texts."""
         return self._checked(name, _is_text, _NOT_TEXT)
 
     def labels(self, name: str) -> list[Label]:
-        """A column of names or numbers."""
+        """A column of names, numbers or truth values."""
         return self._checked(name, _is_label, "not a label")
 
     def text_lists(self, name: str) -> list[list[str]]:
-        """A column of lists of texts."""
-        return self._checked(
-            name, lambda value: _is_list_of(value, _is_text), f"not a list of texts, {LIST_LENGTH} at most"
-        )
+        """A column of lists of texts, or one column for each of their items."""
+        return self._lists(name, _is_text, f"not a list of texts, {LIST_LENGTH} at most")
 
     def label_lists(self, name: str) -> list[list[Label]]:
-        """A column of lists of names or numbers."""
+        """A column of lists of names, numbers or truth values, or one column for each of their items."""
+        return self._lists(name, _is_label, f"not a list of labels, {LIST_LENGTH} at most")
+
+    def label_cells(self, name: str) -> list[str | list[Label]]:
+        """A column of lists of labels, or of texts with labels in them, of which an empty one holds none."""
+        problem = f"not a list of labels, {LIST_LENGTH} at most, nor labels with commas between"
         return self._checked(
-            name, lambda value: _is_list_of(value, _is_label), f"not a list of labels, {LIST_LENGTH} at most"
+            name, lambda value: isinstance(value, str) or _is_list_of(value, _is_label), problem, opens="[", blank=True
         )
 
     def records(self, name: str) -> list[dict[str, Any]]:
         """A column of objects."""
-        return self._checked(name, lambda value: isinstance(value, dict), "not an object")
+        return self._checked(name, lambda value: isinstance(value, dict), "not an object", opens="{")
 
     def error(self, row: int, message: str) -> DataError:
-        """What is wrong with a row, counted from 1."""
-        return DataError(f"data file '{self.source}', row {row}: {message}")
+        """What is wrong with one of these rows, counted from 1."""
+        return DataError(f"data file '{self.source}', row {self.number(row)}: {message}")
 
     def digest(self) -> str:
         """SHA-256 over the columns that a task may read, in hexadecimal."""
-        known = {name: self.table[self._column(name)] for name in Columns.model_fields if self.has(name)}
+        known = {name: self._joined(name) for name in Columns.model_fields if self.has(name)}
         return hashlib.sha256(
             json.dumps(known, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace")
         ).hexdigest()
 
-    def _column(self, name: str) -> str:
-        column: str = getattr(self.columns, name)
-        return column
+    def _joined(self, name: str) -> list[Any]:
+        parts = self.parts(name)
+        if len(parts) == 1:
+            return self.table[parts[0]]
+        return [list(values) for values in zip(*(self.table[part] for part in parts), strict=True)]
 
-    def _checked(self, name: str, fits: Any, problem: str) -> list[Any]:
-        column = self._column(name)
-        if column not in self.table:
-            raise DataError(
-                f"data file '{self.source}' has no column '{column}', it has {', '.join(sorted(self.table))}; "
-                f"name the columns, for example --columns {name}={next(iter(self.table))}"
-            )
-        for row, value in enumerate(self.table[column], start=1):
+    def _lists(self, name: str, fits: Callable[[Any], bool], problem: str) -> list[list[Any]]:
+        return self._checked(name, lambda value: _is_list_of(value, fits), problem, opens="[")
+
+    def _checked(
+        self, name: str, fits: Callable[[Any], bool], problem: str, opens: str = "", *, blank: bool = False
+    ) -> list[Any]:
+        """The values of a field.
+
+        Args:
+            fits: whether a value is of the kind that is wanted.
+            problem: what one is that does not fit.
+            opens: how such a value begins where it is written out in a text.
+            blank: whether an empty text is a value too.
+        """
+        if not self.has(name):
+            raise self._missing(name)
+        values = self._joined(name)
+        if opens and self.texts_only:
+            values = [_written_out(value, opens) for value in values]
+        for row, value in enumerate(values, start=1):
+            if self._is_missing(value) and not (blank and value == ""):
+                raise self.error(row, f"column '{self._called(name)}' is empty; fill it in, or leave the row out")
             if not fits(value):
-                raise self.error(row, f"column '{column}' holds {_shown(value)}, {problem}")
-        return self.table[column]
+                raise self.error(row, f"column '{self._called(name)}' holds {_shown(value)}, {problem}")
+        return values
+
+    def _is_missing(self, value: Any) -> bool:
+        return value is None or (isinstance(value, float) and math.isnan(value)) or (self.texts_only and value == "")
+
+    def _called(self, name: str) -> str:
+        called: str = getattr(self.columns, name)
+        return called
+
+    def _missing(self, name: str) -> DataError:
+        there = sorted(self.table)
+        shown = ", ".join(there[:_SHOWN_COLUMNS]) + (" ..." if len(there) > _SHOWN_COLUMNS else "")
+        lacking = next(part for part in self.parts(name) if part not in self.table)
+        if self.texts_only and looks_like_a_row(self.table):
+            remedy = (
+                "its first line looks like a row: add a line above it that names the columns, for example text,label"
+            )
+        else:
+            remedy = f"name the columns, for example --columns {name}={self._likely(name)}"
+        return DataError(f"data file '{self.source}' has no column '{lacking}', it has {shown}; {remedy}")
+
+    def _likely(self, name: str) -> str:
+        """A column that may be meant: of those that no other field has, the first; for a list those that are numbered alike."""
+        taken = {part for other in Columns.model_fields if other != name for part in self.parts(other)}
+        free = [column for column in self.table if column not in taken]
+        if name == "choices":
+            stems = [numbered[1] if (numbered := _NUMBERED.fullmatch(column)) else None for column in free]
+            alike = next((stem for stem in stems if stem is not None and stems.count(stem) > 1), None)
+            if alike is not None:
+                return JOINT.join(column for column, stem in zip(free, stems, strict=True) if stem == alike)
+        return free[0] if free else "NAME"
+
+
+def _written_out(value: Any, opens: str) -> Any:
+    """A list or an object that a text holds as JSON; the text itself where it holds none."""
+    if not isinstance(value, str) or not value.lstrip().startswith(opens):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
 
 
 def _shown(value: Any) -> str:
@@ -112,9 +201,8 @@ def _is_text(value: Any) -> bool:
 def _is_label(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) <= _LABEL_CHARACTERS and _is_text(value)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and not _LABEL_MAGNITUDE < abs(value) < math.inf
+    return isinstance(value, int | float) and not _LABEL_MAGNITUDE < abs(value) < math.inf
 
 
-def _is_list_of(value: Any, fits: Any) -> bool:
+def _is_list_of(value: Any, fits: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and len(value) <= LIST_LENGTH and all(fits(part) for part in value)

@@ -1,6 +1,7 @@
 """Single-label classification of texts and text pairs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,8 @@ from torch.nn import functional
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.rows import Rows
-from axformer.errors import DataError
-from axformer.tasks.class_names import ClassNames
 from axformer.tasks.class_scores import class_scores
+from axformer.tasks.labels import ClassNames, LabelColumn, Read
 from axformer.tasks.texts import tokenize_texts
 
 
@@ -27,22 +27,16 @@ class Classification:
         self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
     ) -> Encoded:
         features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
-        return one_row_a_sample(features, self.labels(rows, config), cut)
+        read = self.labels(rows, config)
+        return replace(one_row_a_sample(features, read.indices, cut), labels_as=read.reading, notes=read.notes)
 
-    def labels(self, rows: Rows, config: Any) -> list[int]:
+    def labels(self, rows: Rows, config: Any) -> Read:
         """The class of each row.
 
         Raises:
-            DataError: a label is unknown to the model, or there is only one class.
+            DataError: the labels have no reading in common that the model knows.
         """
-        names, values = ClassNames.of(config), rows.labels("label")
-        classes = [names.index(value, rows, row) for row, value in enumerate(values, 1)]
-        if len(set(classes)) == 1:
-            raise DataError(
-                f"data file '{rows.source}' has only one class, '{values[0]}', in its {len(rows)} rows; "
-                "a pass needs samples of at least two"
-            )
-        return classes
+        return LabelColumn(rows.labels("label"), rows, range(1, len(rows) + 1)).read(ClassNames.of(config))
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         return functional.cross_entropy(output.logits, batch.labels, reduction="none")

@@ -1,6 +1,7 @@
 """Multi-label classification of texts and text pairs: each class applies or not."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,10 @@ from torch.nn import functional
 
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample
-from axformer.data.rows import Label, Rows
-from axformer.errors import DataError
-from axformer.tasks.class_names import ClassNames
+from axformer.data.rows import Rows
 from axformer.tasks.class_scores import f1, f1_macro
+from axformer.tasks.label_sets import read_label_sets
+from axformer.tasks.labels import ClassNames
 from axformer.tasks.texts import tokenize_texts
 
 DECISION_LOGIT = 0.0
@@ -30,20 +31,8 @@ class MultiLabelClassification:
         self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
     ) -> Encoded:
         features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
-        names, values = ClassNames.of(config), rows.label_lists("labels")
-        labels = [self._flags(applying, names, rows, row) for row, applying in enumerate(values, 1)]
-        if all(flags == labels[0] for flags in labels):
-            raise DataError(
-                f"data file '{rows.source}' has the same labels, {values[0]}, in all its {len(rows)} rows; "
-                "a pass needs samples that differ"
-            )
-        return one_row_a_sample(features, labels, cut)
-
-    def _flags(self, applying: list[Label], names: ClassNames, rows: Rows, row: int) -> list[float]:
-        flags = [0.0] * names.count
-        for value in applying:
-            flags[names.index(value, rows, row)] = 1.0
-        return flags
+        sets = read_label_sets(rows, ClassNames.of(config))
+        return replace(one_row_a_sample(features, sets.flags, cut), labels_as=sets.reading, notes=sets.notes)
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         losses = functional.binary_cross_entropy_with_logits(output.logits, batch.labels, reduction="none")

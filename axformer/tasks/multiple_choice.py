@@ -1,6 +1,9 @@
 """Multiple choice: which of several endings fits a text."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ from torch.nn import functional
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample, tokenize
 from axformer.data.rows import Rows
+from axformer.tasks.labels import ClassNames, LabelColumn
 
 
 class MultipleChoice:
@@ -29,14 +33,15 @@ class MultipleChoice:
     ) -> Encoded:
         choices = rows.text_lists("choices")
         count = self._count(choices, rows)
-        labels = self._labels(count, rows)
+        read = LabelColumn(rows.labels("label"), rows, range(1, len(rows) + 1)).read(_letters(count))
         texts = [text for text in rows.texts("text") for _ in range(count)]
-        endings = [ending for row in choices for ending in row]
+        begins = [f"{text} " for text in rows.texts("text_pair")] if rows.has("text_pair") else [""] * len(rows)
+        endings = [begin + ending for begin, row in zip(begins, choices, strict=True) for ending in row]
         encoding, cut = tokenize(
             rows, tokenizer, texts, endings, max_length=max_length, max_tokens=max_tokens, inputs_a_row=count
         )
         features = {name: _nested(values, count) for name, values in encoding.items()}
-        return one_row_a_sample(features, labels, cut)
+        return replace(one_row_a_sample(features, read.indices, cut), labels_as=read.reading, notes=read.notes)
 
     def _count(self, choices: list[list[str]], rows: Rows) -> int:
         count = len(choices[0])
@@ -48,15 +53,6 @@ class MultipleChoice:
                     row, f"it has {len(endings)} choices, row 1 has {count}; give all rows the same number"
                 )
         return count
-
-    def _labels(self, count: int, rows: Rows) -> list[int]:
-        labels = []
-        for row, value in enumerate(rows.labels("label"), start=1):
-            is_index = isinstance(value, int) or (str(value).isascii() and str(value).isdigit())
-            if not is_index or not 0 <= int(value) < count:
-                raise rows.error(row, f"label {value!r} is not the index of a choice; use 0 to {count - 1}")
-            labels.append(int(value))
-        return labels
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         return functional.cross_entropy(output.logits, batch.labels, reduction="none")
@@ -75,6 +71,12 @@ class MultipleChoice:
     def correct(self, statistics: np.ndarray) -> np.ndarray:
         right: np.ndarray = statistics[:, 0] == statistics[:, 1]
         return right
+
+
+def _letters(count: int) -> ClassNames:
+    """The choices by the letters that RACE and others give them."""
+    letters = ascii_uppercase if count <= len(ascii_uppercase) else map(str, range(count))
+    return ClassNames(tuple(islice(letters, count)), f"rows of {count} choices")
 
 
 def _nested(values: list[Any], count: int) -> list[list[Any]]:

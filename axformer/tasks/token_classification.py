@@ -1,7 +1,7 @@
 """Token classification: a tag for each word, such as its part of speech or the chunk that it is in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,11 @@ from torch.nn import functional
 
 from axformer.data.batches import Batch
 from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample, require_fast, tokenize
-from axformer.data.rows import Rows
+from axformer.data.rows import Label, Rows
+from axformer.errors import DataError
 from axformer.tasks.chunks import count_chunks, is_chunk_scheme
-from axformer.tasks.class_names import ClassNames
 from axformer.tasks.class_scores import f1
+from axformer.tasks.labels import ClassNames, LabelColumn
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,18 @@ class TokenClassification:
         self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
     ) -> Encoded:
         require_fast(tokenizer, "which word a token is of")
-        words, tags = rows.text_lists("tokens"), self._tags(rows, config)
+        read = _tags(rows, ClassNames.of(config))
+        kept = [place for place, tags in enumerate(read.tags) if any(tag != UNLABELLED for tag in tags)]
+        if not kept:
+            raise DataError(f"data file '{rows.source}' has no word with a tag in its {len(rows)} rows")
+        notes = read.notes
+        if len(kept) < len(rows):
+            first = next((place for place, place_kept in enumerate(kept) if place != place_kept), len(kept))
+            notes += (
+                f"{len(rows) - len(kept)} rows have no word with a tag and are left out, the first is {rows.number(first + 1)}",
+            )
+            rows = rows.at(kept)
+        words, tags = rows.text_lists("tokens"), [read.tags[place] for place in kept]
         encoding, cut = tokenize(
             rows, tokenizer, words, None, max_length=max_length, max_tokens=max_tokens, is_split_into_words=True
         )
@@ -44,17 +56,8 @@ class TokenClassification:
         for row, label in enumerate(labels, start=1):
             if all(tag == UNLABELLED for tag in label):
                 raise rows.error(row, "no word of it is left for the model; leave the row out, or raise max_length")
-        return one_row_a_sample(dict(encoding), labels, cut, per_token=True)
-
-    def _tags(self, rows: Rows, config: Any) -> list[list[int]]:
-        names, tags = ClassNames.of(config), []
-        for row, (words, values) in enumerate(
-            zip(rows.text_lists("tokens"), rows.label_lists("tags"), strict=True), start=1
-        ):
-            if len(words) != len(values):
-                raise rows.error(row, f"it has {len(words)} tokens and {len(values)} tags; give each token one tag")
-            tags.append([names.index(value, rows, row, "tag") for value in values])
-        return tags
+        encoded = one_row_a_sample(dict(encoding), labels, cut, per_token=True)
+        return replace(encoded, labels_as=read.reading, notes=notes, kept=kept)
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         losses = functional.cross_entropy(output.logits.transpose(1, 2), batch.labels, reduction="none")
@@ -92,6 +95,32 @@ class TokenClassification:
         """A sample is right where all its words are."""
         right: np.ndarray = statistics[:, 0] == statistics[:, 1]
         return right
+
+
+@dataclass(frozen=True)
+class _Tags:
+    """The tags of all rows, read as one column."""
+
+    tags: list[list[int]]
+    reading: str
+    notes: tuple[str, ...]
+
+
+def _tags(rows: Rows, classes: ClassNames) -> _Tags:
+    """A tag a word, ``UNLABELLED`` for words that count for nothing."""
+    words_of, given = rows.text_lists("tokens"), rows.label_lists("tags")
+    for row, (words, values) in enumerate(zip(words_of, given, strict=True), start=1):
+        if len(words) != len(values):
+            raise rows.error(row, f"it has {len(words)} tokens and {len(values)} tags; give each token one tag")
+    counted = [(row, value) for row, values in enumerate(given, 1) for value in values if not _is_unlabelled(value)]
+    read = LabelColumn([value for _, value in counted], rows, [row for row, _ in counted], "tag").read(classes)
+    indices = iter(read.indices)
+    tags = [[UNLABELLED if _is_unlabelled(value) else next(indices) for value in values] for values in given]
+    return _Tags(tags, read.reading, read.notes)
+
+
+def _is_unlabelled(value: Label) -> bool:
+    return value == UNLABELLED or value == str(UNLABELLED)
 
 
 def _first_tokens(word_ids: list[int | None], tags: list[int]) -> list[int]:

@@ -61,24 +61,23 @@ def outcome_of(run: PruningRun) -> tuple[list[Trial], Plan, list[MeasuredPath]]:
 
 @given(st.integers(4, 200), st.floats(0.01, 0.5), st.integers(0, 5), st.integers(1, 4))
 def test_each_class_confirms_with_its_share(count: int, share: float, seed: int, classes: int) -> None:
-    rows = rows_of([{"text": "word1", "label": place % classes} for place in range(count)])
-    places = confirming_places(rows, share, seed)
+    labels = [place % classes for place in range(count)]
+    places = confirming_places(count, labels, share, seed)
     assert len(set(places)) == len(places) == int(count * share)
-    assert places == confirming_places(rows, share, seed)
-    every, drawn = Counter(rows.labels("label")), Counter(rows.labels("label")[place] for place in places)
+    assert places == confirming_places(count, labels, share, seed)
+    every, drawn = Counter(labels), Counter(labels[place] for place in places)
     assert all(abs(drawn[label] - share * number) < 1 for label, number in every.items())
 
 
 def test_numbers_that_are_no_classes_confirm_along_their_order() -> None:
-    rows = rows_of(tiny_rows(100, labels=1))
-    ranks = sorted(range(100), key=lambda place: rows.labels("label")[place])
-    drawn = set(confirming_places(rows, 0.25, seed=1))
+    labels = [float(str(row["label"])) for row in tiny_rows(100, labels=1)]
+    ranks = sorted(range(100), key=labels.__getitem__)
+    drawn = set(confirming_places(100, labels, 0.25, seed=1))
     assert [sum(place in drawn for place in ranks[start : start + 4]) for start in range(0, 100, 4)] == [1] * 25
 
 
 def test_rows_without_a_label_are_drawn_by_the_seed() -> None:
-    rows = rows_of([{"text": f"word{place}"} for place in range(50)])
-    first, second = (confirming_places(rows, 0.5, seed) for seed in (0, 1))
+    first, second = (confirming_places(50, None, 0.5, seed) for seed in (0, 1))
     assert len(first) == len(second) == 25
     assert first != second
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from axformer.data.reading import read_rows
 from axformer.errors import DataError
-from axformer.tasks.class_names import ClassNames
+from axformer.tasks.labels import ClassNames, LabelColumn
 
 
 class Known:
     """A model's classes."""
 
-    label2id = {"bad": 0, "good": 1}  # noqa: RUF012 - as configurations have it
+    id2label = {0: "bad", 1: "good"}  # noqa: RUF012 - as configurations have it
     num_labels = 2
 
 
@@ -28,9 +28,7 @@ def read(path: Path) -> None:
     """Read what a classifier reads."""
     rows = read_rows(str(path))
     rows.texts("text")
-    names = ClassNames.of(Known)
-    for row, label in enumerate(rows.labels("label"), start=1):
-        names.index(label, rows, row)
+    LabelColumn(rows.labels("label"), rows, range(1, len(rows) + 1)).read(ClassNames.of(Known))
     rows.digest()
 
 
@@ -46,33 +44,39 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "spaces": ("a.jsonl", b" \n \n", "has no rows"),
     "no JSON": ("a.jsonl", GOOD + b"text,label\n", "line 2 is not JSON"),
     "cut": ("a.jsonl", GOOD + GOOD[:-5], "line 2 is not JSON"),
-    "a list": ("a.jsonl", b"[" + GOOD.strip() + b"]", "line 1 is not a JSON object"),
+    "a list of numbers": ("a.jsonl", b"[1]", "item 1 is not a JSON object"),
+    "a list, cut": ("a.jsonl", b"[" + GOOD.strip(), "its list is not JSON"),
+    "a list in a list": ("a.json", b"[[" + GOOD.strip() + b"]]", "item 1 is not a JSON object"),
+    "nested lists": ("a.json", b"[" * 100_000 + b"]" * 100_000, "nested too deep"),
+    "data of numbers": ("a.json", b'{"data": [1]}', "item 1 is not a JSON object"),
+    "articles of nothing": ("a.json", b'{"data": [{"paragraphs": [1, {"qas": 2}]}]}', "has no rows"),
     "nested": ("a.jsonl", b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deep"),
     "a long number": ("a.jsonl", b'{"text": "a", "label": ' + b"9" * 5000 + b"}", "a number that is too long"),
     "a large number": ("a.jsonl", line(label=10**300), "not a label"),
     "a number beyond all": ("a.jsonl", b'{"text": "a", "label": 1e999}', "is unknown to the model"),
-    "no number": ("a.jsonl", b'{"text": "a", "label": NaN}', "is unknown to the model"),
+    "no number": ("a.jsonl", b'{"text": "a", "label": NaN}', "column 'label' is empty"),
     "a fraction": ("a.jsonl", line(label=0.5), "label 0.5 is unknown"),
     "a class beyond": ("a.jsonl", line(label=2), "label 2 is unknown"),
     "a class below": ("a.jsonl", line(label=-1), "label -1 is unknown"),
     "a class of digits": ("a.jsonl", line(label="9" * 5000), "not a label"),
     "a class of other digits": ("a.jsonl", line(label="\u0662"), "is unknown"),
-    "a truth": ("a.jsonl", line(label=True), "not a label"),
+    "a truth among numbers": ("a.jsonl", line(label=True) + GOOD, "True is unknown to the model"),
     "an object": ("a.jsonl", line(label={"a": 1}), "not a label"),
-    "nothing": ("a.jsonl", line(label=None), "not a label"),
+    "nothing": ("a.jsonl", line(label=None), "column 'label' is empty"),
     "half a character": ("a.jsonl", b'{"text": "a\\ud83d", "label": 0}', "not text"),
     "half a label": ("a.jsonl", b'{"text": "a", "label": "\\udc00"}', "not a label"),
     "a text too long": ("a.jsonl", line(text="a" * 1_000_001), "not text of at most 1000000 characters"),
     "a text a number": ("a.jsonl", line(text=7), "not text"),
     "a text a list": ("a.jsonl", line(text=["a"]), "not text"),
     "no UTF-8": ("a.jsonl", b'{"text": "\xff"}', "is not UTF-8"),
-    "another encoding": ("a.jsonl", '{"text": "a"}'.encode("utf-16"), "is not UTF-8"),
+    "another encoding": ("a.jsonl", '{"text": "ü"}'.encode("cp1252"), "is not UTF-8"),
+    "another encoding, cut": ("a.jsonl", '{"text": "a"}'.encode("utf-16")[:-1], "is not UTF-8"),
     "many columns": ("a.jsonl", json.dumps({str(n): 0 for n in range(1001)}).encode(), "1001 columns, at most 1000"),
     "many rows": ("a.jsonl", b"\n" * 10_000_001, "10000001 rows .* at most 10000000"),
     "a binary": ("a.jsonl", bytes(range(256)), "is not UTF-8"),
     "a program": ("a.jsonl", b"#!/bin/sh\nrm -rf /\n", "line 1 is not JSON"),
-    "CSV of other lengths": ("a.csv", b"text,label\na,0\nb,1,2\n", "cannot be read"),
-    "CSV with an open quote": ("a.csv", b'text,label\n"a,0\n', "cannot be read|has no rows|no column"),
+    "CSV of other lengths": ("a.csv", b"text,label\na,0\nb,1,2\n", "line 3 has 3 cells"),
+    "CSV with an open quote": ("a.csv", b'text,label\n"a,0\n', "line 2: unexpected end of data"),
     "CSV without columns": ("a.csv", b"a\nb\n", "has no column 'text'"),
     "CSV with many columns": ("a.csv", MANY + b"\n" + b"0," * 1000 + b"0\n", "1001 columns"),
     "CSV of zero bytes": ("a.csv", b"\0" * 100, "cannot be read|has no rows|no column"),

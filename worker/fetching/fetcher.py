@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from axformer.data.formats import ENDINGS
 from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
 from worker.fetching.archive import unpack
 from worker.fetching.cache import Entry
@@ -16,7 +17,7 @@ from worker.fetching.errors import (
     ReferenceMissing,
     ReferenceTooLarge,
 )
-from worker.fetching.names import ARCHIVE_SUFFIXES, DATA_SUFFIXES, data_suffix, is_archive
+from worker.fetching.names import ARCHIVE_SUFFIXES, data_suffix, is_archive
 from worker.fetching.reference import Reference, Scheme, parse_reference
 from worker.fetching.source import Source
 from worker.fetching.transfer import Transfer
@@ -79,7 +80,7 @@ class Fetcher:
         source = self.open_source(reference)
         suffix = data_suffix(source.filename)
         if suffix is None:
-            kinds = ", ".join(DATA_SUFFIXES)
+            kinds = ", ".join(ENDINGS)
             raise ReferenceInvalid(
                 f"'{reference.shown}' has no suffix of a data file; name one of {kinds}, or with .gz"
             )

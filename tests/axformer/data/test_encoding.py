@@ -53,7 +53,10 @@ CHOICES = {"text": "word1", "choices": ["word2", "word3"], "label": 0}
         (TAGGER, {"tokens": ["word1"], "tags": ["B-Z"]}, r"row 1: tag 'B-Z' is unknown to the model; it knows 0 \(O\)"),
         (TAGGER, {"tokens": ["word1"], "tags": [5]}, "row 1: tag 5 is unknown to the model"),
         (TAGGER, {"tokens": ["word1", "word2"], "tags": [0]}, "row 1: it has 2 tokens and 1 tags"),
-        (TAGGER, {"tokens": [], "tags": []}, "row 1: no word of it is left for the model"),
+        (TAGGER, {"tokens": ["\u200b"], "tags": ["O"]}, "row 1: no word of it is left for the model"),
+        (TAGGER, {"tokens": [], "tags": []}, "has no word with a tag in its 1 rows"),
+        (TAGGER, {"tokens": ["word1"], "tags": [-100]}, "has no word with a tag in its 1 rows"),
+        (TAGGER, {"tokens": ["word1", "word2"], "tags": ["O", 1]}, r"tags are neither all names nor all indices"),
         (QuestionAnswering(), {"text": "a", "label": 0}, "has no column 'context', it has label, text"),
         (QuestionAnswering(), question(answers="word1"), "column 'answers' holds 'word1', not an object"),
         (
@@ -67,8 +70,8 @@ CHOICES = {"text": "word1", "choices": ["word2", "word3"], "label": 0}
         (QuestionAnswering(), question(question="word1 " * 100), "the question has 100 tokens, which leaves 25 of 128"),
         (MultipleChoice(), {"text": "a", "label": 0}, "has no column 'choices'"),
         (MultipleChoice(), {**CHOICES, "choices": ["word2"]}, "row 1: it has 1 choices; give at least two"),
-        (MultipleChoice(), {**CHOICES, "label": 2}, "row 1: label 2 is not the index of a choice; use 0 to 1"),
-        (MultipleChoice(), {**CHOICES, "label": "b"}, "row 1: label 'b' is not the index of a choice"),
+        (MultipleChoice(), {**CHOICES, "label": 2}, r"row 1: label 2 is unknown to rows of 2 choices; it knows 0 \(A\), 1 \(B\)"),
+        (MultipleChoice(), {**CHOICES, "label": "c"}, "row 1: label 'c' is unknown to rows of 2 choices"),
         (MultiLabelClassification(), {"text": "a", "label": 0}, "has no column 'labels'"),
         (
             MultiLabelClassification(),
@@ -76,7 +79,6 @@ CHOICES = {"text": "word1", "choices": ["word2", "word3"], "label": 0}
             "row 1: column 'labels' holds 1, not a list of labels",
         ),
         (MultiLabelClassification(), {"text": "a", "labels": [9]}, "row 1: label 9 is unknown to the model"),
-        (MultiLabelClassification(), {"text": "a", "labels": []}, "has the same labels, .*, in all its 1 rows"),
         (Classification(), {"tokens": ["a"], "tags": [0]}, "has no column 'text', it has tags, tokens"),
         (MaskedLanguageModelling(), {"text": ""}, "row 1: it has no token that could be masked"),
         (MaskedLanguageModelling(), {"label": 1}, "has no column 'text', it has label"),
@@ -101,7 +103,7 @@ def test_what_is_longer_than_the_model_takes_is_refused_until_it_is_told_to_cut(
     task = task_of(case.auto_class, case.config())
     tokenizer = tiny_tokenizer()
     with pytest.raises(
-        DataError, match=r"row 13 has \d+ tokens, the model takes 128; shorten it, or set max_length=128"
+        DataError, match=r"row 13: it has \d+ tokens, the model takes 128; shorten it, or set max_length=128"
     ):
         task.encode(rows, tokenizer, case.config(), None, MAX_TOKENS)
     cut = task.encode(rows, tokenizer, case.config(), MAX_TOKENS, MAX_TOKENS)
@@ -110,7 +112,7 @@ def test_what_is_longer_than_the_model_takes_is_refused_until_it_is_told_to_cut(
 
 def test_a_tag_is_at_the_first_token_of_its_word_only() -> None:
     tokenizer = tiny_tokenizer()
-    record = {"tokens": ["word1", "word2-word3", "word4"], "tags": ["O", "B-X", 2]}
+    record = {"tokens": ["word1", "word2-word3", "word4"], "tags": ["O", "B-X", "I-X"]}
     encoded = TAGGER.encode(rows_of([record]), tokenizer, CONFIG, None, None)
     skip = UNLABELLED
     assert tokenizer.convert_ids_to_tokens(encoded.features["input_ids"][0])[2:5] == ["word2", "[UNK]", "word3"]

@@ -72,7 +72,7 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("data.txt", "a", "has no known ending; use one of .jsonl, .json, .csv, .parquet"),
+        ("data.txt", "a", "has no known ending; use one of .jsonl, .ndjson, .json, .csv, .tsv, .tab, .parquet"),
         ("data.jsonl", "", "has no rows"),
         ("data.jsonl", "\n\n", "has no rows"),
         ("data.csv", "", "has no rows"),
@@ -80,19 +80,18 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
         ("data.jsonl", b'{"text": "\xff"}', r"is not UTF-8 \(byte 10\)"),
         ("data.csv", b"text,label\n\xff,1\n", r"is not UTF-8 \(byte 11\)"),
         ("data.jsonl", '{"text": "a", "label": 0}\n{"text"', "line 2 is not JSON"),
-        ("data.jsonl", "[1]\n", "line 1 is not a JSON object but"),
+        ("data.jsonl", "[1]\n", "item 1 is not a JSON object but 1; write one object a line"),
         (
             "data.jsonl",
             '{"sentence": "a", "label": 0}',
             "has no column 'text', it has label, sentence; name the columns",
         ),
         ("data.jsonl", '{"text": "a"}', "has no column 'label', it has text"),
-        ("data.jsonl", '{"text": "a", "label": 0}\n{"label": 0}', "row 2: column 'text' holds None, not text"),
+        ("data.jsonl", '{"text": "a", "label": 0}\n{"label": 0}', "row 2: column 'text' is empty; fill it in, or leave the row out"),
         ("data.jsonl", '{"text": "a", "label": [0]}', r"row 1: column 'label' holds \[0\], not a label"),
-        ("data.jsonl", '{"text": "a", "label": true}', "row 1: column 'label' holds True, not a label"),
         ("data.parquet", "no parquet", "cannot be read"),
         ("data.jsonl.gz", "no gzip", "cannot be read"),
-        ("data.csv", "text,label\na,1,2\n", "cannot be read"),
+        ("data.csv", "text,label\na,1,2\n", "line 2 has 3 cells and the first line names 2, with a comma"),
     ],
 )
 def test_a_bad_file_is_refused_with_the_place(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:

@@ -1,0 +1,26 @@
+"""Which data files are read, by the endings of their names."""
+
+from pathlib import PurePosixPath
+
+JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
+CSV_ENDING = ".csv"
+TAB_ENDINGS = (".tsv", ".tab")
+PARQUET_ENDING = ".parquet"
+ENDINGS = (*JSON_ENDINGS, CSV_ENDING, *TAB_ENDINGS, PARQUET_ENDING)
+PACKED = ".gz"
+
+
+def ending_of(path: str) -> str | None:
+    """The ending that says how a file is read, in lower case, ``.gz`` taken off; null where it is none of these.
+
+    Args:
+        path: a path, or a URL whose question is left out.
+    """
+    name = PurePosixPath(path.partition("?")[0].lower())
+    ending = name.with_suffix("").suffix if name.suffix == PACKED else name.suffix
+    return ending if ending in ENDINGS else None
+
+
+def is_packed(path: str) -> bool:
+    """Whether a file is packed with gzip, by its name."""
+    return path.partition("?")[0].lower().endswith(PACKED)

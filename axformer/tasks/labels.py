@@ -1,0 +1,214 @@
+"""One reading for a whole column of labels, decided once: names of classes, indices of classes, or truth values.
+
+Value by value, a column could be read two ways at once and nobody would know: where classes are called "1" to "5" and the
+labels count from 0, four of five would be names and the fifth an index. So a reading counts only if every value of the column
+has it. Names come before indices; where both fit and mean different classes, a note says which was taken.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from axformer.data.rows import Label, Rows
+from axformer.errors import DataError
+
+SHOWN_CLASSES = 12
+"""Classes that a message names."""
+_WHOLE = re.compile(r"(-?(?:0|[1-9]\d{0,14}))(?:\.0*)?", re.ASCII)
+"""A whole number as people and programs write it; what has a leading zero is a code."""
+_TRUTHS = {"false": 0, "true": 1}
+
+
+class Reading(StrEnum):
+    """How the values of a column of labels are read."""
+
+    NAMES = "names of classes"
+    INDICES = "indices of classes"
+    TRUTHS = "truth values"
+    FLAGS = "a 0 or a 1 for each class"
+
+
+@dataclass(frozen=True)
+class ClassNames:
+    """The classes of a model, by index."""
+
+    names: tuple[str, ...]
+    owner: str = "the model"
+    """What has them, as messages call it."""
+
+    @classmethod
+    def of(cls, config: Any) -> "ClassNames":
+        """The classes of a model's configuration."""
+        given = {int(index): str(name) for index, name in (config.id2label or {}).items()}
+        return cls(tuple(given.get(index, str(index)) for index in range(config.num_labels)))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether an index of one class is the name of another, so that a file can be read two ways."""
+        return any(_index(name, self.count) not in (None, index) for index, name in enumerate(self.names))
+
+    def __str__(self) -> str:
+        known = [f"{index} ({name})" for index, name in enumerate(self.names[:SHOWN_CLASSES])]
+        return ", ".join(known) + (f" and {self.count - SHOWN_CLASSES} more" if self.count > SHOWN_CLASSES else "")
+
+
+@dataclass(frozen=True)
+class Read:
+    """A column of labels as classes."""
+
+    indices: list[int]
+    """One a value."""
+    reading: Reading
+    note: str | None = None
+    """What the user should know, where another reading was near."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The note, if there is one."""
+        return () if self.note is None else (self.note,)
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """The labels of a file, before they are read."""
+
+    values: Sequence[Label]
+    """None of them missing."""
+    rows: Rows
+    """The file that they are of; its ``labels_as`` is the reading of other parts of the same data."""
+    row_of: Sequence[int]
+    """The row of each value, counted from 1."""
+    what: str = "label"
+    """What messages call a value."""
+
+    def read(self, classes: ClassNames) -> Read:
+        """The classes that the values mean.
+
+        Raises:
+            DataError: they have no reading in common; the message shows the first that fits none, and the classes.
+        """
+        if all(_truth(value) is not None for value in self.values):
+            return self._read_truths(classes)
+        named = list(map(find_name(classes.names), self.values))
+        counted = [_index(value, classes.count) for value in self.values]
+        names, indices = _all_known(named), _all_known(counted)
+        if names is not None and indices is not None and names != indices:
+            return self._one_of_two(names, indices, classes)
+        if names is not None:
+            return Read(names, Reading.NAMES)
+        if indices is not None:
+            return Read(indices, Reading.INDICES, self._near_names(named, indices, classes))
+        folded = _all_known(list(map(find_name(classes.names, str.casefold), self.values)))
+        if folded is not None:
+            return Read(folded, Reading.NAMES, f"{self.what}s are names of classes in other upper and lower case")
+        raise self._misfit(named, counted, classes)
+
+    def _read_truths(self, classes: ClassNames) -> Read:
+        """The classes that are called true and false, else the two that a model has."""
+        named = _all_known(list(map(find_name(classes.names, str.casefold), map(str, self.values))))
+        if named is not None:
+            return Read(named, Reading.NAMES)
+        if classes.count != 2:
+            raise self.rows.error(
+                self.row_of[0],
+                f"{self.what} {self.values[0]!r} is a truth value, for a model of two classes; this one knows {classes}",
+            )
+        meant = ", ".join(f"{word} as class {index} ('{classes.names[index]}')" for word, index in _TRUTHS.items())
+        return Read(
+            [_TRUTHS[str(value).strip().lower()] for value in self.values], Reading.TRUTHS, f"{self.what}s: {meant}"
+        )
+
+    def _one_of_two(self, names: list[int], indices: list[int], classes: ClassNames) -> Read:
+        if self.rows.labels_as == Reading.INDICES:
+            why, reading, taken = "as elsewhere in this data", Reading.INDICES, indices
+        else:
+            why = "for each of them is one; if they count the classes from 0, write the names of the classes instead"
+            reading, taken = Reading.NAMES, names
+        place = next(place for place, pair in enumerate(zip(names, indices, strict=True)) if pair[0] != pair[1])
+        example = self._example(place, taken, classes)
+        return Read(taken, reading, f"{self.what}s are read as {reading}, so that {example}, {why}")
+
+    def _near_names(self, named: list[int | None], indices: list[int], classes: ClassNames) -> str | None:
+        """What to say of indices some of which are names of other classes."""
+        places = [place for place, index in enumerate(named) if index not in (None, indices[place])]
+        if not places:
+            return None
+        other = self.values[named.index(None)]
+        example = self._example(places[0], indices, classes)
+        return (
+            f"{self.what}s are read as {Reading.INDICES}, so that {example}, for {other!r} is among them and is no name"
+        )
+
+    def _example(self, place: int, indices: list[int], classes: ClassNames) -> str:
+        return f"{self.values[place]!r} is class {indices[place]} ('{classes.names[indices[place]]}')"
+
+    def _number(self, place: int) -> int:
+        return self.rows.number(self.row_of[place])
+
+    def _misfit(self, named: Sequence[int | None], counted: Sequence[int | None], classes: ClassNames) -> DataError:
+        """What is wrong: a value that is neither, else a mixture of names and indices."""
+        neither = next(
+            (place for place, both in enumerate(zip(named, counted, strict=True)) if both == (None, None)), None
+        )
+        if neither is not None:
+            value = self.values[neither]
+            return self.rows.error(
+                self.row_of[neither],
+                f"{self.what} {value!r} is unknown to {classes.owner}; it knows {classes}{_hint(value)}",
+            )
+        no_name, no_index = named.index(None), counted.index(None)
+        return self.rows.error(
+            self.row_of[max(no_name, no_index)],
+            f"{self.what}s are neither all names nor all indices of classes: {self.values[no_name]!r} (row "
+            f"{self._number(no_name)}) is no name, {self.values[no_index]!r} (row {self._number(no_index)}) is no index; write "
+            f"them alike; {classes.owner} knows {classes}",
+        )
+
+
+def find_name(names: Sequence[str], same: Callable[[str], str] = str) -> Callable[[Label], int | None]:
+    """Looks a value up among names, also a number that is written otherwise; what two classes are called names neither."""
+    known: dict[str, int | None] = {}
+    for index, name in enumerate(names):
+        key = same(name.strip())
+        known[key] = None if key in known else index
+
+    def find(value: Label) -> int | None:
+        text = same(str(value).strip())
+        if text in known:
+            return known[text]
+        number = _WHOLE.fullmatch(text)
+        return known.get(number[1]) if number else None
+
+    return find
+
+
+def _all_known(indices: Sequence[int | None]) -> list[int] | None:
+    known = [index for index in indices if index is not None]
+    return known if len(known) == len(indices) else None
+
+
+def _index(value: Label, count: int) -> int | None:
+    number = _WHOLE.fullmatch(str(value).strip())
+    index = int(number[1]) if number else -1
+    return index if 0 <= index < count else None
+
+
+def _truth(value: Label) -> int | None:
+    """0 or 1 for a truth value, also one that is written as a word."""
+    return _TRUTHS.get(str(value).strip().lower()) if isinstance(value, bool | str) else None
+
+
+def _hint(value: Label) -> str:
+    text = str(value).strip()
+    if re.fullmatch(r"0\d+", text, re.ASCII):
+        return "; a number with a leading zero is taken for a name, not for an index"
+    if re.fullmatch(r"-1(\.0*)?", text):
+        return "; -1 often marks labels that are kept secret: leave such rows out, or give a set with labels"
+    return ""
