@@ -1,15 +1,17 @@
 """Which columns an uploaded data file has, read from its first rows, and what each of them probably is.
 
-Only JSON Lines and CSV are looked at: they are text, of which a few rows can be read without a parser that strangers' bytes
-could harm. Of a Parquet file people write the names themselves.
+Only JSON and CSV with its relatives are looked at: they are text, of which a few rows can be read without a parser that
+strangers' bytes could harm. Of a Parquet file people write the names themselves.
 """
 
-import csv
-import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from axformer.data.delimited import DelimitedError, head_of
+from axformer.data.formats import JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
 
 HEAD_BYTES = 64 * 1024
 """Of a file that are read; some hundred rows of sentences."""
@@ -18,6 +20,9 @@ ROWS_READ = 50
 ROWS_SHOWN = 3
 VALUE_SHOWN = 120
 """Characters of a value."""
+_OPENING = re.compile(r'\s*(?:\{\s*"data"\s*:\s*)?\[')
+"""What stands before the objects of a list."""
+_BETWEEN = re.compile(r"[\s,]*")
 _NAMES = {
     "text": ("text", "sentence", "sentence1", "premise", "question1", "review", "content", "comment", "tweet"),
     "text_pair": ("text_pair", "sentence2", "hypothesis", "question2"),
@@ -50,16 +55,10 @@ class Preview:
 
 def preview(filename: str, head: bytes) -> Preview | None:
     """What the first bytes of a file show; null where it is of another kind, or cannot be read."""
-    text = head.decode("utf-8", errors="replace").removeprefix("\ufeff")
-    lines = text.splitlines()[: ROWS_READ + 1]
-    if len(head) >= HEAD_BYTES:
-        lines = lines[:-1]  # it may be cut
-    if filename.endswith((".jsonl", ".ndjson", ".json")):
-        records = _records(lines)
-    elif filename.endswith(".csv"):
-        records = list(csv.DictReader(io.StringIO("\n".join(lines))))
-    else:
+    ending, text = ending_of(filename), head.decode("utf-8", errors="replace").removeprefix("\ufeff")
+    if is_packed(filename) or ending is None or ending == PARQUET_ENDING:
         return None
+    records = _json_records(text) if ending in JSON_ENDINGS else _records(text, tabs=ending in TAB_ENDINGS)
     if not records:
         return None
     columns = [str(name) for name in records[0] if name is not None]
@@ -69,13 +68,23 @@ def preview(filename: str, head: bytes) -> Preview | None:
     return Preview(columns, _guess(columns, records), rows)
 
 
-def _records(lines: Sequence[str]) -> list[dict[str, Any]]:
-    records = []
-    for line in lines:
-        if not line.strip():
-            continue
+def _records(text: str, *, tabs: bool) -> list[dict[str, Any]]:
+    try:
+        table = head_of(text, tabs=tabs)
+    except DelimitedError:
+        return []
+    return [dict(zip(table.names, row, strict=True)) for row in table.rows[:ROWS_READ]]
+
+
+def _json_records(text: str) -> list[dict[str, Any]]:
+    """The first objects of a text, one a line or in a list; what comes behind them may be cut."""
+    records: list[dict[str, Any]] = []
+    opening = _OPENING.match(text)
+    place, decoder = opening.end() if opening else 0, json.JSONDecoder()
+    while len(records) < ROWS_READ:
+        place = _BETWEEN.match(text, place).end()  # type: ignore[union-attr] - it matches nothing too
         try:
-            record = json.loads(line)
+            record, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             break
         if not isinstance(record, dict):

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from axformer.data.limits import CELL_CHARACTERS
 
 DELIMITERS = (",", ";", "\t", "|")
+LINES_OF_A_ROW = 8
+"""Lines that the last row of a file that was cut is looked for in."""
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _DIRECTIVE = re.compile(r"sep=(.)(?:\r\n|\r|\n)")
@@ -65,7 +67,7 @@ def head_of(text: str, *, tabs: bool = False) -> Delimited:
         DelimitedError: not even that is a table.
     """
     lines = io.StringIO(text, newline="").readlines()
-    for end in (len(lines), len(lines) - 1):
+    for end in range(len(lines), max(0, len(lines) - LINES_OF_A_ROW), -1):
         try:
             return read_delimited("".join(lines[:end]), tabs=tabs)
         except DelimitedError:

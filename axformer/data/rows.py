@@ -18,6 +18,8 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 """Halves of characters, which JSON can escape and no text holds."""
 _NUMBERED = re.compile(r"(.*?)\d+")
 """A column of several alike, such as ``ending0``."""
+_FLAGS = {"0", "1", "0.0", "1.0"}
+"""What a column for one class of several holds."""
 _LABEL_CHARACTERS = 1000
 _LABEL_MAGNITUDE = 1e15
 """Numbers from here on are no labels: the squares of their sums are too large for float32."""
@@ -167,15 +169,16 @@ class Rows:
         return DataError(f"data file '{self.source}' has no column '{lacking}', it has {shown}; {remedy}")
 
     def _likely(self, name: str) -> str:
-        """A column that may be meant: of those that no other field has, the first; for a list those that are numbered alike."""
+        """What may be meant: of the columns that no other field has, the first; for a list those that are alike."""
         taken = {part for other in Columns.model_fields if other != name for part in self.parts(other)}
         free = [column for column in self.table if column not in taken]
+        alike: list[str] = []
         if name == "choices":
-            stems = [numbered[1] if (numbered := _NUMBERED.fullmatch(column)) else None for column in free]
-            alike = next((stem for stem in stems if stem is not None and stems.count(stem) > 1), None)
-            if alike is not None:
-                return JOINT.join(column for column, stem in zip(free, stems, strict=True) if stem == alike)
-        return free[0] if free else "NAME"
+            stems = [numbered[1] if (numbered := _NUMBERED.fullmatch(column)) else column for column in free]
+            alike = [column for column, stem in zip(free, stems, strict=True) if stems.count(stem) > 1]
+        if name == "labels":
+            alike = [column for column in free if {str(value) for value in self.table[column]} <= _FLAGS]
+        return JOINT.join(alike) if len(alike) > 1 else free[0] if free else "NAME"
 
 
 def _written_out(value: Any, opens: str) -> Any:

@@ -30,7 +30,8 @@ def read_label_sets(rows: Rows, classes: ClassNames) -> LabelSets:
     """
     if not rows.has(_FIELD) and _are_columns(classes, rows):
         named = rows.columns.model_copy(update={_FIELD: JOINT.join(classes.names)})
-        return _of_columns(replace(rows, columns=named), classes)
+        found = _of_columns(replace(rows, columns=named), classes)
+        return replace(found, notes=(f"labels are in the columns {', '.join(classes.names)}",))
     if len(rows.parts(_FIELD)) > 1:
         return _of_columns(rows, classes)
     lists = [_listed(cell, classes) for cell in rows.label_cells(_FIELD)]

@@ -120,16 +120,16 @@ class LabelColumn:
                 self.row_of[0],
                 f"{self.what} {self.values[0]!r} is a truth value, for a model of two classes; this one knows {classes}",
             )
-        meant = ", ".join(f"{word} as class {index} ('{classes.names[index]}')" for word, index in _TRUTHS.items())
+        meant = ", ".join(f"{word} is class {index} ('{classes.names[index]}')" for word, index in _TRUTHS.items())
         return Read(
-            [_TRUTHS[str(value).strip().lower()] for value in self.values], Reading.TRUTHS, f"{self.what}s: {meant}"
+            [_TRUTHS[str(value).strip().lower()] for value in self.values], Reading.TRUTHS, f"{self.what}s are truth values: {meant}"
         )
 
     def _one_of_two(self, names: list[int], indices: list[int], classes: ClassNames) -> Read:
         if self.rows.labels_as == Reading.INDICES:
             why, reading, taken = "as elsewhere in this data", Reading.INDICES, indices
         else:
-            why = "for each of them is one; if they count the classes from 0, write the names of the classes instead"
+            why = "for every one is a name; if they count the classes from 0, write the names of the classes instead"
             reading, taken = Reading.NAMES, names
         place = next(place for place, pair in enumerate(zip(names, indices, strict=True)) if pair[0] != pair[1])
         example = self._example(place, taken, classes)

@@ -70,7 +70,11 @@ CHOICES = {"text": "word1", "choices": ["word2", "word3"], "label": 0}
         (QuestionAnswering(), question(question="word1 " * 100), "the question has 100 tokens, which leaves 25 of 128"),
         (MultipleChoice(), {"text": "a", "label": 0}, "has no column 'choices'"),
         (MultipleChoice(), {**CHOICES, "choices": ["word2"]}, "row 1: it has 1 choices; give at least two"),
-        (MultipleChoice(), {**CHOICES, "label": 2}, r"row 1: label 2 is unknown to rows of 2 choices; it knows 0 \(A\), 1 \(B\)"),
+        (
+            MultipleChoice(),
+            {**CHOICES, "label": 2},
+            r"row 1: label 2 is unknown to rows of 2 choices; it knows 0 \(A\), 1 \(B\)",
+        ),
         (MultipleChoice(), {**CHOICES, "label": "c"}, "row 1: label 'c' is unknown to rows of 2 choices"),
         (MultiLabelClassification(), {"text": "a", "label": 0}, "has no column 'labels'"),
         (

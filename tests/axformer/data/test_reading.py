@@ -87,7 +87,11 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
             "has no column 'text', it has label, sentence; name the columns",
         ),
         ("data.jsonl", '{"text": "a"}', "has no column 'label', it has text"),
-        ("data.jsonl", '{"text": "a", "label": 0}\n{"label": 0}', "row 2: column 'text' is empty; fill it in, or leave the row out"),
+        (
+            "data.jsonl",
+            '{"text": "a", "label": 0}\n{"label": 0}',
+            "row 2: column 'text' is empty; fill it in, or leave the row out",
+        ),
         ("data.jsonl", '{"text": "a", "label": [0]}', r"row 1: column 'label' holds \[0\], not a label"),
         ("data.parquet", "no parquet", "cannot be read"),
         ("data.jsonl.gz", "no gzip", "cannot be read"),

@@ -1,0 +1,258 @@
+"""What forms of files, columns and labels are read how: the cases of ``test_readings.py`` and the tables of a document.
+
+``python -m tests.axformer.data.readings`` writes the tables into ``docs/validation-data.md``.
+"""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from axformer.data.columns import Columns
+from axformer.data.encoding import Encoded
+from axformer.data.reading import read_rows
+from axformer.errors import DataError
+from axformer.tasks.base import Task
+from axformer.tasks.classification import Classification
+from axformer.tasks.multi_label import MultiLabelClassification
+from axformer.tasks.multiple_choice import MultipleChoice
+from axformer.tasks.token_classification import TokenClassification
+from tests.tiny_models import tiny_tokenizer
+
+DOCUMENT = Path("docs/validation-data.md")
+_TEXTS = ("word1 word2", "word3", "word4 word5")
+
+
+def classes(*names: str) -> SimpleNamespace:
+    """The configuration of a model with these classes."""
+    return SimpleNamespace(id2label=dict(enumerate(names)), num_labels=len(names))
+
+
+COLOURS, SIGNS, CODES = classes("red", "green", "blue"), classes("negative", "positive"), classes("01", "02", "03")
+STARS, TRUTHS, UNNAMED = classes(*"12345"), classes("False", "True"), classes("LABEL_0", "LABEL_1", "LABEL_2")
+TOPICS = classes("toxic", "threat", "insult", "hate")
+TAGS = classes("O", "B-PER", "I-PER")
+TAGGER = TokenClassification(tuple(TAGS.id2label.values()))
+
+
+@dataclass(frozen=True)
+class Case:
+    """Data of one form, and what is made of it."""
+
+    form: str
+    """What the document calls it."""
+    content: str | bytes
+    expected: Any = None
+    """The labels, one a row; null where it is refused."""
+    refused: str = ""
+    """Of the message, a part."""
+    note: str = ""
+    """Of what is said to the user, a part."""
+    model: SimpleNamespace = field(default_factory=lambda: UNNAMED)
+    task: Task = field(default_factory=Classification)
+    file: str = "data.jsonl"
+    columns: Columns = field(default_factory=Columns)
+
+
+def lines(*labels: Any, name: str = "label", **more: Sequence[Any]) -> str:
+    """Rows of JSON Lines with these labels."""
+    rows = [
+        {"text": _TEXTS[place % 3], name: label} | {other: values[place] for other, values in more.items()}
+        for place, label in enumerate(labels)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def table(*labels: str, between: str = ",", header: str = "text,label") -> str:
+    """Rows of CSV with these labels."""
+    rows = [f"{_TEXTS[place % 3]}{between}{label}" for place, label in enumerate(labels)]
+    return "\n".join([header.replace(",", between), *rows]) + "\n"
+
+
+def tagged(*tags: Any) -> str:
+    """Rows of two words, and of none where there are no tags."""
+    rows = [{"tokens": ["word1", "word2"][: len(one)], "tags": one} for one in tags]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def chosen(*labels: Any) -> str:
+    """Rows of a text and two choices."""
+    return lines(*labels, choices=[["word1", "word2"]] * len(labels))
+
+
+_ONE_LIST = json.dumps([{"text": "word1", "label": 0}, {"text": "word2", "label": 1}], indent=1)
+
+LABELS = (
+    Case("names of classes", lines("red", "blue"), [0, 2], model=COLOURS),
+    Case("in other upper and lower case", lines("Red", "BLUE"), [0, 2], model=COLOURS, note="upper and lower case"),
+    Case("indices", lines(0, 2, 1), [0, 2, 1], model=COLOURS),
+    Case("indices as text", table("0", "2", "1"), [0, 2, 1], model=COLOURS, file="data.csv"),
+    Case("indices with a point, as pandas writes a column with a gap", table("0.0", "2.0"), [0, 2], file="data.csv"),
+    Case("classes called `01`, `02`, `03`; in CSV", table('"01"', '"02"'), [0, 1], model=CODES, file="data.csv"),
+    Case("`01` where no class is called so", table("01", "02"), refused="leading zero", file="data.csv"),
+    Case("classes called `1` to `5`; 1 to 5", lines(1, 5, 3), [0, 4, 2], model=STARS),
+    Case("classes called `1` to `5`; 0 to 4", lines(0, 4, 2), [0, 4, 2], model=STARS, note="0 is among them"),
+    Case("classes called `1` to `5`; 1 to 4 only", lines(1, 4, 2), [0, 3, 1], model=STARS, note="for every one is a name"),
+    Case("true and false, for classes called so", lines(True, False), [1, 0], model=TRUTHS),
+    Case("true and false, for two other classes", lines(True, False), [1, 0], model=SIGNS, note="true is class 1"),
+    Case("`true` and `false` in CSV", table("true", "false"), [1, 0], model=SIGNS, file="data.csv", note="true is class 1"),
+    Case("true and false, for three classes", lines(True, False), refused="for a model of two classes", model=COLOURS),
+    Case("names and indices mixed", lines("red", 2), refused="neither all names nor all indices", model=COLOURS),
+    Case("a name that the model lacks", lines("red", "pink"), refused="'pink' is unknown", model=COLOURS),
+    Case("an index that the model lacks", lines(0, 3), refused="3 is unknown", model=COLOURS),
+    Case("-1", lines(0, -1), refused="kept secret", model=COLOURS),
+    Case("a fraction", lines(0, 0.5), refused="0.5 is unknown", model=COLOURS),
+    Case("nothing", lines(0, None), refused="fill it in, or leave the row out", model=COLOURS),
+)  # fmt: skip
+
+
+def many(form: str, content: str, expected: Any = None, **more: Any) -> Case:
+    """A case of a model for which several classes may apply."""
+    return Case(form, content, expected, task=MultiLabelClassification(), **{"model": TOPICS} | more)
+
+
+_FOUR_COLUMNS, _OTHER_COLUMNS = "text,toxic,threat,insult,hate\nword1,0,1,0,1\n", "text,a,b,c,d\nword1,0,1,0,1\n"
+
+LABEL_SETS = (
+    many("a list of names", lines(["threat"], [], name="labels"), [[0, 1, 0, 0], [0] * 4]),
+    many("a list of indices", lines([1, 3], [0], name="labels"), [[0, 1, 0, 1], [1, 0, 0, 0]]),
+    many("a 0 or a 1 for each class", lines([0, 1, 0, 1], [0] * 4, name="labels"), [[0, 1, 0, 1], [0] * 4]),
+    many("the same with points", lines([0.0, 1.0, 0.0, 1.0], [0.0] * 4, name="labels"), [[0, 1, 0, 1], [0] * 4]),
+    many("true or false for each class", lines([False, True, False, True], name="labels"), [[0, 1, 0, 1]]),
+    many(
+        "names with commas between, in CSV",
+        'text,labels\nword1,"toxic,hate"\nword2,\n',
+        [[1, 0, 0, 1], [0] * 4],
+        file="data.csv",
+    ),
+    many("a list in a cell of CSV", "text,labels\nword1,\"['toxic', 'hate']\"\n", [[1, 0, 0, 1]], file="data.csv"),
+    many("a column for each class, called as the class", _FOUR_COLUMNS, [[0, 1, 0, 1]], file="data.csv"),
+    many(
+        "`--columns labels=hate+insult+threat+toxic`",
+        _FOUR_COLUMNS,
+        [[0, 1, 0, 1]],
+        file="data.csv",
+        columns=Columns(labels="hate+insult+threat+toxic"),
+    ),
+    many(
+        "`--columns labels=a+b+c+d`, which are no names of classes",
+        _OTHER_COLUMNS,
+        [[0, 1, 0, 1]],
+        file="data.csv",
+        columns=Columns(labels="a+b+c+d"),
+        note="in this order",
+    ),
+    many(
+        "two classes; only `[0, 1]` and `[1, 0]`",
+        lines([0, 1], [1, 0], name="labels"),
+        model=SIGNS,
+        refused="can be a 0 or a 1",
+    ),
+    many("two classes; also `[0, 0]`", lines([0, 1], [0, 0], name="labels"), [[0, 1], [0, 0]], model=SIGNS),
+    many("0s and 1s for too few classes", lines([0, 1, 1], name="labels"), refused="twice"),
+    many("probabilities", lines([0.2, 0.7, 0.1, 0.9], name="labels"), refused="0.2 is unknown"),
+)
+
+OTHERS = (
+    Case("tags as names", tagged(["O", "B-PER"]), [[0, 1]], model=TAGS, task=TAGGER),
+    Case("tags as indices, -100 for what counts for nothing", tagged([-100, 2]), [[-100, 2]], model=TAGS, task=TAGGER),
+    Case("a sentence without words", tagged(["O", "O"], []), [[0, 0]], model=TAGS, task=TAGGER, note="1 rows have no word"),
+    Case("more tags than words", tagged(["O", "O", "O"]), refused="give each token one tag", model=TAGS, task=TAGGER),
+    Case("choices, with the index of the right one", chosen(0, 1), [0, 1], task=MultipleChoice()),
+    Case("choices, with its letter, as in RACE", chosen("A", "B"), [0, 1], task=MultipleChoice()),
+    Case(
+        "`--columns choices=ending0+ending1`, as in SWAG",
+        lines(1, 0, ending0=["word1"] * 2, ending1=["word2"] * 2),
+        [1, 0],
+        task=MultipleChoice(),
+        columns=Columns(choices="ending0+ending1"),
+    ),
+    Case(
+        "endings in columns that were not named",
+        lines(1, ending0=["word1"], ending1=["word2"]),
+        refused="--columns choices=ending0+ending1",
+        task=MultipleChoice(),
+    ),
+)  # fmt: skip
+
+FILES = (
+    Case("JSON Lines", lines(0, 1), [0, 1]),
+    Case("one list of objects", _ONE_LIST, [0, 1], file="data.json"),
+    Case('`{"data": [objects]}`', f'{{"data": {_ONE_LIST}}}', [0, 1], file="data.json"),
+    Case("an ending in capital letters", table("0", "1"), [0, 1], file="DATA.CSV"),
+    Case("semicolons between the cells", table("0", "1", between=";"), [0, 1], file="data.csv"),
+    Case("tabs between the cells", table("0", "1", between="\t"), [0, 1], file="data.tsv"),
+    Case("tabs, and quotation marks that quote nothing", 'text\tlabel\n"word1\t0\nword2"\t1\n', [0, 1], file="data.tsv"),
+    Case("line breaks and `\"\"` in quoted cells", 'text,label\n"word1\n""word2""",1\n', [1], file="data.csv"),
+    Case("`\\\"` in quoted cells", 'text,label\n"word1 \\"word2\\"",1\n', [1], file="data.csv"),
+    Case("a mark of UTF-8, lines as Windows ends them", b"\xef\xbb\xbftext,label\r\nword1,1\r\n", [1], file="data.csv"),
+    Case("lines as old Macs end them", "text,label\rword1,1\rword2,0\r", [1, 0], file="data.csv"),
+    Case("spaces around names and labels", "text , label\nword1, 1\nword2, 0\n", [1, 0], file="data.csv"),
+    Case("UTF-16 with its mark", table("0", "1").encode("utf-16"), [0, 1], file="data.csv"),
+    Case("texts of digits, or that say `null`", "text,label\n007,1\nnull,0\n", [1, 0], file="data.csv"),
+    Case("another encoding", "text,label\nüber,1\n".encode("cp1252"), refused="is not UTF-8", file="data.csv"),
+    Case("an empty cell", "text,label\n,1\n", refused="row 1: column 'text' is empty", file="data.csv"),
+    Case("a row that is longer", "text,label\nword1,word2,1\n", refused="line 2 has 3 cells", file="data.csv"),
+    Case("no line of names", "1,word1\n0,word2\n", refused="add a line above it that names the columns", file="data.csv"),
+    Case("two columns of one name", "text,text\na,b\n", refused="two columns are called 'text'", file="data.csv"),
+    Case(
+        "a named column that is not there",
+        lines(0, 1),
+        refused="has no column 'other'",
+        columns=Columns(text_pair="other"),
+    ),
+)  # fmt: skip
+
+TABLES = {"files": FILES, "labels": LABELS, "label sets": LABEL_SETS, "other tasks": OTHERS}
+
+
+def encoded_of(case: Case) -> Encoded:
+    """What the task makes of a case's file."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / case.file
+        path.write_bytes(case.content if isinstance(case.content, bytes) else case.content.encode())
+        rows = read_rows(str(path), case.columns)
+    return case.task.encode(rows, tiny_tokenizer(), case.model, None, None)
+
+
+def labels_of(case: Case, encoded: Encoded) -> list[Any]:
+    """The labels of each row; of tags those between the tokens that stand for the whole."""
+    return [label[1:-1] for label in encoded.labels] if case.task is TAGGER else list(encoded.labels)
+
+
+def outcome(case: Case) -> str:
+    """What the document says of a case: the labels, with what is said to the user, or the message."""
+    try:
+        encoded = encoded_of(case)
+    except DataError as error:
+        what = str(error).partition("'")[2].partition("'")[2].lstrip(",: ")
+        return f"refused: {what}"
+    labels = ", ".join(_shown(label) for label in labels_of(case, encoded))
+    said = "".join(f"; said: {note}" for note in encoded.notes)
+    return f"{labels}: {encoded.labels_as}{said}"
+
+
+def _shown(label: Any) -> str:
+    return str([int(part) for part in label]) if isinstance(label, list) else str(label)
+
+
+def written(name: str) -> str:
+    """One table of the document."""
+    rows = [f"| {case.form} | {outcome(case).replace('|', chr(92) + '|')} |" for case in TABLES[name]]
+    return "\n".join(["| what the file holds | what is made of it |", "|---|---|", *rows])
+
+
+def document(text: str) -> str:
+    """The text of the document with the tables between its marks."""
+    for name in TABLES:
+        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}{written(name)}\n{end}{rest.partition(end)[2]}"
+    return text
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,97 @@
+"""Every form of file, column and label that the document names is read as it says, or refused with its remedy."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axformer.data.delimited import DelimitedError, head_of, read_delimited
+from axformer.data.rows import Rows
+from axformer.errors import DataError
+from axformer.tasks.labels import ClassNames, LabelColumn, Reading
+from tests.axformer.data.readings import DOCUMENT, TABLES, Case, document, encoded_of, labels_of
+
+CASES = [case for cases in TABLES.values() for case in cases]
+NAMES = st.lists(
+    st.text("abc123 ", min_size=1, max_size=3).map(str.strip).filter(bool), min_size=2, max_size=6, unique=True
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.form for case in CASES])
+def test_a_form_is_read_as_the_document_says(case: Case) -> None:
+    if case.refused:
+        with pytest.raises(DataError) as caught:
+            encoded_of(case)
+        assert case.refused in str(caught.value)
+        return
+    encoded = encoded_of(case)
+    assert labels_of(case, encoded) == case.expected
+    assert case.note in " ".join(encoded.notes)
+
+
+def test_the_document_shows_what_the_code_does() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert document(text) == text, "run python -m tests.axformer.data.readings"
+
+
+def read(values: list[object], names: list[str], labels_as: str | None = None) -> list[int]:
+    rows = Rows("data", {"label": values}, labels_as=labels_as)
+    return LabelColumn(values, rows, range(1, len(values) + 1)).read(ClassNames(tuple(names))).indices  # type: ignore[arg-type]
+
+
+@given(NAMES, st.data())
+def test_names_mean_their_classes_whatever_they_are(names: list[str], data: st.DataObject) -> None:
+    indices = data.draw(st.lists(st.integers(0, len(names) - 1), min_size=1, max_size=20))
+    assert read([names[index] for index in indices], names) == indices
+
+
+@given(NAMES, st.data())
+def test_indices_mean_their_classes_where_one_of_them_is_no_name(names: list[str], data: st.DataObject) -> None:
+    indices = data.draw(st.lists(st.integers(0, len(names) - 1), min_size=1, max_size=20))
+    write = data.draw(st.sampled_from([int, float, str, lambda index: f"{index}.0"]))
+    if {str(index) for index in indices} <= set(names):
+        assert read([write(index) for index in indices], names, Reading.INDICES) == indices
+    else:
+        assert read([write(index) for index in indices], names) == indices
+
+
+@given(NAMES, st.data())
+def test_a_part_of_a_column_is_read_as_the_whole(names: list[str], data: st.DataObject) -> None:
+    indices = data.draw(st.lists(st.integers(0, len(names) - 1), min_size=2, max_size=20))
+    whole = LabelColumn(indices, Rows("data", {"label": indices}), range(1, len(indices) + 1))
+    found = whole.read(ClassNames(tuple(names)))
+    cut = data.draw(st.integers(1, len(indices) - 1))
+    parts = [read(list(part), names, found.reading) for part in (indices[:cut], indices[cut:])]
+    assert parts[0] + parts[1] == found.indices
+
+
+CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
+
+
+@given(st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1, max_size=6), st.sampled_from(",;\t|"))
+def test_quoted_cells_are_read_as_they_are(rows: list[list[str]], between: str) -> None:
+    quoted = "".join(
+        between.join('"' + cell.replace('"', '""') + '"' for cell in row) + "\r\n" for row in [["a", "b"], *rows]
+    )
+    found = read_delimited(quoted)
+    assert (found.names, found.delimiter) == (["a", "b"], between)
+    assert found.rows == rows
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_table_or_refused(text: str) -> None:
+    for tabs in (False, True):
+        try:
+            found = read_delimited(text, tabs=tabs)
+        except DelimitedError:
+            continue
+        assert all(len(row) == len(found.names) for row in found.rows)
+
+
+@given(st.lists(CELLS, min_size=1, max_size=5), st.integers(0, 5))
+def test_the_beginning_of_a_file_shows_its_first_rows(cells: list[str], cut: int) -> None:
+    text = "a;b\n" + "".join('"' + cell.replace('"', '""') + '";1\n' for cell in cells)
+    try:
+        found = head_of(text[: len(text) - cut])
+    except DelimitedError:
+        return
+    assert found.rows[: len(found.rows) - 1] == [[cell, "1"] for cell in cells][: len(found.rows) - 1]
