@@ -22,7 +22,9 @@ def apply(
     checkpoint: Annotated[
         str, typer.Argument(help="The checkpoint that the pass began with, or hf://organisation/name.")
     ],
-    data: Annotated[str, typer.Option(help="Data that every form is checked with: a .jsonl, .json, .csv, .tsv or .parquet.")],
+    data: Annotated[
+        str, typer.Option(help="Data that every form is checked with: a .jsonl, .json, .csv, .tsv or .parquet.")
+    ],
     output: Annotated[Path, typer.Option(help="Directory for the forms; it must not exist, or be empty.")],
     forms: Annotated[
         str, typer.Option(help="Forms to make, with commas between: compact, zeroed, onnx, onnx_int8.")

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 def export(
     result: Annotated[Path, typer.Argument(help="Directory of a result, as axformer prune writes it.")],
-    data: Annotated[str, typer.Option(help="Data that every form is checked with: a .jsonl, .json, .csv, .tsv or .parquet.")],
+    data: Annotated[
+        str, typer.Option(help="Data that every form is checked with: a .jsonl, .json, .csv, .tsv or .parquet.")
+    ],
     output: Annotated[Path, typer.Option(help="Directory for the forms; it must not exist, or be empty.")],
     forms: Annotated[str, typer.Option(help="Forms to make, with commas between: onnx, onnx_int8.")] = "onnx",
     columns: ColumnsOption = None,

@@ -18,7 +18,9 @@ CheckpointArgument = Annotated[
 ]
 DataOption = Annotated[
     str,
-    typer.Option(help="Validation data that decides: a .jsonl, .json, .csv, .tsv or .parquet path or URL, or hf://datasets/..."),
+    typer.Option(
+        help="Validation data that decides: a .jsonl, .json, .csv, .tsv or .parquet path or URL, or hf://datasets/..."
+    ),
 ]
 TestOption = Annotated[str | None, typer.Option(help="Held-out data, measured before and after; never decides.")]
 PresetOption = Annotated[
@@ -42,7 +44,12 @@ SetOption = Annotated[
     typer.Option("--set", help="A knob, for example refine_margin=1.2; may be repeated.", autocompletion=knob_names),
 ]
 ConfigOption = Annotated[Path | None, typer.Option(help="Knobs in a .toml or .json file; --set comes after it.")]
-ColumnsOption = Annotated[str | None, typer.Option(help="Names of the columns, for example text=sentence,label=class; several make a list: choices=ending0+ending1.")]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Names of the columns, for example text=sentence,label=class; several make a list: choices=ending0+ending1."
+    ),
+]
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")]
 TrainOption = Annotated[str | None, typer.Option(help="Data to train the finished model on; trains nothing else.")]
 FinetuneOption = Annotated[

@@ -121,9 +121,8 @@ class LabelColumn:
                 f"{self.what} {self.values[0]!r} is a truth value, for a model of two classes; this one knows {classes}",
             )
         meant = ", ".join(f"{word} is class {index} ('{classes.names[index]}')" for word, index in _TRUTHS.items())
-        return Read(
-            [_TRUTHS[str(value).strip().lower()] for value in self.values], Reading.TRUTHS, f"{self.what}s are truth values: {meant}"
-        )
+        indices = [_TRUTHS[str(value).strip().lower()] for value in self.values]
+        return Read(indices, Reading.TRUTHS, f"{self.what}s are truth values: {meant}")
 
     def _one_of_two(self, names: list[int], indices: list[int], classes: ClassNames) -> Read:
         if self.rows.labels_as == Reading.INDICES:

@@ -145,6 +145,7 @@ LABEL_SETS = (
         columns=Columns(labels="a+b+c+d"),
         note="in this order",
     ),
+    many("columns of 0 and 1 that were not named", _OTHER_COLUMNS, refused="--columns labels=a+b+c+d", file="data.csv"),
     many(
         "two classes; only `[0, 1]` and `[1, 0]`",
         lines([0, 1], [1, 0], name="labels"),
