@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from axformer.data.columns import USUAL_NAMES
 from axformer.data.delimited import DelimitedError, head_of
 from axformer.data.formats import JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
 
@@ -23,19 +24,6 @@ VALUE_SHOWN = 120
 _OPENING = re.compile(r'\s*(?:\{\s*"data"\s*:\s*)?\[')
 """What stands before the objects of a list."""
 _BETWEEN = re.compile(r"[\s,]*")
-_NAMES = {
-    "text": ("text", "sentence", "sentence1", "premise", "question1", "review", "content", "comment", "tweet"),
-    "text_pair": ("text_pair", "sentence2", "hypothesis", "question2"),
-    "label": ("label", "class", "target", "category", "sentiment", "score", "rating"),
-    "labels": ("labels",),
-    "tokens": ("tokens", "words"),
-    "tags": ("tags", "ner_tags", "pos_tags"),
-    "question": ("question",),
-    "context": ("context", "passage"),
-    "answers": ("answers",),
-    "choices": ("choices", "endings"),
-}
-"""What columns are called in public data sets, by what they are to a task; the first that is there is taken."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +83,10 @@ def _json_records(text: str) -> list[dict[str, Any]]:
 
 def _guess(columns: Sequence[str], records: Sequence[dict[str, Any]]) -> dict[str, str]:
     lower = {name.lower(): name for name in columns}
-    found: dict[str, str] = {}
-    for role, names in _NAMES.items():
+    found = {role: lower[role] for role in USUAL_NAMES if role in lower}
+    for role, names in USUAL_NAMES.items():
+        if role in found:
+            continue
         name = next((lower[name] for name in names if name in lower and lower[name] not in found.values()), None)
         if name is not None:
             found[role] = name

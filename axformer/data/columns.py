@@ -5,6 +5,20 @@ from pydantic import BaseModel, ConfigDict
 JOINT = "+"
 """Stands between the names of columns that make a list together, as in ``ending0+ending1``."""
 
+USUAL_NAMES = {
+    "text": ("text", "sentence", "sentence1", "premise", "question1", "review", "content", "comment", "tweet"),
+    "text_pair": ("text_pair", "sentence2", "hypothesis", "question2"),
+    "label": ("label", "labels", "class", "target", "category", "sentiment", "score", "rating"),
+    "labels": ("labels", "label", "tags"),
+    "tokens": ("tokens", "words"),
+    "tags": ("tags", "ner_tags", "pos_tags", "upos", "labels"),
+    "question": ("question",),
+    "context": ("context", "passage"),
+    "answers": ("answers",),
+    "choices": ("choices", "endings"),
+}
+"""What columns are called in public data sets, by what they are to a task; the first that is there is taken."""
+
 
 class Columns(BaseModel):
     """Names of the columns to read; each task reads those that it needs, and ``text_pair`` where the file has it.

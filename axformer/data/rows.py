@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from axformer.data.columns import JOINT, Columns
+from axformer.data.columns import JOINT, USUAL_NAMES, Columns
 from axformer.data.delimited import looks_like_a_row
 from axformer.data.limits import CELL_CHARACTERS, LIST_LENGTH
 from axformer.errors import DataError
@@ -169,7 +169,10 @@ class Rows:
         return DataError(f"data file '{self.source}' has no column '{lacking}', it has {shown}; {remedy}")
 
     def _likely(self, name: str) -> str:
-        """What may be meant: of the columns that no other field has, the first; for a list those that are alike."""
+        """What may be meant: a usual name, columns that are alike, else the first that no other field has."""
+        usual = next((column for column in USUAL_NAMES[name] if column in self.table), None)
+        if usual is not None:
+            return usual
         taken = {part for other in Columns.model_fields if other != name for part in self.parts(other)}
         free = [column for column in self.table if column not in taken]
         alike: list[str] = []
