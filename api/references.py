@@ -14,13 +14,11 @@ UPLOAD_SCHEME = "upload"
 _SCHEMES = ("https", "hf", "s3", "file", UPLOAD_SCHEME)
 _HUB_MODEL = re.compile(r"hf://[\w.-]+/[\w.-]+(@[^@]+)?")
 _HUB_DATASET = re.compile(r"hf://datasets/[\w.-]+/[\w.-]+(@[^@/]+)?/.+")
-_UPLOAD = re.compile(r"upload:(?P<id>upl_[0-9a-f]{32})")
+_UPLOAD = re.compile(r"upload:upl_[0-9a-f]{32}")
 
 
-def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, settings: Settings) -> str | None:
+def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, settings: Settings) -> None:
     """Refuse a reference that cannot work. ``pointer`` says where in the body it stands.
-
-    Returns the upload's id where it names one, which must be the caller's own.
 
     Raises:
         InvalidInputError: unknown scheme, malformed, or a file outside of the opened roots.
@@ -29,10 +27,14 @@ def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, settings: Se
     if scheme not in _SCHEMES and not (scheme == "http" and settings.fetch_plain_http):
         raise refused(uri, pointer, "has no scheme that is fetched; use https://, hf://, s3://, file:/// or upload:ID")
     if scheme == UPLOAD_SCHEME:
-        return _upload_id(uri, pointer)
-    if scheme == "hf":
+        _check_upload(uri, pointer)
+    elif scheme == "hf":
         _check_hub(uri, pointer, is_checkpoint=is_checkpoint)
-        return None
+    else:
+        _check_url(uri, pointer, scheme, settings.file_roots)
+
+
+def _check_url(uri: str, pointer: str, scheme: str, roots: tuple[Path, ...]) -> None:
     try:
         parts = urlsplit(uri)
         host, _ = parts.hostname, parts.port
@@ -41,10 +43,9 @@ def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, settings: Se
     if "@" in parts.netloc:
         raise refused(uri, pointer, "holds a user name or password; leave them out")
     if scheme == "file":
-        _check_file(uri, pointer, parts.netloc, unquote(parts.path), settings.file_roots)
+        _check_file(uri, pointer, parts.netloc, unquote(parts.path), roots)
     elif not host:
         raise refused(uri, pointer, "names no bucket" if scheme == "s3" else "names no host")
-    return None
 
 
 def refused(uri: str, pointer: str, why: str) -> InvalidInputError:
@@ -59,11 +60,9 @@ def shown(uri: str) -> str:
     return f"{bare}?…" if question else bare
 
 
-def _upload_id(uri: str, pointer: str) -> str:
-    found = _UPLOAD.fullmatch(uri)
-    if found is None:
+def _check_upload(uri: str, pointer: str) -> None:
+    if not _UPLOAD.fullmatch(uri):
         raise refused(uri, pointer, "is no upload; write upload:ID with the id that POST /v1/uploads gave you")
-    return found["id"]
 
 
 def _check_hub(uri: str, pointer: str, *, is_checkpoint: bool) -> None:

@@ -6,11 +6,10 @@ The address of the database is what the caller gave (``store.migrate``) or ``DAT
 from alembic import context
 from sqlalchemy import Connection, create_engine, pool, text
 
+from store import locks
 from store.settings import Settings
 from store.tables.schema import metadata
 
-ADVISORY_LOCK = 4_703_120_981
-"""Any number that no one else locks in this database; held while migrating, so that a second process waits its turn."""
 LOCK_TIMEOUT = "10s"
 """A migration that waits longer for a table would make every query behind it wait as well."""
 STATEMENT_TIMEOUT = "15min"
@@ -21,7 +20,7 @@ def migrate(connection: Connection) -> None:
     """Run what was asked for under the advisory lock, in one transaction a migration."""
     connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}'"))
     connection.execute(text(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'"))
-    connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})
+    connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": locks.MIGRATIONS})
     connection.commit()
     context.configure(
         connection=connection,

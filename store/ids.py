@@ -23,6 +23,11 @@ def uuid7() -> UUID:
     return UUID(int=milliseconds << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low)
 
 
+def new_ids(prefix: str, count: int) -> list[str]:
+    """New identifiers of things that are made at once, which sort in this order."""
+    return sorted(new_id(prefix) for _ in range(count))
+
+
 def new_id(prefix: str) -> str:
     """A new identifier, for example ``job_0199d1c2a4b37c5f8e21d3b4a5968778``."""
     return f"{prefix}_{uuid7().hex}"

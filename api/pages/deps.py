@@ -14,7 +14,7 @@ from api.pages.context import Pages
 from api.pages.session import FORM_COOKIE, FORM_FIELD, FORM_HEADER, SESSION_COOKIE
 from api.resources import Resources
 from api.services import access
-from store.repositories.keys import Caller, authenticate
+from store.repositories.keys import Caller, is_still_valid
 from store.scopes import Scope
 from store.session import session_scope
 
@@ -27,8 +27,6 @@ class Visitor:
     """Who looks at a page."""
 
     caller: Caller
-    key: str
-    """The key itself, with which a stream asks again whom it stands for."""
     form_token: str
     """What the forms of the page bring back."""
 
@@ -65,7 +63,7 @@ def visitor(request: Request, resources: ResourcesDep, pages: PagesDep) -> Visit
         raise UnauthorizedError("nobody is signed in, or no longer; sign in with a key of your team")
     caller = access.sign_in(resources, key, address_of(request))
     access.count_request(resources, caller)
-    return Visitor(caller, key, pages.seal.form_token(cookie))
+    return Visitor(caller, pages.seal.form_token(cookie))
 
 
 def address_of(request: Request) -> str | None:
@@ -76,7 +74,7 @@ def address_of(request: Request) -> str | None:
 def still_valid(resources: Resources, visitor: Visitor) -> bool:
     """Whether the visitor's key is valid at this moment."""
     with session_scope(resources.reading_sessions) as opened:
-        return authenticate(opened, visitor.key) is not None
+        return is_still_valid(opened, visitor.caller.key_id)
 
 
 VisitorDep = Annotated[Visitor, Depends(visitor)]

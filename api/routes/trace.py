@@ -17,6 +17,7 @@ from api.services import jobs, traces
 from api.services.trace_formats import CSV, JSON, NDJSON, PARQUET, SUFFIXES, WRITERS
 from api.views import trials_page
 from axformer.trial import Trial
+from store.repositories.keys import Caller
 from store.repositories.trials import BEFORE_FIRST, trials_after
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["trace"])
@@ -50,17 +51,22 @@ def get_trace(
     job = jobs.find(session, caller.team_id, job_id)
     media_type = choose(accept, _FORMATS)
     if media_type != JSON:
-        return whole_trace(resources, job.id, media_type, after, limit.asked)
+        return whole_trace(resources, caller, job.id, media_type, after, limit.asked)
     page = trials_after(session, job.id, after=after, limit=limit.page)
     return as_json(trials_page(page, after), _VARY)
 
 
 def whole_trace(
-    resources: Resources, job_id: str, media_type: str, after: int = BEFORE_FIRST, limit: int | None = None
+    resources: Resources,
+    caller: Caller,
+    job_id: str,
+    media_type: str,
+    after: int = BEFORE_FIRST,
+    limit: int | None = None,
 ) -> StreamingResponse:
     """The job's trials above ``after``, at most ``limit`` of them, as a file of one of ``WRITERS``."""
     trials = traces.stream(
-        resources.reading_sessions, job_id, after=after, limit=limit, chunk=resources.settings.trace_chunk
+        resources.reading_sessions, caller, job_id, after=after, limit=limit, chunk=resources.settings.trace_chunk
     )
     headers = _VARY | {"Content-Disposition": attachment(f"{job_id}-trace.{SUFFIXES[media_type]}")}
     return StreamingResponse(WRITERS[media_type](trials), media_type=media_type, headers=headers)

@@ -3,6 +3,8 @@
 The stream learns from a look that it shares with all others whether there is news, and reads it in a short transaction. It
 holds nothing in between, so idle watchers cost neither a connection nor a thread. The id of an event is its number: a caller
 that lost the connection goes on with ``Last-Event-ID``.
+
+Each reading, and each heartbeat, asks again whether the caller's key is valid: a revoked key is told nothing more.
 """
 
 import asyncio
@@ -20,6 +22,7 @@ from api.resources import Resources
 from api.views import event_read
 from store.repositories.events import events_after
 from store.repositories.jobs import Standing
+from store.repositories.keys import is_still_valid
 from store.session import Sessions, session_scope
 from store.states import TERMINAL
 from store.tables.events import Event
@@ -36,10 +39,13 @@ class News:
     is_last: bool
 
 
-async def stream(resources: Resources, job_id: str, after: int, standing: Standing | None) -> AsyncIterator[bytes]:
+async def stream(
+    resources: Resources, key_id: str, job_id: str, after: int, standing: Standing | None
+) -> AsyncIterator[bytes]:
     """The events after a number in the wire format, with a comment where there is nothing to say for a while.
 
     Args:
+        key_id: the key that asks; the stream ends with it.
         standing: where the job stands now.
     """
     settings = resources.settings
@@ -47,7 +53,8 @@ async def stream(resources: Resources, job_id: str, after: int, standing: Standi
     said = time.monotonic()
     while not resources.is_stopping:
         try:
-            news = await _news(resources.reading_sessions, job_id, after, standing, settings.page_limit_max)
+            is_silent = time.monotonic() - said >= settings.event_heartbeat_seconds
+            news = await _news(resources, key_id, job_id, after, standing, must_ask=is_silent)
             for event in news.events:
                 after = event.seq
                 yield format_sse_event(
@@ -57,7 +64,7 @@ async def stream(resources: Resources, job_id: str, after: int, standing: Standi
                 return
             if news.events:
                 said = time.monotonic()
-            elif time.monotonic() - said >= settings.event_heartbeat_seconds:
+            elif is_silent:
                 said = time.monotonic()
                 yield KEEPALIVE_COMMENT
             standing = await resources.standings.next(job_id)
@@ -66,18 +73,28 @@ async def stream(resources: Resources, job_id: str, after: int, standing: Standi
             await asyncio.sleep(settings.event_poll_seconds)
 
 
-async def _news(sessions: Sessions, job_id: str, after: int, standing: Standing | None, limit: int) -> News:
-    """What happened to the job after this event. It is the last where the job has ended or is gone."""
+async def _news(
+    resources: Resources, key_id: str, job_id: str, after: int, standing: Standing | None, *, must_ask: bool
+) -> News:
+    """What happened to the job after this event. It is the last where the job has ended or is gone, or the key is no longer
+    valid, which is looked up where there is news, or it must be."""
     if standing is None:
         return News((), is_last=True)
     has_ended = standing.state in TERMINAL
-    if standing.event_count <= after:
+    has_news = standing.event_count > after
+    if not (has_news or must_ask):
         return News((), is_last=has_ended)
-    events = await run_in_threadpool(_read, sessions, job_id, after, limit)
+    limit = resources.settings.page_limit_max if has_news else 0
+    events = await run_in_threadpool(_read, resources.reading_sessions, key_id, job_id, after, limit)
+    if events is None:
+        return News((), is_last=True)
     # Events may be past retention, all of them too. One above the count has come since: the job was retried and goes on.
     return News(events, is_last=has_ended and (not events or events[-1].seq == standing.event_count))
 
 
-def _read(sessions: Sessions, job_id: str, after: int, limit: int) -> Sequence[Event]:
+def _read(sessions: Sessions, key_id: str, job_id: str, after: int, limit: int) -> Sequence[Event] | None:
+    """Up to so many events; null where the key is no longer valid."""
     with session_scope(sessions) as session:
-        return events_after(session, job_id, after=after, limit=limit).items
+        if not is_still_valid(session, key_id):
+            return None
+        return events_after(session, job_id, after=after, limit=limit).items if limit else ()

@@ -13,6 +13,7 @@ from api.schemas.groups import GroupCreate
 from api.services import posting
 from api.services import steering as jobs_steering
 from api.services.grid import Cell, cells, said_of_grid
+from api.services.quotas import check_queued
 from store.errors import IllegalTransitionError
 from store.ids import GROUP_PREFIX
 from store.page import Page
@@ -20,6 +21,7 @@ from store.repositories import groups as repository
 from store.repositories import steering
 from store.repositories.audit import Actor, note
 from store.repositories.groups import CreatedGroup, NewGroup
+from store.repositories.jobs import NewJob, create_jobs
 from store.settings import Settings
 from store.states import JobState
 from store.storage import Storage
@@ -44,16 +46,31 @@ def submit(session: Session, settings: Settings, actor: Actor, body: GroupCreate
         return created
     posted = list(cells(body))
     _check_token(body, posted)
-    for before, cell in enumerate(posted):
-        place = posting.InGroup(created.group.id, cell.place)
-        try:
-            posting.submit(session, settings, actor.team_id, cell.body, None, place)
-        except TooManyRequestsError as error:
-            raise _too_large(error, len(posted), before) from None
-        except InvalidInputError as error:
-            raise said_of_grid(error, cell) from None
+    create_jobs(session, [_new_job(settings, created.group, cell) for cell in posted])
+    _check_uploads(session, actor.team_id, posted)
+    try:
+        check_queued(session, actor.team_id, added=len(posted))
+    except TooManyRequestsError as error:
+        raise _too_large(error, len(posted)) from None
     note(session, actor, "group.create", created.group.id)
     return created
+
+
+def _new_job(settings: Settings, group: Group, cell: Cell) -> NewJob:
+    try:
+        return posting.new_job(settings, group.team_id, cell.body, posting.InGroup(group.id, cell.place))
+    except InvalidInputError as error:
+        raise said_of_grid(error, cell) from None
+
+
+def _check_uploads(session: Session, team_id: str, posted: Sequence[Cell]) -> None:
+    """Look once for each upload that the cells name, however many name it."""
+    named = {upload_id: (pointer, cell) for cell in posted for pointer, upload_id in posting.uploads_of(cell.body)}
+    for upload_id, (pointer, cell) in named.items():
+        try:
+            posting.check_upload(session, team_id, pointer, upload_id)
+        except InvalidInputError as error:
+            raise said_of_grid(error, cell) from None
 
 
 def _check_token(body: GroupCreate, posted: Sequence[Cell]) -> None:
@@ -87,9 +104,8 @@ def retry(session: Session, storage: Storage, actor: Actor, group: Group) -> Non
         TooManyRequestsError: the team would have more queued jobs than it may have.
         ConflictError: there is no room for results, or someone else has retried one at this moment.
     """
-    for job in repository.jobs_of(session, group.id):
-        if job.state in (JobState.FAILED, JobState.CANCELLED):
-            jobs_steering.retry(session, storage, actor, job.id)
+    ended = [job for job in repository.jobs_of(session, group.id) if job.state in (JobState.FAILED, JobState.CANCELLED)]
+    jobs_steering.retry_all(session, storage, actor, ended)
 
 
 def list_groups(session: Session, team_id: str, *, limit: int, after: str | None) -> Page[Group]:
@@ -129,9 +145,9 @@ def delete(session: Session, actor: Actor, group: Group) -> list[str]:
     return ids
 
 
-def _too_large(error: TooManyRequestsError, cells: int, before: int) -> TooManyRequestsError:
-    """The refusal of the job after ``before`` others of a group as one of the group."""
-    used, limit = error.figures["used"] - before, error.figures["limit"]
+def _too_large(error: TooManyRequestsError, cells: int) -> TooManyRequestsError:
+    """The refusal of the jobs of a group as one of the group."""
+    used, limit = error.figures["used"], error.figures["limit"]
     detail = f"your team has {used} queued jobs and may have {limit}, and the group has {cells}"
     detail += "; wait until some have started, post a smaller group, or ask the operator for a higher limit"
-    return replace(error, detail=detail, figures={"used": used, "limit": limit})
+    return replace(error, detail=detail)

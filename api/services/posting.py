@@ -2,14 +2,14 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import SecretStr
 from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError
-from api.references import check_reference, refused
+from api.references import UPLOAD_SCHEME, check_reference, refused
 from api.schemas.jobs import JobCreate
 from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
@@ -24,6 +24,7 @@ from store.tables.jobs import Job
 from store.vault import open_vault
 
 HUB_SCHEME = "hf://"
+_UPLOAD = f"{UPLOAD_SCHEME}:"
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,7 @@ class InGroup:
     cell: Mapping[str, Any]
 
 
-def submit(
-    session: Session,
-    settings: Settings,
-    team_id: str,
-    body: JobCreate,
-    key: str | None,
-    place: InGroup | None = None,
-) -> Created:
+def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, key: str | None) -> Created:
     """Queue a job, or find the one that the same request with the same idempotency key has made.
 
     Raises:
@@ -49,12 +43,35 @@ def submit(
         TooManyRequestsError: the team has as many queued jobs as it may have.
         ConflictError: the team stores as many bytes as it may store.
     """
-    uploads = _check_references(settings, body)
-    if body.webhook is not None:
-        check_webhook(settings, body.webhook)
     # Without defaults, so that a field that is added later does not change what was sent before.
     body_sha256 = hashlib.sha256(body.model_dump_json(exclude_defaults=True).encode()).digest()
-    new = NewJob(
+    new = new_job(settings, team_id, body)
+    created = create_job(
+        session, replace(new, idempotency_key=key, body_sha256=body_sha256 if key is not None else None)
+    )
+    if created.is_new:
+        # Only now: a request that is sent again is answered as before, also when its uploads are gone by then.
+        for pointer, upload_id in uploads_of(body):
+            check_upload(session, team_id, pointer, upload_id)
+        check_queued(session, team_id)
+        if body.webhook is not None:
+            check_secret(session, team_id)
+    elif created.job.body_sha256 != body_sha256:
+        raise reused_key(key, created.job.id)
+    return created
+
+
+def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | None = None) -> NewJob:
+    """The job that a body describes, without a look at what the team has.
+
+    Raises:
+        InvalidInputError: a reference, a knob or the webhook cannot be used.
+    """
+    for pointer, uri in _references(body):
+        check_reference(uri, pointer, is_checkpoint=pointer.startswith("#/checkpoint"), settings=settings)
+    if body.webhook is not None:
+        check_webhook(settings, body.webhook)
+    return NewJob(
         team_id=team_id,
         name=body.name,
         checkpoint=body.checkpoint.model_dump(exclude_none=True),
@@ -69,22 +86,10 @@ def submit(
         forms=[name for name in KINDS if name == COMPACT or name in body.forms],
         labels=dict(body.labels),
         max_attempts=settings.max_attempts,
-        idempotency_key=key,
-        body_sha256=body_sha256 if key is not None else None,
         webhook=body.webhook.model_dump(mode="json") if body.webhook else None,
         hub_token=locked_token(settings, body.hub_token, [uri for _, uri in _references(body)]),
         **({} if place is None else vars(place)),
     )
-    created = create_job(session, new)
-    if created.is_new:
-        # Only now: a request that is sent again is answered as before, also when its uploads are gone by then.
-        _check_uploads(session, team_id, uploads)
-        check_queued(session, team_id)
-        if body.webhook is not None:
-            check_secret(session, team_id)
-    elif created.job.body_sha256 != body_sha256:
-        raise reused_key(key, created.job.id)
-    return created
 
 
 def reused_key(key: str | None, made: str) -> InvalidInputError:
@@ -136,15 +141,9 @@ def _finetune(body: JobCreate) -> dict[str, Any] | None:
     raise InvalidInputError(f"finetune {detail}", errors=[FieldError(detail, pointer="#/finetune")])
 
 
-def _check_references(settings: Settings, body: JobCreate) -> list[tuple[str, str]]:
-    """Refuse references that cannot work; the ids of uploads among them, each with its place in the body."""
-    uploads = []
-    for pointer, uri in _references(body):
-        is_checkpoint = pointer.startswith("#/checkpoint")
-        upload_id = check_reference(uri, pointer, is_checkpoint=is_checkpoint, settings=settings)
-        if upload_id is not None:
-            uploads.append((pointer, upload_id))
-    return uploads
+def uploads_of(body: JobCreate) -> list[tuple[str, str]]:
+    """The ids of the uploads that a job names, each with its place in the body."""
+    return [(pointer, uri.removeprefix(_UPLOAD)) for pointer, uri in _references(body) if uri.startswith(_UPLOAD)]
 
 
 def _references(body: JobCreate) -> list[tuple[str, str]]:
@@ -153,7 +152,11 @@ def _references(body: JobCreate) -> list[tuple[str, str]]:
     return [(f"#/{part}/uri", source.uri) for part, source in sources.items() if source is not None]
 
 
-def _check_uploads(session: Session, team_id: str, uploads: Sequence[tuple[str, str]]) -> None:
-    for pointer, upload_id in uploads:
-        if hold_upload(session, upload_id, team_id) is None:
-            raise refused(f"upload:{upload_id}", pointer, "is no upload of your team; POST /v1/uploads makes one")
+def check_upload(session: Session, team_id: str, pointer: str, upload_id: str) -> None:
+    """Make sure that an upload is there, and stays until the transaction ends.
+
+    Raises:
+        InvalidInputError: the team has none of this id.
+    """
+    if hold_upload(session, upload_id, team_id) is None:
+        raise refused(f"upload:{upload_id}", pointer, "is no upload of your team; POST /v1/uploads makes one")

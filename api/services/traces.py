@@ -1,20 +1,32 @@
 """Reads the trace of a job for its team, a page at a time, also where a whole trace is streamed.
 
-Every page is a short transaction: a slow reader holds no connection, and sees the trials that were added meanwhile.
+Every page is a short transaction: a slow reader holds no connection, and sees the trials that were added meanwhile. Every
+page asks again whether the reader's key is valid.
 """
 
 from collections.abc import Iterator
 
+from api.errors import UnauthorizedError
 from axformer.trial import Trial
+from store.repositories.keys import Caller, is_still_valid
 from store.repositories.trials import trials_after
 from store.session import Sessions, session_scope
 
 
-def stream(sessions: Sessions, job_id: str, *, after: int, limit: int | None, chunk: int) -> Iterator[Trial]:
-    """The job's trials with numbers above ``after``, in order, at most ``limit`` of them."""
+def stream(
+    sessions: Sessions, caller: Caller, job_id: str, *, after: int, limit: int | None, chunk: int
+) -> Iterator[Trial]:
+    """The job's trials with numbers above ``after``, in order, at most ``limit`` of them.
+
+    Raises:
+        UnauthorizedError: the caller's key has become invalid on the way. The answer breaks off, so that nobody takes what
+            has come for the whole.
+    """
     left = limit
     while left is None or left > 0:
         with session_scope(sessions) as session:
+            if not is_still_valid(session, caller.key_id):
+                raise UnauthorizedError(f"key {caller.key_id} is no longer valid; the trace breaks off here")
             page = trials_after(session, job_id, after=after, limit=chunk if left is None else min(chunk, left))
         yield from page.items
         if not page.has_more:

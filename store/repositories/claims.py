@@ -8,6 +8,7 @@ from sqlalchemy import CompoundSelect, Select, and_, exists, func, or_, select, 
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.elements import ColumnElement
 
+from store import locks
 from store.abilities import ALL, Abilities
 from store.repositories.failures import end_if_spent, fail
 from store.repositories.leases import lease_end
@@ -26,9 +27,6 @@ from store.repositories.turns import end_turn, settle_turns
 from store.states import ACTIVE, WORKING, JobState
 from store.tables.jobs import Job
 
-_CLAIM_LOCK = 4_703_120_982
-"""Any number that no one else locks in this database. Claims take turns, some ten milliseconds each where 2,000 jobs wait:
-two at the same time would each find the same team first, and could take one job more than it may run."""
 _Lost = aliased(Job)
 _NOW = func.statement_timestamp()
 _CANDIDATES = 16
@@ -43,9 +41,10 @@ def claim_next(
     The job is in state ``fetching``, with a new fence number. One that was running before keeps its trace, to be
     resumed. On the way, jobs whose lease ran out while they were being cancelled end as cancelled, those out of attempts
     as failed, and searches of orders after a pass that failed or was cancelled. Null where there is nothing to do.
-    Claims wait for each other until the transaction ends.
+    Claims wait for each other until the transaction ends, some ten milliseconds each where 2,000 jobs wait: two at the
+    same time would each find the same team first, and could take one job more than it may run.
     """
-    session.execute(select(func.pg_advisory_xact_lock(_CLAIM_LOCK)))
+    session.execute(select(func.pg_advisory_xact_lock(locks.CLAIMS)))
     settle_turns(session, rules)
     while (spent := session.scalars(_locked(_must_end()).limit(1)).one_or_none()) is not None:
         if not end_if_spent(session, spent):

@@ -7,8 +7,9 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import bindparam, func, or_, select, tuple_, update
+from sqlalchemy import Row, bindparam, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from store.page import Page, page_of
@@ -127,8 +128,7 @@ def recognise(session: Session, text: str) -> Caller | Refusal:
         return Refusal(Reason.REVOKED, found.id, found.team_id)
     if found.is_expired:
         return Refusal(Reason.EXPIRED, found.id, found.team_id)
-    if found.is_use_stale:
-        session.execute(_NOTE_USE, {"key_id": found.id})
+    _note_use(session, found)
     return Caller(key_id=found.id, team_id=found.team_id, team_name=found.team_name, scope=found.scope)
 
 
@@ -136,6 +136,15 @@ def authenticate(session: Session, text: str) -> Caller | None:
     """Whom the key stands for; null where it is malformed, unknown, wrong, revoked or expired."""
     found = recognise(session, text)
     return found if isinstance(found, Caller) else None
+
+
+def is_still_valid(session: Session, key_id: str) -> bool:
+    """Whether a key that was recognised before still stands for somebody. That it is in use is noted once a minute."""
+    found = session.execute(_FOUND_BY_ID, {"key_id": key_id}).one_or_none()
+    if found is None or found.revoked_at is not None or found.is_expired:
+        return False
+    _note_use(session, found)
+    return True
 
 
 def find_key(session: Session, key_id: str, team_id: str | None = None) -> ApiKey | None:
@@ -188,6 +197,11 @@ def revoke_key(session: Session, key_id: str) -> bool:
     valid = (ApiKey.id == key_id, ApiKey.revoked_at.is_(None))
     revoked = update(ApiKey).where(*valid).values(revoked_at=_NOW).returning(ApiKey.id)
     return session.execute(revoked).scalar_one_or_none() is not None
+
+
+def _note_use(session: Session, found: Row[Any]) -> None:
+    if found.is_use_stale:
+        session.execute(_NOTE_USE, {"key_id": found.id})
 
 
 def _hash(secret: str) -> bytes:

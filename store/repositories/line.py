@@ -73,7 +73,8 @@ def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CT
 def standings(rules: Rules) -> CTE:
     """Where each team stands: ``team_id``, ``running`` jobs, ``used`` worker seconds, and ``running_limit``."""
     is_alive = Job.lease_until >= _NOW
-    held = select(Job.team_id, func.count().filter(is_alive).label("running"), func.sum(held_seconds()).label("used"))
+    used = func.sum(faded(held_seconds(), held_until(), rules)).label("used")
+    held = select(Job.team_id, func.count().filter(is_alive).label("running"), used)
     now = held.where(Job.worker.is_not(None)).group_by(Job.team_id).subquery()
     ended = select(Turn.team_id, func.sum(faded(Turn.seconds, Turn.ended_at, rules)).label("used"))
     before = ended.group_by(Turn.team_id).subquery()
@@ -95,8 +96,13 @@ def faded(
 
 def held_seconds() -> ColumnElement[float]:
     """For how long a job's worker has held it: until now, or until its lease ran out."""
-    held = func.least(_NOW, Job.lease_until) - func.coalesce(Job.claimed_at, Job.started_at)
+    held = held_until() - func.coalesce(Job.claimed_at, Job.started_at)
     return func.greatest(_seconds(held), cast(0, Double))
+
+
+def held_until() -> ColumnElement[datetime]:
+    """Until when a job's worker has held it: now, or where it was lost, the end of its lease."""
+    return func.least(_NOW, Job.lease_until)
 
 
 def is_lost_or_free() -> ColumnElement[bool]:

@@ -16,8 +16,8 @@ from sqlalchemy.sql.elements import ColumnElement
 from axformer.config import Order
 from axformer.order_search import SEARCHED_ORDERS
 from store.errors import IllegalTransitionError
-from store.ids import JOB_PREFIX, new_id
-from store.repositories.events import record_event
+from store.ids import JOB_PREFIX, new_ids
+from store.repositories.events import record_creation
 from store.states import TERMINAL, WORKING, JobState
 from store.tables.jobs import Job
 
@@ -46,12 +46,20 @@ def is_search(job: Job) -> bool:
     return bool(job.config.get("order") == Order.SEARCH)
 
 
-def add_passes(session: Session, parent: Job) -> None:
-    """Queue a job for each order below a parent that is new or locked. The parent's message speaks for them too."""
-    for order in SEARCHED_ORDERS:
-        one = Job(
-            **{name: getattr(parent, name) for name in _AS_PARENT},
-            id=new_id(JOB_PREFIX),
+def add_passes(session: Session, *parents: Job) -> None:
+    """Queue a job for each order below parents that are new or locked. A parent's message speaks for them too."""
+    passes = [one for parent in parents for one in _passes_below(parent)]
+    session.add_all(passes)
+    session.flush()
+    record_creation(session, passes)
+
+
+def _passes_below(parent: Job) -> list[Job]:
+    shared = {name: getattr(parent, name) for name in _AS_PARENT}
+    return [
+        Job(
+            **shared,
+            id=job_id,
             parent_id=parent.id,
             name=f"{parent.name}: {order}",
             state=JobState.QUEUED,
@@ -60,9 +68,8 @@ def add_passes(session: Session, parent: Job) -> None:
             fence=0,
             event_count=0,
         )
-        session.add(one)
-        session.flush()
-        record_event(session, one, "job.created", {"state": one.state})
+        for order, job_id in zip(SEARCHED_ORDERS, new_ids(JOB_PREFIX, len(SEARCHED_ORDERS)), strict=True)
+    ]
 
 
 def passes_of(session: Session, parent_ids: Sequence[str]) -> dict[str, list[Job]]:

@@ -11,6 +11,7 @@ from sqlalchemy import delete, exists, func, literal, select, union_all
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import ColumnElement
 
+from store import locks
 from store.errors import IllegalTransitionError
 from store.repositories.events import record_event
 from store.repositories.steering import delete_job
@@ -27,13 +28,11 @@ BATCH = 100
 """Jobs or uploads of one transaction: locks are held for well under a second."""
 _ENTRIES = 10_000
 """Entries of the audit log of one transaction; nobody waits for them."""
-_ADVISORY_LOCK = 4_703_120_982
-"""Any number that no one else locks in this database."""
 
 
 def take_turn(session: Session) -> bool:
     """Whether nobody else is removing things now; nobody else is, then, until this transaction ends."""
-    return bool(session.scalar(select(func.pg_try_advisory_xact_lock(_ADVISORY_LOCK))))
+    return bool(session.scalar(select(func.pg_try_advisory_xact_lock(locks.CLEANING))))
 
 
 def remove_old_jobs(session: Session, age: timedelta) -> list[str]:

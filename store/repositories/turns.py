@@ -5,7 +5,7 @@ from functools import cache
 from sqlalchemy import Update, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from store.repositories.line import Rules, faded, held_seconds
+from store.repositories.line import Rules, faded, held_seconds, held_until
 from store.tables.jobs import Job
 from store.tables.teams import Team
 from store.tables.turns import Turn
@@ -18,8 +18,7 @@ def end_turn(session: Session, job: Job) -> None:
     """
     if job.worker is None:
         return
-    ended = func.least(func.statement_timestamp(), Job.lease_until)
-    turn = select(Job.team_id, held_seconds(), ended).where(Job.id == job.id)
+    turn = select(Job.team_id, held_seconds(), held_until()).where(Job.id == job.id)
     session.execute(insert(Turn).from_select(["team_id", "seconds", "ended_at"], turn))
     job.worker_seconds = Job.worker_seconds + held_seconds()
     job.worker = job.lease_until = job.claimed_at = None

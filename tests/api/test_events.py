@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import httpx2
+import pytest
 from sqlalchemy import event, text
 
+from store.repositories.keys import revoke_key
 from store.session import session_scope
 
 TYPES = ["job.created", "job.fetching", "job.validating", "job.running", "job.packaging", "job.succeeded"]
@@ -179,6 +181,41 @@ def test_streams_end_when_the_server_is_told_to_stop(live, app, stage, crew):
         found = events_of(response)
     stopping.join()
     assert [message.type for message in found] == TYPES[:4]
+
+
+def end_key(session, crew, how: str) -> None:
+    key_id = crew.key.split("_")[1]
+    if how == "revoked":
+        assert revoke_key(session, key_id)
+    else:
+        session.execute(text("UPDATE api_keys SET expires_at = now() WHERE id = :id"), {"id": key_id})
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+def test_a_silent_stream_ends_when_its_key_does(live, stage, crew, sessions, how):
+    job_id = stage.running()
+    with follow(live, job_id, crew.headers) as response:
+        stream = messages(response)
+        assert [next(stream).type for _ in range(5)][1:] == TYPES[:4]
+        with session_scope(sessions) as session:
+            end_key(session, crew, how)
+        assert [message for message in stream if message.data] == []
+    with follow(live, job_id, crew.headers) as response:
+        assert response.status_code == 401
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+def test_nothing_is_told_after_the_end_of_a_key(app, live, stage, crew, sessions, how):
+    resources = app.state.resources
+    resources.settings = resources.settings.model_copy(update={"event_heartbeat_seconds": 60})
+    job_id = stage.running()
+    with follow(live, job_id, crew.headers) as response:
+        stream = messages(response)
+        assert [next(stream).type for _ in range(5)][1:] == TYPES[:4]
+        with session_scope(sessions) as session:
+            end_key(session, crew, how)
+        stage.succeed(job_id, {})
+        assert [message for message in stream if message.data] == []
 
 
 def test_bad_questions(api, stage):

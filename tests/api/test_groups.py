@@ -2,8 +2,10 @@
 
 from copy import deepcopy
 
+import httpx2
 import pytest
 from scipy.stats import t
+from sqlalchemy import event
 
 from store.repositories import claims, leases, moves
 from store.repositories.quotas import Limits, set_limits
@@ -94,6 +96,51 @@ def test_each_checkpoint_is_pruned_with_each_setting_and_seed(api, grid):
     assert (job["test"], job["labels"], job["forms"]) == (None, {"project": "evidence"}, ["compact"])
     assert job["validation"]["columns"]["text"] == "sentence"
     assert api.get(f"/v1/groups/{group['id']}").json() == group
+
+
+def statements_of(api, call) -> tuple[int, httpx2.Response]:
+    """How many statements a request made, and its answer."""
+    engine, said = api.app.state.resources.engine, []
+
+    def note(*executed) -> None:
+        said.append(executed[2])
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        answer = call()
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    return len(said), answer
+
+
+@pytest.mark.parametrize("order", ["auto", "search"])
+def test_a_large_group_takes_as_many_statements_as_a_small_one(api, grid, sessions, crew, order):
+    with session_scope(sessions) as session:
+        set_limits(session, crew.id, Limits(queued=1000, stored_bytes=10**9))
+    grid["settings"] = [{"name": "paper", "config": {"order": order}}]
+    upload = {"uri": f"upload:{api.post('/v1/uploads', files={'file': ('dev.jsonl', b'{}')}).json()['id']}"}
+    for one in grid["sets"]:
+        one["validation"] = upload
+    post(api, grid)  # whatever is made once only is made now
+    small, answer = statements_of(api, lambda: post(api, grid))
+    assert (answer.status_code, len(answer.json()["cells"])) == (202, 4)
+    large, answer = statements_of(api, lambda: post(api, grid | {"seeds": list(range(1, 26))}))
+    assert (answer.status_code, len(answer.json()["cells"])) == (202, 100)
+    assert large == small
+
+
+def test_the_limits_are_looked_at_once_for_all_jobs_of_a_group_that_is_retried(api, grid, sessions, crew):
+    with session_scope(sessions) as session:
+        set_limits(session, crew.id, Limits(queued=50, stored_bytes=10**9))
+    counted = []
+    for seeds in ([1], [1, 2, 3]):
+        path = f"/v1/groups/{post(api, grid | {'seeds': seeds}).json()['id']}"
+        api.post(f"{path}/cancel")
+        engine, sums = api.app.state.resources.engine, []
+        event.listen(engine, "before_cursor_execute", lambda *call, sums=sums: sums.append("sum(" in call[2]))
+        assert api.post(f"{path}/retry").json()["counts"] == {"queued": 8 * len(seeds)}
+        counted.append(sum(sums))
+    assert counted[0] == counted[1] > 0
 
 
 def test_a_group_that_is_sent_again_is_made_once(api, grid):

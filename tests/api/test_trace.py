@@ -10,8 +10,12 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as law
 from hypothesis import strategies as st
 
+from api.errors import UnauthorizedError
+from api.services import access, traces
 from api.services.trace_formats import WRITERS, comma_separated, ndjson, parquet
 from axformer.trial import Phase, Trial, Verdict
+from store.repositories.keys import revoke_key
+from store.session import session_scope
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 TRIALS = st.lists(
@@ -124,6 +128,18 @@ def test_a_growing_trace_is_followed_by_its_cursor(api, stage, make_trial):
     assert read(api, job_id, "*/*", after=0).json() == {"data": [], "has_more": False, "next": 0}
     stage.add_trials(job_id, [make_trial(1), make_trial(2)])
     assert [item["seq"] for item in read(api, job_id, "*/*", after=0).json()["data"]] == [1, 2]
+
+
+def test_a_trace_that_is_read_slowly_breaks_off_when_its_key_is_revoked(api, stage, crew, sessions, make_trial):
+    resources = api.app.state.resources
+    job_id = stage.running([make_trial(seq) for seq in range(2 * resources.settings.trace_chunk)])
+    caller = access.sign_in(resources, crew.key, None)
+    trials = traces.stream(resources.reading_sessions, caller, job_id, after=-1, limit=None, chunk=7)
+    assert [next(trials).seq for _ in range(7)] == list(range(7))
+    with session_scope(sessions) as session:
+        revoke_key(session, caller.key_id)
+    with pytest.raises(UnauthorizedError, match="no longer valid"):
+        next(trials)
 
 
 def test_bad_questions(api, traced):

@@ -11,6 +11,7 @@ from alembic import command
 from pydantic import SecretStr
 
 from axformer.trial import Phase, Trial, Verdict
+from store import locks
 from store.migrate import alembic_config, migrate, newest_revision
 from store.repositories import claims, jobs, keys, leases, teams
 from store.session import make_engine, make_sessions, session_scope
@@ -93,7 +94,7 @@ def test_without_parents_there_are_no_passes_and_all_other_jobs_stay(bare: Setti
 def test_several_may_migrate_at_once(bare: Settings, bare_database_url: str) -> None:
     with ThreadPoolExecutor(1) as other:
         with psycopg.connect(bare_database_url) as first:
-            first.execute("SELECT pg_advisory_lock(4703120981)")
+            first.execute("SELECT pg_advisory_lock(%s)", [locks.MIGRATIONS])
             waiting = other.submit(run_alembic, bare_database_url)
             with pytest.raises(TimeoutError):
                 waiting.result(timeout=3)

@@ -46,7 +46,7 @@ class Checker:
             self._check_end(job, life)
             self._check_trials(job, life, snapshot.trials.get(job["id"], ()))
             self._check_lease(job)
-            _check_files(job, snapshot.files.get(job["id"], 0))
+            _check_files(job, events, snapshot.files.get(job["id"], 0))
             _check_passes(job, snapshot)
 
     def _check_end(self, job: Row, life: int) -> None:
@@ -108,9 +108,11 @@ def _has_outlived_workers(error: Row) -> bool:
     return bool(error["code"] == WORKER_LOST and not error["message"].startswith("its pass "))
 
 
-def _check_files(job: Row, files: int) -> None:
+def _check_files(job: Row, events: "tuple[()] | list[Row]", files: int) -> None:
+    """A job that has succeeded has files, until an event says that they are past their time; no other has any."""
+    has_lost_them = any(row["type"] == "job.artifacts_removed" for row in events)
     publishes = job["state"] == JobState.SUCCEEDED and job["parent_id"] is None
-    _must((files > 0) == publishes, job, f"is {job['state']} and has {files} files")
+    _must((files > 0) == (publishes and not has_lost_them), job, f"is {job['state']} and has {files} files")
 
 
 def _check_passes(job: Row, snapshot: Snapshot) -> None:

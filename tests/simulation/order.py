@@ -1,6 +1,7 @@
 """Which job must be claimed next: the rule of the queue (``docs/queue.md``), written a second time and in plain Python."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from math import isclose
 
 from store.settings import HALF_LIFE_SECONDS, PRIORITY_SECONDS
@@ -55,16 +56,16 @@ def _used(snapshot: Snapshot, team: str) -> float:
     account = snapshot.teams[team]
     past = [(account["used_seconds"], account["used_as_of"])]
     past += [(turn["seconds"], turn["ended_at"]) for turn in snapshot.turns if turn["team_id"] == team]
-    faded = sum(
-        seconds * 0.5 ** ((snapshot.now - since).total_seconds() / HALF_LIFE_SECONDS) for seconds, since in past
-    )
-    holding = (one for one in snapshot.jobs.values() if one["team_id"] == team and one["worker"] is not None)
-    return faded + sum(_held_seconds(snapshot, one) for one in holding)
+    past += [
+        _held(snapshot, one) for one in snapshot.jobs.values() if one["team_id"] == team and one["worker"] is not None
+    ]
+    return sum(seconds * 0.5 ** ((snapshot.now - since).total_seconds() / HALF_LIFE_SECONDS) for seconds, since in past)
 
 
-def _held_seconds(snapshot: Snapshot, job: Row) -> float:
+def _held(snapshot: Snapshot, job: Row) -> tuple[float, datetime]:
+    """For how many seconds, and until when, a worker has held a job."""
     until = min(snapshot.now, job["lease_until"])
-    return max(0.0, (until - job["claimed_at"]).total_seconds())
+    return max(0.0, (until - job["claimed_at"]).total_seconds()), until
 
 
 def _is_held(snapshot: Snapshot, job: Row) -> bool:

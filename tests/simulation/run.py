@@ -17,6 +17,7 @@ from tests.simulation.clients import Clients
 from tests.simulation.database import SimulatedDatabase
 from tests.simulation.ghosts import haunt
 from tests.simulation.invariants import BrokenInvariantError
+from tests.simulation.janitor import Janitor
 from tests.simulation.workers import Worker
 from tests.simulation.world import LEASE_SECONDS, World
 from worker.outbox import announce
@@ -30,6 +31,8 @@ MOST_WORKERS = 4
 BROKER_IS_AWAY = 0.1
 BEATS = 0.2
 """Share of a worker's doings that are heartbeats."""
+SWEEPS = 0.2
+"""Share of the rounds of peace in which a janitor comes by."""
 _TICK = 0.001
 
 
@@ -50,9 +53,10 @@ def simulate(database: SimulatedDatabase, seed: int) -> Counter[str]:
             teams = [create_team(session, f"team {number}").id for number in range(TEAMS)]
         clients = Clients(world, teams, wanted=random.randint(1, MOST_JOBS))
         workers = [Worker(world, f"worker {number}") for number in range(random.randint(2, MOST_WORKERS))]
+        janitor = Janitor(world)
         try:
-            _chaos(world, clients, workers)
-            _peace(world, clients, workers)
+            _chaos(world, clients, workers, janitor)
+            _peace(world, clients, workers, janitor)
         except (AssertionError, Exception) as error:
             raise BrokenInvariantError(f"seed {seed}: {type(error).__name__}: {error}") from error
         finally:
@@ -62,7 +66,7 @@ def simulate(database: SimulatedDatabase, seed: int) -> Counter[str]:
     return world.counts
 
 
-def _chaos(world: World, clients: Clients, workers: list[Worker]) -> None:
+def _chaos(world: World, clients: Clients, workers: list[Worker], janitor: Janitor) -> None:
     happenings: list[tuple[int, Callable[[], None]]] = [
         (6, clients.act),
         (12, lambda: _deliver(world, workers)),
@@ -75,6 +79,7 @@ def _chaos(world: World, clients: Clients, workers: list[Worker]) -> None:
         (6, lambda: haunt(world)),
         (6, lambda: world.settle() if world.open else None),
         (1, lambda: _lose_all_messages(world)),
+        (10, janitor.sweep),
     ]
     weights, acts = zip(*happenings, strict=True)
     for _ in range(CHAOS_STEPS):
@@ -83,7 +88,7 @@ def _chaos(world: World, clients: Clients, workers: list[Worker]) -> None:
         world.check()
 
 
-def _peace(world: World, clients: Clients, workers: list[Worker]) -> None:
+def _peace(world: World, clients: Clients, workers: list[Worker], janitor: Janitor) -> None:
     world.is_chaos = False
     while world.open:
         world.settle()
@@ -96,6 +101,8 @@ def _peace(world: World, clients: Clients, workers: list[Worker]) -> None:
         if all(job["state"] in TERMINAL for job in snapshot.jobs.values()):
             break
         clients.resume_all()
+        if world.random.random() < SWEEPS:
+            janitor.sweep()
         _announce(world, workers)
         _deliver(world, workers)
         for worker in workers:

@@ -32,6 +32,8 @@ def test_nothing_is_lost_or_doubled_whatever_is_killed(simulated: SimulatedDatab
         "rolled back",
         "pauses",
         "yielded",
+        "jobs removed by age",
+        "artifacts removed by age",
     }
     assert happened <= set(counts), "what the simulator is made for did not happen"
     assert {"succeeded", "failed", "cancelled"} <= set(counts)

@@ -17,6 +17,7 @@ from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
 from tests.simulation.database import Row, Snapshot
 from tests.simulation.invariants import BrokenInvariantError, loss_of, trace_of
+from tests.simulation.janitor import check_not_in_the_way
 from tests.simulation.order import waiting_jobs, wrong_claim
 from tests.simulation.world import LEASE_SECONDS, Answer, NoAnswerError, Statement, World
 
@@ -98,6 +99,7 @@ class Worker:
 
         def answer(result: Any) -> None:
             self.is_waiting = False
+            check_not_in_the_way(self.world, result)
             if isinstance(result, Job):
                 self.world.claims.append((result.id, result.fence))
                 self.job, self.steps = result, self._carry_out(result)

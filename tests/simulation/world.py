@@ -33,6 +33,10 @@ class NoAnswerError(Exception):
     """The database did not answer; what was asked may have been done or not."""
 
 
+class BlockedError(NoAnswerError):
+    """It did not answer since another transaction holds a lock; nothing was done."""
+
+
 @dataclass(frozen=True)
 class Open:
     """A transaction that has done its work and is not committed."""
@@ -83,7 +87,7 @@ class World:
             self.counts["blocked"] += 1
             if not self.open:
                 raise RuntimeError("nothing is open that could hold a lock") from error
-            answer(NoAnswerError())
+            answer(BlockedError())
             return
         if self.by_chance(KILLED_BEFORE_COMMIT):
             session.close()

@@ -252,6 +252,20 @@ def test_the_time_of_a_lost_worker_counts_until_its_lease_ran_out(sessions: Sess
     assert used(sessions, crowd, "a") == pytest.approx(60, abs=2)
 
 
+def test_the_time_of_a_lost_worker_fades_from_the_end_of_its_lease_whether_or_not_that_was_noticed(
+    sessions: Sessions,
+) -> None:
+    crowd = Crowd(sessions)
+    crowd.team("a")
+    crowd.post("a")
+    with session_scope(sessions) as session:
+        assert claims.claim_next(session, "lost", 60) is not None
+    crowd.wait(60 + crowd.rules.half_life_seconds)
+    assert used(sessions, crowd, "a") == pytest.approx(30, abs=1)
+    assert crowd.claim("other") is not None
+    assert used(sessions, crowd, "a") == pytest.approx(30, abs=1)
+
+
 def test_passes_of_a_search_count_for_their_team(sessions: Sessions) -> None:
     crowd = Crowd(sessions)
     crowd.team("a")
