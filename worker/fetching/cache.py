@@ -2,6 +2,9 @@
 
 Two workers may bring the same content at the same time: each writes a file of its own and renames it into place, so a
 reader sees a whole file or none. Users of a file get a hard link of their own; clearing the cache harms nobody.
+
+All teams share it, and it knows nobody's rights: a note says what a source had, never who may have it. Whoever wants content
+from here has asked its source first, as themselves (see :meth:`worker.fetching.source.Source.open`).
 """
 
 import hashlib
