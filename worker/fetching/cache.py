@@ -77,11 +77,10 @@ class ContentCache:
         """
         remove_old(self._incoming, unfinished_seconds)
         files = sorted(_measured(self._content), key=lambda file: file.used, reverse=True)
-        kept = cleared = 0
+        total = cleared = 0
         for file in files:
-            if kept + file.size <= max_bytes:
-                kept += file.size
-            else:
+            total += file.size
+            if total > max_bytes:
                 file.path.unlink(missing_ok=True)
                 cleared += file.size
         for note in self._seen.iterdir() if cleared else ():
