@@ -23,8 +23,8 @@ OWNER = "hf_owner"
 class Hub:
     """The few routes of a hub that are used, before a site that holds the files.
 
-    As on the real hub, anybody is told the commit and the names of the files of a gated repository; only those who have been let
-    in are given the files.
+    As on the real hub, anybody is told the commit and the file names of a gated repository; only those who have been let in are
+    given the files.
     """
 
     def __init__(self) -> None:
