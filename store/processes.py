@@ -1,21 +1,40 @@
-"""Child processes that end, with all that they have started, when they are told to or when this process dies."""
+"""Child processes that end, with all that they have started, when they are told to or when this process dies.
+
+A child that has ended keeps its id until it is waited for; then the system may give the id to any process. So whoever still
+has to end what a child has started looks with :func:`has_ended`, which does not wait for it as ``Popen.poll`` does.
+"""
 
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from store import launch
 
 _KILL_WAIT_SECONDS = 10.0
 """A killed process is gone at once, unless the kernel waits for a device."""
+_LOOK_SECONDS = 0.02
+"""Between looks at a child that was asked to end: short for a person, long for a processor."""
 _TAIL_LINES = 20
 """Enough of a log to hold one traceback's end."""
+
+
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a child of this process is no longer running; its id stays its own."""
+    if process.returncode is not None:
+        return True
+    try:
+        return psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE  # type: ignore[no-any-return]
+    except psutil.NoSuchProcess:  # another thread has waited for it at this moment
+        return True
 
 
 @dataclass(frozen=True)
@@ -29,21 +48,23 @@ class Child:
 
     def has_ended(self) -> bool:
         """Whether it is no longer running."""
-        return self.process.poll() is not None
+        return has_ended(self.process)
 
-    def stop(self, grace_seconds: float) -> None:
-        """Ask it to end; kill it, and whatever of its children is left, after the grace."""
+    def stop(self, grace_seconds: float) -> int:
+        """Ask it to end; kill it, and whatever of its children is left, after the grace; gives its exit code."""
         if not self.has_ended():
-            self.process.send_signal(self.stop_signal)
-            with suppress(subprocess.TimeoutExpired):
-                self.process.wait(grace_seconds)
+            os.kill(self.process.pid, self.stop_signal)
+            until = time.monotonic() + grace_seconds
+            while not self.has_ended() and time.monotonic() < until:
+                time.sleep(_LOOK_SECONDS)
         self.kill()
-        self.process.wait(_KILL_WAIT_SECONDS)
+        return self.process.wait(_KILL_WAIT_SECONDS)
 
     def kill(self) -> None:
-        """End it and all of its children at once."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        """End it and all of its children at once; nothing happens where it has been waited for."""
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
 
     def log_tail(self) -> str:
         """The last lines of its log."""

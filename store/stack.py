@@ -89,7 +89,7 @@ class Stack:
             raise StoppedError
         for child in self.children:
             if child.has_ended():
-                status = f"{child.name} has ended with status {child.process.returncode}"
+                status = f"{child.name} has ended with status {child.stop(grace_seconds=0)}"
                 raise StackError(f"{status}; the end of {child.log}:\n{child.log_tail()}")
 
     def wait_until_ready(self, port: int, seconds: float) -> None:

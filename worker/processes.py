@@ -1,6 +1,7 @@
 """The processes in which this worker's jobs run, as its main process sees them."""
 
 import ctypes
+import os
 import signal
 import sys
 from contextlib import suppress
@@ -17,9 +18,14 @@ def job_processes() -> list[int]:
 
 
 def kill_tree(pid: int) -> None:
-    """End a process and all that it has started, at once; nothing happens where it has ended."""
+    """End a process of this one and all that it has started, at once.
+
+    Nothing happens where it has ended, not even to the process that may have its id by now.
+    """
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
+        if process.ppid() != os.getpid():
+            return
         for one in (*process.children(recursive=True), process):
             with suppress(psutil.NoSuchProcess):
                 one.kill()

@@ -106,7 +106,7 @@ class Supervisor:
 
     def _judge(self, held: Held, pid: int, *, is_alive: bool) -> None:
         if not is_alive:
-            self._take(held, pid, "its process has died")
+            self._take(held, pid, "its process has died", is_alive=False)
         elif self._is_stopping_late():
             self._take(held, pid, "the worker was told to stop", give_back=True)
         elif max(held.cancelling_seconds or 0.0, self._pausing_seconds(held)) > self._obey_seconds:
@@ -128,8 +128,8 @@ class Supervisor:
             _LOG.warning("process_killed", pid=pid, reason="it has lost its job and did not end")
             self._kill(pid)
 
-    def _take(self, held: Held, pid: int, reason: str, *, give_back: bool = False) -> None:
-        """Take a job from its process, then end the process."""
+    def _take(self, held: Held, pid: int, reason: str, *, give_back: bool = False, is_alive: bool = True) -> None:
+        """Take a job from its process, then end the process, unless it has died: its id may be another's by now."""
         take = release if give_back else abandon
         try:
             with session_scope(self._sessions) as session:
@@ -137,8 +137,9 @@ class Supervisor:
         except (LeaseLostError, NoResultFound):
             return  # the process has just ended the job by itself
         self._taken.add((held.job_id, held.fence))
-        _LOG.warning("process_killed", pid=pid, job_id=held.job_id, reason=reason)
-        self._kill(pid)
+        _LOG.warning("process_killed" if is_alive else "process_died", pid=pid, job_id=held.job_id, reason=reason)
+        if is_alive:
+            self._kill(pid)
         if held.cancelling_seconds is not None:
             self._discard(held.job_id)
 

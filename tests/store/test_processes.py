@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from store.processes import Child, spawn
@@ -31,6 +33,14 @@ def wait_for(log: Path, text: str) -> str:
         assert time.monotonic() < deadline, content
         time.sleep(0.02)
     return content
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait for what happens a moment later."""
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def python(code: str, log: Path, **options: object) -> Child:
@@ -75,10 +85,36 @@ def test_a_stopped_child_leaves_no_child_of_its_own(tmp_path: Path) -> None:
     grandchild = int(wait_for(child.log, "\n"))
     child.stop(grace_seconds=5)
     assert child.process.returncode == -signal.SIGTERM
-    deadline = time.monotonic() + 5
-    while is_alive(grandchild):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: not is_alive(grandchild))
+
+
+def test_a_child_that_has_ended_keeps_its_id_until_its_own_children_are_killed(tmp_path: Path) -> None:
+    child = python(f"{START_A_CHILD}; print(c.pid, flush=True)", tmp_path / "log")
+    grandchild = int(wait_for(child.log, "\n"))
+    wait_until(child.has_ended)
+    assert psutil.Process(child.process.pid).ppid() == os.getpid(), "its id may be another process's by now"
+    assert child.stop(grace_seconds=5) == 0
+    wait_until(lambda: not is_alive(grandchild))
+
+
+@pytest.mark.parametrize("has_ended", [True, False])
+def test_no_signal_goes_to_an_id_that_was_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_ended: bool
+) -> None:
+    signalled: list[int] = []
+
+    def killed(group: int, number: int, kill: Callable[[int, int], None] = os.killpg) -> None:
+        signalled.append(psutil.Process(group).ppid())
+        kill(group, number)
+
+    monkeypatch.setattr(os, "killpg", killed)
+    child = python("pass" if has_ended else SLEEP, tmp_path / "log")
+    if has_ended:
+        child.process.wait()
+    for _ in range(2):
+        child.stop(grace_seconds=0)
+        child.kill()
+    assert signalled == [] if has_ended else [os.getpid()]
 
 
 def test_a_child_gets_its_signal_when_the_parent_is_killed(tmp_path: Path) -> None:
@@ -91,10 +127,7 @@ def test_a_child_gets_its_signal_when_the_parent_is_killed(tmp_path: Path) -> No
         assert is_alive(child)
         time.sleep(0.5)  # the launcher must have become the program, or its parent's death is not noticed
         parent.kill()
-    deadline = time.monotonic() + 5
-    while is_alive(child):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: not is_alive(child))
 
 
 def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:

@@ -182,7 +182,23 @@ def test_a_job_is_taken_from_a_dead_process_once(scene: Scene, watch: Watch) -> 
     for _ in range(3):
         scene.look()
     assert watch.events(scene.job.id).count("job.worker_lost") == 1
-    assert scene.killed == [scene.process.pid]
+    assert scene.killed == [], "its id may be another process's by now"
+
+
+def test_only_processes_of_its_own_are_killed() -> None:
+    with subprocess.Popen(WITH_A_CHILD) as parent:
+        try:
+            own = psutil.Process(parent.pid)
+            while not (children := own.children()):
+                time.sleep(0.02)
+            (strangers,) = children
+            kill_tree(strangers.pid)
+            assert psutil.wait_procs([strangers], timeout=0.5) == ([], [strangers])
+            kill_tree(parent.pid)
+            _, alive = psutil.wait_procs([strangers], timeout=OBEY_SECONDS)
+            assert alive == []
+        finally:
+            parent.kill()
 
 
 def test_a_process_that_has_lost_its_job_and_works_on_is_ended(

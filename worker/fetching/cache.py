@@ -2,6 +2,9 @@
 
 Two workers may bring the same content at the same time: each writes a file of its own and renames it into place, so a
 reader sees a whole file or none. Users of a file get a hard link of their own; clearing the cache harms nobody.
+
+All teams share it, and it knows nobody's rights: a note says what a source had, never who may have it. Whoever wants content
+from here has asked its source first, as themselves (see :meth:`worker.fetching.source.Source.open`).
 """
 
 import hashlib
@@ -74,11 +77,10 @@ class ContentCache:
         """
         remove_old(self._incoming, unfinished_seconds)
         files = sorted(_measured(self._content), key=lambda file: file.used, reverse=True)
-        kept = cleared = 0
+        total = cleared = 0
         for file in files:
-            if kept + file.size <= max_bytes:
-                kept += file.size
-            else:
+            total += file.size
+            if total > max_bytes:
                 file.path.unlink(missing_ok=True)
                 cleared += file.size
         for note in self._seen.iterdir() if cleared else ():

@@ -38,18 +38,33 @@ class HubSource:
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[Content | None]:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.Source`.
+
+        A file of a known commit is asked for too, and not read: the hub tells the commit of a gated repository to anybody, so
+        only its answer for the file says whether this token may have what another's has brought.
+        """
         commit, _ = self._commit
-        if commit == known:
-            yield None
-            return
         path = name or self._reference.path
         url = hf_hub_url(self._reference.place, path, repo_type=self._type, revision=commit, endpoint=self._endpoint)
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         shown = self._reference.shown if name is None else f"{self._reference.shown}/{name}"
-        with open_url(url, shown, self._policy, headers=headers) as content:
+        with self._naming_the_gate(), open_url(url, shown, self._policy, headers=headers) as content:
             assert content is not None  # nothing was known to the URL
-            yield Content(content.chunks, content.size, commit)
+            yield None if commit == known else Content(content.chunks, content.size, commit)
+
+    @contextmanager
+    def _naming_the_gate(self) -> Iterator[None]:
+        try:
+            yield
+        except (GatedRepoError, ReferenceDenied):
+            shown = self._reference.shown
+            if self._token:
+                raise ReferenceDenied(
+                    f"'{shown}' is gated, and the token may not read it; ask its owner for access, or upload the files"
+                ) from None
+            raise ReferenceDenied(
+                f"'{shown}' is gated; post the job with a hub token that may read it, or upload the files"
+            ) from None
 
     @cached_property
     def _commit(self) -> tuple[str, tuple[str, ...]]:
@@ -58,9 +73,8 @@ class HubSource:
         api = HfApi(endpoint=self._endpoint, token=self._token)
         try:
             ask = api.dataset_info if self._type == "dataset" else api.model_info
-            info = ask(self._reference.place, revision=self._reference.revision, timeout=self._policy.read_seconds)
-        except GatedRepoError:
-            raise ReferenceDenied(f"'{shown}' is gated; ask its owner for access, or upload the files") from None
+            with self._naming_the_gate():
+                info = ask(self._reference.place, revision=self._reference.revision, timeout=self._policy.read_seconds)
         except RevisionNotFoundError:
             raise ReferenceMissing(f"'{shown}' has no revision '{self._reference.revision}'; check it") from None
         except RepositoryNotFoundError:

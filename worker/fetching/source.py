@@ -37,7 +37,8 @@ class Source(Protocol):
     def open(self, name: str | None, known: str | None) -> AbstractContextManager[Content | None]:
         """Start to read a file of the directory, or without a name the referenced file itself.
 
-        Gives None if the version that is already ``known`` is still the current one.
+        Gives None if the version that is already ``known`` is still the current one, and this caller may read it: what is known
+        may have been brought with the rights of another.
 
         Raises:
             FetchError: the source refuses, fails, or holds no such file.

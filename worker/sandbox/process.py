@@ -11,6 +11,7 @@ from typing import Protocol
 
 import psutil
 
+from store.processes import has_ended
 from store.settings import Settings
 from worker.sandbox import child, launch
 from worker.sandbox.lines import Lines
@@ -85,29 +86,22 @@ class ConfinedProcess:
 
     def is_alive(self) -> bool:
         """See :class:`Process`."""
-        return self._process.poll() is None
+        return not has_ended(self._process)
 
     def end(self) -> str:
         """See :class:`Process`. Where no namespace holds them, processes that have left its session and its tree stay."""
-        ended = self._process.poll()
+        ended = has_ended(self._process)
         self.lines.close()
-        for one in _all_below(self._process.pid):
+        for one in psutil.Process(self._process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 one.kill()
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        return f"exit code {ended}; {self._said()}"
+        code = self._process.wait()
+        how = f"exit code {code}" if ended else "it had not ended"
+        return f"{how}; {self._said()}"
 
     def _said(self) -> str:
         with self._log as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - _LOG_BYTES))
             return log.read(_LOG_BYTES).decode(errors="replace").strip() or "it said nothing"
-
-
-def _all_below(pid: int) -> list[psutil.Process]:
-    """What a process has started, and what was started by that."""
-    try:
-        return psutil.Process(pid).children(recursive=True)  # type: ignore[no-any-return]
-    except psutil.NoSuchProcess:
-        return []

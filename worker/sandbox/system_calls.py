@@ -16,50 +16,43 @@ import struct
 
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of the filter's machine
-_NUMBER_AT, _ARCHITECTURE_AT = 0, 4  # bytes in what the kernel shows to the filter
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT, _ARGUMENT_BYTES = 0, 4, 16, 8  # in what the kernel shows to the filter
 _ALLOW, _ERROR, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _OTHER_NUMBERS = 0x40000000
 """From here on x86-64 has a second set of numbers for the same calls."""
 
-_REFUSALS = {
+REFUSED = {
     "connect": errno.ECONNREFUSED,
     **dict.fromkeys(("bind", "listen", "accept", "accept4", "sendmsg", "sendmmsg"), errno.EPERM),
     **dict.fromkeys(("io_uring_setup", "ptrace", "process_vm_readv", "process_vm_writev"), errno.EPERM),
+    **dict.fromkeys(("pidfd_getfd", "process_madvise", "kcmp", "perf_event_open"), errno.EPERM),
     **dict.fromkeys(("add_key", "request_key", "keyctl"), errno.EPERM),
 }
-"""What each refused call answers. ``io_uring`` would make calls past the filter."""
-_SEND_TO, _ADDRESS_AT = "sendto", 48
-"""Refused where it names an address; where in what the filter is shown that stands, in two halves."""
+"""What each refused call answers. ``io_uring`` would make calls past the filter. ``pidfd_open``, with which libraries wait for
+their children, is not refused: what would look into a process by such a descriptor is."""
+REFUSED_OF_OTHERS = {"sendto": 4, "move_pages": 0, "migrate_pages": 0, "get_robust_list": 0, "prlimit64": 0}
+"""Refused where an argument is not zero, and which one: an address to send to, or another process than the caller."""
 
-_PROCESSORS = {
-    "x86_64": (
-        0xC000003E,
-        {
-            "connect": 42,
-            "accept": 43,
-            _SEND_TO: 44,
-            "sendmsg": 46,
-            "bind": 49,
-            "listen": 50,
-            "ptrace": 101,
-            "add_key": 248,
-        }
-        | {"request_key": 249, "keyctl": 250, "accept4": 288, "sendmmsg": 307, "process_vm_readv": 310}
-        | {"process_vm_writev": 311, "io_uring_setup": 425},
-        # chmod fchmod chown fchown lchown utime setxattr.. removexattr.. utimes fchownat futimesat fchmodat utimensat
-        (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280),
-    ),
-    "aarch64": (
-        0xC00000B7,
-        {"ptrace": 117, "bind": 200, "listen": 201, "accept": 202, "connect": 203, _SEND_TO: 206, "sendmsg": 211}
-        | {"add_key": 217, "request_key": 218, "keyctl": 219, "accept4": 242, "sendmmsg": 269, "process_vm_readv": 270}
-        | {"process_vm_writev": 271, "io_uring_setup": 425},
-        # setxattr.. removexattr.. fchmod fchmodat fchownat fchown utimensat
-        (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88),
-    ),
+NUMBERS = {
+    "x86_64": {"connect": 42, "accept": 43, "sendto": 44, "sendmsg": 46, "bind": 49, "listen": 50, "ptrace": 101}
+    | {"add_key": 248, "request_key": 249, "keyctl": 250, "migrate_pages": 256, "get_robust_list": 274}
+    | {"move_pages": 279, "accept4": 288, "perf_event_open": 298, "prlimit64": 302, "sendmmsg": 307}
+    | {"process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312}
+    | {"io_uring_setup": 425, "pidfd_getfd": 438, "process_madvise": 440},
+    "aarch64": {"get_robust_list": 100, "ptrace": 117, "bind": 200, "listen": 201, "accept": 202, "connect": 203}
+    | {"sendto": 206, "sendmsg": 211, "add_key": 217, "request_key": 218, "keyctl": 219, "migrate_pages": 238}
+    | {"move_pages": 239, "perf_event_open": 241, "accept4": 242, "prlimit64": 261, "sendmmsg": 269}
+    | {"process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272}
+    | {"io_uring_setup": 425, "pidfd_getfd": 438, "process_madvise": 440},
 }
-"""By the processor's name: its number in <linux/audit.h>, the numbers of refused calls, and those of calls that are not
-carried out."""
+"""Of the refused calls, by the processor's name."""
+_PROCESSORS = {
+    # chmod fchmod chown fchown lchown utime setxattr.. removexattr.. utimes fchownat futimesat fchmodat utimensat
+    "x86_64": (0xC000003E, (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280)),
+    # setxattr.. removexattr.. fchmod fchmodat fchownat fchown utimensat
+    "aarch64": (0xC00000B7, (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88)),
+}
+"""By the processor's name: its number in <linux/audit.h>, and the numbers of calls that are not carried out."""
 _NOT_CARRIED_OUT = (452, 463, 466, 469)
 """The same on all processors: fchmodat2 setxattrat removexattrat file_setattr."""
 
@@ -74,10 +67,10 @@ def restrict() -> None:
     Raises:
         OSError: the kernel refuses, or the processor is not known here.
     """
-    known = _PROCESSORS.get(platform.machine())
-    if known is None:
-        raise OSError(errno.ENOSYS, f"the numbers of system calls of '{platform.machine()}' are not known here")
-    code = _program(*known)
+    processor = platform.machine()
+    if processor not in _PROCESSORS:
+        raise OSError(errno.ENOSYS, f"the numbers of system calls of '{processor}' are not known here")
+    code = _program(NUMBERS[processor], *_PROCESSORS[processor])
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
@@ -86,7 +79,7 @@ def restrict() -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _program(architecture: int, refused: dict[str, int], not_carried_out: tuple[int, ...]) -> bytes:
+def _program(numbers: dict[str, int], architecture: int, not_carried_out: tuple[int, ...]) -> bytes:
     """The filter: each instruction is its code, how far to jump if so and if not, and a number."""
     made = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
@@ -96,18 +89,24 @@ def _program(architecture: int, refused: dict[str, int], not_carried_out: tuple[
         (_AT_LEAST, 0, 1, _OTHER_NUMBERS),
         (_RETURN, 0, 0, _ERROR | errno.ENOSYS),
     ]
-    for name, answer in _REFUSALS.items():
-        made += [(_EQUAL, 0, 1, refused[name]), (_RETURN, 0, 0, _ERROR | answer)]
+    for name, answer in REFUSED.items():
+        made += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ERROR | answer)]
     for number in (*not_carried_out, *_NOT_CARRIED_OUT):
         made += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR)]
-    made += [
-        (_EQUAL, 0, 6, refused[_SEND_TO]),
-        (_LOAD, 0, 0, _ADDRESS_AT),
+    for name, argument in REFUSED_OF_OTHERS.items():
+        made += _unless_zero(numbers[name], _ARGUMENTS_AT + argument * _ARGUMENT_BYTES)
+    made.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in made)
+
+
+def _unless_zero(number: int, at: int) -> list[tuple[int, int, int, int]]:
+    """Refuse a call unless its argument is zero, of which the filter sees one half at a time."""
+    return [
+        (_EQUAL, 0, 6, number),
+        (_LOAD, 0, 0, at),
         (_EQUAL, 0, 2, 0),
-        (_LOAD, 0, 0, _ADDRESS_AT + 4),
+        (_LOAD, 0, 0, at + _ARGUMENT_BYTES // 2),
         (_EQUAL, 1, 0, 0),
         (_RETURN, 0, 0, _ERROR | errno.EPERM),
         (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _ALLOW),
     ]
-    return b"".join(struct.pack("HBBI", *instruction) for instruction in made)

@@ -1,4 +1,5 @@
 import hashlib
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +87,27 @@ def test_two_who_bring_the_same_at_once_both_get_it(tmp_path: Path) -> None:
         thread.join()
     assert {(tmp_path / f"file{number}").read_bytes() for number in range(4)} == {b"x" * 20_000}
     assert list((tmp_path / "cache" / "incoming").iterdir()) == []
+
+
+@given(st.lists(st.integers(0, 6), max_size=6), st.integers(0, 20))
+def test_what_was_used_longest_ago_is_cleared_first(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], most: int
+) -> None:
+    """No more than is necessary goes, and nothing stays that was unused for longer than something that has gone."""
+    directory = tmp_path_factory.mktemp("cache")
+    cache = ContentCache(directory / "cache")
+    kept = [
+        cache.add(str(age), "v1", [bytes([age]) * (size + 1)], directory / str(age)) for age, size in enumerate(sizes)
+    ]
+    for age, entry in enumerate(kept):
+        os.utime(directory / "cache" / "content" / entry.sha256, (-age, -age))
+    cleared = cache.trim(most, unfinished_seconds=60)
+    found = [cache.find(str(age)) for age in range(len(kept))]
+    stays = sum(entry is not None for entry in found)
+    assert found == [*kept[:stays], *[None] * (len(kept) - stays)]
+    assert cleared == sum(entry.size for entry in kept[stays:])
+    assert sum(entry.size for entry in kept[:stays]) <= most
+    assert stays == len(kept) or sum(entry.size for entry in kept[: stays + 1]) > most
 
 
 @given(st.lists(st.binary(max_size=50), max_size=5))

@@ -21,12 +21,16 @@ class Bucket:
 
     def __init__(self, objects: dict[str, bytes]) -> None:
         self.objects = objects
+        self.closed = {"closed"}
+        """Buckets that exist and let nobody in."""
 
     def __call__(self, method: str, target: str, headers: dict[str, str]) -> Answer:
         parts = urlsplit(target)
         bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
+        if bucket in self.closed:
+            return self._error(403, "AccessDenied")
         if bucket != "bucket":
-            return self._error(403, "AccessDenied") if bucket == "closed" else self._error(404, "NoSuchBucket")
+            return self._error(404, "NoSuchBucket")
         if not key:
             return self._list(parse_qs(parts.query).get("prefix", [""])[0])
         return self._object(key, headers) if key in self.objects else self._error(404, "NoSuchKey")
