@@ -18,7 +18,13 @@ VALIDATION, CONFIRMING, TEST = "validation", "confirming", "test"
 
 def read_cells(results: Path) -> list[Content]:
     """All cells that are there, by their names."""
-    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(results.glob("*.json"))]
+    return [read_cell(file) for file in sorted(results.glob("*.json"))]
+
+
+def read_cell(file: Path) -> Content:
+    """One cell."""
+    content: Content = json.loads(file.read_text(encoding="utf-8"))
+    return content
 
 
 def before(one: Content, data: str, figure: str) -> float:
@@ -48,7 +54,8 @@ def change_with_interval(one: Content, data: str, figure: str) -> str:
 
 def judgement(one: Content) -> Judgement:
     """What held-out rows say of the pruned model, by the rule of today: a cell may be older."""
-    return judged(before(one, TEST, LOSS), Comparison.model_validate(one["report"]["comparison"][TEST]))
+    report = one["report"]
+    return judged(report["task"], before(one, TEST, LOSS), Comparison.model_validate(report["comparison"][TEST]))
 
 
 def relative_change(one: Content, data: str) -> float:
