@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from axformer.checkpoint import load_checkpoint
-from axformer.config import make_config
+from axformer.config import PRESETS, Order, PassConfig, Preset, make_config
+from axformer.ordering import order_of
 from axformer.reporting.findings import OPTIMISM, Optimism
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence import cell as cells_of_one
@@ -27,6 +28,7 @@ from benchmarks.evidence.grid import (
     varied_cells,
 )
 from benchmarks.evidence.reading import RESULTS, read_cells
+from benchmarks.evidence.standing import FORMAT, marks_of, stands
 from benchmarks.evidence.tables import promised_and_held
 from benchmarks.rows import Row
 from benchmarks.sets.catalog import SETS
@@ -74,15 +76,61 @@ def test_every_cell_is_asked_for_by_one_question_and_the_document_says_how_many_
     ]
 
 
-def test_each_cell_that_is_kept_was_measured_with_the_knobs_of_its_arm() -> None:
+def test_each_cell_that_is_kept_was_measured_with_the_knobs_of_its_arm_or_is_marked() -> None:
     planned = {one.name: one for one in cells()}
     for content in read_cells(RESULTS):
         cell, config = planned[content["cell"]], content["report"]["config"]
-        arm = ARMS[cell.arm]
-        knobs = {"seed": cell.checkpoint.seed, "max_length": cell.checkpoint.max_length, **arm.knobs}
-        wanted = make_config(arm.preset, knobs).model_dump(mode="json")
+        arm, checkpoint = ARMS[cell.arm], cell.checkpoint
+        knobs = {
+            "seed": checkpoint.seed,
+            "max_length": checkpoint.max_length,
+            "task_name": checkpoint.task_name,
+            **arm.knobs,
+        }
+        asked = make_config(arm.preset, knobs)
+        wanted = asked.model_dump(mode="json")
+        differ = {name for name in config if wanted[name] != config[name]}
         assert content["arm"] == cell.arm
-        assert {name: wanted[name] for name in config} == config, content["cell"]
+        assert differ <= {"task_name"}, content["cell"]
+        is_in_order = order_of(PassConfig(order=config["order"], task_name=config["task_name"])) == order_of(asked)
+        assert ("*" in marks_of(content)) is not is_in_order
+
+
+def test_passes_over_cola_go_in_the_order_that_the_paper_advises() -> None:
+    for cell in cells():
+        asked = make_config(ARMS[cell.arm].preset, {"task_name": cell.checkpoint.task_name, **ARMS[cell.arm].knobs})
+        if cell.checkpoint.data == "cola" and "order" not in {
+            **PRESETS[Preset(ARMS[cell.arm].preset)],
+            **ARMS[cell.arm].knobs,
+        }:
+            assert order_of(asked) is Order.TOP_BOTTOM_MIDDLE
+        elif "order" not in ARMS[cell.arm].knobs:
+            assert order_of(asked) is Order.TOP_MIDDLE_BOTTOM
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "marks"),
+    [
+        ("cola-minilm-s0-paper", {}, "*"),
+        ("cola-minilm-s0-paper", {"task_name": "linguistic_acceptability"}, ""),
+        ("cola-minilm-s0-published", {"order": "top-middle-bottom"}, ""),
+        ("rte-minilm-s0-paper", {}, ""),
+        ("cola-minilm-s0-two-points", {}, "*†"),
+        ("sst2-minilm-s0-two-points", {}, "†"),
+    ],
+)
+def test_a_cell_that_was_measured_otherwise_does_not_stand_and_is_marked(
+    name: str, more: dict[str, str], marks: str, tmp_path: Path
+) -> None:
+    (cell,) = cells(only=[name])
+    old = cell_file(cell.arm, 0, 0.1, cell=name, data=cell.checkpoint.data)
+    old["report"]["config"] |= more
+    (tmp_path / name).write_text(json.dumps(old))
+    assert marks_of(old) == marks
+    assert stands(tmp_path / name) is (marks == "")
+    assert not stands(tmp_path / "none")
+    new = old | {"format": FORMAT}
+    assert marks_of(new) == marks.replace("†", "")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +185,7 @@ def test_why_so_little_is_removed_has_a_table_of_its_own() -> None:
 @pytest.mark.parametrize(("change", "word"), [(-0.01, "kept"), (-0.02, "kept"), (-0.05, "perhaps"), (-0.13, "broken")])
 def test_a_promise_of_points_is_held_to_the_held_out_rows(change: float, word: str) -> None:
     one = cell_file("two-points", 0, change, cell="rte-minilm-s0-two-points")
-    report = one["report"] | {"config": {"within_points": 2.0}}
+    report = one["report"] | {"config": one["report"]["config"] | {"within_points": 2.0}}
     for part in ("base", "comparison", "data"):
         report[part] = report[part] | {"confirming": report[part]["test"]}
     text = document_of([one | {"report": report}], planned=240)
@@ -159,6 +207,7 @@ def cell_file(arm: str, seed: int, change: float, **more: Any) -> dict[str, Any]
     report = {
         "base": base,
         "pruned": base | {"parameters": 90, "latency_ms": 1.0},
+        "task": "classification",
         "trials": 7,
         "comparison": {
             "validation": {"differences": {"loss": {"value": -0.2, "interval": [-0.3, -0.1]}}},
@@ -169,8 +218,10 @@ def cell_file(arm: str, seed: int, change: float, **more: Any) -> dict[str, Any]
         "estimated_speedup": 1.25,
         "seconds": 3.0,
         "environment": dict.fromkeys(("axformer", "commit", "torch", "device", "cores", "threads"), "x"),
+        "config": {"order": "auto", "task_name": None, "within_points": None},
     }
     plain = {
+        "format": "axformer-evidence/1",
         "cell": f"c-{arm}-{seed}",
         "checkpoint": "0f" * 32,
         "data": "rte",
