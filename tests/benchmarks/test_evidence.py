@@ -12,7 +12,7 @@ from axformer.checkpoint import load_checkpoint
 from axformer.config import PRESETS, Order, PassConfig, Preset, make_config
 from axformer.ordering import order_of
 from axformer.reporting.findings import OPTIMISM, Optimism
-from benchmarks.checkpoints import Checkpoint
+from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.evidence import cell as cells_of_one
 from benchmarks.evidence.cell import Place, run_cell
 from benchmarks.evidence.document import by_question, document_of
@@ -189,7 +189,7 @@ def test_a_promise_of_points_is_held_to_the_held_out_rows(change: float, word: s
     for part in ("base", "comparison", "data"):
         report[part] = report[part] | {"confirming": report[part]["test"]}
     text = document_of([one | {"report": report}], planned=240)
-    (row,) = [line for line in text.splitlines() if line.startswith("| rte-minilm-s0 | `two-points` | 20 | accuracy |")]
+    (row,) = [line for line in text.splitlines() if line.startswith("| rte-minilm-s0 | `two-points`† | 20 | accuracy |")]
     assert f"| {word} | 10.0% | 1.25x fewer | 2.00x |" in row
 
 
@@ -264,8 +264,63 @@ def test_reports_say_how_far_validation_figures_were_off_in_this_evidence() -> N
 def test_seeds_are_told_in_points_before_and_after() -> None:
     found = [cell_file("paper", seed, 0.0) for seed in range(2)] + [cell_file("robust", 0, 0.0)]
     found[1]["report"]["base"] = {**found[1]["report"]["base"], "test": {"loss": 1.0, "accuracy": 0.54}}
-    assert table_after(document_of(found, planned=3), "How much the seed matters") == [
-        "| rte | minilm | paper | 2 | accuracy | 50.00 to 54.00 | 2.83 | 50.00 to 50.00 | 0.00 |"
+    text = document_of(found, planned=3)
+    assert table_after(text, "How much the seed matters") == [
+        "| rte | minilm | paper | 2 | accuracy | 50.00 to 54.00 | 2.83 | 8.00 | 50.00 to 50.00 | 0.00 | 0.00 |"
+    ]
+
+
+def test_the_figures_of_table_2_are_over_all_sets_with_several_seeds() -> None:
+    """Two sets whose seeds lie 4 and 2 points apart before the pass: variances of 8 and 2, best 54 and 52, worst 50."""
+    found = [cell_file("paper", seed, 0.0, data=data) for data in ("rte", "sst2") for seed in range(2)]
+    for one, accuracy in zip(found, (0.5, 0.54, 0.52, 0.5), strict=True):
+        one["report"]["base"] = {**one["report"]["base"], "test": {"loss": 1.0, "accuracy": accuracy}}
+    rows = table_after(document_of([*found, cell_file("robust", 0, 0.0)], planned=3), "Over all sets")
+    assert rows[0].startswith("| BERT-base | the paper's | base | 10 | 10 | 1.48 | 4.86 |")
+    assert rows[2:] == [
+        "| minilm | `paper` | base | 2 | 2 | 5.00 | 8.00 | 53.00 | 50.00 |",
+        "| minilm | `paper` | pruned | 2 | 2 | 0.00 | 0.00 | 50.00 | 50.00 |",
+    ]
+
+
+def test_questions_are_told_by_exact_match_as_in_the_paper_with_f1_beside() -> None:
+    found = [cell_file("paper", seed, 0.25, data="squad", metric="f1") for seed in range(2)]
+    for one in found:
+        report = one["report"]
+        for model in ("base", "pruned"):
+            report[model] = report[model] | {"test": {"loss": 1.0, "exact_match": 0.25, "f1": 0.5}}
+        differences = report["comparison"]["test"]["differences"]
+        differences |= {"exact_match": differences["accuracy"], "f1": differences["loss"] | {"value": 0.5}}
+    text = document_of(found, planned=3)
+    assert "| exact match; f1 | +0.2500 ± 0.0000; +0.5000 ± 0.0000 |" in text
+    assert "| exact match; f1 | 0.2500; 0.5000 | +0.2500 [" in text
+    assert [row.split(" | ")[4:6] for row in table_after(text, "How much the seed matters")] == [
+        ["exact match", "25.00 to 25.00"],
+        ["f1", "50.00 to 50.00"],
+    ]
+    assert checkpoint_named("squad").metrics == ("exact_match",)
+
+
+def test_the_protocol_is_told_beside_the_papers() -> None:
+    found = [cell_file("paper", seed, 0.0, cell=f"rte-minilm-s{seed}-paper") for seed in (0, 2)]
+    rows = table_after(document_of(found, planned=3), "What is not as in the paper")
+    assert rows[1:] == ["| rte | minilm | 5 | 2 of 3 | 10 | 20 |"]
+
+
+def test_cells_that_were_measured_otherwise_are_marked_and_never_put_together_with_others() -> None:
+    old, new = (cell_file("paper", seed, 0.0, cell=f"cola-minilm-s{seed}-paper", data="cola") for seed in (0, 1))
+    new["report"]["config"] |= {"task_name": "linguistic_acceptability"}
+    text = document_of([old, new, cell_file("paper", 0, 0.0, cell="rte-minilm-s0-paper")], planned=3)
+    assert "- \\* (1): measured in the order top, middle, bottom; for this task the paper advises top, bottom" in text
+    assert "†" not in text
+    assert "| do the gains of the presets hold? minilm | 2 of 72, and 1 that are marked |" in text
+    assert [row.split(" | ")[2:4] for row in table_after(text, "By set")] == [
+        ["paper", "1"],
+        ["paper*", "1"],
+        ["paper", "1"],
+    ]
+    assert [row.split(" | ")[0] for row in table_after(text, "Every cell")] == [
+        *("| cola-minilm-s0-paper*", "| cola-minilm-s1-paper", "| rte-minilm-s0-paper"),
     ]
 
 
