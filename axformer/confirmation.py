@@ -9,8 +9,10 @@ is below what that model has elsewhere.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
+import torch
 
 from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
@@ -20,14 +22,13 @@ from axformer.evaluation.build import evaluators
 from axformer.evaluation.recording import Recording
 from axformer.metric_limit import reliably_within
 from axformer.path import Point
-from axformer.reporting.confidence import Figures, first_metric
+from axformer.reporting.confidence import CONFIDENCE, Figures, first_metric
 from axformer.reporting.scoring import figures_of, table_of
+from axformer.safeguards import lower_bound
 
 CONFIRMING = "confirming"
 """What the data that confirms is called."""
-_NEXT = (
-    "; the {name} of the next may have fallen further than within_points allows: allow more, or confirm by more rows"
-)
+_REMEDY = "allow more, or confirm by more rows"
 
 
 @dataclass(frozen=True)
@@ -81,20 +82,33 @@ def measure_path(
         )
     kept = len(points) - 1
     if confirming and chooses:
-        within = config.within_points
-        kept = kept_of(confirming, config) if within is None else reliably_within(tables[CONFIRMING], task, within)
+        measured, points_allowed = tables[CONFIRMING], config.within_points
+        if points_allowed is None:
+            kept = kept_of([table[:, 0] for table in measured], config)
+        else:
+            kept = reliably_within(measured, task, points_allowed)
     return MeasuredPath(points, figures, kept)
 
 
-def kept_of(losses: Sequence[float], config: PassConfig) -> int:
-    """The place of the point that is kept, given the loss of each on the rows that confirm, the untouched model first.
+def kept_of(losses: Sequence[np.ndarray], config: PassConfig) -> int:
+    """The place of the point that is kept, by the losses on the rows that confirm.
 
-    It is the one with the least loss, and among equals the last, which is the smallest. Where a pass lets the loss go up to so
-    many times the untouched model's (``loss_limit``), it is the last that stays within that here too.
+    It is the one with the least mean loss, and among equals the last, which is the smallest. Where a pass lets the loss go up
+    to so many times the untouched model's (``loss_limit``), it is the last before the first whose mean may be above that. A
+    one-sided bound decides, by Student's t over the samples, not the mean: of many models above it one looks below by chance.
+
+    Args:
+        losses: of each sample, shape (samples,), with each point, the untouched model first.
+        config: the knobs.
     """
     limit = config.loss_limit
-    line = min(loss for loss in losses if math.isfinite(loss)) if limit is None else limit * losses[0]
-    return max(place for place, loss in enumerate(losses) if loss <= line)
+    if limit is None:
+        means = [one.mean() for one in losses]
+        least = min(mean for mean in means if math.isfinite(mean))
+        return max(place for place, mean in enumerate(means) if mean <= least)
+    allowed = limit * losses[0]
+    gaps = (lower_bound(torch.from_numpy(allowed - one), 1 - CONFIDENCE) for one in losses[1:])
+    return len(list(takewhile(lambda gap: gap > 0, gaps)))
 
 
 def note_of(measured: MeasuredPath, config: PassConfig) -> str | None:
@@ -106,13 +120,22 @@ def note_of(measured: MeasuredPath, config: PassConfig) -> str | None:
     chosen_by = "loss" if config.within_points is None else first_metric(confirming[0])
     first, kept, last = (confirming[place][chosen_by] for place in (0, measured.kept, -1))
     name, ends = chosen_by.replace("_", " "), f"{first:.4f} untouched and {last:.4f} at the end of the pass"
-    more = "" if config.within_points is None or measured.kept == accepted else _NEXT.format(name=name)
+    more = "" if measured.kept == accepted else _why_not_the_next(name, config)
     if measured.kept == 0:
         return f"none of the {accepted} acceptances is kept: on the rows that did not decide the {name} is {ends}{more}"
     return (
         f"{measured.kept} of {accepted} acceptances are kept, up to trial {measured.point.seq}: on the rows that did not "
         f"decide the {name} is {kept:.4f} there, {ends}{more}"
     )
+
+
+def _why_not_the_next(name: str, config: PassConfig) -> str:
+    """What ended a path that was tested model by model; nothing where the least loss was looked for."""
+    if config.within_points is not None:
+        return f"; the {name} of the next may have fallen further than within_points allows: {_REMEDY}"
+    if config.loss_limit is not None:
+        return f"; the loss of the next may be above {config.loss_limit:g} times the untouched model's: {_REMEDY}"
+    return ""
 
 
 def _tables(checkpoint: Checkpoint, points: Sequence[Point], samples: Samples, config: PassConfig) -> list[np.ndarray]:

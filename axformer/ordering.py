@@ -33,11 +33,9 @@ def block_order(dimensions: Dimensions, config: PassConfig) -> list[Element]:
     Raises:
         ConfigError: an explicit order names something that is not a block of this model, or the order is still to be searched.
     """
-    order = config.order
+    order = order_of(config)
     if order is Order.SEARCH:
         raise ConfigError("order=search is six passes, not one; take an order of axformer.order_search.pass_configs")
-    if order is Order.AUTO:
-        order = _ORDER_OF_TASK.get(config.task_name or "", Order.TOP_MIDDLE_BOTTOM)
     if order is Order.EXPLICIT:
         return [_block(id, dimensions) for id in config.explicit_order]
     if order is Order.RANDOM:
@@ -46,6 +44,13 @@ def block_order(dimensions: Dimensions, config: PassConfig) -> list[Element]:
         return blocks
     regions = _regions(dimensions.layers)
     return [block for name in order.value.split("-") for block in _blocks_of(reversed(regions[name]))]
+
+
+def order_of(config: PassConfig) -> Order:
+    """The order that the knobs ask for; ``auto`` is the paper's for the task, else from top to bottom."""
+    if config.order is not Order.AUTO:
+        return config.order
+    return _ORDER_OF_TASK.get(config.task_name or "", Order.TOP_MIDDLE_BOTTOM)
 
 
 def _regions(layers: int) -> dict[str, range]:

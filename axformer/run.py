@@ -22,7 +22,7 @@ from axformer.evaluation.low_precision import advice, gain_in_rate, low_precisio
 from axformer.finetune_settings import FinetuneSettings, check_trainable
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
-from axformer.metric_limit import MetricLimit
+from axformer.metric_limit import MetricLimit, too_few_rows
 from axformer.operations import Operations
 from axformer.order_search import opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
@@ -217,7 +217,14 @@ class PruningRun:
             if data is not None and data.samples.cut
         ]
         read = [f"{name} data: {note}" for name, data in sets.items() if data for note in data.samples.encoded.notes]
-        return notes + read + self._notes_on_precision()
+        return notes + read + self._notes_on_points() + self._notes_on_precision()
+
+    def _notes_on_points(self) -> list[str]:
+        points, confirming = self.config.within_points, self._confirming
+        if points is None or confirming is None:
+            return []
+        told = too_few_rows(self._checkpoint.task.name, len(confirming.samples), points)
+        return [] if told is None else [told]
 
     def _notes_on_precision(self) -> list[str]:
         if self.config.precision != "guarded":

@@ -26,8 +26,9 @@ def pass_command(checkpoint: Checkpoint, home: Path, sets: Path, output: Path, p
         home: its directory.
         sets: directory of the prepared sets.
         output: where the result goes.
-        preset: named set of knobs; inputs are cut where they were in training.
+        preset: named set of knobs; inputs are cut where they were in training, and ``order=auto`` is told the task.
     """
+    task_name = [] if checkpoint.task_name is None else [f"--set=task_name={checkpoint.task_name}"]
     return [
         *[*_PRUNE, str(home)],
         f"--data={checkpoint.rows(sets, 'validation')}",
@@ -35,6 +36,7 @@ def pass_command(checkpoint: Checkpoint, home: Path, sets: Path, output: Path, p
         f"--output={output}",
         f"--preset={preset}",
         f"--set=max_length={checkpoint.max_length}",
+        *task_name,
     ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from axformer.config import PassConfig
+from axformer.metric_limit import is_share_right
 from axformer.reporting.confidence import CONFIDENCE, first_metric
 from axformer.reporting.report import Comparison, Difference, Finding, Judgement, Report, Scores
 
@@ -11,6 +12,8 @@ _PLACES: dict[Literal["test", "confirming"], str] = {"test": "held-out data", "c
 """What did not decide, the better judge first."""
 _HEADS = {Judgement.GAIN: "A gain", Judgement.NO_RELIABLE_GAIN: "No reliable gain", Judgement.LOSS: "A loss"}
 _WORSE_ANSWERS = "Worse answers"
+_LOWER_IS_BETTER = frozenset(("perplexity",))
+"""Metrics that rise where a model becomes worse."""
 _ADVICE = {
     Judgement.GAIN: "",
     Judgement.NO_RELIABLE_GAIN: "Take it for its size and speed, not for its accuracy.",
@@ -19,6 +22,8 @@ _ADVICE = {
 _UNCHANGED = "To remove more, take a preset without a safeguard, or trade loss for size with tolerance (docs/knobs.md)."
 _ROUNDING = 1e-5
 """As a share of the loss before: by this much the same model may differ, where its parts are multiplied in another order."""
+_SCORE_TEST = "tested model by model by Tango's score test, one-sided at 5%"
+_INTERVAL = "by a one-sided 95% bootstrap interval, too short on few rows, so it promises nothing"
 _CHOSEN = "These rows chose the model, so their figures are a little optimistic; held-out data was not given."
 
 
@@ -68,12 +73,16 @@ def _rule_of_choice(report: Report) -> str:
     points, limit = report.config.get("within_points"), limit_of(report)
     if points is not None:
         metric = first_metric(report.base.confirming or {}).replace("_", " ")
+        how = _SCORE_TEST if is_share_right(report.task) else _INTERVAL
         return (
             f"the smallest before one whose {metric} there may have fallen by more than {points:g} {_unit(points)} is kept "
-            f"(tested model by model with {CONFIDENCE:.0%} confidence)"
+            f"({how})"
         )
     if limit is not None:
-        return f"the smallest whose loss there is at most {limit:g} times the untouched model's is kept"
+        return (
+            f"the smallest before one whose loss there may be above {limit:g} times the untouched model's is kept (asked of "
+            "each by a one-sided bound, Student's t over the rows at 5%)"
+        )
     return "the model with the least loss there is kept, the smallest of equals"
 
 
@@ -123,18 +132,23 @@ def _finetuned(report: Report) -> str:
     )
 
 
-def finding_of(base: Scores, pruned: Scores, comparison: Mapping[str, Comparison | None]) -> Finding:
+def finding_of(
+    task: str, base: Scores, pruned: Scores, comparison: Mapping[str, Comparison | None], *, in_int8: bool = False
+) -> Finding:
     """The verdict over the finished model on data that did not decide, where there was some.
 
     Args:
+        task: its name in reports.
         base: the model before the pass.
         pruned: the finished one.
         comparison: of the two, by the name of the data.
+        in_int8: both were computed in int8, as the pass decided; said with the figures.
     """
-    for data in _PLACES:
+    for data, place in _PLACES.items():
         found, before, after = comparison.get(data), getattr(base, data), getattr(pruned, data)
         if found is not None:
-            return _measured(data, before["loss"], after["loss"], found)
+            where = f"{place} (both models in int8)" if in_int8 else place
+            return _measured(task, data, where, before["loss"], after["loss"], found)
     return Finding(
         data=None,
         verdict=Judgement.NOT_MEASURED,
@@ -148,9 +162,11 @@ def finding_of(base: Scores, pruned: Scores, comparison: Mapping[str, Comparison
     )
 
 
-def _measured(data: Literal["test", "confirming"], before: float, after: float, comparison: Comparison) -> Finding:
-    change, place = comparison.differences["loss"], _PLACES[data]
-    verdict = judged(before, comparison)
+def _measured(
+    task: str, data: Literal["test", "confirming"], place: str, before: float, after: float, comparison: Comparison
+) -> Finding:
+    change = comparison.differences["loss"]
+    verdict = judged(task, before, comparison)
     head = _WORSE_ANSWERS if verdict is Judgement.LOSS and change.interval[0] <= 0 else _HEADS[verdict]
     advice = _UNCHANGED if _is_rounding(before, change) else _ADVICE[verdict]
     if data == "confirming":
@@ -160,19 +176,19 @@ def _measured(data: Literal["test", "confirming"], before: float, after: float, 
         verdict=verdict,
         sentence=f"{head}: on {place} {_change_of_loss(before, after, change)}.",
         advice=advice,
-        answers=_answers(comparison, place),
+        answers=_answers(task, comparison, place),
     )
 
 
-def judged(before: float, comparison: Comparison) -> Judgement:
+def judged(task: str, before: float, comparison: Comparison) -> Judgement:
     """What both models on data that did not decide are called, given the loss before.
 
     The loss alone can speak for the model, since it is what a pass lowers. Both can speak against it: a pass may lower the loss
-    of answers that are wrong anyway.
+    of answers that are wrong anyway. Where the task's first metric is another than the share of right answers, it speaks too.
     """
     change = comparison.differences["loss"]
     low, high = change.interval
-    if _answers_are_worse(comparison):
+    if _answers_are_worse(comparison) or _metric_that_is_worse(task, comparison):
         return Judgement.LOSS
     if low <= 0 <= high or _is_rounding(before, change):
         return Judgement.NO_RELIABLE_GAIN
@@ -182,6 +198,15 @@ def judged(before: float, comparison: Comparison) -> Judgement:
 def _answers_are_worse(comparison: Comparison) -> bool:
     test = comparison.mcnemar
     return test is not None and test.lost > test.gained and test.p_value <= 1 - CONFIDENCE
+
+
+def _metric_that_is_worse(task: str, comparison: Comparison) -> str | None:
+    """The first metric of a task that McNemar's test does not know, where its whole interval says that it became worse."""
+    if is_share_right(task):
+        return None
+    metric = next(name for name in comparison.differences if name != "loss")
+    low, high = comparison.differences[metric].interval
+    return metric if (low > 0 if metric in _LOWER_IS_BETTER else high < 0) else None
 
 
 def _is_rounding(before: float, change: Difference) -> bool:
@@ -198,7 +223,12 @@ def _change_of_loss(before: float, after: float, change: Difference) -> str:
     return f"the loss {moved.format(before, after)}; {between}{unsure}"
 
 
-def _answers(comparison: Comparison, place: str) -> str:
+def _answers(task: str, comparison: Comparison, place: str) -> str:
+    """What answers and metric say beside the loss."""
+    return " ".join(told for told in (_changed(comparison, place), _worse_metric(task, comparison, place)) if told)
+
+
+def _changed(comparison: Comparison, place: str) -> str:
     """The verdict of McNemar's test in words."""
     test = comparison.mcnemar
     if test is None:
@@ -210,6 +240,17 @@ def _answers(comparison: Comparison, place: str) -> str:
     if test.p_value > 1 - CONFIDENCE:
         return f"{changed}: no more than chance explains ({p_value})."
     return f"{changed}: the model is {'worse' if _answers_are_worse(comparison) else 'better'} by more than chance ({p_value})."
+
+
+def _worse_metric(task: str, comparison: Comparison, place: str) -> str:
+    metric = _metric_that_is_worse(task, comparison)
+    if metric is None:
+        return ""
+    moved, (low, high) = "rose" if metric in _LOWER_IS_BETTER else "fell", comparison.differences[metric].interval
+    return (
+        f"The {metric.replace('_', ' ')} on {place} {moved} by more than chance: with {CONFIDENCE:.0%} confidence the change "
+        f"is between {low:+.4f} and {high:+.4f}."
+    )
 
 
 def limits(report: Report) -> list[str]:

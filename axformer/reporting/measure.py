@@ -88,17 +88,23 @@ def make_report(
     )
     small_scores = {"validation": forms.score} | _scores(small, checkpoint.task, others)
     comparison = _comparisons(base_scores, small_scores)
+    int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
     removed = [str(trial.element) for trial in outcome.accepted if trial.phase is not Phase.HARD_ATTENTION]
     full, left = (outcome.targets.estimate(plan) for plan in (outcome.targets.full, outcome.plan))
+    name = checkpoint.task.name
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
     return Report(
-        task=checkpoint.task.name,
+        task=name,
         base=_measures(base, base_scores, checkpoint.bytes, full.operations, before),
         pruned=_measures(small, small_scores, _bytes_of_compact(outcome.forms), left.operations, after),
         estimated_speedup=left.estimated_speedup,
         comparison=comparison,
-        finding=finding_of(Scores(**_as_report(base_scores)), Scores(**_as_report(small_scores)), comparison),
-        int8=_in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None,
+        finding=(
+            finding_of(name, Scores(**_as_report(base_scores)), Scores(**_as_report(small_scores)), comparison)
+            if int8 is None
+            else finding_of(name, int8.base, int8.pruned, int8.comparison, in_int8=True)
+        ),
+        int8=int8,
         removed=removed_elements(removed),
         hard_attention=hard,
         trials=len(outcome.trace),

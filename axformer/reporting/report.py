@@ -87,15 +87,18 @@ class Finding(BaseModel):
         description="What it was measured on: held-out data, else the rows that confirmed; null where there were none."
     )
     verdict: Judgement = Field(
-        description="`loss` where the 95 % interval of the loss's change lies above 0 or more answers became wrong than right "
-        "(McNemar's p at most 0.05), else `gain` where that interval lies below 0, `no_reliable_gain` where it holds 0 or no "
+        description="`loss` where the 95 % interval of the loss's change lies above 0, or more answers became wrong than right "
+        "(McNemar's p at most 0.05), or the first metric, where it is another than the share of right answers, became worse by "
+        "its whole interval. Else `gain` where the loss's interval lies below 0, `no_reliable_gain` where it holds 0 or no "
         "more than rounding, `not_measured` without such data."
     )
-    sentence: str = Field(description="The same for people, with figures.")
+    sentence: str = Field(
+        description="The same for people, with figures; those of `int8` where the pass decided in int8, and then it says so."
+    )
     advice: str = Field(description="What goes on after the sentence; may be empty.")
     answers: str = Field(
-        description="How many answers changed between right and wrong, and McNemar's p-value; empty where a task knows no such "
-        "thing."
+        description="How many answers changed between right and wrong, and McNemar's p-value, where a task knows such a thing; "
+        "and how far the first metric fell, where it did so reliably and is another than the share of right answers."
     )
 
 

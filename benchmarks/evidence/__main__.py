@@ -3,8 +3,8 @@
     python -m benchmarks.evidence --source ../shared/data [--only 'rte-minilm-*'] [--limit 4] [--rows 200]
 
 leaves ``RESULTS/CELL.json`` for each, and sets, checkpoints and logs in HOME. It may be stopped and started again at any time,
-also on another machine that has the results: a cell that is there is not measured again, and a failed one stops no other.
-A trial run, with ``--rows``, keeps what it measures in HOME.
+also on another machine that has the results: a cell that is there is not measured again, unless it was measured otherwise than
+is asked for now, and a failed one stops no other. A trial run, with ``--rows``, keeps what it measures in HOME.
 """
 
 import time
@@ -17,6 +17,7 @@ from benchmarks.evidence.cell import Place, run_cell
 from benchmarks.evidence.document import document_of
 from benchmarks.evidence.grid import ARMS, cells
 from benchmarks.evidence.reading import RESULTS, read_cells
+from benchmarks.evidence.standing import stands
 
 
 def main(
@@ -40,7 +41,7 @@ def main(
         home = home / f"rows-{rows}"
         results = home / "cells"
     place = Place(source, home, results, rows, threads, bfloat16)
-    missing = [cell for cell in chosen if not place.file(cell).is_file()]
+    missing = [cell for cell in chosen if not stands(place.file(cell))]
     print(f"{len(chosen) - len(missing)} of {len(chosen)} cells are there", flush=True)
     failed = False
     for cell in missing[:limit]:

@@ -1,6 +1,7 @@
 """One cell of the experiment: prepare its set, train its checkpoint, run its pass, and keep what the report says.
 
-Whatever is there already is kept: sets, checkpoints, and the cell's own file, which is written last and whole.
+Whatever is there already is kept: sets, checkpoints, and the cell's own file, which is written last and whole. A file
+whose cell was measured otherwise than is asked for now is replaced.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any
 from axformer.plan import read_plan_file
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence.grid import ARMS, Cell
+from benchmarks.evidence.standing import FORMAT, stands
 from benchmarks.passes import pass_command, run_pass
 from benchmarks.results_table import metric_of
 from benchmarks.rows import Row, read_rows, write_rows
@@ -20,7 +22,6 @@ from benchmarks.sets.parts import Parts, sample
 from benchmarks.split import label_of
 from benchmarks.train_checkpoints import make
 
-FORMAT = "axformer-evidence/1"
 _KEPT = (
     *("task", "base", "pruned", "comparison", "finding", "estimated_speedup", "trials", "seconds"),
     *("removed", "hard_attention", "config", "data", "latency", "environment"),
@@ -55,9 +56,9 @@ class Place:
 
 
 def run_cell(cell: Cell, place: Place) -> str:
-    """Measure a cell that is not there yet; gives what became of it, for people."""
+    """Measure a cell that is not there yet, or not as it is asked for now; gives what became of it, for people."""
     file, checkpoint = place.file(cell), cell.checkpoint
-    if file.is_file():
+    if stands(file):
         return "is there"
     _prepare(checkpoint.data, place)
     if not make(checkpoint, place.sets, place.home / "checkpoints", place.threads, place.bfloat16):

@@ -14,11 +14,23 @@ Content = Mapping[str, Any]
 """A cell's file."""
 LOSS = "loss"
 VALIDATION, CONFIRMING, TEST = "validation", "confirming", "test"
+_OF_QUESTIONS = ("exact_match", "f1")
 
 
 def read_cells(results: Path) -> list[Content]:
     """All cells that are there, by their names."""
-    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(results.glob("*.json"))]
+    return [read_cell(file) for file in sorted(results.glob("*.json"))]
+
+
+def read_cell(file: Path) -> Content:
+    """One cell."""
+    content: Content = json.loads(file.read_text(encoding="utf-8"))
+    return content
+
+
+def metrics_of(one: Content) -> tuple[str, ...]:
+    """What its held-out rows are told by, in the order of weight. The paper scores SQuAD by exact match, others by F1."""
+    return _OF_QUESTIONS if _OF_QUESTIONS[0] in one["report"]["base"][TEST] else (one["metric"],)
 
 
 def before(one: Content, data: str, figure: str) -> float:
@@ -48,7 +60,8 @@ def change_with_interval(one: Content, data: str, figure: str) -> str:
 
 def judgement(one: Content) -> Judgement:
     """What held-out rows say of the pruned model, by the rule of today: a cell may be older."""
-    return judged(before(one, TEST, LOSS), Comparison.model_validate(one["report"]["comparison"][TEST]))
+    report = one["report"]
+    return judged(report["task"], before(one, TEST, LOSS), Comparison.model_validate(report["comparison"][TEST]))
 
 
 def relative_change(one: Content, data: str) -> float:

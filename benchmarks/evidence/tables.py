@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from statistics import mean, median, stdev
+from statistics import mean, median, stdev, variance
 
 from axformer.elements import ElementKind, parse
 from axformer.reporting.confidence import first_metric
@@ -21,13 +21,19 @@ from benchmarks.evidence.reading import (
     change_with_interval,
     judgement,
     kept,
+    metrics_of,
     relative_change,
     removed_share,
     speed,
 )
+from benchmarks.evidence.standing import marks_of
 
 _DIGITS = 8
 _JUDGED = ((Judgement.GAIN, "gain"), (Judgement.NO_RELIABLE_GAIN, "none"), (Judgement.LOSS, "loss"))
+_TABLE_II = (
+    (("BERT-base", "the paper's", "base"), "1.48", "4.86", "80.05", "76.53"),
+    (("BERT-base", "the paper's", "pruned"), "0.86", "1.95", "82.02", "79.93"),
+)
 _PARTS = {
     ElementKind.LAYER: ("layer", "layer"),
     ElementKind.ATTENTION: ("attention", "attention"),
@@ -59,11 +65,12 @@ def _changed(arm: Arm) -> list[str]:
 
 def measured(found: Iterable[Content]) -> str:
     """How many of the cells that each question asks for are there."""
-    there = {one["cell"] for one in found}
-    rows = [
-        [question, f"{sum(cell.name in there for cell in asked)} of {len(asked)}"]
-        for question, asked in questions().items()
-    ]
+    is_marked = {one["cell"]: bool(marks_of(one)) for one in found}
+    rows = []
+    for question, asked in questions().items():
+        there = [is_marked[cell.name] for cell in asked if cell.name in is_marked]
+        marked = f", and {sum(there)} that are marked" if any(there) else ""
+        rows.append([question, f"{there.count(False)} of {len(asked)}{marked}"])
     return table(("question", "cells"), rows)
 
 
@@ -77,30 +84,35 @@ def by_set(found: Iterable[Content]) -> str:
 
 
 def _together(found: Iterable[Content]) -> list[tuple[list[str], list[Content]]]:
-    """Cells that differ by their seed alone, with their set, model and arm."""
+    """Cells that differ by their seed alone, with their set, model and arm, which bears their marks."""
 
-    def place(one: Content) -> tuple[str, str, str]:
-        return one["model"], one["data"], one["arm"]
+    def place(one: Content) -> tuple[str, str, str, str]:
+        return one["model"], one["data"], one["arm"], marks_of(one)
 
     return [
-        ([data, model, arm], list(same)) for (model, data, arm), same in groupby(sorted(found, key=place), key=place)
+        ([data, model, f"{arm}{marks}"], list(same))
+        for (model, data, arm, marks), same in groupby(sorted(found, key=place), key=place)
     ]
 
 
 def _summary(same: Sequence[Content]) -> list[str]:
     judged = Counter(map(judgement, same))
-    metric = same[0]["metric"]
+    metrics = metrics_of(same[0])
     return [
         f"{len(same)}",
         _spread([change(one, VALIDATION, LOSS) for one in same]),
         _spread([change(one, TEST, LOSS) for one in same]),
-        metric.replace("_", " "),
-        _spread([change(one, TEST, metric) for one in same]),
+        _named(metrics),
+        "; ".join(_spread([change(one, TEST, metric) for one in same]) for metric in metrics),
         ", ".join(f"{judged[name]} {word}" for name, word in _JUDGED if judged[name]),
         f"{mean(map(removed_share, same)):.1%}",
         f"{mean(one['report']['estimated_speedup'] for one in same):.2f}x fewer",
         f"{median(map(speed, same)):.2f}x",
     ]
+
+
+def _named(metrics: Iterable[str]) -> str:
+    return "; ".join(metrics).replace("_", " ")
 
 
 def optimism(found: Sequence[Content]) -> str:
@@ -125,14 +137,58 @@ def seeds(found: Iterable[Content]) -> str:
     rows = []
     for who, same in _together(found):
         if len(same) > 1:
-            metric = same[0]["metric"]
-            both = ([100 * of(one, TEST, metric) for one in same] for of in (before, after))
-            told = [
-                text for points in both for text in (f"{min(points):.2f} to {max(points):.2f}", f"{stdev(points):.2f}")
-            ]
-            rows.append([*who, f"{len(same)}", metric.replace("_", " "), *told])
-    head = ("set", "model", "arm", "seeds", "metric", "base", "deviation", "pruned", "deviation")
+            for metric in metrics_of(same[0]):
+                told = [text for points in _points(same, metric) for text in _apart(points)]
+                rows.append([*who, f"{len(same)}", _named([metric]), *told])
+    head = (
+        "set",
+        "model",
+        "arm",
+        "seeds",
+        "metric",
+        *("base", "deviation", "variance", "pruned", "deviation", "variance"),
+    )
     return table(head, rows)
+
+
+def _points(same: Sequence[Content], metric: str) -> list[list[float]]:
+    """The held-out metric of each seed, in points, before and after the pass."""
+    return [[100 * of(one, TEST, metric) for one in same] for of in (before, after)]
+
+
+def _apart(points: Sequence[float]) -> list[str]:
+    return [f"{min(points):.2f} to {max(points):.2f}", f"{stdev(points):.2f}", f"{variance(points):.2f}"]
+
+
+def seeds_over_sets(found: Iterable[Content]) -> str:
+    """The four figures of the paper's Table II, over all sets with several seeds, before and after the pass."""
+    groups = [same for _, same in _together(found) if len(same) > 1]
+    rows = [[*who, "10", "10", *figures] for who, *figures in _TABLE_II]
+    for model, arm in sorted({(same[0]["model"], same[0]["arm"]) for same in groups}, key=_by_model_and_arm):
+        together = [same for same in groups if (same[0]["model"], same[0]["arm"]) == (model, arm)]
+        count = " to ".join(map(str, sorted({len(same) for same in together})))
+        both = zip(*(_points(same, metrics_of(same[0])[0]) for same in together), strict=True)
+        for when, sets in zip(("base", "pruned"), both, strict=True):
+            rows.append([model, f"`{arm}`", when, f"{len(together)}", count, *_over_sets(sets)])
+    head = (
+        "model",
+        "arm",
+        "",
+        "sets",
+        "seeds",
+        *("mean variance", "largest variance", "mean of the best", "mean of the worst"),
+    )
+    return table(head, rows)
+
+
+def _by_model_and_arm(who: tuple[str, str]) -> tuple[str, int]:
+    return who[0], list(ARMS).index(who[1])
+
+
+def _over_sets(sets: Sequence[Sequence[float]]) -> list[str]:
+    variances = [variance(points) for points in sets]
+    best, worst = (mean(map(end, sets)) for end in (max, min))
+    return [f"{figure:.2f}" for figure in (mean(variances), max(variances), best, worst)]
 
 
 def heuristics(varied: Sequence[Content], compared: Iterable[Content]) -> str:
@@ -140,7 +196,7 @@ def heuristics(varied: Sequence[Content], compared: Iterable[Content]) -> str:
     asked = {one["checkpoint"] for one in varied}
     beside = [one for one in compared if one["arm"] == PAPER and one["checkpoint"] in asked]
     order = [PAPER, *(arm for changed in VARIED.values() for arm in changed)]
-    groups = sorted(_together([*beside, *varied]), key=lambda group: (group[0][0], order.index(group[0][2])))
+    groups = sorted(_together([*beside, *varied]), key=lambda group: (group[0][0], order.index(group[1][0]["arm"])))
     return table(
         ("set", "arm", "seeds", "validation loss", "held-out loss", "metric", "held-out metric", *_COST),
         [[data, f"`{arm}`", *_summary(same)[:5], *_cost(same)] for (data, _, arm), same in groups],
@@ -172,7 +228,7 @@ def compression(found: Iterable[tuple[int, Content]]) -> str:
 def _compressed(epochs: int, one: Content) -> list[str]:
     report, metric = one["report"], one["metric"]
     return [
-        *(one["model"], f"{epochs}", f"`{one['arm']}`", f"{report['data'][VALIDATION]['rows']:,}"),
+        *(one["model"], f"{epochs}", f"`{one['arm']}`{marks_of(one)}", f"{report['data'][VALIDATION]['rows']:,}"),
         *(f"{before(one, VALIDATION, LOSS):.4f}", change_with_interval(one, VALIDATION, LOSS)),
         f"{removed_share(one):.1%}",
         *(f"{before(one, TEST, LOSS):.4f}", change_with_interval(one, TEST, LOSS)),
@@ -189,7 +245,7 @@ def traded(found: Iterable[Content]) -> str:
         return one["model"], one["data"], one["cell"].removesuffix(one["arm"]), list(ARMS).index(one["arm"])
 
     head = (
-        *("checkpoint", "arm", "confirming rows", "metric", "before", "there", "held out before", "change", "kept"),
+        *("checkpoint", "arm", "confirming rows", "metric", "before", "there", "held out before", "change", "held"),
         *("parameters removed", "operations", "latency", "held-out loss before", "change", "acceptances"),
     )
     return table(head, [_traded(one) for one in sorted(found, key=order)])
@@ -200,7 +256,11 @@ def _traded(one: Content) -> list[str]:
     metric = first_metric(report["base"][TEST])
     held, accepted = kept(one)
     return [
-        *(one["cell"].removesuffix(f"-{one['arm']}"), f"`{one['arm']}`", f"{report['data'][CONFIRMING]['rows']:,}"),
+        *(
+            one["cell"].removesuffix(f"-{one['arm']}"),
+            f"`{one['arm']}`{marks_of(one)}",
+            f"{report['data'][CONFIRMING]['rows']:,}",
+        ),
         *(
             metric.replace("_", " "),
             f"{before(one, CONFIRMING, metric):.4f}",
@@ -224,7 +284,9 @@ def elements(found: Iterable[Content]) -> str:
     told = [one for one in found if one["arm"] == PAPER and "removed" in one["report"]]
     tables = []
     for model in sorted({one["model"] for one in told}):
-        passes = {f"{one['data']}, seed {one['seed']}": _by_layer(one) for one in told if one["model"] == model}
+        passes = {
+            f"{one['data']}{marks_of(one)}, seed {one['seed']}": _by_layer(one) for one in told if one["model"] == model
+        }
         layers = range(1 + max((layer for layer_parts in passes.values() for layer in layer_parts), default=0))
         rows = [
             [name, *(", ".join(parts.get(layer, [])) for layer in layers)] for name, parts in sorted(passes.items())
@@ -256,15 +318,16 @@ def singly(found: Iterable[Content]) -> str:
 
 
 def _single(one: Content) -> list[str]:
-    report, metric = one["report"], one["metric"]
+    report, metrics = one["report"], metrics_of(one)
     test, data = report["comparison"][TEST]["mcnemar"], report["data"]
     held, accepted = kept(one)
     return [
-        *(one["cell"], f"`{one['checkpoint'][:_DIGITS]}`"),
+        *(f"{one['cell']}{marks_of(one)}", f"`{one['checkpoint'][:_DIGITS]}`"),
         f"{data[VALIDATION]['rows']:,} and {data[TEST]['rows']:,}",
         *(f"{before(one, TEST, LOSS):.4f}", change_with_interval(one, TEST, LOSS)),
-        metric.replace("_", " "),
-        *(f"{before(one, TEST, metric):.4f}", change_with_interval(one, TEST, metric)),
+        _named(metrics),
+        "; ".join(f"{before(one, TEST, metric):.4f}" for metric in metrics),
+        "; ".join(change_with_interval(one, TEST, metric) for metric in metrics),
         "" if test is None else f"{test['p_value']:.3f} (+{test['gained']} −{test['lost']})",
         *(f"{removed_share(one):.1%}", f"{held} of {accepted}", f"{report['seconds']:.0f}"),
     ]

@@ -272,7 +272,10 @@ def test_a_pass_in_int8_decides_and_reports_in_int8(checkpoint: Path, data: Path
     assert {trial.precision for trial in trace} == {"int8"}
     assert report["int8"]["base"]["validation"]["loss"] == pytest.approx(trace[0].loss, abs=1e-4)
     assert report["int8"]["base"]["validation"]["loss"] != report["base"]["validation"]["loss"]
-    assert report["int8"]["comparison"]["test"]["differences"]["loss"]["value"] < 0
+    change = report["int8"]["comparison"]["test"]["differences"]["loss"]
+    assert change["value"] < 0
+    assert "on held-out data (both models in int8) the loss" in report["finding"]["sentence"]
+    assert f"between {change['interval'][0]:+.4f} and {change['interval'][1]:+.4f}" in report["finding"]["sentence"]
     assert "## In int8" in (tmp_path / "pruned" / "README.md").read_text(encoding="utf-8")
     float_run = PruningRun.open(checkpoint, DataSource(str(data)), config=PassConfig(majority_fraction=0.1))
     list(float_run.trials())

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from axformer.checkpoint import load_checkpoint
-from axformer.config import make_config
+from axformer.config import PRESETS, Order, PassConfig, Preset, make_config
+from axformer.ordering import order_of
 from axformer.reporting.findings import OPTIMISM, Optimism
-from benchmarks.checkpoints import Checkpoint
+from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.evidence import cell as cells_of_one
 from benchmarks.evidence.cell import Place, run_cell
 from benchmarks.evidence.document import by_question, document_of
@@ -27,6 +28,7 @@ from benchmarks.evidence.grid import (
     varied_cells,
 )
 from benchmarks.evidence.reading import RESULTS, read_cells
+from benchmarks.evidence.standing import FORMAT, marks_of, stands
 from benchmarks.evidence.tables import promised_and_held
 from benchmarks.rows import Row
 from benchmarks.sets.catalog import SETS
@@ -74,15 +76,61 @@ def test_every_cell_is_asked_for_by_one_question_and_the_document_says_how_many_
     ]
 
 
-def test_each_cell_that_is_kept_was_measured_with_the_knobs_of_its_arm() -> None:
+def test_each_cell_that_is_kept_was_measured_with_the_knobs_of_its_arm_or_is_marked() -> None:
     planned = {one.name: one for one in cells()}
     for content in read_cells(RESULTS):
         cell, config = planned[content["cell"]], content["report"]["config"]
-        arm = ARMS[cell.arm]
-        knobs = {"seed": cell.checkpoint.seed, "max_length": cell.checkpoint.max_length, **arm.knobs}
-        wanted = make_config(arm.preset, knobs).model_dump(mode="json")
+        arm, checkpoint = ARMS[cell.arm], cell.checkpoint
+        knobs = {
+            "seed": checkpoint.seed,
+            "max_length": checkpoint.max_length,
+            "task_name": checkpoint.task_name,
+            **arm.knobs,
+        }
+        asked = make_config(arm.preset, knobs)
+        wanted = asked.model_dump(mode="json")
+        differ = {name for name in config if wanted[name] != config[name]}
         assert content["arm"] == cell.arm
-        assert {name: wanted[name] for name in config} == config, content["cell"]
+        assert differ <= {"task_name"}, content["cell"]
+        is_in_order = order_of(PassConfig(order=config["order"], task_name=config["task_name"])) == order_of(asked)
+        assert ("*" in marks_of(content)) is not is_in_order
+
+
+def test_passes_over_cola_go_in_the_order_that_the_paper_advises() -> None:
+    for cell in cells():
+        asked = make_config(ARMS[cell.arm].preset, {"task_name": cell.checkpoint.task_name, **ARMS[cell.arm].knobs})
+        if cell.checkpoint.data == "cola" and "order" not in {
+            **PRESETS[Preset(ARMS[cell.arm].preset)],
+            **ARMS[cell.arm].knobs,
+        }:
+            assert order_of(asked) is Order.TOP_BOTTOM_MIDDLE
+        elif "order" not in ARMS[cell.arm].knobs:
+            assert order_of(asked) is Order.TOP_MIDDLE_BOTTOM
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "marks"),
+    [
+        ("cola-minilm-s0-paper", {}, "*"),
+        ("cola-minilm-s0-paper", {"task_name": "linguistic_acceptability"}, ""),
+        ("cola-minilm-s0-published", {"order": "top-middle-bottom"}, ""),
+        ("rte-minilm-s0-paper", {}, ""),
+        ("cola-minilm-s0-two-points", {}, "*†"),
+        ("sst2-minilm-s0-two-points", {}, "†"),
+    ],
+)
+def test_a_cell_that_was_measured_otherwise_does_not_stand_and_is_marked(
+    name: str, more: dict[str, str], marks: str, tmp_path: Path
+) -> None:
+    (cell,) = cells(only=[name])
+    old = cell_file(cell.arm, 0, 0.1, cell=name, data=cell.checkpoint.data)
+    old["report"]["config"] |= more
+    (tmp_path / name).write_text(json.dumps(old))
+    assert marks_of(old) == marks
+    assert stands(tmp_path / name) is (marks == "")
+    assert not stands(tmp_path / "none")
+    new = old | {"format": FORMAT}
+    assert marks_of(new) == marks.replace("†", "")
 
 
 @pytest.mark.parametrize(
@@ -137,11 +185,11 @@ def test_why_so_little_is_removed_has_a_table_of_its_own() -> None:
 @pytest.mark.parametrize(("change", "word"), [(-0.01, "kept"), (-0.02, "kept"), (-0.05, "perhaps"), (-0.13, "broken")])
 def test_a_promise_of_points_is_held_to_the_held_out_rows(change: float, word: str) -> None:
     one = cell_file("two-points", 0, change, cell="rte-minilm-s0-two-points")
-    report = one["report"] | {"config": {"within_points": 2.0}}
+    report = one["report"] | {"config": one["report"]["config"] | {"within_points": 2.0}}
     for part in ("base", "comparison", "data"):
         report[part] = report[part] | {"confirming": report[part]["test"]}
     text = document_of([one | {"report": report}], planned=240)
-    (row,) = [line for line in text.splitlines() if line.startswith("| rte-minilm-s0 | `two-points` | 20 | accuracy |")]
+    (row,) = [line for line in text.splitlines() if line.startswith("| rte-minilm-s0 | `two-points`† | 20 | accuracy |")]
     assert f"| {word} | 10.0% | 1.25x fewer | 2.00x |" in row
 
 
@@ -159,6 +207,7 @@ def cell_file(arm: str, seed: int, change: float, **more: Any) -> dict[str, Any]
     report = {
         "base": base,
         "pruned": base | {"parameters": 90, "latency_ms": 1.0},
+        "task": "classification",
         "trials": 7,
         "comparison": {
             "validation": {"differences": {"loss": {"value": -0.2, "interval": [-0.3, -0.1]}}},
@@ -169,8 +218,10 @@ def cell_file(arm: str, seed: int, change: float, **more: Any) -> dict[str, Any]
         "estimated_speedup": 1.25,
         "seconds": 3.0,
         "environment": dict.fromkeys(("axformer", "commit", "torch", "device", "cores", "threads"), "x"),
+        "config": {"order": "auto", "task_name": None, "within_points": None},
     }
     plain = {
+        "format": "axformer-evidence/1",
         "cell": f"c-{arm}-{seed}",
         "checkpoint": "0f" * 32,
         "data": "rte",
@@ -213,8 +264,63 @@ def test_reports_say_how_far_validation_figures_were_off_in_this_evidence() -> N
 def test_seeds_are_told_in_points_before_and_after() -> None:
     found = [cell_file("paper", seed, 0.0) for seed in range(2)] + [cell_file("robust", 0, 0.0)]
     found[1]["report"]["base"] = {**found[1]["report"]["base"], "test": {"loss": 1.0, "accuracy": 0.54}}
-    assert table_after(document_of(found, planned=3), "How much the seed matters") == [
-        "| rte | minilm | paper | 2 | accuracy | 50.00 to 54.00 | 2.83 | 50.00 to 50.00 | 0.00 |"
+    text = document_of(found, planned=3)
+    assert table_after(text, "How much the seed matters") == [
+        "| rte | minilm | paper | 2 | accuracy | 50.00 to 54.00 | 2.83 | 8.00 | 50.00 to 50.00 | 0.00 | 0.00 |"
+    ]
+
+
+def test_the_figures_of_table_2_are_over_all_sets_with_several_seeds() -> None:
+    """Two sets whose seeds lie 4 and 2 points apart before the pass: variances of 8 and 2, best 54 and 52, worst 50."""
+    found = [cell_file("paper", seed, 0.0, data=data) for data in ("rte", "sst2") for seed in range(2)]
+    for one, accuracy in zip(found, (0.5, 0.54, 0.52, 0.5), strict=True):
+        one["report"]["base"] = {**one["report"]["base"], "test": {"loss": 1.0, "accuracy": accuracy}}
+    rows = table_after(document_of([*found, cell_file("robust", 0, 0.0)], planned=3), "Over all sets")
+    assert rows[0].startswith("| BERT-base | the paper's | base | 10 | 10 | 1.48 | 4.86 |")
+    assert rows[2:] == [
+        "| minilm | `paper` | base | 2 | 2 | 5.00 | 8.00 | 53.00 | 50.00 |",
+        "| minilm | `paper` | pruned | 2 | 2 | 0.00 | 0.00 | 50.00 | 50.00 |",
+    ]
+
+
+def test_questions_are_told_by_exact_match_as_in_the_paper_with_f1_beside() -> None:
+    found = [cell_file("paper", seed, 0.25, data="squad", metric="f1") for seed in range(2)]
+    for one in found:
+        report = one["report"]
+        for model in ("base", "pruned"):
+            report[model] = report[model] | {"test": {"loss": 1.0, "exact_match": 0.25, "f1": 0.5}}
+        differences = report["comparison"]["test"]["differences"]
+        differences |= {"exact_match": differences["accuracy"], "f1": differences["loss"] | {"value": 0.5}}
+    text = document_of(found, planned=3)
+    assert "| exact match; f1 | +0.2500 ± 0.0000; +0.5000 ± 0.0000 |" in text
+    assert "| exact match; f1 | 0.2500; 0.5000 | +0.2500 [" in text
+    assert [row.split(" | ")[4:6] for row in table_after(text, "How much the seed matters")] == [
+        ["exact match", "25.00 to 25.00"],
+        ["f1", "50.00 to 50.00"],
+    ]
+    assert checkpoint_named("squad").metrics == ("exact_match",)
+
+
+def test_the_protocol_is_told_beside_the_papers() -> None:
+    found = [cell_file("paper", seed, 0.0, cell=f"rte-minilm-s{seed}-paper") for seed in (0, 2)]
+    rows = table_after(document_of(found, planned=3), "What is not as in the paper")
+    assert rows[1:] == ["| rte | minilm | 5 | 2 of 3 | 10 | 20 |"]
+
+
+def test_cells_that_were_measured_otherwise_are_marked_and_never_put_together_with_others() -> None:
+    old, new = (cell_file("paper", seed, 0.0, cell=f"cola-minilm-s{seed}-paper", data="cola") for seed in (0, 1))
+    new["report"]["config"] |= {"task_name": "linguistic_acceptability"}
+    text = document_of([old, new, cell_file("paper", 0, 0.0, cell="rte-minilm-s0-paper")], planned=3)
+    assert "- \\* (1): measured in the order top, middle, bottom; for this task the paper advises top, bottom" in text
+    assert "†" not in text
+    assert "| do the gains of the presets hold? minilm | 2 of 72, and 1 that are marked |" in text
+    assert [row.split(" | ")[2:4] for row in table_after(text, "By set")] == [
+        ["paper", "1"],
+        ["paper*", "1"],
+        ["paper", "1"],
+    ]
+    assert [row.split(" | ")[0] for row in table_after(text, "Every cell")] == [
+        *("| cola-minilm-s0-paper*", "| cola-minilm-s1-paper", "| rte-minilm-s0-paper"),
     ]
 
 

@@ -17,7 +17,9 @@ from benchmarks.tasks.registry import TASKS
 from benchmarks.train_checkpoints import make
 from tests.tiny_models import save_tiny_checkpoint
 
-TINY = Checkpoint("cola", "minilm", "classification", "tiny", ("matthews",), max_length=16)
+TINY = Checkpoint(
+    "cola", "minilm", "classification", "tiny", ("matthews",), max_length=16, task_name="linguistic_acceptability"
+)
 ROWS = [Row(f"word{index % 2} word{2 + index % 50}", "01"[index % 2]) for index in range(40)]
 REPORT = {
     "base": {
@@ -60,6 +62,7 @@ def test_a_pass_runs_once_and_its_report_becomes_a_row(tmp_path, sets):
     assert run_pass(command, home, output) == "done"
     report = json.loads((output / "report.json").read_text())
     assert report["config"]["helped_reference"] == "original"
+    assert report["config"]["task_name"] == "linguistic_acceptability"
     base, compact = forms_table.rows_of(TINY, report)
     assert (base[1], compact[0], compact[1]) == ("base", "", "compact")
     assert base[6] == base[8] == "1.00x"

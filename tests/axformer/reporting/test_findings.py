@@ -30,7 +30,9 @@ def changed(value: float, low: float, high: float, test: McNemarTest | None = No
 def test_a_gain_is_one_whose_interval_lies_below_nothing(change: tuple[float, float, float]) -> None:
     value, below, above = change
     low, high = value - below, value + above
-    finding = finding_of(scores(test=1.0), scores(test=1.0 + value), {"test": changed(value, low, high)})
+    finding = finding_of(
+        "classification", scores(test=1.0), scores(test=1.0 + value), {"test": changed(value, low, high)}
+    )
     assert finding.data == "test"
     if max(abs(low), abs(high)) <= 1e-5:
         assert finding.verdict is Judgement.NO_RELIABLE_GAIN
@@ -49,27 +51,29 @@ def test_a_gain_is_one_whose_interval_lies_below_nothing(change: tuple[float, fl
 
 def test_the_same_model_is_no_worse_by_the_rounding_of_its_loss() -> None:
     before, after = 0.33260, 0.33260 + 8e-8
-    finding = finding_of(scores(test=before), scores(test=after), {"test": changed(8e-8, 7e-9, 1.4e-7)})
+    finding = finding_of(
+        "classification", scores(test=before), scores(test=after), {"test": changed(8e-8, 7e-9, 1.4e-7)}
+    )
     assert finding.verdict is Judgement.NO_RELIABLE_GAIN
     assert finding.sentence == "No reliable gain: on held-out data the loss is what it was, 0.3326."
 
 
 def test_held_out_data_speaks_before_the_rows_that_confirmed() -> None:
     both = {"test": changed(-0.1, -0.2, -0.05), "confirming": changed(0.1, 0.05, 0.2)}
-    finding = finding_of(scores(test=1.0, confirming=1.0), scores(test=0.9, confirming=1.1), both)
+    finding = finding_of("classification", scores(test=1.0, confirming=1.0), scores(test=0.9, confirming=1.1), both)
     assert (finding.data, finding.verdict) == ("test", Judgement.GAIN)
 
 
 def test_rows_that_confirmed_speak_where_nothing_was_held_out_and_say_that_they_chose() -> None:
     comparison = {"test": None, "confirming": changed(-0.1, -0.2, 0.05)}
-    finding = finding_of(scores(confirming=1.0), scores(confirming=0.9), comparison)
+    finding = finding_of("classification", scores(confirming=1.0), scores(confirming=0.9), comparison)
     assert (finding.data, finding.verdict) == ("confirming", Judgement.NO_RELIABLE_GAIN)
     assert "on the rows that confirmed the loss fell from 1.0000 to 0.9000" in finding.sentence
     assert "a little optimistic" in finding.advice
 
 
 def test_without_either_nothing_was_measured_and_the_figures_are_optimistic() -> None:
-    finding = finding_of(scores(), scores(), {"test": None})
+    finding = finding_of("classification", scores(), scores(), {"test": None})
     assert (finding.data, finding.verdict) == (None, Judgement.NOT_MEASURED)
     assert "they are optimistic" in finding.sentence
     assert "% on held-out ones" in finding.advice, "by how much such figures were off"
@@ -88,7 +92,7 @@ def test_without_either_nothing_was_measured_and_the_figures_are_optimistic() ->
     ],
 )
 def test_answers_are_counted_with_their_p_value(test: McNemarTest, words: str) -> None:
-    finding = finding_of(scores(test=1.0), scores(test=0.9), {"test": changed(-0.1, -0.2, 0.1, test)})
+    finding = finding_of("classification", scores(test=1.0), scores(test=0.9), {"test": changed(-0.1, -0.2, 0.1, test)})
     assert words in finding.answers
 
 
@@ -102,7 +106,10 @@ def test_a_model_whose_answers_became_worse_is_never_called_better(
     test = McNemarTest(gained=gained, lost=lost, p_value=p_value)
     of_loss, of_both = (
         finding_of(
-            scores(test=1.0), scores(test=1.0 + value), {"test": changed(value, value - below, value + above, found)}
+            "classification",
+            scores(test=1.0),
+            scores(test=1.0 + value),
+            {"test": changed(value, value - below, value + above, found)},
         )
         for found in (None, test)
     )
@@ -110,9 +117,56 @@ def test_a_model_whose_answers_became_worse_is_never_called_better(
     assert ("the model is worse by more than chance" in of_both.answers) is is_worse
 
 
+@given(CHANGES, CHANGES, st.sampled_from(["pearson", "accuracy", "perplexity"]), st.booleans())
+def test_a_metric_that_fell_reliably_speaks_where_it_is_no_share_of_right_answers(
+    of_loss: tuple[float, float, float], of_metric: tuple[float, float, float], metric: str, knows_right: bool
+) -> None:
+    (loss, other), no_change = (
+        (
+            Difference(value=value, interval=(value - below, value + above))
+            for value, below, above in (of_loss, of_metric)
+        ),
+        McNemarTest(gained=3, lost=4, p_value=1.0),
+    )
+    comparison = Comparison(differences={"loss": loss, metric: other}, mcnemar=no_change if knows_right else None)
+    before = scores(test=1.0)
+    by_loss, by_both = (
+        finding_of(task, before, before, {"test": comparison}) for task in ("classification", "token_classification")
+    )
+    is_worse = other.interval[0] > 0 if metric == "perplexity" else other.interval[1] < 0
+    assert by_both.verdict is (Judgement.LOSS if is_worse else by_loss.verdict)
+    assert ("by more than chance: with 95% confidence" in by_both.answers) is is_worse
+
+
+def test_a_loss_that_fell_with_the_metric_is_no_gain() -> None:
+    differences = {
+        "loss": Difference(value=-0.15, interval=(-0.2, -0.1)),
+        "pearson": Difference(value=-0.03, interval=(-0.05, -0.02)),
+        "spearman": Difference(value=0.03, interval=(0.02, 0.05)),
+    }
+    finding = finding_of(
+        "regression", scores(test=1.0), scores(test=0.85), {"test": Comparison(differences=differences, mcnemar=None)}
+    )
+    assert finding.verdict is Judgement.LOSS
+    assert finding.sentence.startswith("Worse answers: on held-out data the loss fell from 1.0000 to 0.8500")
+    assert finding.answers == (
+        "The pearson on held-out data fell by more than chance: with 95% confidence the change is between -0.0500 and -0.0200."
+    )
+
+
+def test_what_was_decided_in_int8_is_compared_in_int8_and_says_so() -> None:
+    test = McNemarTest(gained=8, lost=21, p_value=0.024)
+    comparison = {"test": changed(-0.1, -0.2, -0.05, test)}
+    finding = finding_of("classification", scores(test=1.0), scores(test=0.9), comparison, in_int8=True)
+    assert finding.sentence.startswith("Worse answers: on held-out data (both models in int8) the loss fell")
+    assert finding.answers.startswith("Of the answers on held-out data (both models in int8) 8 became right")
+
+
 def test_answers_that_became_worse_stand_first_where_the_loss_does_not_say_so() -> None:
     test = McNemarTest(gained=8, lost=21, p_value=0.024)
-    finding = finding_of(scores(test=0.45), scores(test=0.46), {"test": changed(0.01, -0.01, 0.03, test)})
+    finding = finding_of(
+        "classification", scores(test=0.45), scores(test=0.46), {"test": changed(0.01, -0.01, 0.03, test)}
+    )
     assert finding.sentence.startswith("Worse answers: on held-out data the loss did not fall")
     assert finding.advice == "Compare before you use it."
     assert "8 became right and 21 became wrong" in finding.answers
