@@ -5,6 +5,7 @@ AxFormerError
 │   ├── ConfigError       a knob is unknown or out of range
 │   ├── CheckpointError   the checkpoint is missing, damaged, or of a kind that is not supported
 │   ├── DataError         the data cannot be read, or does not fit the model
+│   ├── PoorModelError    the untouched model is worse than guessing on the data that decides
 │   └── PlanError         a plan or a stored trace does not fit this model
 ├── ArtifactError         a finished model failed its own check and was not published
 └── FormError             a form of the finished model cannot be made of it; the others can
@@ -44,6 +45,12 @@ class DataError(InputError):
     """The data cannot be read, or does not fit the model."""
 
     code = "invalid_data"
+
+
+class PoorModelError(InputError):
+    """The untouched model is worse than guessing on the data that decides."""
+
+    code = "poor_model"
 
 
 class PlanError(InputError):

@@ -22,6 +22,7 @@ from axformer.evaluation.low_precision import advice, gain_in_rate, low_precisio
 from axformer.finetune_settings import FinetuneSettings, check_trainable
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
+from axformer.look import Look, look_at
 from axformer.metric_limit import MetricLimit
 from axformer.operations import Operations
 from axformer.order_search import opening_of, pass_configs, passes_in
@@ -56,7 +57,7 @@ class Result:
 
 
 class PruningRun:
-    """One pass over one checkpoint: :meth:`open` it, iterate over :meth:`trials`, then :meth:`publish`.
+    """One pass over one checkpoint: :meth:`open` it, :meth:`look`, iterate over :meth:`trials`, then :meth:`publish`.
 
     With ``order=search`` it is six passes, and what is published is the best of them.
     """
@@ -128,6 +129,18 @@ class PruningRun:
             check_trainable(loaded.task.name, device)
             training = Training(lessons, encode(lessons, loaded, config), finetune or FinetuneSettings())
         return cls(loaded, prepare(rows, loaded, config), test_set, config, shards, training)
+
+    def look(self) -> Look:
+        """See before the pass whether the untouched model is better than guessing on the rows that decide.
+
+        Raises:
+            PoorModelError: it is not, and ``accept_poor_model`` does not say to go on.
+            CheckpointError: its loss is not a finite number.
+        """
+        seen = look_at(self._checkpoint, self._deciding)
+        if not self.config.accept_poor_model:
+            seen.check()
+        return seen
 
     def trials(
         self, replay: Sequence[Trial] = (), clock: Callable[[], float] = time.monotonic, *, upto: int | None = None
@@ -360,6 +373,7 @@ def prune(
     rows = read_rows(str(data)) if isinstance(data, str | Path) else data if isinstance(data, Rows) else rows_of(data)
     checkpoint = from_memory(model, tokenizer)
     run = PruningRun(checkpoint, prepare(rows, checkpoint, config), None, config)
+    run.look()
     for _ in run.trials():
         pass
     return Result(plan=run.plan, trace=run.trace, model=run.compact_model())

@@ -13,6 +13,8 @@ from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
 from axformer.tasks.class_names import ClassNames
 from axformer.tasks.class_scores import f1, f1_macro
+from axformer.tasks.guess import Guess, guess_of_flags, names_of
+from axformer.tasks.standing import Flags, Standing, agreement_of, better_order, order_in_words
 from axformer.tasks.texts import tokenize_texts
 
 DECISION_LOGIT = 0.0
@@ -71,3 +73,16 @@ class MultiLabelClassification:
         expected, predicted = np.hsplit(statistics, 2)
         right: np.ndarray = (expected == predicted).all(axis=1)
         return right
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:
+        return guess_of_flags(np.array(encoded.labels), names_of(config))
+
+    def standing(self, answers: Sequence[list[bool]], encoded: Encoded, config: Any) -> Standing:
+        names, expected, predicted = names_of(config), np.array(encoded.labels), np.array(answers, dtype=float)
+        flags = Flags(expected, predicted)
+        causes = (
+            f"whether the labels count the classes as the model does ({order_in_words(names)}), whether the columns "
+            "are the right ones, and whether the model was fine-tuned for these labels"
+        )
+        right = (expected == predicted).all(axis=1).astype(float)
+        return Standing(causes, right, agreement_of(flags), better_order(flags), names)
