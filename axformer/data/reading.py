@@ -3,7 +3,7 @@
 import gzip
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import IO, Any
 
@@ -14,6 +14,7 @@ import pyarrow.parquet
 
 from axformer.data.columns import Columns
 from axformer.data.limits import BYTES, COLUMNS, RATIO, ROWS, SMALL_BYTES
+from axformer.data.records import Records, table_of
 from axformer.data.rows import Rows
 from axformer.errors import DataError, first_line
 
@@ -46,13 +47,14 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
     return _rows(path, table, columns)
 
 
-def rows_of(records: Iterable[Mapping[str, Any]], columns: Columns | None = None) -> Rows:
-    """A table of records in memory.
+def rows_of(data: Records, columns: Columns | None = None) -> Rows:
+    """Records, columns or a table in memory; see :mod:`axformer.data.records`.
 
     Raises:
-        DataError: there are none.
+        WrongTypeError: it is of no kind that is known.
+        DataError: it has no rows, or its columns are not equally long.
     """
-    return _rows(_IN_MEMORY, _columns_of(list(records), _IN_MEMORY), columns or Columns())
+    return _rows(_IN_MEMORY, table_of(data), columns or Columns())
 
 
 def _reader_of(path: str) -> Any:
