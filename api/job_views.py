@@ -122,6 +122,7 @@ def _progress_of_all(passes: Sequence[Job]) -> ProgressRead | None:
         seconds=seconds,
         seconds_left=(known - done) * seconds / done if done else None,
         base_loss=begun[0]["base_loss"],
+        first_look=begun[0].get("first_look"),
         min_loss=best["min_loss"],
         operations=best.get("operations"),
         estimated_speedup=best.get("estimated_speedup"),

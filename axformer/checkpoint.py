@@ -20,6 +20,7 @@ from axformer.heads import Head
 from axformer.intake.admission import Admitted, admit, loadable, names_of
 from axformer.intake.finite import check_finite
 from axformer.intake.names import KNOWN_NAMES
+from axformer.intake.objects import check_tokenizer, model_in
 from axformer.intake.panics import panics_as_errors
 from axformer.intake.weights import weight_files
 from axformer.tasks.base import Task
@@ -88,8 +89,11 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
     """A checkpoint around a copy of a model that is in memory already.
 
     Raises:
+        WrongTypeError: model or tokenizer is something else.
         CheckpointError: it is of an unsupported family, or of a head or a task that is not supported.
     """
+    model = model_in(model)
+    check_tokenizer(tokenizer)
     architecture = architecture_of(model.config.model_type)
     heads = architecture.heads
     head = next((head for head in heads if isinstance(model, head.model_class)), None)

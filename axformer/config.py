@@ -155,6 +155,9 @@ class PassConfig(BaseModel):
     early_decision: bool = True
     """Stop a trial as soon as the samples seen decide its verdict; its loss in the trace is then a lower bound. ``false``
     measures every trial to the end."""
+    accept_poor_model: bool = False
+    """Go on with a model that is worse than guessing on the rows that decide, or whose classes these seem to count in another
+    order. By default a run stops there before its first trial, because mostly the labels are read wrongly then."""
     max_length: int | None = Field(default=None, ge=2)
     """Cut inputs to this many tokens; null cuts none and refuses inputs that are longer than the model takes."""
     batch_tokens: int | None = Field(default=None, ge=1)

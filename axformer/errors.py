@@ -5,7 +5,9 @@ AxFormerError
 │   ├── ConfigError       a knob is unknown or out of range
 │   ├── CheckpointError   the checkpoint is missing, damaged, or of a kind that is not supported
 │   ├── DataError         the data cannot be read, or does not fit the model
-│   └── PlanError         a plan or a stored trace does not fit this model
+│   ├── PoorModelError    the untouched model is worse than guessing on the data that decides
+│   ├── PlanError         a plan or a stored trace does not fit this model
+│   └── WrongTypeError    an object was given in Python that is of no kind known there; it is a TypeError too
 ├── ArtifactError         a finished model failed its own check and was not published
 └── FormError             a form of the finished model cannot be made of it; the others can
 
@@ -46,10 +48,22 @@ class DataError(InputError):
     code = "invalid_data"
 
 
+class PoorModelError(InputError):
+    """The untouched model is worse than guessing on the data that decides."""
+
+    code = "poor_model"
+
+
 class PlanError(InputError):
     """A plan or a stored trace does not fit this model."""
 
     code = "invalid_plan"
+
+
+class WrongTypeError(InputError, TypeError):
+    """An object was given in Python that is of no kind known there."""
+
+    code = "wrong_type"
 
 
 class ArtifactError(AxFormerError):

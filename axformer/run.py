@@ -1,7 +1,7 @@
 """A pass from beginning to end: load, check, search, cut, measure, write. The command line and the service both use this."""
 
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,13 +15,15 @@ from axformer.confirmation import CONFIRMING, measure_path
 from axformer.data.dataset import DataSet, DataSource, encode, prepare, prepare_like
 from axformer.data.parts import split_off
 from axformer.data.reading import read_rows, rows_of
+from axformer.data.records import Records
 from axformer.data.rows import Rows
-from axformer.errors import ConfigError, PlanError
+from axformer.errors import ConfigError, PlanError, WrongTypeError
 from axformer.evaluation.build import evaluators
 from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
 from axformer.finetune_settings import FinetuneSettings, check_trainable
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
+from axformer.look import Look, look_at
 from axformer.metric_limit import MetricLimit, too_few_rows
 from axformer.operations import Operations
 from axformer.order_search import opening_of, pass_configs, passes_in
@@ -56,7 +58,7 @@ class Result:
 
 
 class PruningRun:
-    """One pass over one checkpoint: :meth:`open` it, iterate over :meth:`trials`, then :meth:`publish`.
+    """One pass over one checkpoint: :meth:`open` it, :meth:`look`, iterate over :meth:`trials`, then :meth:`publish`.
 
     With ``order=search`` it is six passes, and what is published is the best of them.
     """
@@ -130,6 +132,18 @@ class PruningRun:
             lessons = replace(lessons, labels_as=deciding.rows.labels_as)
             training = Training(lessons, encode(lessons, loaded, config), finetune or FinetuneSettings())
         return cls(loaded, deciding, test_set, config, shards, training)
+
+    def look(self) -> Look:
+        """See before the pass whether the untouched model is better than guessing on the rows that decide.
+
+        Raises:
+            PoorModelError: it is not, and ``accept_poor_model`` does not say to go on.
+            CheckpointError: its loss is not a finite number.
+        """
+        seen = look_at(self._checkpoint, self._deciding)
+        if not self.config.accept_poor_model:
+            seen.check()
+        return seen
 
     def trials(
         self, replay: Sequence[Trial] = (), clock: Callable[[], float] = time.monotonic, *, upto: int | None = None
@@ -351,25 +365,31 @@ def _check_fits(config: PassConfig, checkpoint: Checkpoint, shards: int) -> None
         )
 
 
-def prune(
-    model: Any, tokenizer: Any, data: str | Path | Rows | Iterable[Mapping[str, Any]], config: PassConfig | None = None
-) -> Result:
+def prune(model: Any, tokenizer: Any, data: str | Path | Rows | Records, config: PassConfig | None = None) -> Result:
     """Run a pass over a model in memory, which is left as it is.
 
     Args:
-        model: a fine-tuned transformers model of a supported family, with one of the heads that transformers has for it.
+        model: a fine-tuned transformers model of a supported family, with one of the heads that transformers has for it. It may
+            be in half precision, or wrapped by ``torch.compile``, ``DataParallel`` or ``DistributedDataParallel``.
         tokenizer: its tokenizer.
-        data: the validation set: a file, rows that were read, or records with the columns
-            that the model's task reads (see :class:`axformer.data.columns.Columns`).
+        data: the validation set: a file, rows that were read, records (dicts, also of a generator), a dict of columns, or a
+            table of pyarrow, pandas, polars or datasets, with the columns that the model's task reads (see
+            :class:`axformer.data.columns.Columns`).
         config: the knobs; the preset ``paper`` where none are given.
 
     Raises:
+        WrongTypeError: something is of no kind that is known; it is an InputError and a TypeError.
         InputError: something does not fit; the message says what and what to do.
     """
-    config = config or PassConfig()
+    config = PassConfig() if config is None else config
+    if not isinstance(config, PassConfig):
+        raise WrongTypeError(
+            f"the config is of type {type(config).__name__}; make it with axformer.config.make_config('paper', {{...}})"
+        )
     rows = read_rows(str(data)) if isinstance(data, str | Path) else data if isinstance(data, Rows) else rows_of(data)
     checkpoint = from_memory(model, tokenizer)
     run = PruningRun(checkpoint, prepare(rows, checkpoint, config), None, config)
+    run.look()
     for _ in run.trials():
         pass
     return Result(plan=run.plan, trace=run.trace, model=run.compact_model())

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from axformer.cli.characters import replace_unknown_characters
 from axformer.cli.display import closing_table
 from axformer.cli.quiet import silence_libraries
 from axformer.cli.watch import show_job
@@ -104,6 +105,7 @@ def _try_out(console: Console, result: Path, validation: Path, max_length: int) 
 def main() -> int:
     """The command; 0 when everything went well."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    replace_unknown_characters()
     console = Console(highlight=False, soft_wrap=True)
     try:
         demo(console)

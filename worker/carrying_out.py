@@ -113,7 +113,7 @@ def _open(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: 
             sandbox.tell(Replay(trials=tuple(stored[start : start + _REPLAY])), lease.heed)
         sandbox.tell(Begin(), lease.heed)
         resources.pop_all()
-        return OpenPass(sandbox, inputs, loaded.shape.dimensions, stored)
+        return OpenPass(sandbox, inputs, loaded.shape.dimensions, stored, loaded.first_look)
 
 
 def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -> Order:
@@ -169,6 +169,7 @@ def _search(context: WorkerContext, job: Job, opened: OpenPass, ledger: Ledger, 
         make_config(job.preset, job.config),
         stored=len(opened.trace),
         inputs=opened.inputs.digests,
+        first_look=opened.first_look,
         estimate=lambda _: _promised(opened),
         batch=settings.trial_batch,
         batch_seconds=settings.trial_batch_seconds,

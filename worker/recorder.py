@@ -25,6 +25,7 @@ class Recorder:
         *,
         stored: int,
         inputs: Mapping[str, str],
+        first_look: str | None,
         estimate: Callable[[Sequence[Trial]], Estimate],
         batch: int,
         batch_seconds: float,
@@ -37,6 +38,7 @@ class Recorder:
             config: the knobs of the pass.
             stored: trials that are in the database already; they are counted and not written again.
             inputs: digests of what the pass works on, kept with the progress so that a resumed pass can compare them.
+            first_look: the data that decides and the untouched model on it, in words; kept with the progress, too.
             estimate: what speed the plan of the trials so far promises.
             batch: most trials of one write.
             batch_seconds: longest time between two writes while trials come in.
@@ -45,6 +47,7 @@ class Recorder:
         self._dimensions = dimensions
         self._stored = stored
         self._inputs = dict(inputs)
+        self._first_look = first_look
         self._known_at_first = progress_of([], dimensions, config).known
         self._meter = ProgressMeter(dimensions, config)
         self._estimate = estimate
@@ -86,4 +89,5 @@ class Recorder:
             "known_at_first": self._known_at_first,
             "dimensions": asdict(self._dimensions),
             "inputs": self._inputs,
+            "first_look": self._first_look,
         }

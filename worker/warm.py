@@ -18,17 +18,26 @@ from worker.sandbox.sandbox import Sandbox
 class OpenPass:
     """One job's pass in its process, with the files that it came from. ``close`` ends and removes all of it."""
 
-    def __init__(self, sandbox: Sandbox, inputs: Inputs, dimensions: Dimensions, stored: Sequence[Trial]) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        inputs: Inputs,
+        dimensions: Dimensions,
+        stored: Sequence[Trial],
+        first_look: str | None,
+    ) -> None:
         """
         Args:
             sandbox: where it runs.
             inputs: what it works on.
             dimensions: of its model.
             stored: its trials that are in the database.
+            first_look: the data that decides and the untouched model on it, in words; null where no trial is to come.
         """
         self.sandbox = sandbox
         self.inputs = inputs
         self.dimensions = dimensions
+        self.first_look = first_look
         self.trace = list(stored)
         """All of its trials that are known; while it waits all of them are in the database."""
         self.promise: Estimate | None = None

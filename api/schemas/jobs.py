@@ -140,6 +140,8 @@ class ProgressRead(Schema):
     """Known trials left times the mean seconds of a trial so far; with ``order=search`` as if one worker did them all."""
     base_loss: float | None = None
     """Mean validation loss of the untouched model."""
+    first_look: str | None = None
+    """The data that decides, and what the untouched model makes of it beside guessing, in words."""
     min_loss: float | None = None
     """Least mean validation loss so far."""
     operations: int | None = None

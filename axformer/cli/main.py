@@ -4,11 +4,13 @@ None of them imports PyTorch before it needs it, so that help and the commands t
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import typer
 
 from axformer.cli.apply import apply
 from axformer.cli.bench import bench
+from axformer.cli.characters import replace_unknown_characters
 from axformer.cli.compare import compare
 from axformer.cli.diff import diff
 from axformer.cli.download import download
@@ -32,7 +34,16 @@ from axformer.cli.watch import watch
 
 _HERE, _SERVICE = "On this machine", "On the service"
 
-app = typer.Typer(
+
+class _Commands(typer.Typer):
+    """The commands, on any console."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        replace_unknown_characters()
+        return super().__call__(*args, **kwargs)
+
+
+app = _Commands(
     name="axformer",
     help="Make fine-tuned transformers more accurate, smaller and faster without training.",
     no_args_is_help=True,

@@ -60,6 +60,11 @@ FormsOption = Annotated[
     str, typer.Option(help="Forms of the result, with commas between: compact, zeroed, onnx, onnx_int8.")
 ]
 
+AcceptPoorModelOption = Annotated[
+    bool,
+    typer.Option("--accept-poor-model", help="Go on where the untouched model is worse than guessing on the data."),
+]
+
 
 def columns_of(text: str | None) -> Columns:
     """``ours=theirs`` with commas between.
@@ -107,13 +112,14 @@ def labels_of(texts: list[str] | None) -> dict[str, str]:
     return labels
 
 
-def knobs_of(file: Path | None, set_: list[str] | None) -> dict[str, Any]:
-    """The knobs of a file, changed by those that stand on the command line.
+def knobs_of(file: Path | None, set_: list[str] | None, *, accept_poor_model: bool = False) -> dict[str, Any]:
+    """The knobs of a file, changed by those that stand on the command line, one of which has a flag of its own.
 
     Raises:
         ConfigError: the file cannot be read or holds no knobs, or what stands there is not ``name=value``.
     """
-    return _in_file(file) | dict(parse_knob(text) for text in set_ or [])
+    flags = {"accept_poor_model": True} if accept_poor_model else {}
+    return _in_file(file) | dict(parse_knob(text) for text in set_ or []) | flags
 
 
 def finetune_of(train: str | None, texts: list[str] | None) -> FinetuneSettings | None:

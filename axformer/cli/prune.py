@@ -32,13 +32,14 @@ def prune(
     shards: Annotated[
         int, typer.Option(help="Processes that share the validation samples: one for each GPU, say.", metavar="N")
     ] = 1,
+    accept_poor_model: options.AcceptPoorModelOption = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print report.json; what moves goes to standard error.")
     ] = False,
 ) -> None:
     """Remove what hinders a fine-tuned model on its task, and write the smaller, checked model."""
     with failing():
-        knobs = make_config(preset, options.knobs_of(config, set_))
+        knobs = make_config(preset, options.knobs_of(config, set_, accept_poor_model=accept_poor_model))
         names, made = options.columns_of(columns), options.forms_of(forms)
         settings = options.finetune_of(train, finetune)
         console = Console(highlight=False, stderr=as_json)
@@ -72,8 +73,12 @@ def prune(
 
 def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
     """Run the pass where it can be watched, and publish; gives the report."""
-    for note in run.notes:
-        console.print(f"note: {note}")
+    with console.status("Looking at the untouched model"):
+        look = run.look()
+    console.print(f"validation: {look.sentence}", soft_wrap=True)
+    for note in (*run.notes, look.note):
+        if note is not None:
+            console.print(f"note: {note}", soft_wrap=True)
     with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
         for trial in run.trials():
             display.show(trial)

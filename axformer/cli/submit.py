@@ -29,6 +29,7 @@ def submit(
     train: options.TrainOption = None,
     finetune: options.FinetuneOption = None,
     forms: options.FormsOption = "compact",
+    accept_poor_model: options.AcceptPoorModelOption = False,
     name: Annotated[str | None, typer.Option(help="For people; by default the checkpoint's own name.")] = None,
     device: Annotated[str, typer.Option(help="What its worker must have: any, cpu or gpu.")] = "any",
     priority: Annotated[int, typer.Option(help="Higher is sooner among your team's jobs.")] = 0,
@@ -43,7 +44,7 @@ def submit(
 ) -> None:
     """Queue a job for a checkpoint and its data, and print its id. What lies on this machine is uploaded first."""
     with service() as client:
-        knobs = options.knobs_of(config, set_)
+        knobs = options.knobs_of(config, set_, accept_poor_model=accept_poor_model)
         make_config(preset, knobs)  # what is wrong is said before anything is sent
         training = options.finetune_of(train, finetune)
         labels, made = options.labels_of(label), options.forms_of(forms)

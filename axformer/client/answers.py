@@ -36,6 +36,7 @@ class JobProgress(Answer):
     seconds: float
     seconds_left: float | None = None
     base_loss: float | None = None
+    first_look: str | None = None
     min_loss: float | None = None
     estimated_speedup: float | None = None
     """How many times more operations the untouched model takes than what is left of it."""

@@ -3,7 +3,7 @@
 import codecs
 import gzip
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
 import fsspec
@@ -15,6 +15,7 @@ from axformer.data.delimited import DelimitedError, read_delimited
 from axformer.data.formats import CSV_ENDING, ENDINGS, JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
 from axformer.data.json_rows import JsonRowsError, read_json_rows
 from axformer.data.limits import BYTES, COLUMNS, RATIO, ROWS, SMALL_BYTES
+from axformer.data.records import Records, table_of
 from axformer.data.rows import Rows
 from axformer.errors import DataError, first_line
 
@@ -51,13 +52,14 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
     return _rows(path, table, columns, texts_only=ending in _TEXTS_ONLY)
 
 
-def rows_of(records: Iterable[Mapping[str, Any]], columns: Columns | None = None) -> Rows:
-    """A table of records in memory.
+def rows_of(data: Records, columns: Columns | None = None) -> Rows:
+    """Records, columns or a table in memory; see :mod:`axformer.data.records`.
 
     Raises:
-        DataError: there are none.
+        WrongTypeError: it is of no kind that is known.
+        DataError: it has no rows, or its columns are not equally long.
     """
-    return _rows(_IN_MEMORY, _columns_of(list(records), _IN_MEMORY), columns or Columns())
+    return _rows(_IN_MEMORY, table_of(data), columns or Columns())
 
 
 def _whole(file: IO[bytes], path: str, *, packed: bool) -> bytes:

@@ -8,6 +8,7 @@ from axformer.reporting.card_tables import LATENCY_OF_A_POINT, before_and_after,
 from axformer.reporting.confidence import CONFIDENCE
 from axformer.reporting.curve import CURVE, describe_path
 from axformer.reporting.findings import how_it_was_made, limit_of, limits, path_in_words
+from axformer.reporting.first_look import first_look_of
 from axformer.reporting.picture import describe_plan
 from axformer.reporting.report import DataSummary, Judgement, Report
 
@@ -25,6 +26,8 @@ pipeline_tag: {loading.tag}
 
 {how_it_was_made(report)}
 {_verdict(report)}
+
+{_first_look(report)}
 
 ## Before and after
 
@@ -68,6 +71,12 @@ def _verdict(report: Report) -> str:
     is_bad = finding.verdict in (Judgement.NO_RELIABLE_GAIN, Judgement.LOSS)
     sentence = f"**{finding.sentence}**" if is_bad else finding.sentence
     return " ".join(part for part in (sentence, finding.advice, finding.answers) if part)
+
+
+def _first_look(report: Report) -> str:
+    seen = first_look_of(report)
+    assert seen is not None, "reports that are made now have it"
+    return f"Validation data: {seen}."
 
 
 def _refused(report: Report) -> str:

@@ -19,6 +19,7 @@ from axformer.reporting.scoring import Score, compare, score_of
 from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import limits_of, workloads
 from axformer.selfcheck import check_inputs
+from axformer.tasks.guess import Guess
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,15 @@ def not_made(form: NotMade) -> FormReport:
     return FormReport(name=form.name, made=False, reason=form.reason)
 
 
-def summary(data: DataSet) -> DataSummary:
-    """What a report says of a data set."""
-    return DataSummary(rows=len(data.rows), cut=data.samples.cut, sha256=data.rows.digest())
+def summary(data: DataSet, guess: Guess | None = None) -> DataSummary:
+    """What a report says of a data set, given what guessing gets there."""
+    return DataSummary(
+        rows=len(data.rows),
+        cut=data.samples.cut,
+        sha256=data.rows.digest(),
+        shares=None if guess is None or guess.shares is None else dict(guess.shares),
+        guess=None if guess is None else guess.figures,
+    )
 
 
 def _fresh_base(checkpoint: Checkpoint, samples: Samples) -> Fresh | None:

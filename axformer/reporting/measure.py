@@ -19,6 +19,7 @@ from axformer.reporting.form_reports import measure_forms, stock_attention_in, s
 from axformer.reporting.memory import device_peak_bytes, peak_bytes
 from axformer.reporting.report import (
     Comparison,
+    DataSummary,
     Finetuning,
     InInt8,
     Measures,
@@ -114,12 +115,16 @@ def make_report(
         orders=None if outcome.orders is None else list(outcome.orders),
         finetune=outcome.finetune,
         config=config.model_dump(mode="json"),
-        data={name: None if data is None else summary(data) for name, data in sets.items()},
+        data={name: None if data is None else _summary(data, checkpoint) for name, data in sets.items()},
         latency=headline,
         base_form=forms.base,
         forms=forms.forms,
         environment=describe(str(base.device)),
     )
+
+
+def _summary(data: DataSet, checkpoint: Checkpoint) -> DataSummary:
+    return summary(data, checkpoint.task.guess(data.samples.encoded, checkpoint.model.config))
 
 
 def _headline(checkpoint: Checkpoint, small: Any, samples: Samples) -> tuple[dict[str, int], list[float]]:

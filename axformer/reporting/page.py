@@ -27,6 +27,7 @@ from axformer.reporting.chart import loss_chart
 from axformer.reporting.confidence import CONFIDENCE
 from axformer.reporting.curve import path_curve
 from axformer.reporting.findings import how_it_was_made, limits, path_in_words
+from axformer.reporting.first_look import first_look_of
 from axformer.reporting.picture import describe_plan, picture
 from axformer.reporting.report import FormReport, Report, SpeedCell
 from axformer.reporting.table import Table
@@ -69,6 +70,7 @@ def report_page(
         report=report,
         plan=plan,
         made=how_it_was_made(report),
+        first_look=first_look_of(report),
         finding=report.finding,
         headlines=_headlines(report),
         confidence=f"{CONFIDENCE:.0%}",

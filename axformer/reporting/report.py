@@ -176,6 +176,16 @@ class DataSummary(BaseModel):
     rows: int
     cut: int = Field(description="Rows longer than max_length, which lost their end.")
     sha256: str = Field(description="Digest of the columns that a task may read.")
+    shares: dict[str, float] | None = Field(
+        default=None,
+        description="How often each class is the right one, the most frequent first, 100 at most; null where answers are no "
+        "classes, of training data, and in reports of earlier versions.",
+    )
+    guess: dict[str, float] | None = Field(
+        default=None,
+        description="What guessing gets: its mean `loss`, and the `accuracy` of the most frequent answer where there is one; "
+        "null of training data and in reports of earlier versions.",
+    )
 
 
 class OrderResult(BaseModel):

@@ -14,6 +14,8 @@ from torch import Tensor
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
+from axformer.tasks.guess import Guess
+from axformer.tasks.standing import Standing
 
 
 class Losses(Protocol):
@@ -64,3 +66,13 @@ class Task(Losses, Protocol):
 
     def correct(self, statistics: np.ndarray) -> np.ndarray | None:
         """Which samples are answered rightly, shape (samples,), bool; null where there is no right or wrong."""
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:
+        """What answering without a look at the inputs gets.
+
+        Args:
+            config: the model's configuration.
+        """
+
+    def standing(self, answers: Sequence[Any], encoded: Encoded, config: Any) -> Standing:
+        """How the answers to all model rows stand to the labels; arguments as for :meth:`statistics` and :meth:`guess`."""

@@ -9,8 +9,17 @@ from torch import Tensor
 from axformer.data.batches import Batch
 from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample
 from axformer.data.rows import Rows
+from axformer.tasks.guess import Guess, guess_evenly
+from axformer.tasks.standing import Standing
 from axformer.tasks.texts import tokenize_texts
-from axformer.tasks.token_losses import TokenCounts, as_statistics, language_metrics, mean_losses, token_counts
+from axformer.tasks.token_losses import (
+    LANGUAGE_CAUSES,
+    TokenCounts,
+    as_statistics,
+    language_metrics,
+    mean_losses,
+    token_counts,
+)
 
 
 class CausalLanguageModelling:
@@ -49,6 +58,12 @@ class CausalLanguageModelling:
 
     def correct(self, statistics: np.ndarray) -> None:
         """A text is guessed better or worse, not rightly or wrongly."""
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:
+        return guess_evenly(config.vocab_size, encoded.samples)
+
+    def standing(self, answers: Sequence[TokenCounts], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+        return Standing(LANGUAGE_CAUSES)
 
 
 def _aligned(output: Any, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -12,7 +12,9 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.rows import Rows
 from axformer.tasks.class_scores import class_scores
+from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.labels import ClassNames, LabelColumn, Read
+from axformer.tasks.standing import Choices, Standing, agreement_of, better_order, order_in_words
 from axformer.tasks.texts import tokenize_texts
 
 
@@ -56,3 +58,17 @@ class Classification:
     def correct(self, statistics: np.ndarray) -> np.ndarray:
         right: np.ndarray = statistics[:, 0] == statistics[:, 1]
         return right
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:
+        expected = np.array(encoded.labels)
+        return guess_of_choices(expected, np.arange(len(expected)), encoded.samples(config))
+
+    def standing(self, answers: Sequence[int], encoded: Encoded, config: Any) -> Standing:
+        names, expected, predicted = ClassNames.of(config).names, np.array(encoded.labels), np.array(answers)
+        choices = Choices(expected, predicted, np.arange(len(expected)), encoded.samples, len(names))
+        causes = (
+            f"whether the labels count the classes as the model does ({order_in_words(names)}), whether the columns are the "
+            "right ones, whether text and text_pair are swapped, and whether the model was fine-tuned for these labels"
+        )
+        right = (expected == predicted).astype(float)
+        return Standing(causes, right, agreement_of(choices), better_order(choices), names)

@@ -10,8 +10,17 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError
+from axformer.tasks.guess import Guess, guess_evenly
+from axformer.tasks.standing import Standing
 from axformer.tasks.texts import tokenize_texts
-from axformer.tasks.token_losses import TokenCounts, as_statistics, language_metrics, mean_losses, token_counts
+from axformer.tasks.token_losses import (
+    LANGUAGE_CAUSES,
+    TokenCounts,
+    as_statistics,
+    language_metrics,
+    mean_losses,
+    token_counts,
+)
 
 MASKED_SHARE = 0.15
 """The share of tokens that BERT and its successors are trained to guess."""
@@ -69,6 +78,12 @@ class MaskedLanguageModelling:
 
     def correct(self, statistics: np.ndarray) -> None:
         """A text is guessed better or worse, not rightly or wrongly."""
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:
+        return guess_evenly(config.vocab_size, encoded.samples)
+
+    def standing(self, answers: Sequence[TokenCounts], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+        return Standing(LANGUAGE_CAUSES)
 
 
 def hidden_places(ids: Sequence[int], special: Sequence[int]) -> set[int]:

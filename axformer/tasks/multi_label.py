@@ -12,8 +12,10 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.rows import Rows
 from axformer.tasks.class_scores import f1, f1_macro
+from axformer.tasks.guess import Guess, guess_of_flags
 from axformer.tasks.label_sets import read_label_sets
 from axformer.tasks.labels import ClassNames
+from axformer.tasks.standing import Flags, Standing, agreement_of, better_order, order_in_words
 from axformer.tasks.texts import tokenize_texts
 
 DECISION_LOGIT = 0.0
@@ -60,3 +62,20 @@ class MultiLabelClassification:
         expected, predicted = np.hsplit(statistics, 2)
         right: np.ndarray = (expected == predicted).all(axis=1)
         return right
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:
+        return guess_of_flags(np.array(encoded.labels)(config))
+
+    def standing(self, answers: Sequence[list[bool]], encoded: Encoded, config: Any) -> Standing:
+        names, expected, predicted = (
+            ClassNames.of(config).names,
+            np.array(encoded.labels),
+            np.array(answers, dtype=float),
+        )
+        flags = Flags(expected, predicted)
+        causes = (
+            f"whether the labels count the classes as the model does ({order_in_words(names)}), whether the columns "
+            "are the right ones, and whether the model was fine-tuned for these labels"
+        )
+        right = (expected == predicted).all(axis=1).astype(float)
+        return Standing(causes, right, agreement_of(flags), better_order(flags), names)

@@ -13,7 +13,9 @@ from torch.nn import functional
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample, tokenize
 from axformer.data.rows import Rows
+from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.labels import ClassNames, LabelColumn
+from axformer.tasks.standing import Choices, Standing, agreement_of
 
 
 class MultipleChoice:
@@ -71,6 +73,19 @@ class MultipleChoice:
     def correct(self, statistics: np.ndarray) -> np.ndarray:
         right: np.ndarray = statistics[:, 0] == statistics[:, 1]
         return right
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
+        expected, names = np.array(encoded.labels), [f"choice {place}" for place in range(encoded.choices)]
+        return guess_of_choices(expected, np.arange(len(expected)), encoded.samples, names)
+
+    def standing(self, answers: Sequence[int], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+        expected, predicted = np.array(encoded.labels), np.array(answers)
+        choices = Choices(expected, predicted, np.arange(len(expected)), encoded.samples, encoded.choices)
+        causes = (
+            "whether the labels count the choices from 0 and in the order of the column, whether text and choices are the "
+            "right columns, and whether the model was fine-tuned for this"
+        )
+        return Standing(causes, (expected == predicted).astype(float), agreement_of(choices))
 
 
 def _letters(count: int) -> ClassNames:

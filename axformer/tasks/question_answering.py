@@ -12,8 +12,10 @@ from torch.nn import functional
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, require_fast
 from axformer.data.rows import Rows
+from axformer.tasks.guess import Guess, mean_by_sample
 from axformer.tasks.spans import N_BEST, SpanScores, Window, best_span
 from axformer.tasks.squad import exact_match, word_f1
+from axformer.tasks.standing import Standing
 
 OVERLAP = 0.25
 """The share of a window that the next one repeats, so that an answer at its edge is whole in one of them; of BERT's 512
@@ -102,6 +104,17 @@ class QuestionAnswering:
         """A sample is right where the answer matches exactly."""
         right: np.ndarray = statistics[:, 0] == 1.0
         return right
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
+        """Any token of a window is as likely to begin the answer, and to end it, as any other."""
+        rows = np.log(np.array(encoded.lengths))
+        return Guess(losses=mean_by_sample(rows, np.array(encoded.sample_of_row), encoded.samples))
+
+    def standing(self, answers: Sequence[SpanScores], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+        return Standing(
+            "whether question and context are swapped, whether answer_start counts characters of the context, and whether the "
+            "model was fine-tuned for question answering"
+        )
 
 
 def right_answers(rows: Rows) -> list[list[tuple[int, str]]]:

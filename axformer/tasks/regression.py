@@ -12,6 +12,8 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
+from axformer.tasks.guess import Guess, guess_of_numbers
+from axformer.tasks.standing import Standing
 from axformer.tasks.texts import tokenize_texts
 
 
@@ -73,6 +75,20 @@ class Regression:
 
     def correct(self, statistics: np.ndarray) -> None:
         """A number is near or far, not right or wrong."""
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
+        return guess_of_numbers(np.array(encoded.labels, dtype=float))
+
+    def standing(self, answers: Sequence[float], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+        expected, predicted = np.array(encoded.labels, dtype=float), np.array(answers, dtype=float)
+        return Standing(
+            f"the scale (labels: {_range(expected)}; the model's answers: {_range(predicted)}), the column of the labels, and "
+            "whether the model was fine-tuned for them"
+        )
+
+
+def _range(numbers: np.ndarray) -> str:
+    return f"{numbers.min():.4g} to {numbers.max():.4g}, mean {numbers.mean():.4g}"
 
 
 def _correlation(left: np.ndarray, right: np.ndarray) -> float:

@@ -14,7 +14,9 @@ from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
 from axformer.tasks.chunks import count_chunks, is_chunk_scheme
 from axformer.tasks.class_scores import f1
+from axformer.tasks.guess import Guess, guess_of_choices, mean_by_sample
 from axformer.tasks.labels import ClassNames, LabelColumn
+from axformer.tasks.standing import Choices, Standing, agreement_of, better_order, order_in_words
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,26 @@ class TokenClassification:
         """A sample is right where all its words are."""
         right: np.ndarray = statistics[:, 0] == statistics[:, 1]
         return right
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
+        return guess_of_choices(*_words(encoded), encoded.samples, self.names)
+
+    def standing(self, answers: Sequence[list[int]], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+        (expected, sample), predicted = _words(encoded), np.array([tag for row in answers for tag in row], dtype=int)
+        causes = (
+            f"whether the tags are counted as the model counts them ({order_in_words(self.names)}), whether the columns are "
+            "the right ones, and whether the model was fine-tuned for these tags"
+        )
+        choices = Choices(expected, predicted, sample, encoded.samples, len(self.names))
+        right = mean_by_sample(expected == predicted, sample, encoded.samples)
+        return Standing(causes, right, agreement_of(choices), better_order(choices), self.names)
+
+
+def _words(encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:
+    """The tag of each word, and the place of its sample."""
+    tags = [[tag for tag in label if tag != UNLABELLED] for label in encoded.labels]
+    sample = np.repeat(np.arange(len(tags)), [len(row) for row in tags])
+    return np.array([tag for row in tags for tag in row], dtype=int), sample
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,11 @@ from axformer.data.encoding import UNLABELLED
 
 MAX_EXPONENT = 700.0
 """Powers of e much above are no floats; a perplexity of 1e304 says as much as an infinite one, and JSON can hold it."""
+LANGUAGE_CAUSES = (
+    "whether the tokenizer is the one that the model was trained with, whether the text column is the right one, and whether "
+    "the model was trained at all"
+)
+"""What to look at where a model guesses tokens worse than chance."""
 
 TokenCounts = tuple[float, int, int]
 """Of one model row: the sum of its tokens' cross-entropies in nats, its predicted tokens, and those that were hit."""

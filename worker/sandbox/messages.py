@@ -158,6 +158,8 @@ class Opened(Message):
 
     type: Literal["opened"] = "opened"
     notes: Annotated[tuple[Text, ...], Field(max_length=_MOST_NOTES)]
+    first_look: Text | None
+    """The data that decides, and what the untouched model makes of it; null where no trial is to come."""
     shape: Shape
 
 
@@ -210,7 +212,9 @@ class Refused(Message):
     """The library refuses what it was given."""
 
     type: Literal["refused"] = "refused"
-    error: Literal["InputError", "ConfigError", "CheckpointError", "DataError", "PlanError", "ArtifactError"]
+    error: Literal[
+        "InputError", "ConfigError", "CheckpointError", "DataError", "PoorModelError", "PlanError", "ArtifactError"
+    ]
     message: Text
 
 

@@ -6,15 +6,27 @@ from typing import Literal
 import torch
 from safetensors import SafetensorError
 
-from axformer.errors import ArtifactError, AxFormerError, CheckpointError, ConfigError, DataError, InputError, PlanError
+from axformer.errors import (
+    ArtifactError,
+    AxFormerError,
+    CheckpointError,
+    ConfigError,
+    DataError,
+    InputError,
+    PlanError,
+    PoorModelError,
+)
 
-Name = Literal["InputError", "ConfigError", "CheckpointError", "DataError", "PlanError", "ArtifactError"]
+Name = Literal[
+    "InputError", "ConfigError", "CheckpointError", "DataError", "PoorModelError", "PlanError", "ArtifactError"
+]
 Reason = Literal["out_of_memory", "disk_full", "unforeseen"]
 
 _NAMES: tuple[tuple[type[AxFormerError], Name], ...] = (
     (ConfigError, "ConfigError"),
     (CheckpointError, "CheckpointError"),
     (DataError, "DataError"),
+    (PoorModelError, "PoorModelError"),
     (PlanError, "PlanError"),
     (InputError, "InputError"),
     (ArtifactError, "ArtifactError"),

@@ -6,7 +6,16 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from axformer.errors import ArtifactError, AxFormerError, CheckpointError, ConfigError, DataError, InputError, PlanError
+from axformer.errors import (
+    ArtifactError,
+    AxFormerError,
+    CheckpointError,
+    ConfigError,
+    DataError,
+    InputError,
+    PlanError,
+    PoorModelError,
+)
 from store.settings import Settings
 from worker.sandbox.errors import ProcessDiedError, ProcessMisbehavedError, WorkFailedError
 from worker.sandbox.lines import Heed, LineTooLongError
@@ -16,7 +25,8 @@ from worker.sandbox.process import INPUTS, MADE, Start
 from worker.workspace import Workspace
 
 _ERRORS: dict[str, type[AxFormerError]] = {
-    kind.__name__: kind for kind in (InputError, ConfigError, CheckpointError, DataError, PlanError, ArtifactError)
+    kind.__name__: kind
+    for kind in (InputError, ConfigError, CheckpointError, DataError, PoorModelError, PlanError, ArtifactError)
 }
 
 M = TypeVar("M", bound=Message)

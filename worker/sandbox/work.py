@@ -84,7 +84,7 @@ def _work(lines: Lines, order: Order) -> None:
     _say(lines, _estimate(order))
     _hear(lines, GoAhead)
     run = _open(order)
-    _say(lines, Opened(notes=tuple(cut(note) for note in run.notes), shape=Shape(**vars(run.dimensions))))
+    _say(lines, _opened(run, order))
     stored = _stored(lines)
     if order.is_search:
         _replay(lines, run, stored)
@@ -94,6 +94,17 @@ def _work(lines: Lines, order: Order) -> None:
     _say(lines, Trained())
     report = run.publish(Path(order.output), order.forms) if order.publishes else None
     _say(lines, Published(report=report))
+
+
+def _opened(run: PruningRun, order: Order) -> Opened:
+    """Tell what there is, after a look at the model where trials are to come: one that is worse than guessing is refused."""
+    look = None if order.is_search or order.upto is not None else run.look()
+    notes = [*run.notes, *([] if look is None or look.note is None else [look.note])]
+    return Opened(
+        notes=tuple(cut(note) for note in notes),
+        first_look=None if look is None else cut(look.sentence),
+        shape=Shape(**vars(run.dimensions)),
+    )
 
 
 def _estimate(order: Order) -> Estimate:

@@ -1,0 +1,103 @@
+"""Data in memory as columns of plain Python values: records, columns, and the tables of pyarrow, pandas, polars and datasets.
+
+Tables are known by what they can do, so none of these libraries is needed here. Values of NumPy, PyTorch, pyarrow and pandas
+become Python's own at this door: nothing behind it has to know that 1 may be a tensor.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from axformer.errors import DataError, WrongTypeError
+
+
+class Frame(Protocol):
+    """A table of pandas or polars."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns, by which it gives each."""
+
+
+class Dataset(Protocol):
+    """A table of datasets or pyarrow."""
+
+    @property
+    def column_names(self) -> Any:
+        """The names of its columns, by which it gives each."""
+
+
+Records: TypeAlias = Iterable[Mapping[str, Any]] | Mapping[str, Iterable[Any]] | Frame | Dataset
+"""Records, also of a generator; columns by name; or a table."""
+_TAKEN = "a path, a list of records, a dict of columns, or a table of pyarrow, pandas, polars or datasets"
+_PLAIN = (str, int, float, bool, type(None))
+_MISSING = ("NAType", "NaTType")
+"""What pandas puts where there is nothing; its NaN is a float and stays one."""
+
+
+def table_of(data: Records) -> dict[str, list[Any]]:
+    """The columns of data in memory, row by row in its order.
+
+    Raises:
+        WrongTypeError: it is of no kind that is known.
+        DataError: its columns are not equally long, or a record is none.
+    """
+    columns = _columns(data)
+    if columns is None:
+        return _of_records(data)
+    table = {str(name): [plain(value) for value in values] for name, values in columns.items()}
+    lengths = {name: len(values) for name, values in table.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
+        raise DataError(f"the columns of the data are not equally long: {told} rows")
+    return table
+
+
+def plain(value: Any) -> Any:
+    """A value as Python has it, with all that lies in it."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, Mapping):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    for convert in ("as_py", "tolist", "to_list"):
+        if hasattr(value, convert):
+            return plain(getattr(value, convert)())
+    return None if type(value).__name__ in _MISSING else value
+
+
+def _columns(data: Any) -> Mapping[Any, Iterable[Any]] | None:
+    """The columns of a table; null where the data are records."""
+    if hasattr(data, "to_pydict"):  # pyarrow
+        columns: Mapping[Any, Iterable[Any]] = data.to_pydict()
+        return columns
+    for attribute in ("column_names", "columns"):  # of datasets; of pandas and polars
+        names = getattr(data, attribute, None)
+        if isinstance(names, Mapping) or not hasattr(names, "__iter__"):
+            continue
+        if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
+            return {name: data[name] for name in names}
+    if not isinstance(data, Mapping):
+        return None
+    if any(hasattr(part, "column_names") for part in data.values()):
+        raise WrongTypeError(f"the data has the splits {', '.join(map(str, data))}; give one of them")
+    for name, values in data.items():
+        if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+            raise WrongTypeError(f"column '{name}' of the data is {_kind(values)}, not a list; give {_TAKEN}")
+    return data
+
+
+def _of_records(data: Any) -> dict[str, list[Any]]:
+    if isinstance(data, str | bytes) or not hasattr(data, "__iter__"):
+        raise WrongTypeError(f"the data is {_kind(data)}; give {_TAKEN}")
+    records = []
+    for row, record in enumerate(data, start=1):
+        if not isinstance(record, Mapping):
+            raise WrongTypeError(f"row {row} of the data is {_kind(record)}, not a dict; give {_TAKEN}")
+        records.append({str(name): plain(value) for name, value in record.items()})
+    names = dict.fromkeys(name for record in records for name in record)
+    return {name: [record.get(name) for record in records] for name in names}
+
+
+def _kind(value: Any) -> str:
+    return f"of type {type(value).__module__}.{type(value).__qualname__}".replace("builtins.", "")

@@ -1,0 +1,77 @@
+"""What is handed over in memory as model and tokenizer: unwrapped where it is one in a wrapping, else refused by name."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from axformer.errors import WrongTypeError
+
+_LOAD = "load it first, for example with AutoModelForSequenceClassification.from_pretrained(...)"
+
+
+def model_in(given: Any) -> PreTrainedModel:
+    """The transformers model that was given, taken out of ``torch.compile``, ``DataParallel`` and ``DistributedDataParallel``.
+
+    Raises:
+        WrongTypeError: it is none, or one whose weights are not all there as numbers.
+    """
+    model = given
+    while (inner := _inside(model)) is not None:
+        model = inner
+    if hasattr(model, "peft_config") or getattr(model, "_hf_peft_config_loaded", False):
+        raise WrongTypeError(
+            "the model has adapters of PEFT beside its weights; merge them first: model = model.merge_and_unload()"
+        )
+    if not isinstance(model, PreTrainedModel):
+        raise WrongTypeError(f"the model is {_what(model)}")
+    if getattr(model, "is_quantized", False):
+        raise WrongTypeError(
+            "the model is quantized, and its weights cannot be cut; load it without quantization_config"
+        )
+    if any(parameter.is_meta for parameter in model.parameters()):
+        raise WrongTypeError("weights of the model are not in memory; load it without device_map")
+    return model
+
+
+def check_tokenizer(tokenizer: Any) -> None:
+    """Make sure that a tokenizer of transformers was given.
+
+    Raises:
+        WrongTypeError: it is something else.
+    """
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+        raise WrongTypeError(
+            f"the tokenizer is {_named(tokenizer)}; give the one that the model was fine-tuned with, for example from "
+            "AutoTokenizer.from_pretrained(...)"
+        )
+
+
+def _inside(model: Any) -> Any:
+    """What is wrapped in a model; null where nothing is."""
+    if isinstance(model, torch.nn.DataParallel | DistributedDataParallel):
+        return model.module
+    return getattr(model, "_orig_mod", None)
+
+
+def _what(given: Any) -> str:
+    """What was given in the place of a model, and what to give."""
+    match given:
+        case None:
+            return f"None; {_LOAD}"
+        case str() | os.PathLike():
+            return f"the path '{os.fspath(given)}'; {_LOAD}, or use the command axformer prune"
+        case type():
+            return f"the class {given.__name__}; {_LOAD}"
+        case Mapping() if any(isinstance(value, torch.Tensor) for value in given.values()):
+            return "a state dict; put it into a model first, with model.load_state_dict(...)"
+    if isinstance(getattr(given, "model", None), PreTrainedModel):
+        return f"{_named(given)}; give the transformers model in it, its attribute model"
+    return f"{_named(given)}, and not a model of transformers"
+
+
+def _named(given: Any) -> str:
+    return "None" if given is None else f"of type {type(given).__module__}.{type(given).__qualname__}"

@@ -1,0 +1,118 @@
+"""A look before the pass: is the untouched model better than guessing on the rows that decide?
+
+Where it is not, the labels are mostly read wrongly: they count the classes in another order, stand in another column, or are
+meant for another head. A pass would not notice. It lowers the loss that it is given, and calls that a gain.
+
+Two things stop a run. Either another order of the classes fits the answers reliably better. Or the loss is reliably above that
+of guessing, or the accuracy reliably below that of the most frequent answer, while the answers have nothing to do with the
+labels. That last condition lets two kinds of good models pass: those that are surer of themselves than they are right, whose
+loss may be far above guessing, and those that look for a rare class, which are right less often than who never finds it. A
+model that always gives the most frequent answer, as happens with small sets, is not below it. *Reliably* means by three
+standard errors.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from axformer.checkpoint import Checkpoint
+from axformer.data.dataset import DataSet
+from axformer.errors import CheckpointError, PoorModelError
+from axformer.evaluation.plain import predict
+from axformer.reporting.confidence import Figures
+from axformer.reporting.first_look import first_look
+from axformer.reporting.scoring import figures_of, table_of
+from axformer.tasks.guess import Guess
+from axformer.tasks.standing import Standing, is_reliably_positive, order_in_words
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the untouched model makes of a data set."""
+
+    source: str
+    """Where the data came from."""
+    rows: int
+    figures: Figures
+    """Its loss and metrics."""
+    guess: Guess
+    standing: Standing
+    is_worse: bool
+    """Its loss is reliably above that of guessing, or its accuracy below that of the most frequent answer."""
+
+    @property
+    def sentence(self) -> str:
+        """The data and the figures, for people."""
+        return first_look(self.rows, self.guess.shares, self.figures, self.guess.figures)
+
+    @property
+    def note(self) -> str | None:
+        """What is odd, though it does not stop the run; null where nothing is."""
+        if self.reason is not None or not self.is_worse:
+            return self.reason
+        return (
+            "the untouched model is worse than guessing by its loss or its accuracy, but its answers do follow the labels: it "
+            "may be surer of itself than it is right, or made to find a rare class; where that is not so, look at "
+            f"{self.standing.causes}"
+        )
+
+    @property
+    def reason(self) -> str | None:
+        """Why the model does not fit the data; null where it does."""
+        order, names = self.standing.order, self.standing.names
+        head = "the untouched model is worse than guessing" if self.is_worse else "the untouched model is often wrong"
+        if order is not None:
+            return (
+                f"{head}, because the labels seem to count the classes in another order: the model's label2id says "
+                f"{order_in_words(names)}; the labels fit {order_in_words(names, order.classes)} (accuracy "
+                f"{order.accuracy:.4f}); give labels by name, count them as the model does, or correct label2id and id2label "
+                "in the checkpoint's config.json"
+            )
+        return None if not self.is_worse or self._follows_labels else f"{head}; look at {self.standing.causes}"
+
+    @property
+    def _follows_labels(self) -> bool:
+        return self.standing.agreement is not None and is_reliably_positive(self.standing.agreement)
+
+    def check(self) -> None:
+        """Refuse a model that does not fit the data.
+
+        Raises:
+            PoorModelError: for the reason that there is.
+        """
+        if self.reason is not None:
+            raise PoorModelError(
+                f"data file '{self.source}': {self.reason} ({self.sentence}); to go on with the model as it is, say "
+                "--accept-poor-model (the knob accept_poor_model=true)"
+            )
+
+
+def look_at(checkpoint: Checkpoint, data: DataSet) -> Look:
+    """Measure the untouched model on a data set and compare it with guessing.
+
+    Raises:
+        CheckpointError: its loss is not a finite number.
+    """
+    task, samples, config = checkpoint.task, data.samples, checkpoint.model.config
+    predictions = predict(checkpoint.model, task, samples)
+    losses = samples.per_sample(predictions.losses).double().numpy()
+    if not math.isfinite(losses.mean()):
+        raise CheckpointError(
+            f"the model's loss on the validation set is {losses.mean()}; check its weights and labels"
+        )
+    guess, standing = task.guess(samples.encoded, config), task.standing(predictions.answers, samples.encoded, config)
+    table = table_of(samples.per_sample(predictions.losses), predictions.answers, task, samples)
+    return Look(
+        source=data.rows.source,
+        rows=len(data.rows),
+        figures=figures_of(table, task),
+        guess=guess,
+        standing=standing,
+        is_worse=is_reliably_positive(losses - guess.losses) or _is_below(standing.right, guess.right),
+    )
+
+
+def _is_below(right: np.ndarray | None, usual: np.ndarray | None) -> bool:
+    """Whether answers are reliably less often right than the most frequent answer."""
+    return right is not None and usual is not None and is_reliably_positive(usual - right)

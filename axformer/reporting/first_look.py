@@ -1,0 +1,44 @@
+"""What is said first of a run: the data that decides, and what the untouched model makes of it beside guessing."""
+
+from collections.abc import Mapping
+
+from axformer.reporting.confidence import first_metric
+from axformer.reporting.report import Report
+
+_SHOWN = 4
+"""Classes that are named; of more the most frequent."""
+_NAME_SHOWN = 40
+"""Characters of a name."""
+
+
+def first_look(
+    rows: int, shares: Mapping[str, float] | None, figures: Mapping[str, float], guess: Mapping[str, float]
+) -> str:
+    """For example "872 rows, 51 % positive / 49 % negative; the untouched model: accuracy 0.9106, loss 0.2534 (guessing:
+    accuracy 0.5092, loss 0.6931)".
+
+    Args:
+        rows: of the data.
+        shares: how often each class is right, the most frequent first; null where answers are no classes.
+        figures: loss and metrics of the untouched model.
+        guess: loss of guessing, and accuracy where there is one.
+    """
+    metric = first_metric(dict(figures))
+    classes = "" if shares is None else f", {_shares(shares)}"
+    model = f"{metric.replace('_', ' ')} {figures[metric]:.4f}, loss {figures['loss']:.4f}"
+    bar = "".join(f"{name} {guess[name]:.4f}, " for name in (metric,) if name in guess)
+    return f"{rows:,} rows{classes}; the untouched model: {model} (guessing: {bar}loss {guess['loss']:.4f})"
+
+
+def first_look_of(report: Report) -> str | None:
+    """The same of the validation data of a finished run; null in reports of earlier versions."""
+    data = report.data["validation"]
+    if data is None or data.guess is None:
+        return None
+    return first_look(data.rows, data.shares, report.base.validation, data.guess)
+
+
+def _shares(shares: Mapping[str, float]) -> str:
+    told = [f"{share:.0%} {name[:_NAME_SHOWN]}".replace("%", " %", 1) for name, share in list(shares.items())[:_SHOWN]]
+    more = len(shares) - len(told)
+    return " / ".join(told) + (f" and {more} more" if more else "")

@@ -1,0 +1,85 @@
+"""What answering without a look at the inputs gets on a data set: the bar that a fine-tuned model is expected to clear."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+SHARES_KEPT = 100
+"""Classes whose shares are told, the most frequent; a person reads the first few."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Figures of guessing, sample by sample, so that a model can be compared with it on the same samples."""
+
+    losses: np.ndarray
+    """The loss of each sample, shape (samples,)."""
+    right: np.ndarray | None = None
+    """The share of each sample that the most frequent answer has right; null where there is no right and wrong."""
+    shares: Mapping[str, float] | None = None
+    """How often each class is the right one, the most frequent first; null where answers are no classes."""
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The mean loss, and the accuracy of the most frequent answer where there is one."""
+        accuracy = {} if self.right is None else {"accuracy": float(self.right.mean())}
+        return {"loss": float(self.losses.mean()), **accuracy}
+
+
+def guess_of_choices(expected: np.ndarray, sample: np.ndarray, samples: int, names: Sequence[str]) -> Guess:
+    """Guessing one of several classes: the loss is that of giving all of them the same probability.
+
+    That is more than the entropy of the shares, which a model that always gives these has: one that has learned nothing but
+    roughly how frequent the classes are, as happens with small sets, is no worse than guessing.
+
+    Args:
+        expected: the right class of each decision, shape (decisions,).
+        sample: the place of its sample.
+        samples: how many there are.
+        names: of all classes, by index.
+    """
+    counts = np.bincount(expected, minlength=len(names))
+    return Guess(
+        losses=np.full(samples, math.log(len(names))),
+        right=mean_by_sample(expected == counts.argmax(), sample, samples),
+        shares=_told(counts / len(expected), names),
+    )
+
+
+def guess_of_flags(expected: np.ndarray, names: Sequence[str]) -> Guess:
+    """Guessing for each class whether it applies, by its own share; the most frequent answer is a whole set of classes.
+
+    Args:
+        expected: 1 where a class applies, shape (samples, classes).
+        names: of the classes.
+    """
+    shares = expected.mean(axis=0)
+    given = np.where(expected == 1, shares, 1 - shares)  # never 0: a class that applies anywhere has a share
+    sets, counts = np.unique(expected, axis=0, return_counts=True)
+    usual = expected == sets[counts.argmax()]
+    return Guess(losses=-np.log(given).mean(axis=1), right=usual.all(axis=1).astype(float), shares=_told(shares, names))
+
+
+def guess_of_numbers(expected: np.ndarray) -> Guess:
+    """Guessing the mean, whose squared error is the variance; ``expected`` has the shape (samples,) or (samples, numbers)."""
+    numbers = expected.reshape(len(expected), -1)
+    return Guess(losses=((numbers - numbers.mean(axis=0)) ** 2).mean(axis=1))
+
+
+def guess_evenly(choices: int, samples: int) -> Guess:
+    """Giving each of so many choices the same probability, once a sample or many times."""
+    return Guess(losses=np.full(samples, math.log(choices)))
+
+
+def mean_by_sample(values: np.ndarray, sample: np.ndarray, samples: int) -> np.ndarray:
+    """The mean over the decisions of each sample, 0 where it has none, shape (samples,); see :func:`guess_of_choices`."""
+    counts = np.bincount(sample, minlength=samples)
+    means: np.ndarray = np.bincount(sample, weights=values, minlength=samples) / np.maximum(counts, 1)
+    return means
+
+
+def _told(shares: np.ndarray, names: Sequence[str]) -> dict[str, float]:
+    order = np.argsort(-shares, kind="stable")[:SHARES_KEPT]
+    return {names[place]: float(shares[place]) for place in order.tolist() if shares[place]}
