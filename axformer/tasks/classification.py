@@ -61,7 +61,7 @@ class Classification:
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:
         expected = np.array(encoded.labels)
-        return guess_of_choices(expected, np.arange(len(expected)), encoded.samples(config))
+        return guess_of_choices(expected, np.arange(len(expected)), encoded.samples, ClassNames.of(config).names)
 
     def standing(self, answers: Sequence[int], encoded: Encoded, config: Any) -> Standing:
         names, expected, predicted = ClassNames.of(config).names, np.array(encoded.labels), np.array(answers)

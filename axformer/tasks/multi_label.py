@@ -64,7 +64,7 @@ class MultiLabelClassification:
         return right
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:
-        return guess_of_flags(np.array(encoded.labels)(config))
+        return guess_of_flags(np.array(encoded.labels), ClassNames.of(config).names)
 
     def standing(self, answers: Sequence[list[bool]], encoded: Encoded, config: Any) -> Standing:
         names, expected, predicted = (

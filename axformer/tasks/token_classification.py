@@ -32,8 +32,7 @@ class TokenClassification:
     @classmethod
     def of(cls, config: Any) -> "TokenClassification":
         """For a model's configuration."""
-        names = {int(index): str(name) for index, name in (config.id2label or {}).items()}
-        return cls(tuple(names.get(index, str(index)) for index in range(config.num_labels)))
+        return cls(ClassNames.of(config).names)
 
     def encode(
         self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
