@@ -56,7 +56,7 @@ def job_read(job: Job, passes: Passes, place: Place | None = None) -> JobRead:
         error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
         progress=_progress(job.progress) if mine is None else _progress_of_all(mine),
         passes=None if mine is None else [_pass_read(one) for one in mine],
-        report=_report(job.report) if job.report else None,
+        report=_report(job.summary) if job.summary else None,
         queue=place_read(place) if place else None,
         created_at=job.created_at,
         started_at=job.started_at,
@@ -129,17 +129,8 @@ def _progress_of_all(passes: Sequence[Job]) -> ProgressRead | None:
     )
 
 
-def _report(report: dict[str, Any]) -> ReportRead:
-    return ReportRead(
-        base=report["base"],
-        pruned=report["pruned"],
-        finding=report.get("finding"),
-        removed_count=len(report["removed"]),
-        estimated_speedup=report.get("estimated_speedup"),
-        seconds=report.get("seconds"),
-        orders=report.get("orders"),
-        finetune=report.get("finetune"),
-    )
+def _report(summary: dict[str, Any]) -> ReportRead:
+    return ReportRead.model_validate(summary, extra="ignore")
 
 
 def _links(path: str) -> JobLinks:

@@ -160,6 +160,12 @@ def most_trials(dimensions: Dimensions, config: PassConfig) -> int:
     )
 
 
+def longest_trace(dimensions: Dimensions, config: PassConfig) -> int:
+    """Trials that a pass, or a search of orders, makes at most: the base, and all parts of all that each round inspects."""
+    passes = pass_configs(config)
+    return sum(1 + (1 + len(one.trade_shares)) * most_trials(dimensions, one) for one in passes)
+
+
 def _tree(element: Element, dimensions: Dimensions, config: PassConfig) -> int:
     """Trials of an element and of all parts of it."""
     return 1 + sum(_tree(part, dimensions, config) for part in parts_of(element, dimensions, config))

@@ -9,6 +9,7 @@ from axformer.config import make_config
 from axformer.data.source import DataSource
 from axformer.finetune_settings import make_settings
 from axformer.order_search import passes_in
+from axformer.progress import longest_trace
 from axformer.reporting.report import Report
 from axformer.targets import Estimate as PlanEstimate
 from store.errors import PauseRequestedError
@@ -163,10 +164,12 @@ def _finish(context: WorkerContext, job: Job, opened: OpenPass, ledger: Ledger, 
 def _search(context: WorkerContext, job: Job, opened: OpenPass, ledger: Ledger, lease: Lease) -> Searched:
     """Store the trials of a pass as they come, to its end or the end of its time slice."""
     settings = context.settings
+    config = make_config(job.preset, job.config)
+    most = longest_trace(opened.dimensions, config)
     recorder = Recorder(
         ledger,
         opened.dimensions,
-        make_config(job.preset, job.config),
+        config,
         stored=len(opened.trace),
         inputs=opened.inputs.digests,
         first_look=opened.first_look,
@@ -180,7 +183,7 @@ def _search(context: WorkerContext, job: Job, opened: OpenPass, ledger: Ledger, 
     try:
         while not isinstance(message := opened.sandbox.hear_any(lease.heed), Searched):
             if isinstance(message, Tried):
-                _take(message, opened, recorder)
+                _take(message, opened, most, recorder)
                 time_slice = time_slice or TimeSlice(ledger, settings)
                 if time_slice.is_wanted():
                     opened.sandbox.tell(Suspend(), lease.heed)
@@ -193,7 +196,7 @@ def _search(context: WorkerContext, job: Job, opened: OpenPass, ledger: Ledger, 
     except (StopRequestedError, PauseRequestedError):
         for message in opened.sandbox.what_is_there():
             if isinstance(message, Tried):
-                _take(message, opened, recorder)
+                _take(message, opened, most, recorder)
         recorder.flush()
         raise
     opened.promise = _estimate(message.promise)
@@ -201,8 +204,8 @@ def _search(context: WorkerContext, job: Job, opened: OpenPass, ledger: Ledger, 
     return message
 
 
-def _take(tried: Tried, opened: OpenPass, recorder: Recorder) -> None:
-    check_next(tried.trial, opened.trace, opened.dimensions)
+def _take(tried: Tried, opened: OpenPass, most: int, recorder: Recorder) -> None:
+    check_next(tried.trial, opened.trace, opened.dimensions, most)
     opened.trace.append(tried.trial)
     if tried.promise is not None:
         opened.promise = _estimate(tried.promise)

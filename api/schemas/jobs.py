@@ -163,7 +163,9 @@ class ReportRead(Schema):
     """Whether it is better, as far as data that did not decide can tell: ``verdict`` (``gain``, ``no_reliable_gain``, ``loss``
     or ``not_measured``), ``data``, and the same for people in ``sentence``, ``advice`` and ``answers``."""
     removed_count: int
-    """How many elements are gone or rewritten."""
+    """How many elements are gone; a block counts once, with all that it held."""
+    hard_attention_count: int
+    """How many layers have hard attention now."""
     estimated_speedup: float | None = None
     """Operations of the untouched model for each of the finished one."""
     seconds: float | None = None

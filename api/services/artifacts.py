@@ -48,4 +48,4 @@ def _without(job: Job) -> str:
     """Why a job has not some file."""
     if job.parent_id is not None:
         return f"is a pass of {job.parent_id}, which has the files of the best pass"
-    return "has no file of this name" if job.report else f"is {job.state}; files come when it has succeeded"
+    return "has no file of this name" if job.summary else f"is {job.state}; files come when it has succeeded"

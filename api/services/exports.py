@@ -87,7 +87,7 @@ def _job(settings: Settings, source: Job, seq: int, body: ExportCreate, key: str
 
 def _order(source: Job) -> str:
     """The order of the pass that was kept."""
-    searched = (source.report or {}).get("orders") or []
+    searched = (source.summary or {}).get("orders") or []
     kept: str = next((one["order"] for one in searched if one["kept"]), source.config["order"])
     return kept
 

@@ -60,6 +60,9 @@ class JobReport(Answer):
     finding: dict[str, Any] | None = None
     """Whether it is better, as far as data that did not decide can tell: ``verdict``, ``data``, and ``sentence`` for people."""
     removed_count: int
+    """How many elements are gone; a block counts once, with all that it held."""
+    hard_attention_count: int | None = None
+    """How many layers have hard attention now; null of a service that does not say."""
     seconds: float | None = None
     orders: list[dict[str, Any]] | None = None
     finetune: dict[str, Any] | None = None

@@ -84,12 +84,12 @@ def list_groups(session: Session, team_id: str, *, limit: int, after: Group | No
 
 def cells_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[CellRow]]:
     """The cells of each of these groups in the order in which they were posted, with what tables need of their reports."""
-    base, pruned = Job.report["base"], Job.report["pruned"]
+    base, pruned = Job.summary["base"], Job.summary["pruned"]
     query = (
         select(
-            *(Job.group_id, Job.id, Job.cell, Job.state, Job.report["comparison"]),
+            *(Job.group_id, Job.id, Job.cell, Job.state, Job.summary["comparison"]),
             *(base["parameters"], pruned["parameters"], base["latency_ms"], pruned["latency_ms"]),
-            *(Job.report["estimated_speedup"], Job.report["finding"]["verdict"].astext),
+            *(Job.summary["estimated_speedup"], Job.summary["finding"]["verdict"].astext),
         )
         .where(Job.group_id.in_(group_ids), Job.parent_id.is_(None))
         .order_by(Job.id)

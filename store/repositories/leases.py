@@ -17,6 +17,7 @@ from store.repositories.failures import end_if_spent, fail
 from store.repositories.moves import lock_job, move_job
 from store.repositories.workers import see_process
 from store.states import ACTIVE, JobState
+from store.summaries import summary_of
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
 from store.tables.trials import TrialRow
@@ -89,8 +90,10 @@ def finish_succeeded(
         CancelRequestedError: its owner wants it cancelled.
     """
     job = lock_wanted(session, job_id, fence)
-    job.report = None if report is None else {name: value for name, value in report.items() if name != "path"}
-    job.path = None if report is None else report.get("path")
+    if report is not None:
+        job.summary = summary_of(report)
+        job.report = {name: value for name, value in report.items() if name != "path"}
+        job.path = report.get("path")
     session.add_all(artifacts)
     move_job(session, job, JobState.SUCCEEDED, data={"artifacts": [artifact.name for artifact in artifacts]})
     return job

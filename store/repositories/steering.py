@@ -132,7 +132,7 @@ def retry_job(session: Session, job_id: str) -> Job:
     job.attempt = 0
     job.worker_seconds = 0.0
     job.waits_since = func.clock_timestamp()
-    job.error = job.report = job.path = None
+    job.error = job.summary = job.report = job.path = None
     job.cancel_requested_at = job.started_at = job.finished_at = None
     move_job(session, job, JobState.QUEUED, reason="retried")
     if is_search(job):

@@ -68,8 +68,10 @@ class Job(Base):
 
     error: Mapped[dict[str, Any] | None]
     """Of a failed job: ``code``, ``message``, perhaps ``param``, and ``retryable``."""
-    report: Mapped[dict[str, Any] | None]
-    """Of a succeeded job that is no pass: the content of ``report.json`` but for its ``path``."""
+    summary: Mapped[dict[str, Any] | None]
+    """Of a succeeded job that is no pass: what is shown of its report (``store.summaries``)."""
+    report: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
+    """The content of ``report.json`` but for its ``path``. It may name every neuron of the model, so it is read alone."""
     path: Mapped[list[dict[str, Any]] | None] = mapped_column(deferred=True)
     """The ``path`` of ``report.json``, which may be long: every acceptance of the pass, and which one is the result."""
     progress: Mapped[dict[str, Any] | None]

@@ -160,6 +160,7 @@ class Stage:
             "pruned": figures,
             "estimated_speedup": 1.0,
             "removed": ["layer.0.ffn"],
+            "hard_attention": [0, 1],
             "seconds": 2.5,
             "config": {},
         }

@@ -2,15 +2,14 @@
 
 from copy import deepcopy
 
-import httpx2
 import pytest
 from scipy.stats import t
-from sqlalchemy import event
 
 from store.repositories import claims, leases, moves
 from store.repositories.quotas import Limits, set_limits
 from store.session import session_scope
 from store.states import JobState
+from tests.statements import said_to
 
 GRID = {
     "name": "does it hold?",
@@ -98,21 +97,6 @@ def test_each_checkpoint_is_pruned_with_each_setting_and_seed(api, grid):
     assert api.get(f"/v1/groups/{group['id']}").json() == group
 
 
-def statements_of(api, call) -> tuple[int, httpx2.Response]:
-    """How many statements a request made, and its answer."""
-    engine, said = api.app.state.resources.engine, []
-
-    def note(*executed) -> None:
-        said.append(executed[2])
-
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        answer = call()
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
-    return len(said), answer
-
-
 @pytest.mark.parametrize("order", ["auto", "search"])
 def test_a_large_group_takes_as_many_statements_as_a_small_one(api, grid, sessions, crew, order):
     with session_scope(sessions) as session:
@@ -122,11 +106,13 @@ def test_a_large_group_takes_as_many_statements_as_a_small_one(api, grid, sessio
     for one in grid["sets"]:
         one["validation"] = upload
     post(api, grid)  # whatever is made once only is made now
-    small, answer = statements_of(api, lambda: post(api, grid))
-    assert (answer.status_code, len(answer.json()["cells"])) == (202, 4)
-    large, answer = statements_of(api, lambda: post(api, grid | {"seeds": list(range(1, 26))}))
-    assert (answer.status_code, len(answer.json()["cells"])) == (202, 100)
-    assert large == small
+    counted = []
+    for seeds in ([1], list(range(1, 26))):
+        with said_to(api.app.state.resources.engine) as said:
+            answer = post(api, grid | {"seeds": seeds})
+        assert (answer.status_code, len(answer.json()["cells"])) == (202, 4 * len(seeds))
+        counted.append(len(said))
+    assert counted[0] == counted[1]
 
 
 def test_the_limits_are_looked_at_once_for_all_jobs_of_a_group_that_is_retried(api, grid, sessions, crew):
@@ -136,10 +122,9 @@ def test_the_limits_are_looked_at_once_for_all_jobs_of_a_group_that_is_retried(a
     for seeds in ([1], [1, 2, 3]):
         path = f"/v1/groups/{post(api, grid | {'seeds': seeds}).json()['id']}"
         api.post(f"{path}/cancel")
-        engine, sums = api.app.state.resources.engine, []
-        event.listen(engine, "before_cursor_execute", lambda *call, sums=sums: sums.append("sum(" in call[2]))
-        assert api.post(f"{path}/retry").json()["counts"] == {"queued": 8 * len(seeds)}
-        counted.append(sum(sums))
+        with said_to(api.app.state.resources.engine) as said:
+            assert api.post(f"{path}/retry").json()["counts"] == {"queued": 8 * len(seeds)}
+        counted.append(sum("sum(" in statement for statement in said))
     assert counted[0] == counted[1] > 0
 
 

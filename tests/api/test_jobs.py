@@ -11,6 +11,7 @@ from axformer.config import PassConfig, make_config
 from axformer.data.columns import Columns
 from axformer.finetune_settings import FinetuneSettings
 from axformer.forms.kinds import KINDS
+from tests.statements import reads_report, said_to
 
 JOB = "/v1/jobs/{}"
 KNOBS = list(PassConfig.model_fields)
@@ -245,6 +246,25 @@ def test_a_bad_parameter_is_named(api, subtests):
             assert (answer.status_code, answer.json()["errors"][0]["parameter"]) == (422, parameter)
 
 
+def test_no_answer_reads_a_whole_report(api, stage):
+    done = stage.succeeded({"plan.json": b"{}"})
+    with said_to(api.app.state.resources.engine) as said:
+        for path in (
+            "",
+            f"/{done}",
+            f"/{done}/events",
+            f"/{done}/artifacts",
+            f"/{done}/artifacts/plan.json",
+            f"/{done}/trace",
+        ):
+            assert api.get(f"/v1/jobs{path}").status_code == 200
+        assert api.get("/v1/queue").status_code == 200
+        assert api.post(f"/v1/jobs/{done}/cancel").status_code == 409
+        assert api.post("/v1/jobs/cancel", json={"ids": [done]}).status_code == 200
+        assert api.delete(f"/v1/jobs/{done}").status_code == 204
+    assert [statement for statement in said if reads_report(statement)] == []
+
+
 def test_a_job_shows_progress_error_and_report(api, stage, make_trial):
     progress = {"done": 2, "known": 9, "seconds": 1.0, "seconds_left": 3.5, "base_loss": 0.5, "min_loss": 0.4}
     progress |= {"operations": 900, "estimated_speedup": 1.1}
@@ -252,7 +272,9 @@ def test_a_job_shows_progress_error_and_report(api, stage, make_trial):
     assert api.get(JOB.format(done)).json()["progress"] == progress
     stage.succeed(done, {})
     job = api.get(JOB.format(done)).json()
-    assert (job["state"], job["report"]["removed_count"], job["report"]["base"]["parameters"]) == ("succeeded", 1, 10)
+    told = job["report"]
+    assert (job["state"], told["base"]["parameters"]) == ("succeeded", 10)
+    assert (told["removed_count"], told["hard_attention_count"]) == (1, 2)
     assert job["report"]["estimated_speedup"] == 1.0
     failed = api.get(JOB.format(stage.failed())).json()
     assert failed["error"] == {"code": "invalid_data", "message": "no rows", "param": "validation", "retryable": False}

@@ -18,7 +18,7 @@ from axformer.errors import ConfigError, PlanError
 from axformer.order_search import SEARCHED_ORDERS, best_of, final_loss, opening_of, pass_configs, passes_in
 from axformer.ordering import block_order
 from axformer.plan import Plan, parse_plan_file
-from axformer.progress import ProgressMeter, progress_of
+from axformer.progress import ProgressMeter, longest_trace, progress_of
 from axformer.run import PruningRun
 from axformer.trial import Phase, Trial, Verdict
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
@@ -177,6 +177,7 @@ def test_progress_goes_over_all_passes(searched: Searched) -> None:
     blocks = 2 * run.dimensions.layers
     assert (steps[0].done, steps[0].known, steps[0].seconds_left) == (0, opening + 6 * blocks, None)
     assert steps[-1].done == steps[-1].known == len(trials) - 5 * opening
+    assert len(trials) <= longest_trace(run.dimensions, SEARCH)
     assert steps[-1].seconds_left == 0
     for early, late in pairwise(steps):
         assert early.done <= late.done <= early.done + 1

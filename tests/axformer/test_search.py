@@ -16,7 +16,7 @@ from axformer.evaluation.plain import PlainEvaluator
 from axformer.operations import Operations
 from axformer.parameters import ParameterCount
 from axformer.plan import Plan
-from axformer.progress import progress_of
+from axformer.progress import longest_trace, progress_of
 from axformer.run import PruningRun
 from axformer.search import plan_of, search
 from axformer.targets import Targets
@@ -145,6 +145,7 @@ def test_progress_reaches_what_is_known(config: PassConfig) -> None:
     assert known[-1] == len(trials) or targets_of(run).is_reached(run.plan)
     ended = progress_of(trials, run.dimensions, config, ended=True)
     assert (ended.known, ended.done, ended.seconds_left) == (len(trials), len(trials), 0)
+    assert len(trials) <= longest_trace(run.dimensions, config)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 from alembic import command
+from psycopg.types.json import Jsonb
 from pydantic import SecretStr
 
 from axformer.trial import Phase, Trial, Verdict
@@ -16,6 +17,7 @@ from store.migrate import alembic_config, migrate, newest_revision
 from store.repositories import claims, jobs, keys, leases, teams
 from store.session import make_engine, make_sessions, session_scope
 from store.settings import Settings
+from store.summaries import summary_of
 from store.tables.schema import metadata
 
 
@@ -89,6 +91,26 @@ def test_without_parents_there_are_no_passes_and_all_other_jobs_stay(bare: Setti
     migrate(bare)
     with psycopg.connect(bare_database_url) as connection:
         assert connection.execute("SELECT count(*), count(parent_id) FROM jobs").fetchone() == (2, 0)
+
+
+def test_reports_that_are_there_get_their_summary(bare: Settings, bare_database_url: str) -> None:
+    migrate(bare)
+    fill(bare)
+    figures = {"parameters": 10, "validation": {"loss": 0.25}}
+    reports = [
+        {"base": figures, "pruned": figures, "removed": ["layer.0", "layer.1"], "hard_attention": [1], "config": {}},
+        {"removed": []},
+    ]
+    with psycopg.connect(bare_database_url) as connection:
+        ids = connection.execute("SELECT id FROM jobs ORDER BY id LIMIT 2").fetchall()
+        for (job_id,), report in zip(ids, reports, strict=True):
+            connection.execute("UPDATE jobs SET report = %s WHERE id = %s", [Jsonb(report), job_id])
+    command.downgrade(alembic_config(bare), "e7a05c61b9d4")
+    migrate(bare)
+    with psycopg.connect(bare_database_url) as connection:
+        summaries = connection.execute("SELECT summary FROM jobs ORDER BY id").fetchall()
+    assert [summary for (summary,) in summaries[:2]] == [summary_of(report) for report in reports]
+    assert {summary for (summary,) in summaries[2:]} == {None}
 
 
 def test_several_may_migrate_at_once(bare: Settings, bare_database_url: str) -> None:

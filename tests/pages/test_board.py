@@ -8,6 +8,7 @@ from store.repositories.keys import revoke_key
 from store.repositories.steering import request_cancel
 from store.session import session_scope
 from tests.api.conftest import Stage
+from tests.statements import reads_report, said_to
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 
@@ -102,6 +103,20 @@ def test_it_moves_while_it_is_open(member, stage):
         member.client.app.state.resources.stop()
     assert set(parts) == {"now", "groups", "history"}
     assert "first" in parts["history"]
+
+
+def test_no_look_reads_a_whole_report(member, stage):
+    stage.succeeded({})
+    resources = member.client.app.state.resources
+    with said_to(resources.engine) as said:
+        assert member.get("/").status_code == 200
+        with member.client.stream("GET", "/board/live") as answer:
+            for line in answer.iter_lines():
+                if line.startswith("data:"):
+                    break
+            resources.stop()
+    assert any("FROM jobs" in statement for statement in said)
+    assert [statement for statement in said if reads_report(statement)] == []
 
 
 def test_it_ends_when_the_key_is_revoked(member, crew, sessions):

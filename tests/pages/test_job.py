@@ -121,6 +121,14 @@ def test_a_job_that_succeeded_has_figures_and_files_with_digests(member, stage, 
     assert file.headers["content-disposition"].startswith("attachment")
 
 
+def test_what_was_removed_and_what_was_rewritten_are_counted_apart(member, stage):
+    both, nothing = stage.running(), stage.running()
+    stage.succeed(both, {}, removed=["layer.0", "layer.2.ffn"], hard_attention=[1])
+    stage.succeed(nothing, {}, removed=["layer.0"], hard_attention=[])
+    assert "2 elements were removed, and 1 layer has hard attention now." in member.get(f"/jobs/{both}").text
+    assert "1 element was removed." in member.get(f"/jobs/{nothing}").text
+
+
 def test_a_job_that_failed_says_why_and_can_be_retried(member, stage):
     job_id = stage.failed()
     text = member.get(f"/jobs/{job_id}").text

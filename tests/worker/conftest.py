@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import undefer
 
 from axformer.config import make_config
 from axformer.trial import Trial
@@ -106,7 +107,7 @@ class Watch:
 
     def job(self, job_id: str) -> Job:
         with session_scope(self.sessions) as session:
-            return lock_job(session, job_id)
+            return session.get_one(Job, job_id, options=[undefer(Job.report)])
 
     def path(self, job_id: str) -> list[dict[str, Any]] | None:
         with session_scope(self.sessions) as session:

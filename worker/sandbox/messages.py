@@ -13,6 +13,7 @@ from axformer.config import PassConfig
 from axformer.data.columns import Columns
 from axformer.elements import Dimensions
 from axformer.finetune_settings import FinetuneSettings
+from axformer.intake.limits import DIMENSIONS
 from axformer.trial import Trial
 
 _LONGEST_TEXT = 4000
@@ -20,7 +21,6 @@ _LONGEST_TEXT = 4000
 _LONGEST_TRACE = 20_000
 _MOST_NOTES = 20
 _MOST_PASSES = 1000
-_MOST_LAYERS, _MOST_HEADS, _MOST_WIDE = 10_000, 10_000, 10_000_000
 _MOST_NUMBER = 2**63 - 1
 
 
@@ -140,12 +140,12 @@ class Estimate(Message):
 
 
 class Shape(Message):
-    """See :class:`axformer.elements.Dimensions`."""
+    """See :class:`axformer.elements.Dimensions`; no more than of the largest model that is let in."""
 
-    layers: int = Field(ge=1, le=_MOST_LAYERS)
-    heads: int = Field(ge=1, le=_MOST_HEADS)
-    hidden_size: int = Field(ge=1, le=_MOST_WIDE)
-    intermediate_size: int = Field(ge=1, le=_MOST_WIDE)
+    layers: int = Field(ge=1, le=DIMENSIONS["num_hidden_layers"])
+    heads: int = Field(ge=1, le=DIMENSIONS["num_attention_heads"])
+    hidden_size: int = Field(ge=1, le=DIMENSIONS["hidden_size"])
+    intermediate_size: int = Field(ge=1, le=DIMENSIONS["intermediate_size"])
 
     @property
     def dimensions(self) -> Dimensions:

@@ -8,8 +8,9 @@ from axformer.errors import PlanError
 from axformer.trial import Phase, Trial, Verdict
 from worker.sandbox.errors import ProcessMisbehavedError
 
-MOST = 2_000_000
-"""Trials of a trace. The largest model that is taken has fewer neurons in a pass that tries each of them alone."""
+MOST = 500_000
+"""Trials of a trace, which the worker holds in memory, some two kilobytes each. A pass that tries each neuron of the largest
+public encoders alone makes 300,000."""
 _LONGEST_NAME = 64
 """Characters of an element's id, and of a precision's name."""
 _MOST_COUNT = 2**31 - 1
@@ -17,14 +18,22 @@ _MOST_PARAMETERS = 2**63 - 1
 """As the database holds them."""
 
 
-def check_next(trial: Trial, trace: Sequence[Trial], dimensions: Dimensions) -> None:
+def check_next(trial: Trial, trace: Sequence[Trial], dimensions: Dimensions, most: int) -> None:
     """Make sure that a trial can be the next one.
+
+    Args:
+        trial: what the process says.
+        trace: those before it.
+        dimensions: of the model.
+        most: trials that the pass can have.
 
     Raises:
         ProcessMisbehavedError: it is not, so that a file of a stranger has got hold of the process, or it is damaged.
     """
-    if trial.seq != len(trace) or trial.seq >= MOST:
+    if trial.seq != len(trace):
         raise ProcessMisbehavedError(f"trial {trial.seq} where {len(trace)} comes next")
+    if trial.seq >= min(most, MOST):
+        raise ProcessMisbehavedError(f"trial {trial.seq} of a pass that has {min(most, MOST)} at most")
     is_base = trial.phase is Phase.BASE
     if is_base != (trial.seq == 0) or is_base != (trial.element is None):
         raise ProcessMisbehavedError(f"trial {trial.seq} of the phase {trial.phase} for '{_short(trial.element)}'")

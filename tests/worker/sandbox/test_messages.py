@@ -1,8 +1,11 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from worker.sandbox.messages import Message, cut, storable_json
+from axformer.elements import Dimensions
+from axformer.intake.limits import DIMENSIONS
+from worker.sandbox.messages import Message, Shape, cut, storable_json
 
 
 class Anything(Message):
@@ -28,6 +31,24 @@ def test_no_number_is_refused(value: float) -> None:
 def test_what_can_be_stored_stays_as_it_is() -> None:
     value = {"a": [1, -(2**62), 0.5, None, True, "é"]}
     assert storable_json(Anything(value=value)) == {"value": value}
+
+
+LARGEST = {
+    "layers": DIMENSIONS["num_hidden_layers"],
+    "heads": DIMENSIONS["num_attention_heads"],
+    "hidden_size": DIMENSIONS["hidden_size"],
+    "intermediate_size": DIMENSIONS["intermediate_size"],
+}
+
+
+def test_a_model_may_be_as_large_as_one_that_is_let_in() -> None:
+    assert Shape(**LARGEST).dimensions == Dimensions(**LARGEST)
+
+
+@pytest.mark.parametrize("name", LARGEST)
+def test_no_process_may_claim_a_larger_model_than_is_let_in(name: str) -> None:
+    with pytest.raises(ValidationError, match=name):
+        Shape(**LARGEST | {name: LARGEST[name] + 1})
 
 
 def test_texts_of_any_length_become_messages() -> None:

@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from axformer.config import make_config
+from axformer.elements import Dimensions
 from axformer.errors import AxFormerError
+from axformer.progress import longest_trace
 from axformer.trial import Phase, Verdict
 from store.states import WORKING, JobState
 from store.tables.jobs import Job
 from tests.worker.conftest import Post, Watch, context, opened, post, settings, watch
-from tests.worker.sandbox.rogue import PROMISE, Act, Rogue, Voice, trial
+from tests.worker.sandbox.rogue import HEADS, LAYERS, PROMISE, WIDE, Act, Rogue, Voice, trial
 from worker.context import WorkerContext, claim_job
 from worker.failure import UNSAFE_INPUT
 from worker.runner import run_job
@@ -159,6 +162,14 @@ def test_a_trial_that_cannot_be_is_not_stored(run: Run, watch: Watch, trials: tu
     assert job.error is not None
     assert (job.state, job.error["code"]) == (JobState.FAILED, UNSAFE_INPUT)
     assert len(watch.trials(job.id)) < len(trials)
+
+
+def test_no_more_trials_are_taken_than_the_pass_can_have(run: Run, watch: Watch) -> None:
+    most = longest_trace(Dimensions(LAYERS, HEADS, 4, WIDE), make_config("paper"))
+    job = run(tries(*[{}] * (most + 1)))
+    assert job.error is not None
+    assert (job.state, job.error["code"]) == (JobState.FAILED, UNSAFE_INPUT)
+    assert 0 < len(watch.trials(job.id)) <= most
 
 
 @pytest.mark.parametrize("report", [None, {}, {"format": "axformer-report/2"}, {"a": "b\0c"}, {"a": float("nan")}])
