@@ -9,8 +9,9 @@ from rich.text import Text
 
 from axformer.cli.display import before_and_after, duration, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service
-from axformer.cli.words import age, change_of_loss, place, state
+from axformer.cli.words import age, change_of_loss, outcome, place, state
 from axformer.client import Job
+from axformer.client.answers import JobReport
 from axformer.config import Preset, make_config
 
 
@@ -43,6 +44,8 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
         yield "queue", place(job.queue)
     if job.progress is not None:
         yield "pass", _pass(job)
+    if job.report is not None:
+        yield "result", _result(job.report)
     for one in job.passes or []:
         yield f"  {one.order}", f"{one.state} {one.id}"
     yield "checkpoint", str(job.checkpoint["uri"])
@@ -71,9 +74,20 @@ def _state(job: Job) -> Text:
     return words
 
 
+def _result(report: JobReport) -> str:
+    found = outcome(report)
+    words = f"{found.data} {found.words} {found.before:.4f} → {found.after:.4f} ({found.after - found.before:+.4f})"
+    if report.estimated_speedup is not None:
+        words += f", {report.estimated_speedup:.2f} times fewer operations"
+    return words
+
+
 def _pass(job: Job) -> str:
+    """How far it is; where there is a report, the pass may have gone on beyond the model that was kept."""
     made = job.progress
     assert made is not None
+    if job.report is not None:
+        return f"{made.done} trials"
     words = f"{made.done} of {made.known} trials, loss {change_of_loss(made)}"
     if made.estimated_speedup is not None:
         words += f", {made.estimated_speedup:.2f} times fewer operations"

@@ -59,6 +59,8 @@ class JobReport(Answer):
     finding: dict[str, Any] | None = None
     """Whether it is better, as far as data that did not decide can tell: ``verdict``, ``data``, and ``sentence`` for people."""
     removed_count: int
+    estimated_speedup: float | None = None
+    """How many times more operations the untouched model takes than the finished one."""
     seconds: float | None = None
     orders: list[dict[str, Any]] | None = None
     finetune: dict[str, Any] | None = None
