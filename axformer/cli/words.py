@@ -1,7 +1,9 @@
 """Figures of jobs in the words that several commands print."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -21,6 +23,11 @@ ID_WIDTH = 36
 NAME_WIDTH = 32
 """Longer names take several lines; they may have 200 letters."""
 STATE_WIDTH = len("validating")
+
+
+def knobs(preset: str, changed: Mapping[str, Any]) -> str:
+    """A preset and what is changed of it."""
+    return ", ".join([preset, *(f"{name}={value}" for name, value in changed.items())])
 
 
 def state(name: str) -> Text:

@@ -156,6 +156,10 @@ class GroupRow(Answer):
 
     set: str
     setting: str
+    preset: str | None = None
+    """Null of an older service."""
+    config: dict[str, Any] = {}
+    """Knobs that differ from the preset."""
     jobs: int
     succeeded: int
     changes: dict[str, dict[str, Spread]]
