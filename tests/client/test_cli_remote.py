@@ -263,6 +263,14 @@ def test_jobs_are_steered_and_each_command_says_the_new_state(stage: Stage) -> N
 
 
 @logged_in
+def test_a_retry_that_will_fail_alike_says_so(stage: Stage) -> None:
+    job_id = stage.failed()
+    retried = run("retry", job_id)
+    assert (retried.exit_code, retried.stdout) == (0, f"{job_id} is queued\n")
+    assert retried.stderr == "note: it failed by what it was given (no rows); unless that changes it fails alike\n"
+
+
+@logged_in
 def test_a_trace_goes_to_a_file_or_on_to_other_programs(stage: Stage) -> None:
     job_id = stage.running([trial(seq) for seq in range(5)])
     assert [json.loads(line)["seq"] for line in ran("trace", job_id, "--json").splitlines()] == list(range(5))
