@@ -245,6 +245,28 @@ def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = No
     return config
 
 
+def changed_knobs(preset: str, knobs: Mapping[str, Any]) -> dict[str, Any]:
+    """Of every knob with its value, as JSON has them, those that are not as in the preset.
+
+    Presets and knobs may be those of a newer service: such a preset is taken for ``paper``, and such knobs count as changed.
+    """
+    plain = make_config(preset if preset in list(Preset) else Preset.PAPER).model_dump(mode="json")
+    return {name: value for name, value in knobs.items() if name not in plain or plain[name] != value}
+
+
+def check_setting_name(name: str, preset: Preset) -> None:
+    """Make sure that the name of a setting promises no other preset than it has.
+
+    Raises:
+        ConfigError: it is the name of another preset.
+    """
+    if name.lower() in list(Preset) and name.lower() != preset:
+        raise ConfigError(
+            f"setting '{name}' is named like a preset and would run as '{preset}'; give it preset '{name.lower()}', or another "
+            "name"
+        )
+
+
 def parse_knob(text: str) -> tuple[str, Any]:
     """A knob written as ``name=value``, the value as JSON or, failing that, as text.
 

@@ -99,7 +99,7 @@ def _open(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: 
         inputs = fetch_inputs(job, passes, _fetcher(context, job, lease), sandbox.inputs)
         ledger.note("job.fetched", {"sha256": dict(inputs.digests)})
         ledger.enter(JobState.VALIDATING)
-        with in_owners_words(job, inputs):
+        with in_owners_words(inputs):
             sandbox.make_ready(lease.heed)
             sandbox.tell(_order(context, job, inputs, sandbox), lease.heed)
             make_room(sandbox.hear(Estimate, lease.heed), context.settings, warm)
@@ -142,7 +142,7 @@ def _source(source: DataSource) -> Source:
 def _finish(context: WorkerContext, job: Job, opened: OpenPass, ledger: Ledger, lease: Lease) -> None:
     """Follow an open pass to its end and store what comes of it."""
     sandbox = opened.sandbox
-    with in_owners_words(job, opened.inputs):
+    with in_owners_words(opened.inputs):
         if is_search(job):
             searched = sandbox.hear(Searched, lease.heed)
             _take_best(opened, searched, ledger)

@@ -1,6 +1,7 @@
 """Why a job failed, in the words of its owner: a code for programs, a message with the remedy, and no traceback."""
 
 import errno
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,9 +11,7 @@ from typing import Any
 import structlog
 
 from axformer.errors import ArtifactError, CheckpointError, ConfigError, DataError, InputError
-from store.tables.jobs import Job
 from worker.fetching.errors import FetchError, SourceTooSlow, SourceUnavailable
-from worker.fetching.reference import parse_reference
 from worker.inputs import Inputs, InputsChangedError
 from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
 
@@ -21,6 +20,15 @@ _ID_BYTES = 6
 _MESSAGE_CHARACTERS = 4000
 """Of a message: nobody reads more."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_OPTION = re.compile(r"(?<![\w'\"-])--[a-z]+(?:-[a-z]+)*(?![\w-])")
+"""Of a command, and not within what a message quotes."""
+_FIELDS = {
+    "--data": "validation",
+    "--set": "config",
+    "--accept-poor-model": "accept_poor_model",
+    **{f"--{name}": name for name in ("columns", "test", "train", "finetune", "forms", "preset", "device")},
+}
+"""What of a job an option of ``axformer prune`` is: those who have posted it may have met no command."""
 INTERNAL_ERROR = "internal_error"
 OUT_OF_MEMORY = "out_of_memory"
 UNSAFE_INPUT = "unsafe_input"
@@ -53,8 +61,8 @@ class RefusedInputError(Exception):
 
 
 @contextmanager
-def in_owners_words(job: Job, inputs: Inputs) -> Iterator[None]:
-    """Where the library refuses a local file, say which reference that was.
+def in_owners_words(inputs: Inputs) -> Iterator[None]:
+    """Where the library refuses something, call files as their owner does, and options of a command as the fields of a job.
 
     Raises:
         RefusedInputError: for every ``InputError`` inside.
@@ -63,10 +71,11 @@ def in_owners_words(job: Job, inputs: Inputs) -> Iterator[None]:
         yield
     except InputError as error:
         message = str(error)
-        paths = _owners_names(job, inputs)
+        paths = _owners_names(inputs)
         blamed = next((part for path, (part, _) in paths.items() if path in message), None)
         for path, (_, shown) in paths.items():
             message = message.replace(path, shown)
+        message = _OPTION.sub(lambda option: _FIELDS.get(option[0], option[0]), message)
         raise RefusedInputError(Failure(error.code, message, _part_of(error, blamed))) from error
 
 
@@ -129,17 +138,11 @@ def _unforeseen(error: Exception) -> Failure:
     return Failure(INTERNAL_ERROR, message, retryable=True)
 
 
-def _owners_names(job: Job, inputs: Inputs) -> Mapping[str, tuple[str, str]]:
-    """For each local path the part of the job and the reference that it stands for."""
-    names = {
-        str(inputs.checkpoint): ("checkpoint", job.checkpoint["uri"]),
-        inputs.validation.path: ("validation", job.validation["uri"]),
-    }
-    if inputs.test is not None and job.test is not None:
-        names[inputs.test.path] = ("test", job.test["uri"])
-    if inputs.train is not None and job.train is not None:
-        names[inputs.train.path] = ("train", job.train["uri"])
-    return {path: (part, parse_reference(uri).shown) for path, (part, uri) in names.items()}
+def _owners_names(inputs: Inputs) -> Mapping[str, tuple[str, str]]:
+    """For each local path the part of the job that it is, and what the owner calls it."""
+    paths = {"checkpoint": str(inputs.checkpoint), "validation": inputs.validation.path}
+    paths |= {part: one.path for part, one in (("test", inputs.test), ("train", inputs.train)) if one is not None}
+    return {path: (part, inputs.names[part]) for part, path in paths.items()}
 
 
 def _part_of(error: InputError, blamed: str | None) -> str | None:

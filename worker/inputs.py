@@ -27,6 +27,8 @@ class Inputs:
     train: DataSource | None
     digests: Mapping[str, str]
     """By part of the job: ``checkpoint``, ``validation``, ``test``, ``train``."""
+    names: Mapping[str, str]
+    """What their owner calls them, by the same parts."""
 
 
 def fetch_inputs(job: Job, passes: Sequence[Job], fetcher: Fetcher, work: Path) -> Inputs:
@@ -45,15 +47,12 @@ def fetch_inputs(job: Job, passes: Sequence[Job], fetcher: Fetcher, work: Path) 
     with _blaming("checkpoint"):
         checkpoint = fetcher.checkpoint(job.checkpoint["uri"], work / "checkpoint", job.checkpoint.get("sha256"))
     validation, data = _fetch_data(job.validation, fetcher, work / "validation")
-    digests = {"checkpoint": checkpoint.sha256, "validation": data.sha256}
-    test = None
+    fetched, test, train = {"checkpoint": checkpoint, "validation": data}, None, None
     if job.test is not None:
-        test, data = _fetch_data(job.test, fetcher, work / "test")
-        digests["test"] = data.sha256
-    train = None
+        test, fetched["test"] = _fetch_data(job.test, fetcher, work / "test")
     if job.train is not None:
-        train, data = _fetch_data(job.train, fetcher, work / "train")
-        digests["train"] = data.sha256
+        train, fetched["train"] = _fetch_data(job.train, fetcher, work / "train")
+    digests = {part: one.sha256 for part, one in fetched.items()}
     begun_with = [(one.progress or {}).get("inputs", digests) for one in (job, *passes)]
     changed = [
         name for name, digest in digests.items() if any(begun.get(name, digest) != digest for begun in begun_with)
@@ -62,7 +61,7 @@ def fetch_inputs(job: Job, passes: Sequence[Job], fetcher: Fetcher, work: Path) 
         raise InputsChangedError(
             f"the content of {' and '.join(changed)} has changed since the job began; retry it to begin again"
         )
-    return Inputs(checkpoint.path, validation, test, train, digests)
+    return Inputs(checkpoint.path, validation, test, train, digests, {part: one.name for part, one in fetched.items()})
 
 
 def _fetch_data(reference: Mapping[str, Any], fetcher: Fetcher, stem: Path) -> tuple[DataSource, Fetched]:

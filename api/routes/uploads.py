@@ -44,7 +44,8 @@ _BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM, 
 async def post_upload(request: Request, caller: WriterDep, resources: ResourcesDep, response: Response) -> UploadRead:
     """Send a file: `curl -F file=@model.tar.gz`. A checkpoint is an archive of its files, data one file.
 
-    The file's ending says how it is read: `.tar.gz`, `.tar`, `.zip` of a checkpoint; `.jsonl`, `.json`, `.csv`, `.tsv`, `.parquet` of data.
+    The file's ending says how it is read: `.tar.gz`, `.tar`, `.zip` of a checkpoint; `.jsonl`, `.json`, `.csv`, `.tsv`,
+    `.parquet` of data.
     """
     _check_declared_size(request, resources)
     part = FilePart(request.headers.get("content-type"), request.stream())

@@ -248,6 +248,8 @@ GROUP = {
         {
             "set": "reviews",
             "setting": "confirm",
+            "preset": "robust",
+            "config": {"confirm": 0.5},
             "jobs": 4,
             "succeeded": 3,
             "changes": {

@@ -7,7 +7,8 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model
 
 from api.schemas.base import LABEL_COUNT, LabelKey, LabelValue, Schema, without_zero_bytes
 from api.schemas.jobs import PRIORITY_MOST, CheckpointRef, DataRef, FormName, HubToken
-from axformer.config import DEFAULT_PRESET, Preset
+from axformer.config import DEFAULT_PRESET, Preset, check_setting_name
+from axformer.errors import ConfigError
 from axformer.spread import Spread
 from store.devices import Device
 from store.states import JobState
@@ -44,6 +45,14 @@ class GroupSetting(Schema):
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
     """Knobs that differ from the preset."""
 
+    @model_validator(mode="after")
+    def _is_what_it_is_called(self) -> Self:
+        try:
+            check_setting_name(self.name, self.preset)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return self
+
 
 class GroupCreate(Schema):
     """A grid: each checkpoint of each set is pruned with each setting and each seed."""
@@ -61,7 +70,7 @@ class GroupCreate(Schema):
                             "test": {"uri": "s3://acme-data/reviews/test.jsonl"},
                         }
                     ],
-                    "settings": [{"name": "paper"}, {"name": "confirm", "config": {"confirm": 0.5}}],
+                    "settings": [{"name": "paper", "preset": "paper"}, {"name": "confirm", "config": {"confirm": 0.5}}],
                     "seeds": [0, 1],
                     "labels": {"project": "reviews"},
                 }
@@ -124,6 +133,9 @@ class GroupRow(Schema):
 
     set: str
     setting: str
+    preset: str
+    config: dict[str, Any]
+    """Knobs of the setting that differ from the preset."""
     jobs: int
     succeeded: int
     """Jobs that the figures are of."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from axformer.config import changed_knobs
 from axformer.spread import Spread, spread_of
 from store.repositories.groups import CellRow
 from store.states import JobState
@@ -19,6 +20,8 @@ class Row:
 
     set: str
     setting: str
+    preset: str
+    config: Mapping[str, Any]
     jobs: int
     succeeded: int
     changes: Changes
@@ -44,6 +47,8 @@ def _row(name: str, setting: str, cells: Sequence[CellRow]) -> Row:
     return Row(
         set=name,
         setting=setting,
+        preset=cells[0].preset,
+        config=_changed(cells[0]),
         jobs=len(cells),
         succeeded=sum(one.state is JobState.SUCCEEDED for one in cells),
         changes=_changes([one.comparison for one in found]),
@@ -52,6 +57,14 @@ def _row(name: str, setting: str, cells: Sequence[CellRow]) -> Row:
         latency=_spread([before / after for before, after in (one.latency_ms for one in found)]),
         verdicts=Counter(one.verdict for one in found if one.verdict is not None),
     )
+
+
+def _changed(cell: CellRow) -> dict[str, Any]:
+    """The knobs of a cell that differ from its preset, but for the seed where that is a side of the grid."""
+    changed = changed_knobs(cell.preset, cell.config)
+    if cell.cell["seed"] is not None:
+        changed.pop("seed", None)
+    return changed
 
 
 def _changes(comparisons: Sequence[Mapping[str, Any]]) -> Changes:

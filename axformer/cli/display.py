@@ -92,9 +92,9 @@ class _Lines:
         progress = self._measure(self._trials, False)
         helped = "" if trial.helped is None else f" helped={trial.helped}/{trial.samples}"
         self._console.print(
-            f"{progress.done}/{progress.known} {_pass_name(self._trials, self._names)}"
-            f"{trial.element or 'base'} {trial.verdict.value} "
-            f"loss{'>=' if trial.loss_is_bound else '='}{trial.loss:.6f} min={trial.min_loss:.6f}{helped} {trial.seconds:.1f}s",
+            f"trial {trial.seq} {_pass_name(self._trials, self._names)}{trial.element or 'base'} {trial.verdict.value} "
+            f"loss{'>=' if trial.loss_is_bound else '='}{trial.loss:.6f} min={trial.min_loss:.6f}{helped} "
+            f"{trial.seconds:.1f}s, {progress.done} of {progress.known} done",
             soft_wrap=True,
         )
 
@@ -110,8 +110,8 @@ class _Screen:
         self._measure = measure
         self._names = names
         self._trials: list[Trial] = []
-        self._bar = Bars(TextColumn("[bold]Elements"), BarColumn(bar_width=None), MofNCompleteColumn())
-        self._task = self._bar.add_task("elements", total=None)
+        self._bar = Bars(TextColumn("[bold]Trials"), BarColumn(bar_width=None), MofNCompleteColumn())
+        self._task = self._bar.add_task("trials", total=None)
 
     def show(self, trial: Trial) -> None:
         self._trials.append(trial)
@@ -148,7 +148,7 @@ class _Screen:
             helped = "" if trial.helped is None else f"{trial.helped}/{trial.samples} helped"
             style = _COLOURS[trial.verdict]
             loss = f"{'≥' if trial.loss_is_bound else ''}{trial.loss:.4f}"
-            table.add_row(trial.element or "base", loss, helped, trial.verdict.value, style=style)
+            table.add_row(f"trial {trial.seq}", trial.element or "base", loss, helped, trial.verdict.value, style=style)
         return table
 
 

@@ -14,7 +14,7 @@ from axformer.cli.hub_token import HubTokenOption, hub_token_of
 from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.upload import sent
 from axformer.client import Client, Upload
-from axformer.config import DEFAULT_PRESET, Preset, make_config
+from axformer.config import DEFAULT_PRESET, Preset, check_setting_name, make_config
 from axformer.errors import ConfigError, DataError
 
 
@@ -63,7 +63,8 @@ def grid(
     with service() as client:
         wanted = _read(file)
         for setting in wanted.settings:
-            make_config(setting.preset, setting.config)  # what is wrong is said before anything is sent
+            check_setting_name(setting.name, setting.preset)  # what is wrong is said before anything is sent
+            make_config(setting.preset, setting.config)
         sources = {one for each in wanted.sets for one in (*each.checkpoints, each.validation, each.test) if one}
         token = hub_token_of(hub_token, sources)
         group = client.submit_group(

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.watch import EXIT_INTERRUPTED
-from axformer.cli.words import ID_WIDTH, NAME_WIDTH, NOTHING, age, standing
+from axformer.cli.words import ID_WIDTH, NAME_WIDTH, NOTHING, age, knobs, standing
 from axformer.client import Client, Group
 from axformer.client.answers import GroupRow
 from axformer.spread import Spread
@@ -72,7 +72,8 @@ def _tell(found: Group, *, as_json: bool) -> None:
     screen.print(f"{found.name}: {standing(found)}", markup=False, soft_wrap=True)
     for row in found.rows:
         judged = ", ".join(f"{row.verdicts[name]} {word}" for name, word in _JUDGED if name in row.verdicts)
-        words = f"{row.set}, {row.setting}: {row.succeeded} of {row.jobs}" + (f", judged {judged}" if judged else "")
+        setting = row.setting if row.preset is None else f"{row.setting} ({knobs(row.preset, row.config)})"
+        words = f"{row.set}, {setting}: {row.succeeded} of {row.jobs}" + (f", judged {judged}" if judged else "")
         screen.print(f"\n{words}", style="bold", markup=False, soft_wrap=True)
         if row.succeeded:
             screen.print(_table(row))

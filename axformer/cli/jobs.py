@@ -8,7 +8,7 @@ from rich.table import Table
 
 from axformer.cli.options import labels_of
 from axformer.cli.remote import JsonOption, output, print_json, service
-from axformer.cli.words import age, change_of_loss, list_of_jobs, progress, state
+from axformer.cli.words import age, list_of_jobs, result, state
 from axformer.client import Job
 
 
@@ -18,7 +18,11 @@ def jobs(
     limit: Annotated[int, typer.Option(min=1, help="Most jobs to list.")] = 20,
     as_json: JsonOption = False,
 ) -> None:
-    """List your team's jobs, the newest first."""
+    """List your team's jobs, the newest first.
+
+    The result of a finished job is what became of its metric on data that did not decide, or of the loss where there is no such
+    data; a job that is not finished shows its trials and the loss so far.
+    """
     with service() as client:
         found = list(islice(client.jobs(states=wanted or [], labels=labels_of(label)), limit))
     if as_json:
@@ -32,8 +36,7 @@ def jobs(
 
 
 def _table(found: list[Job]) -> Table:
-    table = list_of_jobs(("trials", 7), ("loss", 7), ("age", 6))
+    table = list_of_jobs(("result", 16), ("age", 6))
     for job in found:
-        made = job.progress
-        table.add_row(job.id, job.name, state(job.state), progress(made), change_of_loss(made), age(job.created_at))
+        table.add_row(job.id, job.name, state(job.state), result(job), age(job.created_at))
     return table

@@ -1,7 +1,6 @@
 """``axformer show``: one job."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -9,9 +8,10 @@ from rich.text import Text
 
 from axformer.cli.display import before_and_after, duration, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service
-from axformer.cli.words import age, change_of_loss, place, state
+from axformer.cli.words import age, change_of_loss, knobs, outcome, place, state
 from axformer.client import Job
-from axformer.config import Preset, make_config
+from axformer.client.answers import JobReport
+from axformer.config import changed_knobs
 
 
 def show(job: JobArgument, as_json: JsonOption = False) -> None:
@@ -43,13 +43,15 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
         yield "queue", place(job.queue)
     if job.progress is not None:
         yield "pass", _pass(job)
+    if job.report is not None:
+        yield "result", _result(job.report)
     for one in job.passes or []:
         yield f"  {one.order}", f"{one.state} {one.id}"
     yield "checkpoint", str(job.checkpoint["uri"])
     for name, data in (("validation", job.validation), ("test", job.test), ("train", job.train)):
         if data is not None:
             yield name, str(data["uri"])
-    yield "knobs", ", ".join([job.preset, *(f"{name}={value}" for name, value in _changed_knobs(job).items())])
+    yield "knobs", knobs(job.preset, changed_knobs(job.preset, job.config))
     if job.finetune is not None:
         yield "finetune", ", ".join(f"{name}={value}" for name, value in job.finetune.items())
     yield "forms", ", ".join(job.forms)
@@ -71,18 +73,23 @@ def _state(job: Job) -> Text:
     return words
 
 
+def _result(report: JobReport) -> str:
+    found = outcome(report)
+    words = f"{found.data} {found.words} {found.before:.4f} → {found.after:.4f} ({found.after - found.before:+.4f})"
+    if report.estimated_speedup is not None:
+        words += f", {report.estimated_speedup:.2f} times fewer operations"
+    return words
+
+
 def _pass(job: Job) -> str:
+    """How far it is; where there is a report, the pass may have gone on beyond the model that was kept."""
     made = job.progress
     assert made is not None
+    if job.report is not None:
+        return f"{made.done} trials"
     words = f"{made.done} of {made.known} trials, loss {change_of_loss(made)}"
     if made.estimated_speedup is not None:
         words += f", {made.estimated_speedup:.2f} times fewer operations"
     if made.seconds_left and not job.has_ended:
         words += f", about {duration(made.seconds_left)} left"
     return words
-
-
-def _changed_knobs(job: Job) -> dict[str, Any]:
-    """The knobs of a job that are not those of its preset; of a newer service also those that are unknown here."""
-    plain = make_config(job.preset if job.preset in list(Preset) else Preset.PAPER).model_dump(mode="json")
-    return {name: value for name, value in job.config.items() if name not in plain or plain[name] != value}

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service
+from axformer.cli.remote import JobArgument, JsonOption, notes, output, print_json, service
 from axformer.cli.words import standing
 from axformer.client import Group, Job
 
@@ -33,7 +33,13 @@ def resume(job: JobArgument, as_json: JsonOption = False) -> None:
 def retry(job: JobOrGroupArgument, as_json: JsonOption = False) -> None:
     """Queue a failed or cancelled job afresh. Of a group, all that are."""
     with service() as client:
-        _tell(client.retry_group(job) if _is_group(job) else client.retry(job), as_json=as_json)
+        if _is_group(job):
+            _tell(client.retry_group(job), as_json=as_json)
+            return
+        error = client.job(job).error
+        _tell(client.retry(job), as_json=as_json)
+    if error is not None and not error.retryable:
+        notes().print(f"note: it failed by what it was given ({error.message}); unless that changes it fails alike")
 
 
 def _is_group(text: str) -> bool:

@@ -13,6 +13,7 @@ from axformer.cli.display import before_and_after, display_for, duration, findin
 from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
 from axformer.cli.words import failure
 from axformer.client import Client, Job, ServiceError, Update
+from axformer.client.answers import ENDED
 from axformer.progress import Progress
 from axformer.trial import Trial
 
@@ -112,9 +113,13 @@ def _show_trials(console: Console, updates: Iterator[Update]) -> Job:
     with display_for(console, meter) as display:
         for update in updates:
             meter.job = update.job
-            says(_standing(update.job))
+            is_over = update.job.state in _AFTER_TRIALS  # then they were made before it came to stand so
+            if not is_over:
+                says(_standing(update.job))
             for trial in update.trials:
                 display.show(trial)
+            if is_over:
+                says(_standing(update.job))
         if meter.has_trials:
             display.end()
     return update.job
@@ -177,3 +182,5 @@ def _standing(job: Job) -> str:
 
 
 _ENDED = {"cancelled": "been cancelled"}
+_AFTER_TRIALS = ENDED | {"packaging"}
+"""States in which a job makes no trial any more."""

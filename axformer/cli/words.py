@@ -1,15 +1,20 @@
 """Figures of jobs in the words that several commands print."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from axformer.cli.display import duration
-from axformer.client.answers import Group, Job, JobProgress, Place
+from axformer.client.answers import Group, Job, JobProgress, JobReport, Place
 
 NOTHING = "–"
+_TOLD_FIRST = ("accuracy", "exact_match", "pearson")
+"""The metric by which each task is usually judged; a service does not keep the order in which a report names them."""
 _COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "dim", "queued": "yellow", "paused": "yellow"}
 _RUNNING = "cyan"
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -18,6 +23,11 @@ ID_WIDTH = 36
 NAME_WIDTH = 32
 """Longer names take several lines; they may have 200 letters."""
 STATE_WIDTH = len("validating")
+
+
+def knobs(preset: str, changed: Mapping[str, Any]) -> str:
+    """A preset and what is changed of it."""
+    return ", ".join([preset, *(f"{name}={value}" for name, value in changed.items())])
 
 
 def state(name: str) -> Text:
@@ -35,6 +45,42 @@ def change_of_loss(made: JobProgress | None) -> str:
     if made is None or not made.base_loss or made.min_loss is None:
         return NOTHING
     return f"{made.min_loss / made.base_loss - 1:+.1%}"
+
+
+def result(job: Job) -> str:
+    """What came of a job in one cell, of the model that was kept; of a job that has no result, how far it is."""
+    if job.report is not None:
+        found = outcome(job.report)
+        if found.figure == "loss":
+            return f"loss {found.after / found.before - 1:+.1%}"
+        return f"{found.words} {found.after - found.before:+.4f}"
+    return NOTHING if job.progress is None else f"{progress(job.progress)} {change_of_loss(job.progress)}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The one figure of a report that tells most, before and after."""
+
+    data: str
+    """What it was measured on, in words."""
+    figure: str
+    before: float
+    after: float
+
+    @property
+    def words(self) -> str:
+        """The figure's name as people write it."""
+        return self.figure.replace("_", " ")
+
+
+def outcome(report: JobReport) -> Outcome:
+    """A metric on data that did not decide, held-out data before rows that confirmed; without such data the loss that did."""
+    for key, data in (("test", "held-out"), ("confirming", "confirming")):
+        before, after = report.base.get(key), report.pruned.get(key)
+        if before and after:
+            figure = next((name for name in _TOLD_FIRST if name in before), "loss")
+            return Outcome(data, figure, before[figure], after[figure])
+    return Outcome("validation", "loss", report.base["validation"]["loss"], report.pruned["validation"]["loss"])
 
 
 def list_of_jobs(*widths: tuple[str, int]) -> Table:

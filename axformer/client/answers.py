@@ -63,6 +63,8 @@ class JobReport(Answer):
     """How many elements are gone; a block counts once, with all that it held."""
     hard_attention_count: int | None = None
     """How many layers have hard attention now; null of a service that does not say."""
+    estimated_speedup: float | None = None
+    """How many times more operations the untouched model takes than the finished one."""
     seconds: float | None = None
     orders: list[dict[str, Any]] | None = None
     finetune: dict[str, Any] | None = None
@@ -158,6 +160,10 @@ class GroupRow(Answer):
 
     set: str
     setting: str
+    preset: str | None = None
+    """Null of an older service."""
+    config: dict[str, Any] = {}
+    """Knobs that differ from the preset."""
     jobs: int
     succeeded: int
     changes: dict[str, dict[str, Spread]]

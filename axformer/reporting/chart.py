@@ -80,7 +80,7 @@ def describe_trace(trace: Sequence[Trial]) -> str:
     early = sum(_kind(trial) == "bound" for trial in trace)
     base, last = _standing(trace)[0].loss, _standing(trace)[-1].loss
     return (
-        f"{len(trace) - 1:,} trials: {counts[Verdict.ACCEPT]:,} accepted, {counts[Verdict.REFINE]:,} refined, "
+        f"{len(trace):,} trials: the untouched model, {counts[Verdict.ACCEPT]:,} accepted, {counts[Verdict.REFINE]:,} refined, "
         f"{counts[Verdict.REJECT]:,} rejected ({early:,} early). Loss {base:.4f} → {last:.4f}"
     )
 

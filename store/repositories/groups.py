@@ -53,6 +53,9 @@ class CellRow:
 
     job_id: str
     cell: dict[str, Any]
+    preset: str
+    config: dict[str, Any]
+    """Every knob with its value."""
     state: JobState
     figures: Figures | None
     """Null where it has not succeeded."""
@@ -87,7 +90,7 @@ def cells_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[CellR
     base, pruned = Job.summary["base"], Job.summary["pruned"]
     query = (
         select(
-            *(Job.group_id, Job.id, Job.cell, Job.state, Job.summary["comparison"]),
+            *(Job.group_id, Job.id, Job.cell, Job.preset, Job.config, Job.state, Job.summary["comparison"]),
             *(base["parameters"], pruned["parameters"], base["latency_ms"], pruned["latency_ms"]),
             *(Job.summary["estimated_speedup"], Job.summary["finding"]["verdict"].astext),
         )
@@ -95,12 +98,12 @@ def cells_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[CellR
         .order_by(Job.id)
     )
     found: dict[str, list[CellRow]] = {group_id: [] for group_id in group_ids}
-    for group_id, job_id, cell, state, comparison, *rest in session.execute(query):
+    for group_id, job_id, cell, preset, config, state, comparison, *rest in session.execute(query):
         size_before, size_after, time_before, time_after, speedup, verdict = rest
         figures = None
         if state is JobState.SUCCEEDED and comparison is not None:
             figures = Figures(comparison, (size_before, size_after), (time_before, time_after), speedup, verdict)
-        found[group_id].append(CellRow(job_id, cell, state, figures))
+        found[group_id].append(CellRow(job_id, cell, preset, config, state, figures))
     return found
 
 

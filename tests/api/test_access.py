@@ -78,7 +78,7 @@ GROUP = {
     "sets": [
         {"name": "set", "checkpoints": [{"uri": "hf://acme/bert"}], "validation": {"uri": "s3://acme/dev.csv"}},
     ],
-    "settings": [{"name": "paper"}],
+    "settings": [{"name": "paper", "preset": "paper"}],
 }
 WEBHOOK = {"url": "https://ci.acme.example/axformer?token=canary", "events": ["job.succeeded"]}
 

@@ -26,7 +26,7 @@ GRID = {
             "validation": {"uri": "s3://acme/cola/dev.csv", "columns": {"text": "sentence"}},
         },
     ],
-    "settings": [{"name": "paper"}, {"name": "confirm", "config": {"confirm": 0.5}}],
+    "settings": [{"name": "paper", "preset": "paper"}, {"name": "confirm", "config": {"confirm": 0.5}}],
     "labels": {"project": "evidence"},
 }
 
@@ -146,10 +146,12 @@ def test_a_group_that_is_sent_again_is_made_once(api, grid):
         (("sets", 1, "validation", "uri"), "ftp://acme/dev.csv", "#/sets/1/validation/uri"),
         (("sets", 0, "test", "uri"), "upload:upl_0199d1c2a4b37c5f8e21d3b4a5968778", "#/sets/0/test/uri"),
         (("settings", 1, "config", "confirm"), 7, "#/settings/1/config"),
-        (("settings", 1, "name"), "paper", "#"),
+        (("settings", 0), {"name": "confirm"}, "#"),
         (("sets", 1, "name"), "rte", "#"),
         (("seeds",), [1, 1], "#"),
         (("settings", 0, "name"), "", "#/settings/0/name"),
+        (("settings", 0, "preset"), "robust", "#/settings/0"),
+        (("settings", 1, "name"), "Published", "#/settings/1"),
         (("seeds",), list(range(30)), "#"),
     ],
 )
@@ -162,6 +164,24 @@ def test_what_is_wrong_is_named_in_the_groups_own_body_and_nothing_is_made(api, 
     assert (refused.status_code, pointers(refused)) == (422, [pointer])
     assert "Value error" not in refused.json()["detail"]
     assert api.get("/v1/groups").json()["data"] == api.get("/v1/jobs").json()["data"] == []
+
+
+def test_a_setting_named_like_a_preset_uses_it(api, grid):
+    del grid["settings"][0]["preset"]
+    refused = post(api, grid)
+    assert refused.status_code == 422
+    assert (
+        "setting 'paper' is named like a preset and would run as 'robust'; give it preset 'paper'"
+        in refused.json()["detail"]
+    )
+
+
+def test_the_table_says_what_each_setting_is(api, grid):
+    rows = post(api, grid | {"seeds": [0, 7]}).json()["rows"]
+    assert [(row["setting"], row["preset"], row["config"]) for row in rows] == [
+        ("paper", "paper", {}),
+        ("confirm", "robust", {"confirm": 0.5}),
+    ] * 2
 
 
 def test_a_seed_stands_in_one_place(api, grid):

@@ -57,7 +57,7 @@ def test_prune_trains_what_is_left_where_it_is_told_to(tmp_path: Path, checkpoin
     assert process.returncode == 0, process.stderr
     report = json.loads(process.stdout)
     assert report == json.loads((tmp_path / "out" / "report.json").read_text())
-    assert f"{report['trials']}/" in process.stderr
+    assert f"{report['trials']} of {report['trials']} done" in process.stderr
     told = report["finetune"]
     assert told["settings"] == {"epochs": 2, "learning_rate": 0.001, "batch_size": 32, "seed": 0}
     assert told["data"]["rows"] == 24
@@ -153,6 +153,22 @@ def test_a_terminal_shows_what_moves() -> None:
     shown = console.export_text()
     for part in ("3/7", "0.6300", "(base 0.7000, -10.0%)", "removed 1 element, 1,200 parameters", "about 4 s left"):
         assert part in shown
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_trial_is_called_by_its_number_in_the_trace(is_terminal: bool) -> None:
+    """As on the pages: the untouched model is trial 0. How many are done is said in words, not to be taken for a number."""
+    console = Console(force_terminal=is_terminal, width=110, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    with console.file, display_for(console, measured_by(DIMENSIONS, PassConfig())) as display:
+        display.show(trial(0, Phase.BASE, None, 0.7, Verdict.BASE))
+        display.show(trial(1, Phase.BLOCK, "layer.1.ffn", 0.65, Verdict.REJECT))
+    base, first = (
+        next(line for line in reversed(console.export_text(clear=False).splitlines()) if f" {element} " in line)
+        for element in ("base", "layer.1.ffn")
+    )
+    assert (base.split()[:3], first.split()[:3]) == (["trial", "0", "base"], ["trial", "1", "layer.1.ffn"])
+    if not is_terminal:
+        assert first.endswith("2 of 7 done")
 
 
 def test_a_bound_is_shown_as_one() -> None:

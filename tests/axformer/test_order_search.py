@@ -201,7 +201,7 @@ def test_the_command_shows_every_pass_and_which_was_kept(tmp_path: Path, checkpo
     arguments = ["prune", str(checkpoint), "--data", str(data), "--output", str(tmp_path / "out"), *knobs]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
-    shown = [line.split()[1:3] for line in result.output.splitlines() if "[" in line and " base " in line]
+    shown = [line.split()[2:4] for line in result.output.splitlines() if "[" in line and " base " in line]
     assert shown == [[f"[{place}/6", f"{order}]"] for place, order in enumerate(SEARCHED_ORDERS, start=1)]
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     (kept,) = [one["order"] for one in report["orders"] if one["kept"]]

@@ -85,7 +85,7 @@ def test_a_grid_is_queued_and_its_files_are_sent_once(file: Path, api: Client) -
 def test_a_json_file_does_as_well_and_the_id_alone_is_printed(tmp_path: Path) -> None:
     sets = [{"name": "a", "checkpoints": ["hf://acme/a"], "validation": "s3://acme/a.csv"}]
     path = tmp_path / "grid.json"
-    path.write_text(json.dumps({"name": "small", "sets": sets, "settings": [{"name": "paper"}]}))
+    path.write_text(json.dumps({"name": "small", "sets": sets, "settings": [{"name": "paper", "preset": "paper"}]}))
     printed = ran("grid", path)
     assert printed == f"{answered('groups')[0]['id']}\n"
     assert "small" in ran("groups")
@@ -94,13 +94,14 @@ def test_a_json_file_does_as_well_and_the_id_alone_is_printed(tmp_path: Path) ->
 @logged_in
 def test_a_group_is_shown_as_a_table(file: Path, stage: Stage) -> None:
     group = answered("grid", file)
-    assert "rte, usual: 0 of 4\n" in ran("group", group["id"])
+    assert "rte, usual (robust): 0 of 4\n" in ran("group", group["id"])
+    assert "rte, confirm (published, confirm=0.5): 0 of 4\n" in ran("group", group["id"])
     for cell, loss in zip(group["cells"], (-0.01, 0.02, -0.02, 0.02, -0.03, 0.02, -0.02, 0.02), strict=True):
         succeed(stage, cell["job"], loss)
     printed = ran("group", group["id"], "--watch")
     assert printed.startswith("does it hold?: 8 succeeded\n")
     lines = [" ".join(line.split()) for line in printed.splitlines()]
-    at = lines.index("rte, usual: 4 of 4, judged 4 gain")
+    at = lines.index("rte, usual (robust): 4 of 4, judged 4 gain")
     assert lines[at + 1 : at + 7] == [
         "mean deviation 95 % interval",
         "change of held-out loss -0.0200 0.0082 -0.0330 to -0.0070",
@@ -129,6 +130,7 @@ def test_a_group_is_cancelled_and_retried_as_a_job_is(file: Path) -> None:
         ('checkpoints = ["hf://acme/rte-s0", "hf://acme/rte-s1"]', "", "sets.0.checkpoints: field required"),
         ("confirm = 0.5", "confirm = 7", "knob confirm=7"),
         ("data/test.csv", "data/none.csv", "none.csv' does not exist here"),
+        ('name = "usual"', 'name = "paper"', "setting 'paper' is named like a preset and would run as 'robust'"),
         ("[[settings]]", "[[settings", "cannot be read as .toml or .json"),
     ],
 )
@@ -145,8 +147,13 @@ def test_what_is_wrong_in_a_grid_file_is_one_line_and_nothing_is_queued(
 @logged_in
 def test_a_client_deletes_a_group_with_its_jobs(api: Client) -> None:
     sets = [{"name": "a", "checkpoints": ["hf://acme/a"], "validation": "s3://acme/a.csv"}]
-    group = api.submit_group("small", sets=sets, settings=[{"name": "paper"}], idempotency_key="once")
-    assert api.submit_group("small", sets=sets, settings=[{"name": "paper"}], idempotency_key="once").id == group.id
+    group = api.submit_group(
+        "small", sets=sets, settings=[{"name": "paper", "preset": "paper"}], idempotency_key="once"
+    )
+    assert (
+        api.submit_group("small", sets=sets, settings=[{"name": "paper", "preset": "paper"}], idempotency_key="once").id
+        == group.id
+    )
     assert api.cancel_group(group.id).has_ended
     assert api.wait_for_group(group.id).counts == {"cancelled": 1}
     api.delete_group(group.id)

@@ -148,15 +148,23 @@ def test_watch_shows_trials_as_prune_does_and_ends_well_with_success(stage: Stag
         printed = ran("watch", job_id)
     lines = printed.splitlines()
     # How far the worker is by then is chance; at which place a job waits is not told where it begins at that very moment.
-    assert lines[0].startswith((f"{job_id} is queued", f"{job_id} is running", f"{job_id} has succeeded"))
+    assert lines[0].startswith((f"{job_id} is queued", f"{job_id} is running", "trial 0"))
     shown = [line for line in lines if " loss" in line and " min=" in line]
-    assert [line.split()[1:3] for line in shown] == [
-        ["base", "base"],
-        *([f"layer.{seq}.ffn", "reject"] for seq in range(1, 5)),
+    assert [line.split()[1:4] for line in shown] == [
+        ["0", "base", "base"],
+        *([str(seq), f"layer.{seq}.ffn", "reject"] for seq in range(1, 5)),
     ]
+    assert lines.index(shown[-1]) < lines.index(f"{job_id} has succeeded")
     assert "loss>=" in shown[1]
     assert "Before and after" in printed
     assert f"axformer download {job_id}" in lines[-1]
+
+
+@logged_in
+def test_no_trial_is_shown_after_the_pass_is_said_to_be_over(stage: Stage) -> None:
+    job_id = stage.succeeded(FILES, [trial(seq) for seq in range(3)])
+    said = [line for line in ran("watch", job_id).splitlines() if line.startswith(("trial", job_id))]
+    assert [line.split()[0] for line in said] == ["trial", "trial", "trial", job_id]
 
 
 @logged_in
@@ -252,6 +260,14 @@ def test_jobs_are_steered_and_each_command_says_the_new_state(stage: Stage) -> N
     refused = run("pause", job_id)
     assert refused.exit_code == 1
     assert "cannot become" in refused.stderr
+
+
+@logged_in
+def test_a_retry_that_will_fail_alike_says_so(stage: Stage) -> None:
+    job_id = stage.failed()
+    retried = run("retry", job_id)
+    assert (retried.exit_code, retried.stdout) == (0, f"{job_id} is queued\n")
+    assert retried.stderr == "note: it failed by what it was given (no rows); unless that changes it fails alike\n"
 
 
 @logged_in

@@ -25,6 +25,20 @@ def test_it_shows_figures_and_only_the_knobs_that_differ(member, two):
     assert "majority fraction" not in text
 
 
+def test_the_loss_of_a_finished_job_is_of_the_model_that_was_kept(member, stage, make_trial):
+    """The pass goes on beyond the model that ``confirm`` keeps."""
+    end = {"done": 1, "known": 1, "seconds": 1.0, "base_loss": 0.5, "min_loss": 0.125}
+    finished = stage.running([make_trial(0)], end, name="finished")
+    figures = {"test": None, "parameters": 10, "bytes": 40, "latency_ms": 1.5, "operations": 900}
+    stage.succeed(
+        finished, {}, base=figures | {"validation": {"loss": 0.5}}, pruned=figures | {"validation": {"loss": 0.375}}
+    )
+    running = stage.running([make_trial(0)], end | {"min_loss": 0.25}, name="running")
+    text = member.get(f"/compare?job={finished}&job={running}").text
+    row = text[text.index("loss after") :].partition("</tr>")[0]
+    assert [loss for loss in ("0.1250", "0.3750", "0.2500") if loss in row] == ["0.3750", "0.2500"]
+
+
 def test_its_curves_are_the_losses_of_the_model_as_it_stood(member, two):
     curves = member.client.get("/compare/points?" + "&".join(f"job={one}" for one in two)).json()
     assert [curve["letter"] for curve in curves] == ["A", "B"]

@@ -7,7 +7,7 @@ import pytest
 GRID = {
     "name": "does it <hold>?",
     "sets": [{"name": "rte", "checkpoints": [{"uri": "hf://acme/a"}], "validation": {"uri": "s3://acme/dev.csv"}}],
-    "settings": [{"name": "paper"}, {"name": "confirm", "config": {"confirm": 0.5}}],
+    "settings": [{"name": "paper", "preset": "paper"}, {"name": "confirm", "config": {"confirm": 0.5}}],
 }
 
 
@@ -32,7 +32,17 @@ def test_it_shows_the_jobs_and_then_what_came_of_them(member, group, stage):
         finding = {"verdict": "gain" if value < 0 else "no_reliable_gain"}
         stage.succeed(cell["job"], {}, comparison={"validation": changed, "test": changed}, finding=finding)
     text = member.get(page).text
-    for shown in ("held-out data", "-0.0123", "+0.0045", "+0.0100", "1 gain", "1 none", "1 of 1", "1.00x"):
+    for shown in (
+        "held-out data",
+        "-0.0123",
+        "+0.0045",
+        "+0.0100",
+        "1 gain",
+        "1 none",
+        "1 of 1",
+        "1.00x",
+        "robust, confirm=0.5",
+    ):
         assert shown in text
     assert text.index(">loss<") < text.index(">accuracy<")
 

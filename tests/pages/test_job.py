@@ -132,7 +132,8 @@ def test_what_was_removed_and_what_was_rewritten_are_counted_apart(member, stage
 def test_a_job_that_failed_says_why_and_can_be_retried(member, stage):
     job_id = stage.failed()
     text = member.get(f"/jobs/{job_id}").text
-    assert "no rows" in text
+    assert text.count("no rows") == 1
+    assert "A retry fails alike" in text
     assert f'action="/jobs/{job_id}/retry"' in text
     assert f'action="/jobs/{job_id}/cancel"' not in text
 

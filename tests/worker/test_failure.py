@@ -1,13 +1,16 @@
 import errno
+from pathlib import Path
 
 import pytest
 import torch
 from safetensors import SafetensorError
 
-from axformer.errors import ArtifactError
-from worker.failure import failure_of
+from axformer.data.columns import Columns
+from axformer.data.source import DataSource
+from axformer.errors import ArtifactError, CheckpointError, DataError, InputError
+from worker.failure import RefusedInputError, failure_of, in_owners_words
 from worker.fetching.errors import ReferenceMissing, SourceTooSlow, SourceUnavailable
-from worker.inputs import InputsChangedError
+from worker.inputs import Inputs, InputsChangedError
 from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
 from worker.sandbox.reasons import reason_of
 
@@ -57,3 +60,43 @@ def test_errors_of_the_libraries_have_reasons(error: Exception, reason: str) -> 
 def test_what_an_unforeseen_error_says_is_not_told() -> None:
     failure = failure_of(KeyError("postgresql://user:canary@db/axformer"))
     assert "canary" not in failure.message
+
+
+INPUTS = Inputs(
+    checkpoint=Path("/work/inputs/checkpoint"),
+    validation=DataSource("/work/inputs/validation.csv", Columns()),
+    test=DataSource("/work/inputs/test.jsonl", Columns()),
+    train=None,
+    digests={},
+    names={"checkpoint": "hf://acme/bert", "validation": "semi.csv", "test": "s3://acme/test.jsonl"},
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "part"),
+    [
+        (
+            DataError(
+                "'/work/inputs/validation.csv' has no column 'text'; name the columns, for example --columns text=review"
+            ),
+            "'semi.csv' has no column 'text'; name the columns, for example columns text=review",
+            "validation",
+        ),
+        (DataError("'/work/inputs/test.jsonl' holds no rows"), "'s3://acme/test.jsonl' holds no rows", "test"),
+        (
+            CheckpointError("'/work/inputs/checkpoint/config.json' is not JSON; run convert.py --safe_weights --data"),
+            "'hf://acme/bert/config.json' is not JSON; run convert.py --safe_weights validation",
+            "checkpoint",
+        ),
+        (
+            DataError("line 3 holds '--data', not a label; give --test other rows, or --train-more"),
+            "line 3 holds '--data', not a label; give test other rows, or --train-more",
+            "validation",
+        ),
+    ],
+)
+def test_what_the_library_refuses_is_told_in_the_owners_words(error: InputError, message: str, part: str) -> None:
+    """By the owner's own names of files, and by the fields of a job, which have no dashes as options of a command have."""
+    with pytest.raises(RefusedInputError) as caught, in_owners_words(INPUTS):
+        raise error
+    assert (caught.value.failure.message, caught.value.failure.param) == (message, part)

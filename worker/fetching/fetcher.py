@@ -34,6 +34,8 @@ class Fetched:
     sha256: str
     """Changes whenever the content does: of a data file or an archive its own, of a directory that of its files' names and
     SHA-256s, as one JSON object with sorted keys."""
+    name: str
+    """What its owner calls it: the file that was uploaded, or the reference as it may be shown."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,11 @@ class Fetcher:
         else:
             digests = {name: entry.sha256 for name, entry in self._files(reference, source, into).items()}
             names, sha256 = list(digests), hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
-            _check(reference, sha256, expected)
+            _check(reference.shown, sha256, expected)
+        name = _name(reference, source)
         if CONFIG not in names:
-            raise _no_config(reference)
-        return Fetched(into, sha256)
+            raise _no_config(name)
+        return Fetched(into, sha256, name)
 
     def data(self, uri: str, stem: Path, expected: str | None = None) -> Fetched:
         """Put a data file at ``stem`` plus the suffix that tells its format.
@@ -78,17 +81,15 @@ class Fetcher:
         """
         reference = parse_reference(uri)
         source = self.open_source(reference)
-        suffix = data_suffix(source.filename)
+        suffix, name = data_suffix(source.filename), _name(reference, source)
         if suffix is None:
             kinds = ", ".join(ENDINGS)
-            raise ReferenceInvalid(
-                f"'{reference.shown}' has no suffix of a data file; name one of {kinds}, or with .gz"
-            )
+            raise ReferenceInvalid(f"'{name}' has no suffix of a data file; name one of {kinds}, or with .gz")
         destination = stem.with_name(stem.name + suffix)
         limit = self.transfer.policy.data_bytes
         sha256 = self._bring(reference, source, None, destination, limit).sha256
-        _check(reference, sha256, expected)
-        return Fetched(destination, sha256)
+        _check(name, sha256, expected)
+        return Fetched(destination, sha256, name)
 
     def _archive(
         self, reference: Reference, source: Source, into: Path, expected: str | None
@@ -98,7 +99,7 @@ class Fetcher:
         archive = into.with_name(f"{into.name}.archive")
         entry = self._bring(reference, source, None, archive, policy.checkpoint_bytes)
         try:
-            _check(reference, entry.sha256, expected)
+            _check(_name(reference, source), entry.sha256, expected)
             names = unpack(
                 archive,
                 source.filename,
@@ -117,7 +118,7 @@ class Fetcher:
             return self._probed(reference, source, into)
         wanted = [name for name in names if is_checkpoint_file(name)]
         if CONFIG not in wanted:
-            raise _no_config(reference)
+            raise _no_config(reference.shown)
         return self._bring_all(reference, source, into, wanted, self.transfer.policy.checkpoint_bytes)
 
     def _probed(self, reference: Reference, source: Source, into: Path) -> dict[str, Entry]:
@@ -157,10 +158,14 @@ class Fetcher:
         return self.transfer.bring(source, place, name, destination, limit)
 
 
-def _check(reference: Reference, found: str, expected: str | None) -> None:
+def _name(reference: Reference, source: Source) -> str:
+    return source.filename if reference.scheme is Scheme.UPLOAD else reference.shown
+
+
+def _check(name: str, found: str, expected: str | None) -> None:
     if expected not in (None, found):
         raise ReferenceDiffers(
-            f"'{reference.shown}' has the SHA-256 {found}, and the job says {expected}; "
+            f"'{name}' has the SHA-256 {found}, and the job says {expected}; "
             "find out why, or post the job with the digest of what you mean"
         )
 
@@ -182,5 +187,5 @@ def _shards(index: Path, reference: Reference) -> list[str]:
     return names
 
 
-def _no_config(reference: Reference) -> ReferenceMissing:
-    return ReferenceMissing(f"'{reference.shown}' holds no {CONFIG}; reference a directory as transformers saves it")
+def _no_config(name: str) -> ReferenceMissing:
+    return ReferenceMissing(f"'{name}' holds no {CONFIG}; reference a directory as transformers saves it")

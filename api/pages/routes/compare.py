@@ -74,8 +74,8 @@ def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[s
     """Name, filter and value in each job."""
     reports = [job.report for job in shown]
     rows: list[tuple[str, str, list[Any]]] = [
-        ("loss before", "loss", [job.progress.base_loss if job.progress else None for job in shown]),
-        ("loss after", "loss", [job.progress.min_loss if job.progress else None for job in shown]),
+        ("loss before", "loss", [_losses(job)[0] for job in shown]),
+        ("loss after", "loss", [_losses(job)[1] for job in shown]),
         ("trials", "count", [one.trials for one in totals]),
         ("accepted", "count", [one.accepted for one in totals]),
         ("refined", "count", [one.refined for one in totals]),
@@ -90,6 +90,13 @@ def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[s
         if all(value is None or isinstance(value, int | float) for value in values):
             rows.append((f"held-out {name} after", "loss", values))
     return rows
+
+
+def _losses(job: JobRead) -> tuple[float | None, float | None]:
+    """The validation loss before and after: of the model that was kept, and while there is none the least so far."""
+    if job.report is not None:
+        return job.report.base["validation"]["loss"], job.report.pruned["validation"]["loss"]
+    return (job.progress.base_loss, job.progress.min_loss) if job.progress else (None, None)
 
 
 def _differing(shown: Sequence[JobRead]) -> list[tuple[str, list[Any]]]:

@@ -8,8 +8,9 @@ import pytest
 
 from store.storage import LocalStorage, upload_folder
 from store.tables.uploads import Upload
+from tests.loopback import Loopback, Site
 from tests.worker.fetching.conftest import CHECKPOINT, LOOPBACK, STRANGERS, contents
-from worker.fetching.errors import ReferenceInvalid, ReferenceMissing, ReferenceTooLarge
+from worker.fetching.errors import FetchError, ReferenceInvalid, ReferenceMissing, ReferenceTooLarge
 from worker.fetching.fetcher import Fetcher
 
 MakeFetcher = Callable[..., Fetcher]
@@ -35,6 +36,27 @@ def test_an_uploaded_file_is_data(upload: MakeUpload, make_fetcher: MakeFetcher,
     sent = upload("dev.csv.gz", b"rows")
     path = make_fetcher(uploads=(sent,)).data("upload:upl_1", tmp_path / "validation").path
     assert (path.name, path.read_bytes()) == ("validation.csv.gz", b"rows")
+
+
+@pytest.mark.parametrize(
+    ("filename", "is_checkpoint", "words"),
+    [("model.zip", True, "'model.zip' holds no config.json"), ("dev.xlsx", False, "'dev.xlsx' has no suffix")],
+)
+def test_an_upload_is_called_by_the_name_of_its_file(
+    upload: MakeUpload, make_fetcher: MakeFetcher, tmp_path: Path, filename: str, is_checkpoint: bool, words: str
+) -> None:
+    fetcher = make_fetcher(uploads=(upload(filename, packed(STRANGERS)),))
+    with pytest.raises(FetchError, match=words):
+        (fetcher.checkpoint if is_checkpoint else fetcher.data)("upload:upl_1", tmp_path / "fetched")
+
+
+def test_what_was_fetched_has_the_name_that_its_owner_gave(
+    upload: MakeUpload, make_fetcher: MakeFetcher, site: Site, server: Loopback, tmp_path: Path
+) -> None:
+    site.files["/dev.csv"] = b"rows"
+    fetcher = make_fetcher(uploads=(upload("semi.csv", b"rows"),))
+    assert fetcher.data("upload:upl_1", tmp_path / "sent").name == "semi.csv"
+    assert fetcher.data(f"{server.url}/dev.csv?sig=canary", tmp_path / "named").name == f"{server.url}/dev.csv"
 
 
 def test_an_upload_of_another_team_is_not_there(make_fetcher: MakeFetcher, tmp_path: Path) -> None:
