@@ -1,8 +1,9 @@
 """Every knob of a pass, with its default and the reason for it.
 
-``PassConfig()`` is the preset ``paper``: Algorithm 1 to the letter, as far as the paper gives it. The preset
-``published`` is the authors' own program, decision by decision. The preset ``robust`` is made for gains that hold on data that
-the pass has not seen, so commands and service take it where none is named; ``docs/evidence.md`` has what is measured of it.
+``PassConfig()`` is the preset ``paper``: Algorithm 1 as the paper gives it, but neurons are tried in groups of a twelfth of
+their block, as in the authors' program (``neuron_group_size=1`` is the letter). The preset ``published`` is the authors' own
+program, decision by decision. The preset ``robust`` is made for gains that hold on data that the pass has not seen, so commands
+and service take it where none is named; ``docs/evidence.md`` has what is measured of it.
 """
 
 import json
@@ -24,7 +25,7 @@ class Preset(StrEnum):
 
 
 ABOUT_PRESETS: dict[Preset, str] = {
-    Preset.PAPER: "Algorithm 1 as the paper states it",
+    Preset.PAPER: "Algorithm 1 of the paper, with neurons in groups of a twelfth, as in the authors' program",
     Preset.PUBLISHED: "the authors' own program, decision by decision",
     Preset.ROBUST: "the paper's rule, but a change must gain on each of five parts of the data",
 }
@@ -112,8 +113,8 @@ class PassConfig(BaseModel):
     inspect_layers_first: bool = False
     """Try whole layers before their blocks (Table V, second row)."""
     coarse_margin: float = Field(default=1.0, gt=0.0, le=1.0)
-    """A layer or block must bring the loss below this many times its minimum; heads and neurons always 1. Below 1 this
-    is the adaptive threshold of Table V, tight where it is coarse."""
+    """A layer or block must bring the loss below this many times its minimum; heads and neurons always 1. Below 1 it is
+    tight where it is coarse, as the adaptive threshold of Table V is, of which the paper gives no values."""
     loss_budget: float | None = Field(default=None, ge=1.0, le=100.0)
     """How far the loss may go up for the sake of size: a removal must keep it below this many times the untouched model's loss,
     not below the least loss so far; 1.02 allows 2 %. Margins count from there. Most samples must still be helped, and hard
@@ -135,12 +136,14 @@ class PassConfig(BaseModel):
     fifth of a small set in each."""
     confirm: float = Field(default=0.0, ge=0.0, le=0.5)
     """Share of the validation rows that the pass does not look at: every acceptance is a model, and the one that has the least
-    loss on these rows is kept in the end. 0 keeps the end of the pass, as the paper does; 0.5 is half of the rows."""
+    loss on these rows is kept in the end; with ``tolerance`` or ``loss_budget`` the last before one whose loss there may be
+    above the limit. 0 keeps the end of the pass, as the paper does; 0.5 is half of the rows."""
     within_points: float | None = Field(default=None, ge=0.0, le=100.0)
     """With ``confirm``: keep the smallest model on the path before one whose metric may have fallen by more than so many points
-    (hundredths), tested on the confirming rows with a confidence of 95 %, not the one with the least loss. The metric is the
-    first that a report names: accuracy, exact match or Pearson's correlation. ``tolerance`` is what makes the path long; its
-    trade keeps the metric within so many points on the rows that decide too, each round within its share of them."""
+    (hundredths), not the one with the least loss. The metric is the first that a report names. Where it is the share of right
+    answers, Tango's score test asks the confirming rows, one-sided at 5 %; of any other a bootstrap interval is asked, which on
+    few rows promises nothing. ``tolerance`` is what makes the path long; its trade keeps the metric within so many points on
+    the rows that decide too, each round within its share of them."""
     target_size: float | None = Field(default=None, gt=0.0, lt=1.0)
     """Stop as soon as no more than this share of the model's parameters is left; null goes on to the end, as the paper does.
     With ``target_speedup`` too, both must be reached."""
@@ -148,7 +151,8 @@ class PassConfig(BaseModel):
     """Stop as soon as the model needs this many times fewer operations, counted from its shapes at the data's own lengths;
     null goes on to the end, as the paper does."""
     evaluate_in: Literal["float32", "int8"] = "float32"
-    """Arithmetic of the trials; ``int8`` decides for the model as it is after dynamic quantization (Q8BERT in the paper)."""
+    """Arithmetic of the trials; ``int8`` decides for the model as it is after dynamic quantization, the nearest to the
+    paper's Q8BERT that needs no training."""
     precision: Literal["float32", "guarded"] = "float32"
     """``guarded`` looks at each trial in low precision first, and lets float32 decide only what is accepted or near a line;
     how near is measured on the model and its data. For processors and GPUs that multiply low precision faster."""

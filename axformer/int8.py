@@ -1,4 +1,5 @@
-"""Dynamic int8: compute a model's layers as they will run once they are quantized (Q8BERT's row of the paper).
+"""Dynamic int8: compute a model's layers as they will run once they are quantized. It is the nearest to the paper's Q8BERT that
+needs no training: that one is trained in int8, and all its weights and activations are quantized, the embeddings too.
 
 Weights are rounded to 8 bits with a scale for each output, activations with a scale for each token, both symmetric. A scale a
 token, not a tensor, because a sample's loss must not depend on the samples and the padding beside it. The products are those

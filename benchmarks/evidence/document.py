@@ -77,9 +77,9 @@ seen. Changes are after less before; intervals are 95 % paired bootstrap interva
 
 _BY_SET = """
 Means over the seeds, with the standard deviation between seeds where there are several. *Judged* counts the passes whose
-held-out loss rose reliably or whose answers became worse by McNemar's test (loss), whose held-out loss fell reliably (gain),
-or neither (none). Losses do not depend on what else a machine does;
-latencies do, and are the least sure of these figures.
+held-out loss rose reliably, or whose answers became worse by McNemar's test, or, where the metric is no share of right answers,
+by its interval (loss), whose held-out loss fell reliably (gain), or neither (none). Losses do not depend on what else a machine
+does; latencies do, and are the least sure of these figures.
 """
 _OPTIMISM = """
 The mean change of the loss over all cells of an arm, marked ones too, in per cent of the loss before, on validation rows, which

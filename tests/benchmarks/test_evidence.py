@@ -189,7 +189,9 @@ def test_a_promise_of_points_is_held_to_the_held_out_rows(change: float, word: s
     for part in ("base", "comparison", "data"):
         report[part] = report[part] | {"confirming": report[part]["test"]}
     text = document_of([one | {"report": report}], planned=240)
-    (row,) = [line for line in text.splitlines() if line.startswith("| rte-minilm-s0 | `two-points`† | 20 | accuracy |")]
+    (row,) = [
+        line for line in text.splitlines() if line.startswith("| rte-minilm-s0 | `two-points`† | 20 | accuracy |")
+    ]
     assert f"| {word} | 10.0% | 1.25x fewer | 2.00x |" in row
 
 
