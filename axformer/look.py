@@ -38,13 +38,21 @@ class Look:
     """Its loss and metrics."""
     guess: Guess
     standing: Standing
-    is_worse: bool
-    """Its loss is reliably above that of guessing, or its accuracy below that of the most frequent answer."""
+    losses: np.ndarray
+    """Of the samples."""
 
     @property
     def sentence(self) -> str:
         """The data and the figures, for people."""
         return first_look(self.rows, self.guess.shares, self.figures, self.guess.figures)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether its loss is reliably above that of guessing, or its accuracy below that of the most frequent answer."""
+        if is_reliably_positive(self.losses - self.guess.losses):
+            return True
+        right, usual = self.standing.right, self.guess.right
+        return right is not None and usual is not None and is_reliably_positive(usual - right)
 
     @property
     def note(self) -> str | None:
@@ -101,18 +109,12 @@ def look_at(checkpoint: Checkpoint, data: DataSet) -> Look:
         raise CheckpointError(
             f"the model's loss on the validation set is {losses.mean()}; check its weights and labels"
         )
-    guess, standing = task.guess(samples.encoded, config), task.standing(predictions.answers, samples.encoded, config)
     table = table_of(samples.per_sample(predictions.losses), predictions.answers, task, samples)
     return Look(
         source=data.rows.source,
         rows=len(data.rows),
         figures=figures_of(table, task),
-        guess=guess,
-        standing=standing,
-        is_worse=is_reliably_positive(losses - guess.losses) or _is_below(standing.right, guess.right),
+        guess=task.guess(samples.encoded, config),
+        standing=task.standing(predictions.answers, samples.encoded, config),
+        losses=losses,
     )
-
-
-def _is_below(right: np.ndarray | None, usual: np.ndarray | None) -> bool:
-    """Whether answers are reliably less often right than the most frequent answer."""
-    return right is not None and usual is not None and is_reliably_positive(usual - right)

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,26 @@ def multi_label_rows(count: int, *, labels: int = 3, seed: int = 0) -> list[dict
         {"text": _words(chance), "labels": [label for label in range(labels) if chance.random() < 0.5]}
         for _ in range(count)
     ]
+
+
+def answering_model(labels: int) -> BertForSequenceClassification:
+    """A model that gives every class, and is sure of it: with its own answers for labels it is a good one."""
+    model, texts = tiny_model(tiny_config(labels=labels)), [row["text"] for row in tiny_rows(200)]
+    with torch.no_grad():
+        logits = model(**tiny_tokenizer()(texts, padding=True, return_tensors="pt")).logits
+        scale = _SURE / logits.std(dim=0)
+        model.classifier.weight *= scale[:, None]
+        model.classifier.bias.copy_((model.classifier.bias - logits.mean(dim=0)) * scale)
+    return model
+
+
+def answered_rows(model: Any, count: int, order: Sequence[int]) -> list[dict[str, object]]:
+    """Records whose label is the model's own answer, with ``order[answer]`` in the place of each."""
+    texts = [row["text"] for row in tiny_rows(count)]
+    with torch.no_grad():
+        answers = model(**tiny_tokenizer()(texts, padding=True, return_tensors="pt")).logits.argmax(-1).tolist()
+    return [{"text": text, "label": order[answer]} for text, answer in zip(texts, answers, strict=True)]
+
+
+_SURE = 5.0
+"""How far logits of such a model spread."""

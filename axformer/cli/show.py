@@ -41,6 +41,8 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
         yield "error", f"{job.error.message} ({job.error.code})"
     if job.queue is not None and job.queue.position is not None:
         yield "queue", place(job.queue)
+    if job.progress is not None and job.progress.first_look is not None:
+        yield "data", job.progress.first_look
     if job.progress is not None:
         yield "pass", _pass(job)
     if job.report is not None:

@@ -24,6 +24,7 @@ def claimed(sessions):
 
 def progressed(sessions, job, make_trial, **changes):
     progress = {"done": 10, "known": 40, "seconds": 5.0, "seconds_left": 15.0, "base_loss": 0.5, "min_loss": 0.4}
+    progress["first_look"] = "40 rows"
     progress |= {"operations": 900, "estimated_speedup": 1.1}
     with session_scope(sessions) as session:
         for state in (JobState.VALIDATING, JobState.RUNNING):
@@ -69,6 +70,7 @@ def test_progress_is_that_of_all_passes(api, posted, sessions, make_trial):
         "seconds": 10.0,
         "seconds_left": 120 * 10.0 / 40,
         "base_loss": 0.5,
+        "first_look": "40 rows",
         "min_loss": 0.3,
         "operations": 900,
         "estimated_speedup": 1.1,

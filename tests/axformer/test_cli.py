@@ -19,7 +19,7 @@ from axformer.cli.options import knob_names
 from axformer.config import PassConfig
 from axformer.elements import Dimensions
 from axformer.trial import Phase, Trial, Verdict
-from tests.tiny_models import tiny_rows, write_rows
+from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
 
 
 def axformer(*arguments: object) -> "subprocess.CompletedProcess[str]":
@@ -61,6 +61,27 @@ def test_prune_trains_what_is_left_where_it_is_told_to(tmp_path: Path, checkpoin
     told = report["finetune"]
     assert told["settings"] == {"epochs": 2, "learning_rate": 0.001, "batch_size": 32, "seed": 0}
     assert told["data"]["rows"] == 24
+
+
+def test_prune_stops_where_the_model_is_worse_than_guessing_and_goes_on_where_it_is_told_to(tmp_path: Path) -> None:
+    model = answering_model(3)
+    model.save_pretrained(tmp_path / "model")
+    tiny_tokenizer().save_pretrained(tmp_path / "model")
+    swapped = write_rows(tmp_path / "swapped.jsonl", answered_rows(model, 40, (2, 1, 0)))
+    command = ("prune", tmp_path / "model", "--data", swapped, "--output", tmp_path / "out", *("--preset", "paper"))
+    process = axformer(*command)
+    assert process.returncode == 2
+    assert process.stderr.startswith(f"error: data file '{swapped}': the untouched model is worse than guessing")
+    assert "0 = LABEL_2, 1 = LABEL_1, 2 = LABEL_0 (accuracy 1.0000)" in process.stderr
+    assert process.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+    process = axformer(*command, "--accept-poor-model", "--set", "hard_attention=false")
+    assert process.returncode == 0, process.stderr
+    first, note, *_ = process.stdout.splitlines()
+    assert first.startswith("validation: 40 rows, ")
+    assert note.startswith("note: the untouched model is worse than guessing, because")
+    assert json.loads((tmp_path / "out" / "report.json").read_text())["config"]["accept_poor_model"] is True
 
 
 def write_config(path: Path, text: str) -> Path:

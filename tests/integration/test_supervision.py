@@ -24,7 +24,7 @@ from tests.integration.real_worker import (
     worker,
 )
 from tests.tiny_models import tiny_rows, write_rows
-from tests.worker.conftest import LONG_PASS, Open, Post, Watch, opened, post, watch
+from tests.worker.conftest import GUESSING, LONG_PASS, Open, Post, Watch, opened, post, watch
 from tests.worker.test_runner import library_run, without_seconds
 
 __all__ = ["opened", "post", "settings", "watch"]
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.timeout(900)
 @pytest.fixture
 def long_job(post: Post, tmp_path: Path) -> str:
     data = write_rows(tmp_path / "rows.jsonl", tiny_rows(300))
-    return post(knobs=LONG_PASS, validation={"uri": f"file://{data}"})
+    return post(knobs=GUESSING | LONG_PASS, validation={"uri": f"file://{data}"})
 
 
 def wait_for_trials(settings: Settings, watch: Watch, job_id: str, count: int = 5) -> None:

@@ -21,7 +21,7 @@ from tests.integration.real_worker import (
     worker,
 )
 from tests.tiny_models import tiny_rows, write_rows
-from tests.worker.conftest import LONG_PASS, Post, Watch, opened, post, watch
+from tests.worker.conftest import GUESSING, LONG_PASS, Post, Watch, opened, post, watch
 from worker.sandbox.launch import WALLS
 
 __all__ = ["opened", "post", "settings", "watch"]
@@ -56,7 +56,7 @@ def test_processes_of_a_worker_share_the_samples_of_its_job_where_they_can(
 ) -> None:
     data = write_rows(tmp_path / "rows.jsonl", tiny_rows(300))
     with worker(settings, announce_seconds=0.2, shards=2):
-        job_id = post(knobs=knobs, validation={"uri": f"file://{data}"})
+        job_id = post(knobs=GUESSING | knobs, validation={"uri": f"file://{data}"})
         wait_until(lambda: has_ended(watch, job_id), JOB_SECONDS, log_of(settings))
     job = watch.job(job_id)
     assert (job.state, job.error) == (JobState.SUCCEEDED, None)
@@ -66,7 +66,7 @@ def test_without_any_message_jobs_are_found_given_back_at_the_end_and_found_agai
     settings: Settings, post: Post, watch: Watch, tmp_path: Path
 ) -> None:
     data = write_rows(tmp_path / "rows.jsonl", tiny_rows(300))
-    job_id = post(knobs=LONG_PASS, validation={"uri": f"file://{data}"})
+    job_id = post(knobs=GUESSING | LONG_PASS, validation={"uri": f"file://{data}"})
     with worker(settings, announce_seconds=0.2) as process:
         wait_until(lambda: len(watch.trials(job_id)) >= 5, JOB_SECONDS, log_of(settings))
         asked = time.monotonic()

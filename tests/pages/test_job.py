@@ -20,6 +20,7 @@ PROGRESS = {
     "seconds": 3.0,
     "seconds_left": 9.0,
     "base_loss": 0.5,
+    "first_look": "872 rows, 51 % <b>good</b>",
     "min_loss": 0.4,
     "estimated_speedup": 1.5,
     "dimensions": DIMENSIONS,
@@ -53,6 +54,12 @@ def test_it_shows_how_far_the_pass_is(member, running):
     for shown in ("at work", "3 accepted, 1 refined", "from 0.5000, -20.0 %", "1.50", "9 s", "job.running"):
         assert shown in text
     assert "1.2 k" in text  # parameters of what was accepted: 200 + 400 + 600
+
+
+def test_it_shows_the_data_and_the_untouched_model_first(member, running):
+    text = member.get(f"/jobs/{running}").text
+    said = text.index("Validation data: 872 rows, 51 % &lt;b&gt;good&lt;/b&gt;.")
+    assert said < text.index("Validation loss")
 
 
 def test_the_map_tells_what_became_of_every_element(member, running):

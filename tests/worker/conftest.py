@@ -27,6 +27,8 @@ from worker.sandbox.sandboxes import Sandboxes
 
 LONG_PASS = {"neuron_group_size": 1, "refine_margin": 100.0}
 """Knobs that make many trials of a tiny model, so that there is a middle to interrupt."""
+GUESSING = {"accept_poor_model": True}
+"""For jobs of the tiny model with some hundred rows, which suffice to see that it guesses."""
 
 
 _WATCH_SECONDS = 180.0

@@ -55,6 +55,7 @@ def recorder(
         PassConfig(),
         stored=stored,
         inputs={"checkpoint": "abc"},
+        first_look="40 rows",
         estimate=estimate,
         batch=batch,
         batch_seconds=batch_seconds,

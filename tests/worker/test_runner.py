@@ -28,7 +28,7 @@ from store.states import JobState
 from store.storage import LocalStorage, job_folder
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
-from tests.tiny_models import tiny_rows, write_rows
+from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch
 from worker.context import WorkerContext
 from worker.ledger import Ledger
@@ -266,6 +266,35 @@ def test_data_that_does_not_fit_fails_the_job_in_the_owners_words(
     assert words in job.error["message"]
     assert str(context.settings.work_dir) not in job.error["message"]
     assert left_behind(context, job_id) == []
+
+
+def test_a_model_worse_than_guessing_fails_the_job_unless_it_is_accepted(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, tmp_path: Path
+) -> None:
+    model = answering_model(2)
+    model.save_pretrained(tmp_path / "model")
+    tiny_tokenizer().save_pretrained(tmp_path / "model")
+    data = write_rows(tmp_path / "swapped.jsonl", answered_rows(model, 40, (1, 0)))
+    inputs = {"checkpoint": {"uri": f"file://{tmp_path / 'model'}"}, "validation": {"uri": f"file://{data}"}}
+    job_id = post(**inputs)
+    run_job(context, claim(), NEVER)
+
+    error = watch.job(job_id).error
+    assert error is not None
+    assert (error["code"], error["param"], error["retryable"]) == ("poor_model", "validation", False)
+    assert error["message"].startswith(f"data file 'file://{data}': the untouched model is worse than guessing")
+    assert "accept_poor_model=true" in error["message"]
+    assert watch.trials(job_id) == []
+
+    job_id = post(**inputs, forms=["compact"], knobs={"accept_poor_model": True, "hard_attention": False})
+    run_job(context, claim(), NEVER)
+    job = watch.job(job_id)
+    assert job.state is JobState.SUCCEEDED
+    assert job.progress is not None
+    assert job.progress["first_look"].startswith("40 rows, ")
+    with session_scope(context.sessions) as session:
+        events = events_after(session, job_id, limit=100).items
+    assert "another order" in next(event.data["notes"][0] for event in events if event.type == "job.noted")
 
 
 def test_a_checkpoint_that_cannot_be_used_fails_the_job(

@@ -58,7 +58,7 @@ class Voice:
         self.say(Estimate(least=NOTHING, at_ease=NOTHING, total=PLENTY, free=PLENTY, parameters=1, data_bytes=1))
         self.hear(GoAhead)
         shape = Shape(layers=LAYERS, heads=HEADS, hidden_size=4, intermediate_size=WIDE)
-        self.say(Opened(notes=(), shape=shape))
+        self.say(Opened(notes=(), first_look=None, shape=shape))
         self.hear(Begin)
 
 
