@@ -19,6 +19,7 @@ from axformer.errors import CheckpointError, first_line
 from axformer.heads import Head
 from axformer.intake.admission import Admitted, admit, loadable, names_of
 from axformer.intake.finite import check_finite
+from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
 from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.panics import panics_as_errors
 from axformer.intake.weights import weight_files
@@ -98,6 +99,7 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
             f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(heads)}"
         )
     copy = deepcopy(model).float().eval()
+    _settle_labels(copy.config)
     settle_padding(copy.config, tokenizer, causal=architecture.causal)
     weights = save(_weights_once(copy))
     architecture.adopt(copy)
@@ -110,6 +112,20 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
         sha256=hashlib.sha256(weights).hexdigest(),
         bytes=len(weights),
     )
+
+
+def _settle_labels(config: Any) -> None:
+    """Give a configuration in memory two maps that say the same of its classes, as one of a file gets.
+
+    Raises:
+        CheckpointError: they contradict each other.
+    """
+    try:
+        names = label_names({key: getattr(config, key) for key in (ID2LABEL, LABEL2ID)})
+    except ValueError as error:
+        raise CheckpointError(f"the model's configuration cannot be used: {error}; correct model.config") from None
+    if names is not None:
+        config.update(label_maps(names))
 
 
 def digest(files: list[Path]) -> str:
