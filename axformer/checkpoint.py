@@ -1,6 +1,7 @@
 """Load a fine-tuned checkpoint and make sure that it is one the library can work on."""
 
 import hashlib
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,9 @@ from axformer.heads import Head
 from axformer.intake.admission import Admitted, admit, loadable, names_of
 from axformer.intake.finite import check_finite
 from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
+from axformer.intake.loaded import check_loaded
 from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.panics import panics_as_errors
-from axformer.intake.weights import weight_files
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 
@@ -71,7 +72,7 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
         model = _load_model(admitted, known)
         tokenizer = _load_tokenizer(admitted, known)
     settle_padding(model.config, tokenizer, causal=architecture.causal)
-    weights = weight_files(directory)
+    weights = admitted.weights.files
     architecture.adopt(model)
     return Checkpoint(
         model=model.to(device).eval(),
@@ -128,7 +129,7 @@ def _settle_labels(config: Any) -> None:
         config.update(label_maps(names))
 
 
-def digest(files: list[Path]) -> str:
+def digest(files: Iterable[Path]) -> str:
     """SHA-256 over the content of files, one after the other, in hexadecimal."""
     total = hashlib.sha256()
     for path in files:
@@ -180,12 +181,7 @@ def _load_model(admitted: Admitted, directory: Path) -> Any:
         raise CheckpointError(
             f"checkpoint '{admitted.directory}' cannot be loaded: {first_line(error)}; copy it again"
         ) from None
-    missing, foreign = sorted(info["missing_keys"]), sorted(str(key) for key in info["mismatched_keys"])
-    if missing or foreign:
-        raise CheckpointError(
-            f"checkpoint '{admitted.directory}' does not hold all weights of {head.name}: "
-            f"missing or of another shape: {', '.join((missing + foreign)[:3])}"
-        )
+    check_loaded(admitted, info)
     check_finite(admitted.directory, model)
     model.config._name_or_path = str(admitted.directory)
     return model

@@ -16,6 +16,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from axformer.architectures.base import Architecture
 from axformer.errors import CheckpointError, first_line
+from axformer.intake.foreign import remedy_in
 from axformer.intake.label_names import COUNT, ID2LABEL, LABEL2ID, label_maps, label_names
 from axformer.intake.limits import (
     CONFIG_BYTES,
@@ -39,6 +40,7 @@ _ROTARY = frozenset({"rope_theta", "rope_scaling", "partial_rotary_factor"})
 _WITHOUT_EFFECT = frozenset({"sinusoidal_pos_embds"})
 """Keys that only say how weights begin, before those of the file take their place, and take long about it."""
 _QUANTIZED = ("quantization_config", "compression_config")
+_PRUNED_HEADS = "pruned_heads"
 _LABELS = (ID2LABEL, LABEL2ID)
 
 
@@ -51,9 +53,7 @@ def read_config(directory: Path) -> dict[str, Any]:
     try:
         config = read_json(directory / CONFIG, CONFIG_BYTES)
     except FileNotFoundError:
-        raise CheckpointError(
-            f"checkpoint '{directory}' has no config.json; is it a saved transformers model?"
-        ) from None
+        raise CheckpointError(f"checkpoint '{directory}' has no config.json; {remedy_in(directory)}") from None
     except (OSError, ValueError) as error:
         raise CheckpointError(f"checkpoint '{directory}': config.json cannot be read: {error}; copy it again") from None
     if not isinstance(config, dict):
@@ -65,12 +65,18 @@ def rebuild_config(directory: Path, raw: Mapping[str, Any], architecture: Archit
     """The configuration of a model of a family, with nothing in it but what is known.
 
     Raises:
-        CheckpointError: the model is quantized, or a value is out of bounds or does not go with the others.
+        CheckpointError: the model is quantized or lacks heads, or a value is out of bounds or does not go with the others.
     """
     quantized = next((key for key in _QUANTIZED if raw.get(key) is not None), None)
     if quantized is not None:
         raise CheckpointError(
             f"checkpoint '{directory}' is quantized (config.json has {quantized}); give the model with its whole weights"
+        )
+    pruned = raw.get(_PRUNED_HEADS)
+    if pruned:
+        raise CheckpointError(
+            f"checkpoint '{directory}' has heads removed by prune_heads (config.json has {_PRUNED_HEADS}: {str(pruned)[:80]}), "
+            "which transformers does not load any more; give the model as it was before, its heads are judged anew"
         )
     config_class = CONFIG_MAPPING[architecture.model_type]
     known = _known_keys(config_class, architecture)

@@ -6,6 +6,8 @@ Nothing that can carry code (Python, pickles) is ever asked for or opened, whate
 import re
 
 CONFIG = "config.json"
+ADAPTER_CONFIG = "adapter_config.json"
+"""Lies beside an adapter, which is no checkpoint; only looked for."""
 WEIGHTS = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"
 TOKENIZER = "tokenizer.json"

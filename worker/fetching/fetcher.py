@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from axformer.intake.foreign import remedy_for
 from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
 from worker.fetching.archive import unpack
 from worker.fetching.cache import Entry
@@ -66,7 +67,7 @@ class Fetcher:
             names, sha256 = list(digests), hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
             _check(reference, sha256, expected)
         if CONFIG not in names:
-            raise _no_config(reference)
+            raise _no_config(reference, names)
         return Fetched(into, sha256)
 
     def data(self, uri: str, stem: Path, expected: str | None = None) -> Fetched:
@@ -116,7 +117,7 @@ class Fetcher:
             return self._probed(reference, source, into)
         wanted = [name for name in names if is_checkpoint_file(name)]
         if CONFIG not in wanted:
-            raise _no_config(reference)
+            raise _no_config(reference, names)
         return self._bring_all(reference, source, into, wanted, self.transfer.policy.checkpoint_bytes)
 
     def _probed(self, reference: Reference, source: Source, into: Path) -> dict[str, Entry]:
@@ -181,5 +182,5 @@ def _shards(index: Path, reference: Reference) -> list[str]:
     return names
 
 
-def _no_config(reference: Reference) -> ReferenceMissing:
-    return ReferenceMissing(f"'{reference.shown}' holds no {CONFIG}; reference a directory as transformers saves it")
+def _no_config(reference: Reference, names: Sequence[str]) -> ReferenceMissing:
+    return ReferenceMissing(f"'{reference.shown}' holds no {CONFIG}; {remedy_for(names)}")
