@@ -24,6 +24,7 @@ from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_na
 from axformer.intake.loaded import check_loaded
 from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.panics import panics_as_errors
+from axformer.intake.tokenizer_files import check_words, unloadable
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 
@@ -192,9 +193,7 @@ def _load_tokenizer(admitted: Admitted, directory: Path) -> Any:
         with panics_as_errors():
             tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - transformers names many
-        raise CheckpointError(
-            f"checkpoint '{admitted.directory}' has no tokenizer that loads: {first_line(error)}; save it with a fast "
-            "tokenizer, which writes tokenizer.json"
-        ) from None
+        raise unloadable(admitted.directory, first_line(error)) from None
+    check_words(admitted.directory, tokenizer)
     tokenizer.name_or_path = str(admitted.directory)
     return tokenizer

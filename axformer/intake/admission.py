@@ -32,6 +32,8 @@ class Admitted:
     head: Head
     config: PreTrainedConfig
     weights: Weights
+    tokenizer_class: Any
+    """What ``config.json`` says of the tokenizer, whatever it is; null if nothing."""
 
 
 def admit(directory: Path) -> Admitted:
@@ -45,7 +47,8 @@ def admit(directory: Path) -> Admitted:
     weights = read_weights(directory)
     check_whole(directory, weights.tensors)
     head = _head_of(directory, raw, architecture)
-    return Admitted(directory, architecture, head, rebuild_config(directory, raw, architecture), weights)
+    config = rebuild_config(directory, raw, architecture)
+    return Admitted(directory, architecture, head, config, weights, raw.get("tokenizer_class"))
 
 
 @contextmanager
@@ -61,7 +64,7 @@ def loadable(admitted: Admitted) -> Iterator[Path]:
     names = _names(admitted, model)
     with tempfile.TemporaryDirectory(prefix="axformer-intake-") as name:
         directory = Path(name)
-        take_tokenizer(admitted.directory, directory)
+        take_tokenizer(admitted.directory, admitted.architecture.model_type, admitted.tokenizer_class, directory)
         (directory / CONFIG).write_text(admitted.config.to_json_string(), encoding="utf-8")
         place_weights(admitted.weights, directory, names)
         yield directory
