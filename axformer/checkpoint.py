@@ -1,6 +1,7 @@
 """Load a fine-tuned checkpoint and make sure that it is one the library can work on."""
 
 import hashlib
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +20,12 @@ from axformer.errors import CheckpointError, first_line
 from axformer.heads import Head
 from axformer.intake.admission import Admitted, admit, loadable, names_of
 from axformer.intake.finite import check_finite
+from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
+from axformer.intake.loaded import check_loaded
 from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.objects import check_tokenizer, model_in
 from axformer.intake.panics import panics_as_errors
-from axformer.intake.weights import weight_files
+from axformer.intake.tokenizer_files import check_words, unloadable
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 
@@ -71,7 +74,7 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
         model = _load_model(admitted, known)
         tokenizer = _load_tokenizer(admitted, known)
     settle_padding(model.config, tokenizer, causal=architecture.causal)
-    weights = weight_files(directory)
+    weights = admitted.weights.files
     architecture.adopt(model)
     return Checkpoint(
         model=model.to(device).eval(),
@@ -102,6 +105,7 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
             f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(heads)}"
         )
     copy = deepcopy(model).float().eval()
+    _settle_labels(copy.config)
     settle_padding(copy.config, tokenizer, causal=architecture.causal)
     weights = save(_weights_once(copy))
     architecture.adopt(copy)
@@ -116,7 +120,21 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
     )
 
 
-def digest(files: list[Path]) -> str:
+def _settle_labels(config: Any) -> None:
+    """Give a configuration in memory two maps that say the same of its classes, as one of a file gets.
+
+    Raises:
+        CheckpointError: they contradict each other.
+    """
+    try:
+        names = label_names({key: getattr(config, key) for key in (ID2LABEL, LABEL2ID)})
+    except ValueError as error:
+        raise CheckpointError(f"the model's configuration cannot be used: {error}; correct model.config") from None
+    if names is not None:
+        config.update(label_maps(names))
+
+
+def digest(files: Iterable[Path]) -> str:
     """SHA-256 over the content of files, one after the other, in hexadecimal."""
     total = hashlib.sha256()
     for path in files:
@@ -168,12 +186,7 @@ def _load_model(admitted: Admitted, directory: Path) -> Any:
         raise CheckpointError(
             f"checkpoint '{admitted.directory}' cannot be loaded: {first_line(error)}; copy it again"
         ) from None
-    missing, foreign = sorted(info["missing_keys"]), sorted(str(key) for key in info["mismatched_keys"])
-    if missing or foreign:
-        raise CheckpointError(
-            f"checkpoint '{admitted.directory}' does not hold all weights of {head.name}: "
-            f"missing or of another shape: {', '.join((missing + foreign)[:3])}"
-        )
+    check_loaded(admitted, info)
     check_finite(admitted.directory, model)
     model.config._name_or_path = str(admitted.directory)
     return model
@@ -184,9 +197,7 @@ def _load_tokenizer(admitted: Admitted, directory: Path) -> Any:
         with panics_as_errors():
             tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - transformers names many
-        raise CheckpointError(
-            f"checkpoint '{admitted.directory}' has no tokenizer that loads: {first_line(error)}; save it with a fast "
-            "tokenizer, which writes tokenizer.json"
-        ) from None
+        raise unloadable(admitted.directory, first_line(error)) from None
+    check_words(admitted.directory, tokenizer)
     tokenizer.name_or_path = str(admitted.directory)
     return tokenizer

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from axformer.errors import CheckpointError, DataError
+from axformer.intake.foreign import remedy_in
+from axformer.intake.names import CONFIG, is_checkpoint_file, is_shard
 
-_SUFFIXES = (".json", ".safetensors", ".txt")
-"""Configuration, weights, tokenizer; nothing else of a checkpoint is read, pickles and code least of all."""
-_WEIGHTS = ".safetensors"
 _MODE = 0o644
 
 
@@ -60,11 +59,11 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _pack(directory: Path, archive: IO[bytes]) -> None:
-    files = sorted(path for path in directory.iterdir() if path.is_file() and path.suffix in _SUFFIXES)
-    if not any(path.suffix == _WEIGHTS for path in files) or not (directory / "config.json").is_file():
+    files = sorted(path for path in directory.iterdir() if path.is_file() and is_checkpoint_file(path.name))
+    if not any(is_shard(path.name) for path in files) or not (directory / CONFIG).is_file():
         raise CheckpointError(
-            f"'{directory}' is no checkpoint with safetensors weights: it needs config.json and *.safetensors, as "
-            "save_pretrained writes them"
+            f"'{directory}' is no checkpoint with safetensors weights: it needs {CONFIG} and *.safetensors; "
+            f"{remedy_in(directory)}"
         )
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in files:

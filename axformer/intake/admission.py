@@ -1,6 +1,5 @@
 """Lets a checkpoint in: what it is, by its own files, and a directory that may be loaded."""
 
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,9 +16,11 @@ from axformer.errors import CheckpointError, first_line
 from axformer.heads import Head
 from axformer.intake.config_file import read_config, rebuild_config
 from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
-from axformer.intake.names import CONFIG, WEIGHTS, WEIGHTS_INDEX
+from axformer.intake.names import CONFIG
+from axformer.intake.partial_weights import FLOATS, check_whole, some
 from axformer.intake.tokenizer_files import take_tokenizer
-from axformer.intake.weights import Weights, read_weights
+from axformer.intake.weight_names import place_of, unwrapped
+from axformer.intake.weights import Weights, place_weights, read_weights
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Admitted:
     head: Head
     config: PreTrainedConfig
     weights: Weights
+    tokenizer_class: Any
+    """What ``config.json`` says of the tokenizer, whatever it is; null if nothing."""
 
 
 def admit(directory: Path) -> Admitted:
@@ -41,9 +44,11 @@ def admit(directory: Path) -> Admitted:
     """
     raw = read_config(directory)
     architecture = architecture_of(str(raw.get("model_type"))[:80])
+    weights = read_weights(directory)
+    check_whole(directory, weights.tensors)
     head = _head_of(directory, raw, architecture)
     config = rebuild_config(directory, raw, architecture)
-    return Admitted(directory, architecture, head, config, read_weights(directory))
+    return Admitted(directory, architecture, head, config, weights, raw.get("tokenizer_class"))
 
 
 @contextmanager
@@ -51,17 +56,17 @@ def loadable(admitted: Admitted) -> Iterator[Path]:
     """A directory with the checkpoint's weights, and a tokenizer and a configuration with nothing in them but what is known.
 
     Raises:
-        CheckpointError: the configuration asks for more than the weights hold, or the tokenizer's files do not hold.
+        CheckpointError: the configuration asks for more than the weights hold, the weights are not those of a whole model, or
+            the tokenizer's files do not hold.
     """
-    _check_size(admitted)
+    model = _described(admitted)
+    _check_size(admitted, model)
+    names = _names(admitted, model)
     with tempfile.TemporaryDirectory(prefix="axformer-intake-") as name:
         directory = Path(name)
-        take_tokenizer(admitted.directory, directory)
+        take_tokenizer(admitted.directory, admitted.architecture.model_type, admitted.tokenizer_class, directory)
         (directory / CONFIG).write_text(admitted.config.to_json_string(), encoding="utf-8")
-        for path in admitted.weights.files:
-            (directory / path.name).symlink_to(path.resolve())
-        if WEIGHTS not in {path.name for path in admitted.weights.files}:
-            (directory / WEIGHTS_INDEX).write_text(json.dumps(_index(admitted.weights)), encoding="utf-8")
+        place_weights(admitted.weights, directory, names)
         yield directory
 
 
@@ -84,16 +89,20 @@ def names_of(heads: Sequence[Head]) -> str:
     return ", ".join(head.name for head in heads)
 
 
-def _check_size(admitted: Admitted) -> None:
-    """Build the model without memory, and make sure that its weights are all in the files: what is not would be allocated."""
+def _described(admitted: Admitted) -> Any:
+    """The model that the configuration describes, without memory."""
     try:
         with torch.device("meta"):
-            model = admitted.head.model_class(admitted.config)
+            return admitted.head.model_class(admitted.config)
     except Exception as error:  # noqa: BLE001 - a model may stumble over its configuration in any way
         raise CheckpointError(
             f"checkpoint '{admitted.directory}' cannot be loaded: config.json describes no {admitted.head.name} that can be "
             f"built: {first_line(error)}; correct it or copy it again"
         ) from None
+
+
+def _check_size(admitted: Admitted, model: Any) -> None:
+    """Make sure that the described weights are all in the files: what is not would be allocated."""
     described = sum(weight.numel() for weight in model.parameters())
     held = sum(tensor.count for tensor in admitted.weights.tensors.values())
     if described > held + MISSING_WEIGHTS:
@@ -109,7 +118,22 @@ def _check_size(admitted: Admitted) -> None:
         )
 
 
-def _index(weights: Weights) -> dict[str, Any]:
-    mapped = {name: path.name for path, tensors in weights.files.items() for name in tensors}
-    total = sum(tensor.end - tensor.begin for tensors in weights.files.values() for tensor in tensors.values())
-    return {"metadata": {"total_size": total}, "weight_map": mapped}
+def _names(admitted: Admitted, model: Any) -> dict[str, str]:
+    """The name that each weight is loaded by: its own without what wrappers put before it."""
+    tensors, base = admitted.weights.tensors, model.base_model_prefix
+    try:
+        names = unwrapped(tensors, model.state_dict(), base)
+    except ValueError as error:
+        raise CheckpointError(
+            f"checkpoint '{admitted.directory}' cannot be loaded: {error}; save it again with one of them"
+        ) from None
+    parameters = {name for name, _ in model.named_parameters()}
+    integers = [
+        name for name in tensors if tensors[name].dtype not in FLOATS and place_of(names[name], base, parameters)
+    ]
+    if integers:
+        raise CheckpointError(
+            f"checkpoint '{admitted.directory}' is quantized (weights of type {tensors[integers[0]].dtype}: {some(integers)}); "
+            "give the model with its whole weights"
+        )
+    return names

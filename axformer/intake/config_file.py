@@ -16,6 +16,8 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from axformer.architectures.base import Architecture
 from axformer.errors import CheckpointError, first_line
+from axformer.intake.foreign import remedy_in
+from axformer.intake.label_names import COUNT, ID2LABEL, LABEL2ID, label_maps, label_names
 from axformer.intake.limits import (
     CONFIG_BYTES,
     DIMENSIONS,
@@ -30,7 +32,7 @@ from axformer.intake.strict_json import read_json
 from axformer.intake.tokenizer_classes import TOKENIZER_CLASSES
 
 _COMMON = frozenset(
-    {"architectures", "id2label", "label2id", "num_labels", "problem_type", "transformers_version", "tokenizer_class"}
+    {"architectures", ID2LABEL, LABEL2ID, COUNT, "problem_type", "transformers_version", "tokenizer_class"}
 )
 """Keys that configurations of every family have and that say something of the model."""
 _ROTARY = frozenset({"rope_theta", "rope_scaling", "partial_rotary_factor"})
@@ -38,7 +40,8 @@ _ROTARY = frozenset({"rope_theta", "rope_scaling", "partial_rotary_factor"})
 _WITHOUT_EFFECT = frozenset({"sinusoidal_pos_embds"})
 """Keys that only say how weights begin, before those of the file take their place, and take long about it."""
 _QUANTIZED = ("quantization_config", "compression_config")
-_LABELS = ("id2label", "label2id")
+_PRUNED_HEADS = "pruned_heads"
+_LABELS = (ID2LABEL, LABEL2ID)
 
 
 def read_config(directory: Path) -> dict[str, Any]:
@@ -50,9 +53,7 @@ def read_config(directory: Path) -> dict[str, Any]:
     try:
         config = read_json(directory / CONFIG, CONFIG_BYTES)
     except FileNotFoundError:
-        raise CheckpointError(
-            f"checkpoint '{directory}' has no config.json; is it a saved transformers model?"
-        ) from None
+        raise CheckpointError(f"checkpoint '{directory}' has no config.json; {remedy_in(directory)}") from None
     except (OSError, ValueError) as error:
         raise CheckpointError(f"checkpoint '{directory}': config.json cannot be read: {error}; copy it again") from None
     if not isinstance(config, dict):
@@ -64,12 +65,18 @@ def rebuild_config(directory: Path, raw: Mapping[str, Any], architecture: Archit
     """The configuration of a model of a family, with nothing in it but what is known.
 
     Raises:
-        CheckpointError: the model is quantized, or a value is out of bounds or does not go with the others.
+        CheckpointError: the model is quantized or lacks heads, or a value is out of bounds or does not go with the others.
     """
     quantized = next((key for key in _QUANTIZED if raw.get(key) is not None), None)
     if quantized is not None:
         raise CheckpointError(
             f"checkpoint '{directory}' is quantized (config.json has {quantized}); give the model with its whole weights"
+        )
+    pruned = raw.get(_PRUNED_HEADS)
+    if pruned:
+        raise CheckpointError(
+            f"checkpoint '{directory}' has heads removed by prune_heads (config.json has {_PRUNED_HEADS}: {str(pruned)[:80]}), "
+            "which transformers does not load any more; give the model as it was before, its heads are judged anew"
         )
     config_class = CONFIG_MAPPING[architecture.model_type]
     known = _known_keys(config_class, architecture)
@@ -79,7 +86,7 @@ def rebuild_config(directory: Path, raw: Mapping[str, Any], architecture: Archit
     try:
         for key, value in kept.items():
             _check(key, value, LABELS if key in _LABELS else LIST_LENGTH)
-        config: PreTrainedConfig = config_class(**kept)
+        config: PreTrainedConfig = config_class(**_with_agreed_labels(kept))
         dimensions = architecture.dimensions(config)
         _check_dimensions({name: getattr(dimensions, name) for name in ("layers", "heads", "hidden_size")})
     except Exception as error:  # noqa: BLE001 - a class may stumble over a value in any way, and all are about this file
@@ -87,6 +94,13 @@ def rebuild_config(directory: Path, raw: Mapping[str, Any], architecture: Archit
             f"checkpoint '{directory}' cannot be loaded: config.json: {first_line(error)}; correct it or copy it again"
         ) from None
     return config
+
+
+def _with_agreed_labels(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys with two maps that say the same of the classes, or with none where nothing is said of them."""
+    names = label_names(kept)
+    others = {key: value for key, value in kept.items() if key not in (*_LABELS, COUNT)}
+    return others if names is None else others | label_maps(names)
 
 
 def _known_keys(config_class: type[PreTrainedConfig], architecture: Architecture) -> frozenset[str]:

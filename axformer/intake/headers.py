@@ -4,6 +4,9 @@ A file is the length of the header in 8 bytes, the header, a JSON object with ty
 tensors' bytes, one after the other without holes (the format's own rule, which keeps other content from hiding in a file).
 """
 
+import json
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -63,6 +66,22 @@ def read_header(path: Path) -> dict[str, Tensor]:
     if not isinstance(header, dict):
         raise ValueError("its header is no object")
     return _tensors(header, size - _LENGTH_BYTES - length)
+
+
+def copy_renamed(path: Path, into: Path, names: Mapping[str, str]) -> None:
+    """Write a file whose header was read, with other names of its tensors.
+
+    Args:
+        path: the file.
+        into: the file to write.
+        names: the new name of each tensor.
+    """
+    with path.open("rb") as file, into.open("wb") as copy:
+        header = json.loads(file.read(int.from_bytes(file.read(_LENGTH_BYTES), "little")))
+        content = json.dumps({names.get(name, name): value for name, value in header.items()}).encode()
+        content += b" " * (-len(content) % _LENGTH_BYTES)  # so that numbers begin where their types ask for it
+        copy.write(len(content).to_bytes(_LENGTH_BYTES, "little") + content)
+        shutil.copyfileobj(file, copy)
 
 
 def _tensors(header: dict[str, Any], data_bytes: int) -> dict[str, Tensor]:

@@ -4,6 +4,8 @@ CONFIG_BYTES = 4 << 20
 """Of ``config.json``: thousands of label names take a tenth of it."""
 TOKENIZER_BYTES = 64 << 20
 """Of a file of a tokenizer; the largest public ones have half of it."""
+SENTENCEPIECE_BYTES = 32 << 20
+"""Of a SentencePiece model; one of 900,000 pieces has 18 MB. Parsed, empty pieces take twenty times their bytes."""
 INDEX_BYTES = 16 << 20
 """Of the index of sharded weights: a hundred thousand names take a few megabytes."""
 HEADER_BYTES = 100_000_000

@@ -1,4 +1,4 @@
-"""Which files a checkpoint consists of: weights as safetensors, configuration and tokenizer as JSON or plain text.
+"""Which files a checkpoint consists of: weights as safetensors, configuration and tokenizer as JSON, plain text or pieces.
 
 Nothing that can carry code (Python, pickles) is ever asked for or opened, whatever lies beside these.
 """
@@ -6,6 +6,8 @@ Nothing that can carry code (Python, pickles) is ever asked for or opened, whate
 import re
 
 CONFIG = "config.json"
+ADAPTER_CONFIG = "adapter_config.json"
+"""Lies beside an adapter, which is no checkpoint; only looked for."""
 WEIGHTS = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"
 TOKENIZER = "tokenizer.json"
@@ -14,7 +16,9 @@ TOKENIZER_OBJECTS = (TOKENIZER_CONFIG, "special_tokens_map.json", "added_tokens.
 """JSON files of a tokenizer whose values are arguments of its class."""
 TOKENIZER_TABLES = (TOKENIZER, "vocab.json", "vocab.txt", "merges.txt")
 """Files of a tokenizer that are tables."""
-KNOWN_NAMES = (CONFIG, WEIGHTS, WEIGHTS_INDEX, *TOKENIZER_OBJECTS, *TOKENIZER_TABLES)
+SENTENCEPIECE_MODELS = ("spm.model", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
+"""Files of a tokenizer that are protocol buffers; read where ``tokenizer.json`` is missing."""
+KNOWN_NAMES = (CONFIG, WEIGHTS, WEIGHTS_INDEX, *TOKENIZER_OBJECTS, *TOKENIZER_TABLES, *SENTENCEPIECE_MODELS)
 """Files that have one name everywhere."""
 
 _SHARD = re.compile(r"[A-Za-z0-9][\w.-]{0,127}\.safetensors", re.ASCII)

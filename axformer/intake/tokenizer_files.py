@@ -6,15 +6,16 @@ the texts that they are; nothing here renders them.
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from axformer.errors import CheckpointError
 from axformer.intake.limits import TOKENIZER_BYTES
-from axformer.intake.names import TOKENIZER_CONFIG, TOKENIZER_OBJECTS, TOKENIZER_TABLES
+from axformer.intake.names import SENTENCEPIECE_MODELS, TOKENIZER, TOKENIZER_CONFIG, TOKENIZER_OBJECTS, TOKENIZER_TABLES
+from axformer.intake.sentencepiece_file import check_sentencepiece
 from axformer.intake.strict_json import read_json
-from axformer.intake.tokenizer_classes import TOKENIZER_CLASSES
+from axformer.intake.tokenizer_classes import PLAIN_CLASS, SENTENCEPIECE_CLASSES, TOKENIZER_CLASSES, class_of, kind_of
 
 _CLASS = "tokenizer_class"
 _KNOWN = frozenset(
@@ -34,30 +35,105 @@ _KNOWN = frozenset(
 _SPECIAL_TOKEN = "_token"  # noqa: S105 - the end of a key
 
 
-def take_tokenizer(directory: Path, into: Path) -> None:
+def take_tokenizer(directory: Path, model_type: str, named: Any, into: Path) -> None:
     """Put what is known of a tokenizer's files into another directory.
+
+    Args:
+        directory: the checkpoint's.
+        model_type: the family of its model, which has a class of tokenizers of its own.
+        named: the class that the model's configuration names; null if none. The tokenizer's own comes before it.
+        into: the other directory.
 
     Raises:
         CheckpointError: a file cannot be read, is too large, or asks for a class that is not loaded.
     """
-    if not any((directory / name).is_file() for name in TOKENIZER_TABLES):  # one that knows no words would load
+    there = [name for name in (*TOKENIZER_TABLES, *SENTENCEPIECE_MODELS) if (directory / name).is_file()]
+    if not there:  # one that knows no words would load
+        names = ", ".join((*TOKENIZER_TABLES, *SENTENCEPIECE_MODELS))
         raise CheckpointError(
-            f"checkpoint '{directory}' has no tokenizer that loads: none of {', '.join(TOKENIZER_TABLES)} is there; save it "
-            "with its tokenizer"
+            f"checkpoint '{directory}' has no tokenizer that loads: none of {names} is there; save it with its tokenizer"
         )
-    for name in TOKENIZER_TABLES:
+    objects = {name: content for name in TOKENIZER_OBJECTS if (content := _read(directory, name)) is not None}
+    said = {key: value for key, value in objects.get(TOKENIZER_CONFIG, {}).items() if _is_known(key)}
+    named = said.get(_CLASS) or named
+    if TOKENIZER not in there:
+        _take_pieces(directory, _known_class(directory, model_type, named), there, into)
+    elif not _is_made_of(directory, model_type, named):
+        said[_CLASS] = PLAIN_CLASS
+    for name in set(there) & set(TOKENIZER_TABLES):
         _copy_table(directory, name, into)
-    for name in TOKENIZER_OBJECTS:
-        content = _read(directory, name)
-        if content is not None:
-            kept = content if name != TOKENIZER_CONFIG else _known(directory, content)
-            (into / name).write_text(json.dumps(kept), encoding="utf-8")
+    if said or TOKENIZER_CONFIG in objects:
+        objects[TOKENIZER_CONFIG] = said
+    for name, content in objects.items():
+        (into / name).write_text(json.dumps(content), encoding="utf-8")
+
+
+def check_words(directory: Path, tokenizer: Any) -> None:
+    """Make sure that a loaded tokenizer knows words: its class may have looked for tables under other names.
+
+    Raises:
+        CheckpointError: it knows none.
+    """
+    if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):
+        raise unloadable(directory, f"a {type(tokenizer).__name__} finds no words in its files")
+
+
+def unloadable(directory: Path, why: str) -> CheckpointError:
+    """The error of a tokenizer whose files are there and of no use."""
+    remedy = "save it again" if (directory / TOKENIZER).is_file() else _write(directory)
+    return CheckpointError(f"checkpoint '{directory}' has no tokenizer that loads: {why}; {remedy}")
+
+
+def _known_class(directory: Path, model_type: str, named: Any) -> str:
+    if named is not None and str(named) not in TOKENIZER_CLASSES:
+        raise CheckpointError(
+            f"checkpoint '{directory}' has a tokenizer of class {str(named)[:80]!r}, which is not loaded without {TOKENIZER}; "
+            f"{_write(directory)}"
+        )
+    return class_of(model_type, named)
+
+
+def _is_made_of(directory: Path, model_type: str, named: Any) -> bool:
+    """Whether a class is known and makes tokenizers of the kind of table that ``tokenizer.json`` is.
+
+    From another kind it would make something that the model was not trained with, without an error.
+    """
+    if named is not None and str(named) not in TOKENIZER_CLASSES:
+        return False
+    model = (_read(directory, TOKENIZER) or {}).get("model")
+    own = model.get("type") if isinstance(model, dict) else None
+    return own is None or kind_of(class_of(model_type, named)) in (None, own)
+
+
+def _take_pieces(directory: Path, name: str, there: Sequence[str], into: Path) -> None:
+    """Copy the SentencePiece model that a class reads, if it reads one.
+
+    Raises:
+        CheckpointError: it is none that can be read, or there are only such as the class does not read.
+    """
+    wanted = SENTENCEPIECE_CLASSES.get(name)
+    if wanted in there:
+        try:
+            check_sentencepiece(directory / wanted)
+        except (OSError, ValueError) as error:
+            raise unloadable(directory, f"{wanted} cannot be read: {error}") from None
+        shutil.copyfile(directory / wanted, into / wanted)
+    elif set(there) <= set(SENTENCEPIECE_MODELS):
+        reads = f"a {name} looks for {wanted}" if wanted else f"a {name} is not made of it here"
+        raise unloadable(directory, f"it has {there[0]}, and {reads}")
+
+
+def _write(directory: Path) -> str:
+    """How to write the one file that any tokenizer loads from."""
+    path = str(directory)
+    return (
+        f"write {TOKENIZER} beside it, with the transformers that the model was trained with: "
+        f"AutoTokenizer.from_pretrained({path!r}, use_fast=True).save_pretrained({path!r})"
+    )
 
 
 def _copy_table(directory: Path, name: str, into: Path) -> None:
     path = directory / name
-    if not path.is_file():
-        return
     if name.endswith(".json"):
         _read(directory, name)
     elif path.stat().st_size > TOKENIZER_BYTES:
@@ -78,22 +154,9 @@ def _read(directory: Path, name: str) -> dict[str, Any] | None:
     return content
 
 
-def _known(directory: Path, content: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in content.items() if _is_known(key)}
-    wished = kept.get(_CLASS)
-    if wished is not None and str(wished) not in TOKENIZER_CLASSES:
-        raise CheckpointError(
-            f"checkpoint '{directory}' has a tokenizer of class {str(wished)[:80]!r}, which is not loaded; save it with a fast "
-            "tokenizer, which writes tokenizer.json"
-        )
-    return kept
-
-
 def _is_known(key: str) -> bool:
     return key in _KNOWN or (key.endswith(_SPECIAL_TOKEN) and not key.startswith("_"))
 
 
 def _refused(directory: Path, name: str, why: str) -> CheckpointError:
-    return CheckpointError(
-        f"checkpoint '{directory}' has no tokenizer that loads: {name} cannot be read: {why}; save it again"
-    )
+    return unloadable(directory, f"{name} cannot be read: {why}")

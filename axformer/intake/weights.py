@@ -1,12 +1,14 @@
 """Which files of a checkpoint hold its weights, and whether they hold what they claim."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from axformer.errors import CheckpointError
-from axformer.intake.headers import Tensor, read_header
+from axformer.intake.foreign import remedy_in
+from axformer.intake.headers import Tensor, copy_renamed, read_header
 from axformer.intake.limits import INDEX_BYTES, TENSORS
 from axformer.intake.names import WEIGHTS, WEIGHTS_INDEX, is_shard
 from axformer.intake.strict_json import read_json
@@ -25,45 +27,54 @@ class Weights:
         return {name: tensor for tensors in self.files.values() for name, tensor in tensors.items()}
 
 
-def weight_files(directory: Path) -> list[Path]:
-    """The safetensors files of a checkpoint, in order of name.
-
-    Raises:
-        CheckpointError: there is none.
-    """
-    files = sorted(path for path in directory.glob("*.safetensors") if is_shard(path.name))
-    if not files:
-        remedy = ""
-        if any(directory.glob("*.bin")):
-            remedy = (
-                "; pickled weights are not read, save the model again with save_pretrained, which writes model.safetensors: "
-                "AutoModelForSequenceClassification.from_pretrained(DIR).save_pretrained(DIR), or the class of your model"
-            )
-        raise CheckpointError(f"checkpoint '{directory}' has no .safetensors file{remedy}")
-    return files
-
-
 def read_weights(directory: Path) -> Weights:
     """The weights of a checkpoint, by their headers alone: one file, or the shards that an index names.
+
+    Other files of weights may lie beside them (an optimizer's, an adapter's); nothing is read of those.
 
     Raises:
         CheckpointError: files are missing, or hold something else than they claim.
     """
-    present = {path.name: path for path in weight_files(directory)}
-    if WEIGHTS in present:
-        path = present[WEIGHTS]
-        return Weights({path: _header(directory, path)})
+    single = directory / WEIGHTS
+    return Weights({single: _header(directory, single)}) if single.is_file() else _read_shards(directory)
+
+
+def place_weights(weights: Weights, into: Path, names: Mapping[str, str]) -> None:
+    """Put weights into a directory that is loaded: links to the files, or copies where names change.
+
+    Args:
+        weights: what the files hold.
+        into: the directory.
+        names: the name that each weight is loaded by.
+    """
+    for path, tensors in weights.files.items():
+        if all(names[name] == name for name in tensors):
+            (into / path.name).symlink_to(path.resolve())
+        else:
+            copy_renamed(path, into / path.name, names)
+    if WEIGHTS not in {path.name for path in weights.files}:
+        (into / WEIGHTS_INDEX).write_text(json.dumps(_index(weights, names)), encoding="utf-8")
+
+
+def _index(weights: Weights, names: Mapping[str, str]) -> dict[str, Any]:
+    mapped = {names[name]: path.name for path, tensors in weights.files.items() for name in tensors}
+    total = sum(tensor.end - tensor.begin for tensors in weights.files.values() for tensor in tensors.values())
+    return {"metadata": {"total_size": total}, "weight_map": mapped}
+
+
+def _read_shards(directory: Path) -> Weights:
     mapped = _mapped(directory)
-    absent = sorted(set(mapped.values()) - set(present))
-    if absent:
-        raise _refused(directory, WEIGHTS_INDEX, f"it names {absent[0]!r}, which is not there")
-    files = {present[name]: _header(directory, present[name]) for name in sorted(set(mapped.values()))}
+    names = sorted(set(mapped.values()))
+    absent = next((name for name in names if not (directory / name).is_file()), None)
+    if absent is not None:
+        raise _refused(directory, WEIGHTS_INDEX, f"it names {absent!r}, which is not there")
+    shards = {name: _header(directory, directory / name) for name in names}
     for tensor, name in mapped.items():
-        if tensor not in files[present[name]]:
+        if tensor not in shards[name]:
             raise _refused(directory, WEIGHTS_INDEX, f"it looks for tensor {tensor[:80]!r} in {name}, which lacks it")
-    if sum(map(len, files.values())) != len(mapped):
+    if sum(map(len, shards.values())) != len(mapped):
         raise _refused(directory, WEIGHTS_INDEX, "it does not name every tensor of its files once")
-    return Weights(files)
+    return Weights({directory / name: tensors for name, tensors in shards.items()})
 
 
 def _mapped(directory: Path) -> dict[str, str]:
@@ -71,7 +82,7 @@ def _mapped(directory: Path) -> dict[str, str]:
     path = directory / WEIGHTS_INDEX
     if not path.is_file():
         raise CheckpointError(
-            f"checkpoint '{directory}' has neither {WEIGHTS} nor {WEIGHTS_INDEX}; save it again with save_pretrained"
+            f"checkpoint '{directory}' has neither {WEIGHTS} nor {WEIGHTS_INDEX}; {remedy_in(directory)}"
         )
     try:
         index: Any = read_json(path, INDEX_BYTES)

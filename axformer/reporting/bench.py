@@ -20,7 +20,7 @@ from axformer.errors import ArtifactError, InputError, first_line
 from axformer.forms.form import Form
 from axformer.forms.fresh import Fresh, program_of, run_fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS, Kind
-from axformer.intake.weights import weight_files
+from axformer.intake.weights import read_weights
 from axformer.plan import PlanFile, read_plan_file
 from axformer.reporting.agreement import Agreement, compare_outputs
 from axformer.reporting.environment import describe
@@ -97,14 +97,13 @@ def compact_checkpoint(result: Path, device: str) -> Checkpoint:
     model, tokenizer = _load(result, kind, device), _tokenizer(result, directory)
     architecture = architecture_of(model.config.model_type.removeprefix(MODEL_TYPE_PREFIX))
     head = next(head for head in architecture.heads if isinstance(model, head.model_class))
-    weights = weight_files(directory)
     return Checkpoint(
         model=model,
         tokenizer=tokenizer,
         architecture=architecture,
         head=head,
         task=task_of(head.auto_class, model.config),
-        sha256=digest(weights),
+        sha256=digest(read_weights(directory).files),
         bytes=kind.bytes_in(directory),
         directory=directory,
     )

@@ -93,6 +93,7 @@ VALUES: dict[str, tuple[dict[str, object], str]] = {
     "labels more than the weights": ({"id2label": {str(n): str(n) for n in range(50)}}, "does not hold all weights"),
     "pad token far away": ({"pad_token_id": 10**6}, "describes no|cannot be loaded|pads with token"),
     "quantized": ({"quantization_config": {"quant_method": "gptq"}}, "is quantized"),
+    "heads removed": ({"pruned_heads": {"0": [0, 1]}}, "has heads removed by prune_heads"),
     "compressed": ({"compression_config": {"format": "pack"}}, "is quantized"),
 }  # fmt: skip
 
@@ -140,7 +141,6 @@ IGNORED: dict[str, object] = {
     "base_model_tp_plan": {"a": "b"},
     "finetuning_task": "sst2",
     "task_specific_params": {"a": {"b": 1}},
-    "pruned_heads": {"0": [0, 1]},
     "tokenizer_class": "EvilTokenizer",
     "unknown": {"deep": [1, 2, {"er": "x" * 100_000}]},
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from axformer.data.formats import ENDINGS
+from axformer.intake.foreign import remedy_for
 from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
 from worker.fetching.archive import unpack
 from worker.fetching.cache import Entry
@@ -70,7 +71,7 @@ class Fetcher:
             _check(reference.shown, sha256, expected)
         name = _name(reference, source)
         if CONFIG not in names:
-            raise _no_config(name)
+            raise _no_config(name, names)
         return Fetched(into, sha256, name)
 
     def data(self, uri: str, stem: Path, expected: str | None = None) -> Fetched:
@@ -118,7 +119,7 @@ class Fetcher:
             return self._probed(reference, source, into)
         wanted = [name for name in names if is_checkpoint_file(name)]
         if CONFIG not in wanted:
-            raise _no_config(reference.shown)
+            raise _no_config(reference.shown, names)
         return self._bring_all(reference, source, into, wanted, self.transfer.policy.checkpoint_bytes)
 
     def _probed(self, reference: Reference, source: Source, into: Path) -> dict[str, Entry]:
@@ -187,5 +188,5 @@ def _shards(index: Path, reference: Reference) -> list[str]:
     return names
 
 
-def _no_config(name: str) -> ReferenceMissing:
-    return ReferenceMissing(f"'{name}' holds no {CONFIG}; reference a directory as transformers saves it")
+def _no_config(name: str, names: Sequence[str]) -> ReferenceMissing:
+    return ReferenceMissing(f"'{name}' holds no {CONFIG}; {remedy_for(names)}")

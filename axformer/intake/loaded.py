@@ -1,0 +1,54 @@
+"""Judges what transformers says of weights that it has loaded: the model's own were all there, and no other ones matter."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+
+from axformer.errors import CheckpointError
+from axformer.intake.admission import Admitted
+from axformer.intake.partial_weights import some
+from axformer.intake.weight_names import prefix_of, unread
+
+_LANGUAGE_MODELS = (AutoModelForCausalLM, AutoModelForMaskedLM)
+
+
+def check_loaded(admitted: Admitted, info: Mapping[str, Any]) -> None:
+    """Compare the weights that a model wanted with those that the files hold.
+
+    Args:
+        admitted: the checkpoint.
+        info: what ``from_pretrained`` gives for ``output_loading_info``.
+
+    Raises:
+        CheckpointError: some are missing or of another shape, or nothing reads them; the message names them.
+    """
+    missing, foreign = sorted(info["missing_keys"]), sorted(info["mismatched_keys"])
+    said = f"checkpoint '{admitted.directory}' does not hold all weights of {admitted.head.name}"
+    if missing:
+        raise CheckpointError(f"{said}: missing: {some(missing)}; {_remedy(missing, admitted.weights.tensors)}")
+    if foreign:
+        shapes = [f"{name} ({_shown(there)} instead of {_shown(wanted)})" for name, there, wanted in foreign]
+        raise CheckpointError(
+            f"{said}: of another shape: {some(shapes)}; correct config.json, which describes another model than the files hold"
+        )
+    idle = unread(info["unexpected_keys"], is_language_model=admitted.head.auto_class in _LANGUAGE_MODELS)
+    if idle:
+        raise CheckpointError(
+            f"checkpoint '{admitted.directory}' holds weights that a {admitted.head.name} does not read: {some(idle)}; correct "
+            "config.json if it describes another model than was trained, or load the model with its own class and save it again"
+        )
+
+
+def _remedy(missing: Collection[str], names: Collection[str]) -> str:
+    prefix = next((found for name in missing if (found := prefix_of(name, names))), None)
+    if prefix is None:
+        return "correct config.json if it describes another model than was trained, else save the model again"
+    return (
+        f"they are there with '{prefix}' before their names; take it off: save_file({{name.removeprefix('{prefix}'): weight "
+        "for name, weight in load_file(FILE).items()}, FILE, {'format': 'pt'}), both of safetensors.torch"
+    )
+
+
+def _shown(shape: Iterable[int]) -> str:
+    return " x ".join(map(str, shape)) or "one number"
