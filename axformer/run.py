@@ -121,7 +121,7 @@ class PruningRun:
         lessons = None if train is None else read_rows(train.path, train.columns)
         rows = read_rows(validation.path, validation.columns)
         held_out = None if test is None else read_rows(test.path, test.columns)
-        loaded = load_checkpoint(checkpoint, device)
+        loaded = load_checkpoint(checkpoint, device).for_rows(rows)
         test_set = None if held_out is None else prepare(held_out, loaded, config)
         training = None
         if lessons is not None:
@@ -214,7 +214,16 @@ class PruningRun:
             for name, data in sets.items()
             if data is not None and data.samples.cut
         ]
-        return notes + self._notes_on_precision()
+        read = [f"validation data: {note}" for note in self._validation.samples.encoded.notes]
+        return notes + read + self._notes_on_padding() + self._notes_on_precision()
+
+    def _notes_on_padding(self) -> list[str]:
+        if not self._checkpoint.padding.alone:
+            return []
+        return [
+            "the model names no pad token, so its rows go through it one at a time, as transformers has it; a pass takes less "
+            "time with pad_token_id in config.json, a token that ends no text"
+        ]
 
     def _notes_on_precision(self) -> list[str]:
         if self.config.precision != "guarded":
@@ -358,7 +367,7 @@ def prune(
     """
     config = config or PassConfig()
     rows = read_rows(str(data)) if isinstance(data, str | Path) else data if isinstance(data, Rows) else rows_of(data)
-    checkpoint = from_memory(model, tokenizer)
+    checkpoint = from_memory(model, tokenizer).for_rows(rows)
     run = PruningRun(checkpoint, prepare(rows, checkpoint, config), None, config)
     for _ in run.trials():
         pass

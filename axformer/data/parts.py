@@ -8,7 +8,7 @@ from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
 from axformer.data.dataset import DataSet, prepare
 from axformer.data.rows import Label, Rows
-from axformer.errors import ConfigError
+from axformer.errors import ConfigError, DataError
 
 
 def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tuple[DataSet, DataSet | None]:
@@ -16,9 +16,10 @@ def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tupl
 
     Raises:
         ConfigError: the share is less than a row.
-        DataError: a part does not do for the task, as one of a single class.
+        DataError: the part that decides has one label only, or a part does not do for the task.
     """
     if config.confirm == 0:
+        check_deciding(data)
         return data, None
     confirming = set(confirming_places(data.rows, config.confirm, config.seed))
     if not confirming:
@@ -31,7 +32,23 @@ def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tupl
         rows = data.rows.at([place for place in range(len(data.rows)) if (place in confirming) is confirms])
         return prepare(replace(rows, source=f"{rows.source} ({name})"), checkpoint, config)
 
-    return part("the part that decides", confirms=False), part("the part that confirms", confirms=True)
+    deciding = part("the part that decides", confirms=False)
+    check_deciding(deciding)
+    return deciding, part("the part that confirms", confirms=True)
+
+
+def check_deciding(data: DataSet) -> None:
+    """Make sure that rows can decide. Rows that only measure may all have the same label.
+
+    Raises:
+        DataError: they all have the same label; then the best model is one that answers it whatever it reads.
+    """
+    alike = data.samples.encoded.alike
+    if alike is not None:
+        raise DataError(
+            f"data file '{data.rows.source}' has {alike} in its {len(data.rows)} rows, and rows that decide must differ; give "
+            "a mixed sample of the data"
+        )
 
 
 def confirming_places(rows: Rows, share: float, seed: int) -> list[int]:
@@ -41,7 +58,8 @@ def confirming_places(rows: Rows, share: float, seed: int) -> list[int]:
     numbers that are no classes are drawn along their order, which spreads them evenly.
     """
     order: list[int] = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed)).tolist()
-    if rows.has("label"):
+    cells = rows.table.get(rows.columns.label, [])
+    if cells and not isinstance(cells[0], list):  # several numbers have no order
         labels = rows.labels("label")
         order.sort(key=lambda place: _stratum(labels[place]))
     return [place for rank, place in enumerate(order) if int((rank + 1) * share) > int(rank * share)]
