@@ -12,7 +12,7 @@ from torch.nn import functional
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, require_fast
 from axformer.data.rows import Rows
-from axformer.tasks.right_answers import answer_cells, is_no_answer, right_answers
+from axformer.tasks.right_answers import right_answers, some_have_none
 from axformer.tasks.spans import N_BEST, SpanScores, Window, best_span
 from axformer.tasks.squad import exact_match, word_f1, words_of
 
@@ -54,7 +54,7 @@ class QuestionAnswering:
     @classmethod
     def of(cls, rows: Rows | None) -> "QuestionAnswering":
         """The task that the rows which decide are for; without rows, that of questions with answers."""
-        return cls(rows is not None and rows.has("answers") and any(map(is_no_answer, answer_cells(rows))))
+        return cls(rows is not None and some_have_none(rows))
 
     def encode(
         self,

@@ -9,9 +9,13 @@ _NOTHING: tuple[Any, ...] = (None, "", "null", "[]", [])
 """What stands for "no answer" beside an object with empty lists."""
 
 
-def answer_cells(rows: Rows) -> list[Any]:
-    """The column of answers as it is; unlike other columns it may have cells that hold nothing."""
-    return rows.table.get(rows.columns.answers, [])
+def some_have_none(rows: Rows) -> bool:
+    """Whether the rows have the column of answers, and a question among them has no answer.
+
+    Raises:
+        DataError: the column holds something else.
+    """
+    return rows.has("answers") and any(map(is_no_answer, _filled(rows).records("answers")))
 
 
 def is_no_answer(cell: Any) -> bool:
@@ -43,8 +47,8 @@ def right_answers(rows: Rows, *, may_be_none: bool) -> list[list[tuple[int, str]
 
 
 def _filled(rows: Rows) -> Rows:
-    """The rows with an object of empty lists in every cell that holds nothing."""
-    cells = answer_cells(rows)
+    """The rows with an object of empty lists in every cell of answers that holds nothing."""
+    cells = rows.table.get(rows.columns.answers, [])
     if not any(map(is_no_answer, cells)):
         return rows
     filled = [{"text": [], "answer_start": []} if is_no_answer(cell) else cell for cell in cells]
