@@ -24,6 +24,7 @@ from axformer.errors import CheckpointError
 from axformer.evaluation.plain import predict
 from axformer.finetune import finetune
 from axformer.finetune_settings import FinetuneSettings
+from axformer.forms.facts import facts_of
 from axformer.run import PruningRun
 from tests.tiny_families import tiny_family_config, tiny_family_model
 from tests.tiny_models import WORDS, tagged_rows, tiny_rows, tiny_tokenizer
@@ -164,3 +165,9 @@ def test_a_pass_bakes_no_pad_token_in(tmp_path: Path) -> None:
     loaded = type(run.compact_model()).from_pretrained(tmp_path / "out" / "model")
     assert loaded.config.pad_token_id is None
     assert AutoTokenizer.from_pretrained(tmp_path / "out" / "model").pad_token is None
+
+
+def test_a_graph_is_told_how_its_model_is_padded() -> None:
+    model, tokenizer = tiny_family_model("gpt2", AutoModelForCausalLM, pad_token_id=None), tokenizer_with(None, "left")
+    told = facts_of(model, tokenizer, from_memory(model, tokenizer).padding, ("input_ids",), ("logits",))
+    assert (told.pad_token_id, told.pad_token, told.padding_side) == (0, "[PAD]", "right")
