@@ -48,7 +48,8 @@ def apply_plan(
         InputError: something else does not fit.
         ArtifactError: the compact form does not load in a fresh process, or computes something else.
     """
-    rows, loaded = read_rows(data.path, data.columns), load_checkpoint(checkpoint, device)
+    rows = read_rows(data.path, data.columns)
+    loaded = load_checkpoint(checkpoint, device).for_rows(rows)
     check_source(file, loaded, other_weights=other_weights)
     if stop is not None:
         file = file_at(file, stop, loaded.dimensions)

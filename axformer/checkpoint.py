@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from transformers import AutoTokenizer
 
 from axformer.architectures.base import Architecture
 from axformer.architectures.registry import architecture_of
-from axformer.data.padding import settle_padding
+from axformer.data.padding import Padding, padding_of
+from axformer.data.rows import Rows
 from axformer.elements import Dimensions
 from axformer.errors import CheckpointError, first_line
 from axformer.heads import Head
@@ -56,6 +57,22 @@ class Checkpoint:
         """The counts that decide which elements the model has."""
         return self.architecture.dimensions(self.model.config)
 
+    @property
+    def padding(self) -> Padding:
+        """How inputs share a batch."""
+        return padding_of(self.model.config, self.tokenizer, causal=self.architecture.causal, pooled=self.task.pooled)
+
+    def for_rows(self, rows: Rows) -> "Checkpoint":
+        """The same with the very task that some rows are for, where the model does several.
+
+        Args:
+            rows: those that decide; the checkpoint that comes back reads all others as it reads these.
+
+        Raises:
+            DataError: their labels are not what any of these tasks reads.
+        """
+        return replace(self, task=task_of(self.head.auto_class, self.model.config, rows))
+
 
 def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
     """Load a fine-tuned model and its tokenizer in float32.
@@ -73,7 +90,8 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
     with loadable(admitted) as known:
         model = _load_model(admitted, known)
         tokenizer = _load_tokenizer(admitted, known)
-    settle_padding(model.config, tokenizer, causal=architecture.causal)
+    task = task_of(head.auto_class, model.config)
+    padding_of(model.config, tokenizer, causal=architecture.causal, pooled=task.pooled)  # refused before any work
     weights = admitted.weights.files
     architecture.adopt(model)
     return Checkpoint(
@@ -81,7 +99,7 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
         tokenizer=tokenizer,
         architecture=architecture,
         head=head,
-        task=task_of(head.auto_class, model.config),
+        task=task,
         sha256=digest(weights),
         bytes=sum(path.stat().st_size for path in weights),
         directory=directory,
@@ -106,7 +124,8 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
         )
     copy = deepcopy(model).float().eval()
     _settle_labels(copy.config)
-    settle_padding(copy.config, tokenizer, causal=architecture.causal)
+    task = task_of(head.auto_class, copy.config)
+    padding_of(copy.config, tokenizer, causal=architecture.causal, pooled=task.pooled)
     weights = save(_weights_once(copy))
     architecture.adopt(copy)
     return Checkpoint(
@@ -114,7 +133,7 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
         tokenizer=tokenizer,
         architecture=architecture,
         head=head,
-        task=task_of(head.auto_class, copy.config),
+        task=task,
         sha256=hashlib.sha256(weights).hexdigest(),
         bytes=len(weights),
     )

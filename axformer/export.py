@@ -42,8 +42,9 @@ def export(
                 f"--forms '{name}' cannot be made of a result alone; there are {', '.join(FROM_COMPACT)}. With the checkpoint "
                 "before the pass, axformer apply makes all"
             )
-    file, compact = read_plan_file(result), compact_checkpoint(result, device)
+    rows = read_rows(data.path, data.columns)
+    file, compact = read_plan_file(result), compact_checkpoint(result, device).for_rows(rows)
     config = PassConfig(max_length=file.config.get("max_length"))
-    samples = prepare(read_rows(data.path, data.columns), compact, config).samples
+    samples = prepare(rows, compact, config).samples
     with new_directory(output) as draft:
         return make_forms(Finished(compact, file.plan, compact.model, samples), forms, draft)

@@ -57,7 +57,7 @@ def finetune(
     with tempfile.TemporaryDirectory(prefix="axformer-finetune-") as scratch, _own_chance(device):
         trainer = Trainer(
             model=_Learner(model, task),
-            args=_arguments(settings, scratch, device),
+            args=_arguments(settings, scratch, device, alone=encoded.padding.alone),
             data_collator=collate,
             train_dataset=range(len(encoded.labels)),
             callbacks=[_Heeding(heed)],
@@ -90,12 +90,16 @@ class _Heeding(TrainerCallback):
         self._heed()
 
 
-def _arguments(settings: FinetuneSettings, scratch: str, device: torch.device) -> TrainingArguments:
+def _arguments(
+    settings: FinetuneSettings, scratch: str, device: torch.device, *, alone: bool = False
+) -> TrainingArguments:
+    """How Trainer goes about it; where rows go through the model ``alone``, the rows of a step do so one after the other."""
     arguments = TrainingArguments(
         output_dir=scratch,
         num_train_epochs=settings.epochs,
         learning_rate=settings.learning_rate,
-        per_device_train_batch_size=settings.batch_size,
+        per_device_train_batch_size=1 if alone else settings.batch_size,
+        gradient_accumulation_steps=settings.batch_size if alone else 1,
         seed=settings.seed,
         use_cpu=device.type == "cpu",
         save_strategy="no",

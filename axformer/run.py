@@ -123,7 +123,7 @@ class PruningRun:
         lessons = None if train is None else read_rows(train.path, train.columns)
         rows = read_rows(validation.path, validation.columns)
         held_out = None if test is None else read_rows(test.path, test.columns)
-        loaded = load_checkpoint(checkpoint, device)
+        loaded = load_checkpoint(checkpoint, device).for_rows(rows)
         deciding = prepare(rows, loaded, config)
         test_set = None if held_out is None else prepare_like(deciding, held_out, loaded, config)
         training = None
@@ -231,7 +231,15 @@ class PruningRun:
             if data is not None and data.samples.cut
         ]
         read = [f"{name} data: {note}" for name, data in sets.items() if data for note in data.samples.encoded.notes]
-        return notes + read + self._notes_on_points() + self._notes_on_precision()
+        return notes + read + self._notes_on_padding() + self._notes_on_points() + self._notes_on_precision()
+
+    def _notes_on_padding(self) -> list[str]:
+        if not self._checkpoint.padding.alone:
+            return []
+        return [
+            "the model names no pad token, so its rows go through it one at a time, as transformers has it; a pass takes less "
+            "time with pad_token_id in config.json, a token that ends no text"
+        ]
 
     def _notes_on_points(self) -> list[str]:
         points, confirming = self.config.within_points, self._confirming
@@ -387,7 +395,7 @@ def prune(model: Any, tokenizer: Any, data: str | Path | Rows | Records, config:
             f"the config is of type {type(config).__name__}; make it with axformer.config.make_config('paper', {{...}})"
         )
     rows = read_rows(str(data)) if isinstance(data, str | Path) else data if isinstance(data, Rows) else rows_of(data)
-    checkpoint = from_memory(model, tokenizer)
+    checkpoint = from_memory(model, tokenizer).for_rows(rows)
     run = PruningRun(checkpoint, prepare(rows, checkpoint, config), None, config)
     run.look()
     for _ in run.trials():

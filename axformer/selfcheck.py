@@ -55,9 +55,10 @@ def self_check(
 
 
 def check_inputs(encoded: Encoded, tokenizer: Any, device: str) -> dict[str, Tensor]:
-    """At most ``ROWS`` model rows that fit into ``TOKENS``, spread over the data, and one in any case."""
+    """At most ``ROWS`` model rows that fit into ``TOKENS``, spread over the data, and at least one; just one where they go
+    through the model alone."""
     lengths = encoded.lengths
-    fitting = max(1, TOKENS // (max(lengths) * encoded.choices))
+    fitting = 1 if encoded.padding.alone else max(1, TOKENS // (max(lengths) * encoded.choices))
     places = list(range(0, len(lengths), -(-len(lengths) // min(ROWS, fitting))))
     return assemble(encoded, places, tokenizer, device).inputs
 

@@ -30,6 +30,10 @@ What a pass can work on, and which laws hold there. Written by `make families` f
 - **whole plan = stock**: a plan that keeps everything gives the losses of the untouched transformers model (within 1e-5).
 - **masked = removed in int8**: the first law where a pass decides in int8 (within 1e-4).
 
+Yes and no or degrees by one output, and several numbers, are told by the head of a regression, and questions without an answer
+by that of the others: the laws above are theirs too; those of their losses are in
+[`tests/axformer/tasks`](../tests/axformer/tasks).
+
 ✓ holds · ✗ does not · – does not apply: transformers has no such head for the family, or int8 does not reach its weights.
 """
 

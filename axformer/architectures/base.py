@@ -95,7 +95,9 @@ def read_first(_: Any, ids: Tensor) -> Tensor | None:
 
 
 def read_last(config: Any, ids: Tensor) -> Tensor | None:
-    """Heads read the last token that is no padding."""
+    """Heads read the last token that is no padding; the very last where the model knows no pad token."""
+    if config.pad_token_id is None:
+        return ids.new_full(ids.shape[:1], ids.shape[-1] - 1)
     places = (ids != config.pad_token_id).int() * ids.new_ones(ids.shape).cumsum(dim=-1)
     last: Tensor = places.argmax(dim=-1)
     return last

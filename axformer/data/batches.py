@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from axformer.data.encoding import UNLABELLED, Encoded
+from axformer.data.padding import Padding, padded_row
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def batched(encoded: Encoded, tokenizer: Any, *, batch_tokens: int, device: str)
         batch_tokens: tokens of a batch, padding included; a longer model row is a batch of its own.
     """
     lengths = torch.tensor(encoded.lengths)
-    groups = _groups(lengths, batch_tokens // encoded.choices)
+    groups = _groups(lengths, 1 if encoded.padding.alone else batch_tokens // encoded.choices)
     return Samples(
         batches=tuple(assemble(encoded, places, tokenizer, device) for places in groups),
         encoded=encoded,
@@ -85,12 +86,13 @@ def batched(encoded: Encoded, tokenizer: Any, *, batch_tokens: int, device: str)
 
 
 def assemble(encoded: Encoded, places: Sequence[int], tokenizer: Any, device: str) -> Batch:
-    """One batch of the model rows at some places, padded on the side that the tokenizer says."""
+    """One batch of the model rows at some places."""
     chosen = {name: [values[place] for place in places] for name, values in encoded.features.items()}
-    inputs = padded(chosen, encoded.choices, tokenizer)
+    inputs = padded(chosen, encoded.choices, tokenizer, encoded.padding)
     labels = [encoded.labels[place] for place in places]
     if encoded.per_token:
-        labels = _pad_labels(labels, inputs["input_ids"].shape[-1], tokenizer.padding_side)
+        tokens, side = inputs["input_ids"].shape[-1], encoded.padding.side or tokenizer.padding_side
+        labels = [padded_row(row, UNLABELLED, tokens, side) for row in labels]
     return Batch(
         rows=torch.tensor(places).to(device),
         inputs={name: values.to(device) for name, values in inputs.items()},
@@ -110,14 +112,12 @@ def _groups(lengths: Tensor, batch_tokens: int) -> Iterator[list[int]]:
         yield group
 
 
-def padded(features: dict[str, list[Any]], choices: int, tokenizer: Any) -> dict[str, Tensor]:
+def padded(features: dict[str, list[Any]], choices: int, tokenizer: Any, padding: Padding) -> dict[str, Tensor]:
     """Model rows as one batch, of shape (rows, tokens) or (rows, choices, tokens), padded to the longest."""
     if choices > 1:
         features = {name: [ids for row in rows for ids in row] for name, rows in features.items()}
-    filled = tokenizer.pad(features, padding="longest", return_tensors="pt", verbose=False)
+    if padding.filler is None:
+        filled = tokenizer.pad(features, padding="longest", return_tensors="pt", verbose=False)
+    else:
+        filled = padding.fill(features)
     return {name: ids.unflatten(0, (-1, choices)) if choices > 1 else ids for name, ids in filled.items()}
-
-
-def _pad_labels(labels: list[list[int]], tokens: int, side: str) -> list[list[int]]:
-    padding = [[UNLABELLED] * (tokens - len(row)) for row in labels]
-    return [pad + row if side == "left" else row + pad for row, pad in zip(labels, padding, strict=True)]

@@ -76,7 +76,7 @@ def encode(rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> Encoded:
             f"data file '{rows.source}': the checkpoint's tokenizer gives up on it ({first_line(error)}); save the checkpoint "
             "with another tokenizer, or shorten the texts"
         ) from None
-    encoded = encoded.only(tuple(inspect.signature(model.forward).parameters))
+    encoded = replace(encoded.only(tuple(inspect.signature(model.forward).parameters)), padding=checkpoint.padding)
     for name, size in (("input_ids", "vocab_size"), ("token_type_ids", "type_vocab_size")):
         _check_known(encoded.features.get(name, []), name, getattr(model.config, size, None))
     return encoded

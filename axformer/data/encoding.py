@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from axformer.data.padding import BY_TOKENIZER, Padding
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError
 
@@ -27,8 +28,12 @@ class Encoded:
     """Labels are one a token and are padded with the tokens."""
     reading: Any = None
     """What the task needs to read the model's answers back."""
+    padding: Padding = BY_TOKENIZER
+    """How model rows share a batch."""
     labels_as: str | None = None
     """How the column of labels is read, in words; null where there is none to decide about."""
+    alike: str | None = None
+    """What all labels are, in words, where they are all the same and so cannot decide anything; else null."""
     notes: tuple[str, ...] = ()
     """What the user should know of how the rows were read."""
     kept: list[int] | None = None

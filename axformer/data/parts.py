@@ -8,7 +8,8 @@ import torch
 from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
 from axformer.data.dataset import DataSet, prepare
-from axformer.errors import ConfigError
+from axformer.data.encoding import Encoded
+from axformer.errors import ConfigError, DataError
 
 
 def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tuple[DataSet, DataSet | None]:
@@ -16,13 +17,13 @@ def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tupl
 
     Raises:
         ConfigError: the share is less than a row.
-        DataError: a part does not do for the task, as one of a single class.
+        DataError: the part that decides has one label only, or a part does not do for the task.
     """
     if config.confirm == 0:
+        check_deciding(data)
         return data, None
-    labels = data.samples.encoded.labels
-    strata = labels if isinstance(labels[0], int | float) else None
-    confirming = set(confirming_places(len(data.rows), strata, config.confirm, config.seed))
+    places = confirming_places(len(data.rows), _one_label_each(data.samples.encoded), config.confirm, config.seed)
+    confirming = set(places)
     if not confirming:
         raise ConfigError(
             f"confirm={config.confirm} of the {len(data.rows)} validation rows is less than one row; give more data, or a "
@@ -33,7 +34,31 @@ def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tupl
         rows = data.rows.at([place for place in range(len(data.rows)) if (place in confirming) is confirms])
         return prepare(replace(rows, source=f"{rows.source} ({name})"), checkpoint, config)
 
-    return part("the part that decides", confirms=False), part("the part that confirms", confirms=True)
+    deciding = part("the part that decides", confirms=False)
+    check_deciding(deciding)
+    return deciding, part("the part that confirms", confirms=True)
+
+
+def _one_label_each(encoded: Encoded) -> list[float] | None:
+    """The class or the number of each sample; null where samples have none, or several."""
+    labels = encoded.labels
+    if isinstance(labels[0], list) and len(labels[0]) == 1 and not encoded.per_token:
+        labels = [number for (number,) in labels]
+    return labels if isinstance(labels[0], int | float) else None
+
+
+def check_deciding(data: DataSet) -> None:
+    """Make sure that rows can decide. Rows that only measure may all have the same label.
+
+    Raises:
+        DataError: they all have the same label; then the best model is one that answers it whatever it reads.
+    """
+    alike = data.samples.encoded.alike
+    if alike is not None:
+        raise DataError(
+            f"data file '{data.rows.source}' has {alike} in its {len(data.rows)} rows, and rows that decide must differ; give "
+            "a mixed sample of the data"
+        )
 
 
 def confirming_places(rows: int, labels: Sequence[float] | None, share: float, seed: int) -> list[int]:

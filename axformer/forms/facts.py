@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from axformer.architectures.registry import architecture_of
 from axformer.compact import MODEL_TYPE_PREFIX
+from axformer.data.padding import Padding
 from axformer.errors import ArtifactError, first_line
 
 FACTS_FILE = "config.json"
@@ -25,6 +26,7 @@ class Facts(BaseModel):
     """The longest input in tokens, special ones included; null where there is no limit."""
     padding_side: str
     pad_token: str
+    """Any token where the tokenizer has none for it: a causal model that is padded on the right does not see it."""
     pad_token_id: int
     pad_token_type_id: int
     problem_type: str | None
@@ -36,16 +38,17 @@ class Facts(BaseModel):
         (directory / FACTS_FILE).write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
-def facts_of(model: Any, tokenizer: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Facts:
+def facts_of(model: Any, tokenizer: Any, padding: Padding, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Facts:
     """The facts of a compact or a whole model."""
     config = model.config
+    token = tokenizer.pad_token_id if padding.filler is None else padding.filler
     return Facts(
         inputs=inputs,
         outputs=outputs,
         max_length=architecture_of(config.model_type.removeprefix(MODEL_TYPE_PREFIX)).max_tokens(config),
-        padding_side=tokenizer.padding_side,
-        pad_token=tokenizer.pad_token,
-        pad_token_id=tokenizer.pad_token_id,
+        padding_side=padding.side or tokenizer.padding_side,
+        pad_token=tokenizer.convert_ids_to_tokens(token),
+        pad_token_id=token,
         pad_token_type_id=tokenizer.pad_token_type_id,
         problem_type=config.problem_type,
         id2label=config.id2label,

@@ -55,7 +55,7 @@ def write_onnx(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) ->
     directory.mkdir(parents=True, exist_ok=True)
     program.save(directory / GRAPH_FILE)
     tokenizer.save_pretrained(directory)
-    facts_of(model, tokenizer, inputs, outputs).write(directory)
+    facts_of(model, tokenizer, encoded.padding, inputs, outputs).write(directory)
 
 
 class _Function(nn.Module):

@@ -5,13 +5,13 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig
 
 from axformer.errors import ArtifactError
 
 
 def load(directory: Path, device: str) -> Any:
-    """The model in float32 and in evaluation mode. One without a pad token takes its tokenizer's, as in a pass.
+    """The model in float32 and in evaluation mode.
 
     Raises:
         ArtifactError: its configuration names no class of transformers.
@@ -21,8 +21,6 @@ def load(directory: Path, device: str) -> Any:
     found = next((name for name in names if hasattr(transformers, name)), None)
     if found is None:
         raise ArtifactError(f"'{directory}' names no model class of transformers ({', '.join(names) or 'none at all'})")
-    if config.pad_token_id is None:
-        config.pad_token_id = AutoTokenizer.from_pretrained(directory, local_files_only=True).pad_token_id
     model = getattr(transformers, found).from_pretrained(
         directory, config=config, dtype=torch.float32, local_files_only=True, use_safetensors=True
     )

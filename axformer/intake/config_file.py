@@ -35,6 +35,8 @@ _COMMON = frozenset(
     {"architectures", ID2LABEL, LABEL2ID, COUNT, "problem_type", "transformers_version", "tokenizer_class"}
 )
 """Keys that configurations of every family have and that say something of the model."""
+CROSS_ENCODER_KEYS = ("sentence_transformers", "sbert_ce_default_activation_function")
+"""Where sentence-transformers says what the one output of a cross-encoder goes through: since its version 4, and before."""
 _ROTARY = frozenset({"rope_theta", "rope_scaling", "partial_rotary_factor"})
 """Keys that older files have in the place of ``rope_parameters``."""
 _WITHOUT_EFFECT = frozenset({"sinusoidal_pos_embds"})
@@ -107,7 +109,8 @@ def _known_keys(config_class: type[PreTrainedConfig], architecture: Architecture
     own = {field.name for field in fields(config_class)} - {field.name for field in fields(PreTrainedConfig)}
     rotary = _ROTARY if "rope_parameters" in own else frozenset()
     aliases = config_class.attribute_map
-    return frozenset((own | _COMMON | rotary | set(aliases) | set(architecture.config_keys)) - _WITHOUT_EFFECT)
+    known = own | _COMMON | set(CROSS_ENCODER_KEYS) | rotary | set(aliases) | set(architecture.config_keys)
+    return frozenset(known - _WITHOUT_EFFECT)
 
 
 def _check(key: str, value: Any, longest: int) -> None:

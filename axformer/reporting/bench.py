@@ -3,6 +3,7 @@
 import inspect
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from axformer.config import PassConfig
 from axformer.data.dataset import DataSet, DataSource, prepare
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.reading import read_rows
+from axformer.data.rows import Rows
 from axformer.errors import ArtifactError, InputError, first_line
 from axformer.forms.form import Form
 from axformer.forms.fresh import Fresh, program_of, run_fresh
@@ -64,10 +66,11 @@ def bench(result: Path, base: str | None, data: DataSource | None, device: str, 
     Raises:
         InputError: there is no result, a form of it is damaged, or checkpoint or data do not fit it.
     """
-    compact = compact_checkpoint(result, device)
+    given = None if data is None else read_rows(data.path, data.columns)
+    compact = _for(given, compact_checkpoint(result, device))
     plan = read_plan_file(result)
-    untouched = None if base is None else _untouched(base, plan, compact, device)
-    rows = None if data is None else _read(data, plan, compact)
+    untouched = None if base is None else _for(given, _untouched(base, plan, compact, device))
+    rows = None if given is None else _prepared(given, plan, compact)
     encoded = made_up(compact) if rows is None else rows.samples.encoded
     forms = _forms(result, compact, encoded, device)
     base_cells, cells = _speed(compact, untouched, forms, encoded, rows, effort)
@@ -122,7 +125,7 @@ def made_up(checkpoint: Checkpoint) -> Encoded:
         for name, rows in features.items():
             row = [_ids(constants.get(name), known, chance) for _ in range(choices)]
             rows.append(row if choices > 1 else row[0])
-    return one_row_a_sample(features, [0] * max(BATCHES), 0)
+    return replace(one_row_a_sample(features, [0] * max(BATCHES), 0), padding=checkpoint.padding)
 
 
 def _ids(constant: int | None, known: list[int], chance: random.Random) -> list[int]:
@@ -141,9 +144,14 @@ def _untouched(base: str, plan: PlanFile, compact: Checkpoint, device: str) -> C
     return checkpoint
 
 
-def _read(data: DataSource, plan: PlanFile, compact: Checkpoint) -> DataSet:
+def _for(rows: Rows | None, checkpoint: Checkpoint) -> Checkpoint:
+    """A checkpoint with the task that the data is for, where there is some."""
+    return checkpoint if rows is None else checkpoint.for_rows(rows)
+
+
+def _prepared(rows: Rows, plan: PlanFile, compact: Checkpoint) -> DataSet:
     """The data, cut where the pass cut it."""
-    return prepare(read_rows(data.path, data.columns), compact, PassConfig(max_length=plan.config.get("max_length")))
+    return prepare(rows, compact, PassConfig(max_length=plan.config.get("max_length")))
 
 
 def _forms(result: Path, compact: Checkpoint, encoded: Encoded, device: str) -> list[Form]:

@@ -68,15 +68,16 @@ def workloads(encoded: Encoded, tokenizer: Any, limits: Limits, *, own: bool = T
         limits: what the model takes.
         own: whether the lengths of the rows are those of real data.
     """
+    sizes = BATCHES[:1] if encoded.padding.alone else BATCHES
     made = [
         Workload(batch, length, [_batch(_of_length(encoded, length), range(batch), tokenizer)])
         for length in LENGTHS
-        for batch in BATCHES
+        for batch in sizes
         if limits.allow(batch, length)
     ]
     if not own:
         return made
-    real = own_workloads(encoded, tokenizer, BATCHES)
+    real = own_workloads(encoded, tokenizer, sizes)
     return made + [one for one in real if all(limits.allow(one.batch, _longest(inputs)) for inputs in one.batches)]
 
 
@@ -100,7 +101,7 @@ def _own_batches(encoded: Encoded, batch: int, tokenizer: Any) -> list[dict[str,
 
 def _batch(encoded: Encoded, places: Sequence[int], tokenizer: Any) -> dict[str, Tensor]:
     chosen = {name: [values[place % len(values)] for place in places] for name, values in encoded.features.items()}
-    return padded(chosen, encoded.choices, tokenizer)
+    return padded(chosen, encoded.choices, tokenizer, encoded.padding)
 
 
 def _longest(inputs: dict[str, Tensor]) -> int:

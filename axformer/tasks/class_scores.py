@@ -36,3 +36,19 @@ def f1_macro(right: np.ndarray, claimed: np.ndarray, truly: np.ndarray) -> float
     """The mean F1 of the classes that occur on either side, from their counts; 0 where none does."""
     occurs = claimed + truly > 0
     return float(np.mean(2 * right[occurs] / (claimed + truly)[occurs])) if occurs.any() else 0.0
+
+
+def average_precision(expected: np.ndarray, scores: np.ndarray) -> float:
+    """The mean precision at the places of what is true, in the order of the scores, equal scores taken together; 0 where
+    nothing is true.
+
+    Args:
+        expected: 1 where it is true, else 0; shape (samples,).
+        scores: the higher, the likelier; the same shape.
+    """
+    order = np.argsort(-scores, kind="stable")
+    hits, ordered = np.cumsum(expected[order]), scores[order]
+    last = np.append(ordered[1:] != ordered[:-1], True).nonzero()[0]
+    if not hits[-1]:
+        return 0.0
+    return float(np.sum(np.diff(hits[last], prepend=0.0) * hits[last] / (last + 1)) / hits[-1])

@@ -30,7 +30,9 @@ class Classification:
     ) -> Encoded:
         features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
         read = self.labels(rows, config)
-        return replace(one_row_a_sample(features, read.indices, cut), labels_as=read.reading, notes=read.notes)
+        encoded = one_row_a_sample(features, read.indices, cut)
+        alike = f"only one class, '{rows.labels('label')[0]}'," if len(set(read.indices)) == 1 else None
+        return replace(encoded, labels_as=read.reading, alike=alike, notes=read.notes)
 
     def labels(self, rows: Rows, config: Any) -> Read:
         """The class of each row.

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_LEAST = 1e-6
+"""Of a guessed probability, so that its logarithm is a number."""
 SHARES_KEPT = 100
 """Classes whose shares are told, the most frequent; a person reads the first few."""
 
@@ -66,6 +68,12 @@ def guess_of_numbers(expected: np.ndarray) -> Guess:
     """Guessing the mean, whose squared error is the variance; ``expected`` has the shape (samples,) or (samples, numbers)."""
     numbers = expected.reshape(len(expected), -1)
     return Guess(losses=((numbers - numbers.mean(axis=0)) ** 2).mean(axis=1))
+
+
+def guess_of_degrees(expected: np.ndarray) -> Guess:
+    """Guessing the mean of numbers between 0 and 1, of shape (samples,), by the binary cross-entropy."""
+    mean = np.clip(expected.mean(), _LEAST, 1 - _LEAST)
+    return Guess(losses=-(expected * np.log(mean) + (1 - expected) * np.log(1 - mean)))
 
 
 def guess_evenly(choices: int, samples: int) -> Guess:

@@ -34,7 +34,9 @@ class MultiLabelClassification:
     ) -> Encoded:
         features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
         sets = read_label_sets(rows, ClassNames.of(config))
-        return replace(one_row_a_sample(features, sets.flags, cut), labels_as=sets.reading, notes=sets.notes)
+        encoded = one_row_a_sample(features, sets.flags, cut)
+        alike = "the same labels" if all(flags == sets.flags[0] for flags in sets.flags) else None
+        return replace(encoded, labels_as=sets.reading, alike=alike, notes=sets.notes)
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         losses = functional.binary_cross_entropy_with_logits(output.logits, batch.labels, reduction="none")

@@ -13,13 +13,16 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, require_fast
 from axformer.data.rows import Rows
 from axformer.tasks.guess import Guess, mean_by_sample
+from axformer.tasks.right_answers import right_answers, some_have_none
 from axformer.tasks.spans import N_BEST, SpanScores, Window, best_span
-from axformer.tasks.squad import exact_match, word_f1
+from axformer.tasks.squad import exact_match, word_f1, words_of
 from axformer.tasks.standing import Standing
 
 OVERLAP = 0.25
 """The share of a window that the next one repeats, so that an answer at its edge is whole in one of them; of BERT's 512
 tokens it is 128, the stride of BERT's SQuAD program."""
+NO_ANSWER = ""
+"""The right answer where there is none."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,10 @@ class Reading:
     contexts: list[str]
     """One a sample."""
     answers: list[list[str]]
-    """The right answers of each sample."""
+    """The right answers of each sample; none where it has no answer."""
 
 
+@dataclass(frozen=True)
 class QuestionAnswering:
     """A span a question; the loss of a window is the mean of the cross-entropies of start and end.
 
@@ -41,9 +45,18 @@ class QuestionAnswering:
     classification token for its label, and a question's loss is the mean over its windows.
     """
 
+    may_abstain: bool = False
+    """Whether a question may have no answer, as in SQuAD 2.0: its right answer is the empty text, which the model gives where
+    the classification token outdoes every span. Else the best span is the answer, however unlikely."""
+
     name = "question_answering"
     pooled = False
     pipeline = None  # transformers 5 has none any more
+
+    @classmethod
+    def of(cls, rows: Rows | None) -> "QuestionAnswering":
+        """The task that the rows which decide are for; without rows, that of questions with answers."""
+        return cls(rows is not None and some_have_none(rows))
 
     def encode(
         self,
@@ -54,7 +67,7 @@ class QuestionAnswering:
         max_tokens: int | None,
     ) -> Encoded:
         require_fast(tokenizer, "which characters a token stands for")
-        contexts, answers = rows.texts("context"), right_answers(rows)
+        contexts, answers = rows.texts("context"), right_answers(rows, may_be_none=self.may_abstain)
         encoding = _windows(rows, tokenizer, max_length or max_tokens)
         features = dict(encoding)
         del features["offset_mapping"]
@@ -62,10 +75,18 @@ class QuestionAnswering:
         windows = [_window(encoding, place, tokenizer) for place in range(len(sample_of_row))]
         labels = []
         for window, sample in zip(windows, sample_of_row, strict=True):
-            start, text = answers[sample][0]
-            labels.append(window.locate(start, start + len(text)))
+            labels.append((*_place_of(answers[sample], window), window.nowhere))
         texts = [[text for _, text in pairs] for pairs in answers]
-        return Encoded(features, labels, list(sample_of_row), reading=Reading(windows, contexts, texts))
+        reading = Reading(windows, contexts, texts)
+        return Encoded(features, labels, list(sample_of_row), reading=reading, notes=self._notes(texts))
+
+    def _notes(self, texts: list[list[str]]) -> tuple[str, ...]:
+        if not self.may_abstain:
+            return ()
+        return (
+            f"{texts.count([])} of {len(texts)} questions have no answer, so the model may give none, as in SQuAD 2.0: it does "
+            "where the classification token outdoes every span",
+        )
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         places = batch.labels + batch.starts()[:, None]
@@ -82,23 +103,34 @@ class QuestionAnswering:
         for logits in _logits(output, batch):
             scores, places = torch.topk(logits, best)
             columns += [(places - batch.starts()[:, None]).cpu().numpy(), scores.double().cpu().numpy()]
-        return [SpanScores(*row) for row in zip(*columns, strict=True)]
+        return [SpanScores(*row) for row in zip(*columns, _nowhere(output, batch), strict=True)]
 
     def statistics(self, answers: Sequence[SpanScores], encoded: Encoded) -> np.ndarray:
-        """Exact match and F1, between 0 and 1."""
+        """Exact match and F1, between 0 and 1, and whether there is an answer."""
         reading: Reading = encoded.reading
         seen: list[list[tuple[Window, SpanScores]]] = [[] for _ in range(encoded.samples)]
         for sample, window, scores in zip(encoded.sample_of_row, reading.windows, answers, strict=True):
             seen[sample].append((window, scores))
         rows = []
         for windows, context, expected in zip(seen, reading.contexts, reading.answers, strict=True):
-            start, end = best_span(windows)
-            rows.append((exact_match(context[start:end], expected), word_f1(context[start:end], expected)))
-        return np.array(rows)
+            start, end = best_span(windows, may_be_empty=self.may_abstain)
+            rows.append(self.scores(context[start:end], expected))
+        return np.array(rows, dtype=float)
+
+    def scores(self, predicted: str, expected: list[str]) -> tuple[float, float, bool]:
+        """Exact match and F1 of a text, and whether there are right answers. SQuAD 2.0 passes over those of which nothing
+        counts, such as ``the``."""
+        right = [answer for answer in expected if words_of(answer)] or [NO_ANSWER] if self.may_abstain else expected
+        return exact_match(predicted, right), word_f1(predicted, right), bool(expected)
 
     def metrics(self, statistics: np.ndarray) -> dict[str, float]:
-        exact, overlap = statistics.mean(axis=0).tolist()
-        return {"exact_match": exact, "f1": overlap}
+        """Over all questions; where some have no answer, also over those that have one, and over the others."""
+        exact, overlap, answered = statistics.T
+        scores = {"exact_match": float(exact.mean()), "f1": float(overlap.mean())}
+        if not self.may_abstain:
+            return scores
+        parts = {"answerable_f1": overlap[answered == 1.0], "unanswerable_accuracy": exact[answered == 0.0]}
+        return scores | {name: float(part.mean()) if len(part) else 0.0 for name, part in parts.items()}
 
     def correct(self, statistics: np.ndarray) -> np.ndarray:
         """A sample is right where the answer matches exactly."""
@@ -117,29 +149,12 @@ class QuestionAnswering:
         )
 
 
-def right_answers(rows: Rows) -> list[list[tuple[int, str]]]:
-    """The right answers of each question: where in the context they begin, and what they say.
-
-    Raises:
-        DataError: a question has none, or one is not where it is said to be.
-    """
-    found = []
-    for row, (record, context) in enumerate(zip(rows.records("answers"), rows.texts("context"), strict=True), start=1):
-        texts, starts = record.get("text"), record.get("answer_start")
-        if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
-            raise rows.error(
-                row, f"answers {record!r} are not {{'text': [...], 'answer_start': [...]}} of equal lengths"
-            )
-        if not texts:
-            raise rows.error(row, "it has no answer; questions without one are not supported, leave them out")
-        for text, start in zip(texts, starts, strict=True):
-            if not isinstance(text, str) or not text.strip() or not isinstance(start, int) or start < 0:
-                raise rows.error(row, f"answer {text!r} at {start!r} is not a text with the character where it begins")
-            there = context[start : start + len(text)]
-            if there != text:
-                raise rows.error(row, f"answer {text!r} is not at character {start} of the context, {there!r} is")
-        found.append(list(zip(starts, texts, strict=True)))
-    return found
+def _place_of(answers: list[tuple[int, str]], window: Window) -> tuple[int, int]:
+    """The places of the first and the last token of the first right answer; nowhere where there is none."""
+    if not answers:
+        return window.nowhere, window.nowhere
+    start, text = answers[0]
+    return window.locate(start, start + len(text))
 
 
 def _windows(rows: Rows, tokenizer: Any, length: int | None) -> Any:
@@ -171,6 +186,15 @@ def _window(encoding: Any, place: int, tokenizer: Any) -> Window:
     offsets = np.array([encoding["offset_mapping"][place][token] for token in context]).reshape(-1, 2)
     nowhere = ids.index(tokenizer.cls_token_id) if tokenizer.cls_token_id in ids else 0
     return Window(first=context[0] if context else 0, offsets=offsets, nowhere=nowhere)
+
+
+def _nowhere(output: Any, batch: Batch) -> list[float]:
+    """The sum of the logits of start and end at the place that stands for no answer, a number a row."""
+    places = (batch.labels[:, 2] + batch.starts())[:, None]
+    sums = sum(logits.double().gather(1, places) for logits in _logits(output, batch))
+    assert isinstance(sums, Tensor)
+    found: list[float] = sums[:, 0].tolist()
+    return found
 
 
 def _logits(output: Any, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ from transformers import (
     AutoModelForTokenClassification,
 )
 
+from axformer.data.rows import Rows
 from axformer.errors import CheckpointError
 from axformer.tasks.base import Task
 from axformer.tasks.causal_lm import CausalLanguageModelling
@@ -19,42 +20,44 @@ from axformer.tasks.classification import Classification
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
+from axformer.tasks.one_output import task_of_one_output
 from axformer.tasks.question_answering import QuestionAnswering
 from axformer.tasks.regression import Regression
 from axformer.tasks.token_classification import TokenClassification
 
 
-def task_of(auto_class: Any, config: Any) -> Task:
+def task_of(auto_class: Any, config: Any, rows: Rows | None = None) -> Task:
     """The task of a model.
 
     Args:
         auto_class: the transformers Auto class that loads it, which says what kind of head it has.
         config: its configuration, which says how many labels there are and of what kind.
+        rows: those that decide, which settle what the others leave open: whether one output tells numbers, or yes and no, and
+            whether a question may have no answer. Which positions the head reads does not depend on them.
 
     Raises:
         CheckpointError: the task is not supported.
+        DataError: the labels are not what any task of such a model reads.
     """
     if auto_class not in _TASKS:
         supported = ", ".join(known.__name__ for known in _TASKS)
         raise CheckpointError(f"models of {auto_class.__name__} are not supported; supported are those of {supported}")
-    return _TASKS[auto_class](config)
+    return _TASKS[auto_class](config, rows)
 
 
-def _sequence_task(config: Any) -> Task:
+def _sequence_task(config: Any, rows: Rows | None) -> Task:
+    if config.num_labels == 1:
+        return task_of_one_output(config, rows)
     if config.problem_type == "multi_label_classification":
         return MultiLabelClassification()
-    if config.problem_type == "regression" and config.num_labels != 1:
-        raise CheckpointError(f"a regression with {config.num_labels} outputs is not supported; one output is")
-    if config.problem_type == "regression" or config.num_labels == 1:
-        return Regression()
-    return Classification()
+    return Regression() if config.problem_type == "regression" else Classification()
 
 
-_TASKS: dict[Any, Callable[[Any], Task]] = {
+_TASKS: dict[Any, Callable[[Any, Rows | None], Task]] = {
     AutoModelForSequenceClassification: _sequence_task,
-    AutoModelForTokenClassification: TokenClassification.of,
-    AutoModelForQuestionAnswering: lambda _: QuestionAnswering(),
-    AutoModelForMultipleChoice: lambda _: MultipleChoice(),
-    AutoModelForMaskedLM: lambda _: MaskedLanguageModelling(),
-    AutoModelForCausalLM: lambda _: CausalLanguageModelling(),
+    AutoModelForTokenClassification: lambda config, _: TokenClassification.of(config),
+    AutoModelForQuestionAnswering: lambda _, rows: QuestionAnswering.of(rows),
+    AutoModelForMultipleChoice: lambda *_: MultipleChoice(),
+    AutoModelForMaskedLM: lambda *_: MaskedLanguageModelling(),
+    AutoModelForCausalLM: lambda *_: CausalLanguageModelling(),
 }

@@ -1,24 +1,28 @@
-"""Regression with one output, such as sentence similarity."""
+"""Regression with one output, such as sentence similarity, or with several."""
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 from torch import Tensor
 
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample
-from axformer.data.rows import Label, Rows
-from axformer.errors import DataError
+from axformer.data.rows import Rows
+from axformer.tasks.correlation import correlations
 from axformer.tasks.guess import Guess, guess_of_numbers
+from axformer.tasks.numbers import number_lists_in
 from axformer.tasks.standing import Standing
 from axformer.tasks.texts import tokenize_texts
 
 
+@dataclass(frozen=True)
 class Regression:
-    """One number a sample; the loss is the squared error."""
+    """A number an output and sample; the loss is the squared error, the mean over the outputs."""
+
+    notes: tuple[str, ...] = ()
+    """Why these labels are read so, where they could be read otherwise."""
 
     name = "regression"
     pooled = True
@@ -28,50 +32,32 @@ class Regression:
         self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
     ) -> Encoded:
         features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
-        return one_row_a_sample(features, self.labels(rows, config), cut)
+        labels = self.labels(rows, config)
+        alike = f"the same label, {_shown(labels[0])}," if all(one == labels[0] for one in labels) else None
+        return replace(one_row_a_sample(features, labels, cut), alike=alike, notes=self.notes)
 
-    def labels(self, rows: Rows, config: Any) -> list[float]:  # noqa: ARG002 - as the other tasks have it
-        """The number of each row.
+    def labels(self, rows: Rows, config: Any) -> list[list[float]]:
+        """The numbers of each row, one an output.
 
         Raises:
-            DataError: a label is not a finite number, or all are the same.
+            DataError: a label is not a finite number, or there are not as many as outputs.
         """
-        numbers = [self._number(value, rows, row) for row, value in enumerate(rows.labels("label"), 1)]
-        if len(set(numbers)) == 1:
-            raise DataError(f"data file '{rows.source}' has the same label, {numbers[0]}, in all its {len(rows)} rows")
-        return numbers
-
-    def _number(self, value: Label, rows: Rows, row: int) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            raise rows.error(
-                row,
-                f"label {value!r} is not a number; the model has one output, so it is a regression and its labels are "
-                "numbers",
-            )
-        return number
+        return number_lists_in(rows, config.num_labels)
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
-        squared: Tensor = (output.logits.squeeze(-1) - batch.labels) ** 2
-        return squared
+        squared: Tensor = (output.logits - batch.labels) ** 2
+        return squared.mean(dim=-1)
 
-    def answers(self, output: Any, batch: Batch) -> list[float]:  # noqa: ARG002 - the protocol's signature
-        predicted: list[float] = output.logits.squeeze(-1).tolist()
+    def answers(self, output: Any, batch: Batch) -> list[list[float]]:  # noqa: ARG002 - the protocol's signature
+        predicted: list[list[float]] = output.logits.tolist()
         return predicted
 
-    def statistics(self, answers: Sequence[float], encoded: Encoded) -> np.ndarray:
-        """The expected and the predicted number."""
-        return np.column_stack([encoded.labels, answers])
+    def statistics(self, answers: Sequence[list[float]], encoded: Encoded) -> np.ndarray:
+        """The expected numbers, then the predicted ones."""
+        return np.hstack([np.array(encoded.labels), np.array(answers)])
 
     def metrics(self, statistics: np.ndarray) -> dict[str, float]:
-        expected, predicted = statistics.T
-        return {
-            "pearson": _correlation(expected, predicted),
-            "spearman": _correlation(rankdata(expected), rankdata(predicted)),
-        }
+        return correlations(*np.hsplit(statistics, 2))
 
     def correct(self, statistics: np.ndarray) -> None:
         """A number is near or far, not right or wrong."""
@@ -91,8 +77,5 @@ def _range(numbers: np.ndarray) -> str:
     return f"{numbers.min():.4g} to {numbers.max():.4g}, mean {numbers.mean():.4g}"
 
 
-def _correlation(left: np.ndarray, right: np.ndarray) -> float:
-    """Pearson's correlation; a constant correlates with nothing."""
-    if np.ptp(left) == 0.0 or np.ptp(right) == 0.0:
-        return 0.0
-    return float(np.corrcoef(left, right)[0, 1])
+def _shown(numbers: list[float]) -> str:
+    return ", ".join(map(str, numbers))

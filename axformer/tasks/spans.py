@@ -1,6 +1,6 @@
 """Spans of tokens in the windows of a context: where an answer lies, and which one a model means."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,11 +40,18 @@ class SpanScores:
     start_logits: np.ndarray
     ends: np.ndarray
     end_logits: np.ndarray
+    nowhere: float
+    """The sum of the logits of start and end where "not in this window" is."""
 
 
-def best_span(windows: Iterable[tuple[Window, SpanScores]]) -> tuple[int, int]:
-    """The characters, end exclusive, of the span with the largest sum of logits over all windows; empty where none fits."""
-    best, span = -np.inf, (0, 0)
+def best_span(windows: Sequence[tuple[Window, SpanScores]], *, may_be_empty: bool = False) -> tuple[int, int]:
+    """The characters, end exclusive, of the span with the largest sum of logits over all windows; empty where none fits.
+
+    Args:
+        may_be_empty: whether "nowhere" counts too. Then the span is empty where the window that is least sure of it is surer
+            of it than of the best span, as in BERT's program for SQuAD 2.0.
+    """
+    best, span = min(scores.nowhere for _, scores in windows) if may_be_empty else -np.inf, (0, 0)
     for window, scores in windows:
         starts, ends = scores.starts[:, None] - window.first, scores.ends[None, :] - window.first
         fits = (starts >= 0) & (starts <= ends) & (ends < len(window.offsets)) & (ends - starts < MAX_ANSWER_TOKENS)

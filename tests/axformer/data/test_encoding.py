@@ -64,8 +64,9 @@ CHOICES = {"text": "word1", "choices": ["word2", "word3"], "label": 0}
             answers(["word2"], [5]),
             "answer 'word2' is not at character 5 of the context, ' word' is",
         ),
-        (QuestionAnswering(), answers([], []), "row 1: it has no answer; questions without one are not supported"),
+        (QuestionAnswering(), answers([], []), "row 1: it has no answer, though all questions that decide have one"),
         (QuestionAnswering(), answers(["word2"], []), "of equal lengths"),
+        (QuestionAnswering(may_abstain=True), answers(["word2"], []), "of equal lengths"),
         (QuestionAnswering(), answers(["word2"], [-11]), "answer 'word2' at -11 is not a text with the character"),
         (QuestionAnswering(), question(question="word1 " * 100), "the question has 100 tokens, which leaves 25 of 128"),
         (MultipleChoice(), {"text": "a", "label": 0}, "has no column 'choices'"),
@@ -104,7 +105,7 @@ def test_what_is_longer_than_the_model_takes_is_refused_until_it_is_told_to_cut(
     record = dict(case.records()[0])
     longer = {"text": "word1 " * 200, "tokens": ["word1"] * 200, "tags": ["O"] * 200, "choices": ["word1 " * 200] * 3}
     rows = rows_of([*case.records(), {**record, **{field: longer[field] for field in longer if field in record}}])
-    task = task_of(case.auto_class, case.config())
+    task = task_of(case.auto_class, case.config(), rows)
     tokenizer = tiny_tokenizer()
     with pytest.raises(
         DataError, match=r"row 13: it has \d+ tokens, the model takes 128; shorten it, or set max_length=128"
@@ -139,14 +140,14 @@ def test_windows_overlap_and_hold_each_answer_somewhere() -> None:
     assert encoded.samples == 20 < len(encoded.labels)
     assert max(encoded.lengths) == 32
     assert encoded.sample_of_row == sorted(encoded.sample_of_row)
-    answered = {sample for sample, label in zip(encoded.sample_of_row, encoded.labels, strict=True) if label != (0, 0)}
+    answered = {sample for sample, label in zip(encoded.sample_of_row, encoded.labels, strict=True) if any(label)}
     assert answered == set(range(20)), "an answer of three tokens fits into the overlap of eight"
     for record, window, ids, label in zip(
         [records[sample] for sample in encoded.sample_of_row],
         *(encoded.reading.windows, encoded.features["input_ids"], encoded.labels),
         strict=True,
     ):
-        if label != (0, 0):
+        if any(label):
             text = tiny_tokenizer().decode(ids[label[0] : label[1] + 1])
             assert text == record["answers"]["text"][0]  # type: ignore[index]
         assert window.nowhere == 0
@@ -161,9 +162,9 @@ def test_a_model_that_takes_any_length_has_one_window_a_question() -> None:
 def test_perfect_answers_score_one() -> None:
     task, samples = samples_of("questions in windows")
     perfect = []
-    for start, end in samples.encoded.labels:
+    for start, end, _ in samples.encoded.labels:
         certain = 10.0 if (start, end) != (0, 0) else -10.0
-        perfect.append(SpanScores(np.array([start]), np.array([certain]), np.array([end]), np.array([certain])))
+        perfect.append(SpanScores(np.array([start]), np.array([certain]), np.array([end]), np.array([certain]), 0.0))
     statistics = task.statistics(perfect, samples.encoded)
     assert task.metrics(statistics) == {"exact_match": 1.0, "f1": 1.0}
     right = task.correct(statistics)

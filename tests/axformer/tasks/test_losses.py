@@ -67,6 +67,32 @@ def multi_label_config() -> Any:
     return config
 
 
+def one_output_config(problem_type: str | None = "multi_label_classification") -> Any:
+    """transformers has the binary cross-entropy of one output under that name."""
+    config = tiny_config(labels=1)
+    config.problem_type = problem_type
+    return config
+
+
+def several_outputs_config() -> Any:
+    config = tiny_config(labels=3)
+    config.problem_type = "regression"
+    return config
+
+
+def graded_rows(count: int) -> Records:
+    return [row | {"label": index / count} for index, row in enumerate(tiny_rows(count))]
+
+
+def several_numbers_rows(count: int) -> Records:
+    return [row | {"label": [index / 2, 1.0, -index]} for index, row in enumerate(tiny_rows(count))]
+
+
+def partly_answered_rows(count: int) -> Records:
+    nothing = {"answers": {"text": [], "answer_start": []}}
+    return [row | nothing if index % 3 else row for index, row in enumerate(question_rows(count))]
+
+
 def gpt2() -> Any:
     return GPT2Config(**CAUSAL, n_positions=MAX_TOKENS)
 
@@ -83,10 +109,18 @@ CASES = {
     "regression": Case(
         AutoModelForSequenceClassification, lambda: tiny_config(labels=1), lambda: tiny_rows(12, labels=1)
     ),
+    "binary": Case(AutoModelForSequenceClassification, one_output_config, lambda: tiny_rows(12)),
+    "graded": Case(AutoModelForSequenceClassification, one_output_config, lambda: graded_rows(12)),
+    "several numbers": Case(
+        AutoModelForSequenceClassification, several_outputs_config, lambda: several_numbers_rows(12)
+    ),
     "tags": Case(AutoModelForTokenClassification, tagged_config, lambda: tagged_rows(12, TAGS)),
     "questions": Case(AutoModelForQuestionAnswering, tiny_config, lambda: question_rows(12)),
     "questions, padded left": Case(AutoModelForQuestionAnswering, llama, lambda: question_rows(12), 24, "left"),
     "questions in windows": Case(AutoModelForQuestionAnswering, tiny_config, lambda: question_rows(12), 20),
+    "questions, some without an answer": Case(
+        AutoModelForQuestionAnswering, tiny_config, lambda: partly_answered_rows(12), 20
+    ),
     "choices": Case(AutoModelForMultipleChoice, tiny_config, lambda: choice_rows(12)),
     "masked": Case(AutoModelForMaskedLM, tiny_config, lambda: tiny_rows(12)),
     "causal": Case(AutoModelForCausalLM, gpt2, lambda: tiny_rows(12)),
@@ -104,8 +138,8 @@ def samples_of(name: str, records: Records | None = None, batch_tokens: int = 10
     case, model = CASES[name], model_of(name)
     tokenizer = tiny_tokenizer()
     tokenizer.padding_side = case.padding_side
-    task = task_of(case.auto_class, model.config)
     rows = rows_of(case.records() if records is None else records)
+    task = task_of(case.auto_class, model.config, rows)
     encoded = task.encode(rows, tokenizer, model.config, case.max_length, MAX_TOKENS)
     if model.config.model_type == "gpt2":
         encoded = encoded.only(("input_ids", "attention_mask"))  # its token types would be words
@@ -115,7 +149,7 @@ def samples_of(name: str, records: Records | None = None, batch_tokens: int = 10
 def labels_of(name: str, batch: Batch) -> dict[str, torch.Tensor]:
     if name.startswith("questions"):
         return {"start_positions": batch.labels[:, 0], "end_positions": batch.labels[:, 1]}
-    return {"labels": batch.labels}
+    return {"labels": batch.labels[:, None] if name in ("binary", "graded") else batch.labels}
 
 
 @every_case
@@ -161,8 +195,9 @@ def test_one_row_a_sample_is_the_identity_and_windows_average(name: str) -> None
 
 
 def test_each_head_has_its_task() -> None:
-    names = {task_of(case.auto_class, case.config()).name for case in CASES.values()}
+    names = {task_of(case.auto_class, case.config(), rows_of(case.records())).name for case in CASES.values()}
     assert names == {
         *("classification", "multi_label_classification", "regression", "token_classification"),
+        *("binary_classification", "graded_classification"),
         *("question_answering", "multiple_choice", "masked_lm", "causal_lm"),
     }

@@ -37,9 +37,9 @@ def test_a_perfect_answer_scores_one(answer: str) -> None:
 WINDOW = Window(first=2, offsets=np.array([[4 * place, 4 * place + 3] for place in range(5)]), nowhere=0)
 
 
-def scores(starts: dict[int, float], ends: dict[int, float]) -> SpanScores:
+def scores(starts: dict[int, float], ends: dict[int, float], nowhere: float = 0.0) -> SpanScores:
     columns = [np.array(list(values)) for part in (starts, ends) for values in (part.keys(), part.values())]
-    return SpanScores(*columns)
+    return SpanScores(*columns, nowhere)
 
 
 def test_an_answer_is_located_where_the_window_holds_it_whole() -> None:

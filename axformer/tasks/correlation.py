@@ -1,0 +1,27 @@
+"""How far predicted numbers go along with the expected ones, as GLUE measures it for STS-B."""
+
+import numpy as np
+from scipy.stats import rankdata
+
+
+def correlations(expected: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
+    """Pearson's and Spearman's correlation, the mean over the outputs.
+
+    Args:
+        expected: shape (samples, outputs).
+        predicted: the same.
+    """
+    ranked = rankdata(expected, axis=0), rankdata(predicted, axis=0)
+    return {"pearson": _mean(expected, predicted), "spearman": _mean(*ranked)}
+
+
+def _mean(expected: np.ndarray, predicted: np.ndarray) -> float:
+    outputs = zip(expected.T, predicted.T, strict=True)
+    return float(np.mean([_correlation(left, right) for left, right in outputs]))
+
+
+def _correlation(left: np.ndarray, right: np.ndarray) -> float:
+    """Pearson's correlation; a constant correlates with nothing."""
+    if np.ptp(left) == 0.0 or np.ptp(right) == 0.0:
+        return 0.0
+    return float(np.corrcoef(left, right)[0, 1])

@@ -1,0 +1,88 @@
+"""A degree between 0 and 1 by one output: cross-encoders of similarity, trained with the binary cross-entropy too."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from torch import Tensor
+
+from axformer.data.batches import Batch
+from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.rows import Rows
+from axformer.tasks.binary import binary_losses
+from axformer.tasks.correlation import correlations
+from axformer.tasks.guess import Guess, guess_of_degrees
+from axformer.tasks.numbers import numbers_in
+from axformer.tasks.standing import Standing
+from axformer.tasks.texts import tokenize_texts
+
+
+@dataclass(frozen=True)
+class GradedClassification:
+    """A number between 0 and 1 a sample, which the model tells by the sigmoid of its logit; the loss is the binary
+    cross-entropy, which is least where both are the same."""
+
+    notes: tuple[str, ...] = ()
+    """Why these labels are read so."""
+
+    name = "graded_classification"
+    pooled = True
+    pipeline = "text-classification"
+
+    def encode(
+        self,
+        rows: Rows,
+        tokenizer: Any,
+        config: Any,  # noqa: ARG002 - the protocol's signature
+        max_length: int | None,
+        max_tokens: int | None,
+    ) -> Encoded:
+        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
+        labels = self.labels(rows)
+        alike = f"only one label, {labels[0]:g}," if len(set(labels)) == 1 else None
+        return replace(one_row_a_sample(features, labels, cut), alike=alike, notes=self.notes)
+
+    def labels(self, rows: Rows) -> list[float]:
+        """The degree of each row.
+
+        Raises:
+            DataError: a label is not between 0 and 1.
+        """
+        numbers = numbers_in(rows)
+        for row, number in enumerate(numbers, 1):
+            if not 0.0 <= number <= 1.0:
+                raise rows.error(
+                    row,
+                    f"label {number:g} is not between 0 and 1, where the sigmoid of the model's one output is; divide all "
+                    "labels by the largest there can be, or say problem_type=regression in config.json, without a sigmoid, "
+                    "if the model tells such numbers as they are",
+                )
+        return numbers
+
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        return binary_losses(output, batch)
+
+    def answers(self, output: Any, batch: Batch) -> list[float]:  # noqa: ARG002 - the protocol's signature
+        logits: list[float] = output.logits.squeeze(-1).tolist()
+        return logits
+
+    def statistics(self, answers: Sequence[float], encoded: Encoded) -> np.ndarray:
+        """The expected and the predicted degree."""
+        return np.column_stack([encoded.labels, expit(np.array(answers))])
+
+    def metrics(self, statistics: np.ndarray) -> dict[str, float]:
+        return correlations(*np.hsplit(statistics, 2))
+
+    def correct(self, statistics: np.ndarray) -> None:
+        """A degree is near or far, not right or wrong."""
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
+        return guess_of_degrees(np.array(encoded.labels))
+
+    def standing(self, answers: Sequence[float], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+        return Standing(
+            "whether large labels mean what they do for the model, whether the columns are the right ones, and whether the model "
+            "was fine-tuned for them"
+        )

@@ -1,0 +1,55 @@
+"""Labels of models with one output, or with several that are numbers."""
+
+import math
+from typing import Any
+
+from axformer.data.rows import Label, Rows
+
+_TRUTHS = {"false": 0.0, "true": 1.0}
+
+
+def number_of(value: Label, rows: Rows, row: int) -> float:
+    """The number that a label is, 0 or 1 where it is a truth value.
+
+    Raises:
+        DataError: it is no finite number; the message names the row, counted from 1.
+    """
+    try:
+        number = _TRUTHS.get(str(value).strip().lower(), math.nan)
+        number = number if math.isfinite(number) else float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise rows.error(
+            row,
+            f"label {value!r} is not a number; the model's outputs are no classes, so its labels are numbers, 0 and 1 where it "
+            "says no or yes",
+        )
+    return number
+
+
+def numbers_in(rows: Rows) -> list[float]:
+    """The number of each row.
+
+    Raises:
+        DataError: a label is no finite number.
+    """
+    return [number_of(value, rows, row) for row, value in enumerate(rows.labels("label"), 1)]
+
+
+def number_lists_in(rows: Rows, count: int) -> list[list[float]]:
+    """The numbers of each row: of ``labels``, or of ``label`` where there is no such column; one alone need not be a list.
+
+    Args:
+        count: how many a row has.
+
+    Raises:
+        DataError: a label is no finite number, or a row has another number of them.
+    """
+    if count == 1:
+        return [[number] for number in numbers_in(rows)]
+    lists: list[Any] = rows.label_lists("labels" if rows.has("labels") else "label")
+    for row, values in enumerate(lists, 1):
+        if len(values) != count:
+            raise rows.error(row, f"it has {len(values)} labels, the model has {count} outputs; give one for each")
+    return [[number_of(value, rows, row) for value in values] for row, values in enumerate(lists, 1)]

@@ -1,0 +1,95 @@
+"""What a model with one output is for: numbers, or yes and no.
+
+The same head does both, and the two have losses that pull its logit to different places: a cross-encoder is trained with the
+binary cross-entropy, and the squared error would punish it for being sure. ``config.json`` says it where it can; else the rows
+that decide do. Whatever is taken is told, for a wrong guess here would prune for the wrong loss.
+"""
+
+from typing import Any
+
+from axformer.data.rows import Rows
+from axformer.intake.config_file import CROSS_ENCODER_KEYS
+from axformer.tasks.base import Task
+from axformer.tasks.binary import BinaryClassification
+from axformer.tasks.graded import GradedClassification
+from axformer.tasks.multi_label import MultiLabelClassification
+from axformer.tasks.numbers import numbers_in
+from axformer.tasks.regression import Regression
+
+_REGRESSION, _MULTI_LABEL = "regression", "multi_label_classification"
+_SIGMOID = "Sigmoid"
+"""Which sentence-transformers takes for one output where its settings name nothing."""
+_YES_OR_NO = "read as yes or no (binary cross-entropy)"
+
+
+def task_of_one_output(config: Any, rows: Rows | None) -> Task:
+    """The task of a model with one output.
+
+    Args:
+        config: the model's configuration.
+        rows: those that decide; without them the configuration alone says.
+
+    Raises:
+        DataError: the labels are not numbers.
+    """
+    problem, sigmoid = config.problem_type, has_sigmoid(config)
+    if problem == _MULTI_LABEL and (rows is None or rows.has("labels")):
+        return MultiLabelClassification()
+    is_known = sigmoid or problem not in (None, _REGRESSION)
+    if rows is None:
+        return BinaryClassification() if is_known else Regression()
+    numbers = set(numbers_in(rows))
+    if problem == _REGRESSION and not sigmoid:
+        return Regression(_told_of_regression(numbers))
+    if numbers <= {0.0, 1.0}:
+        return BinaryClassification((_told_of_yes_and_no(config, sigmoid=sigmoid),))
+    if is_known:
+        return GradedClassification((_told_of_degrees(config, sigmoid=sigmoid),))
+    return Regression(_told_of_numbers(numbers))
+
+
+def has_sigmoid(config: Any) -> bool:
+    """Whether the configuration is a cross-encoder's whose output goes through a sigmoid."""
+    now, before = (getattr(config, key, None) for key in CROSS_ENCODER_KEYS)
+    named = now.get("activation_fn") or _SIGMOID if isinstance(now, dict) else before
+    return str(named).rpartition(".")[2] == _SIGMOID
+
+
+def _told_of_yes_and_no(config: Any, *, sigmoid: bool) -> str:
+    if sigmoid or config.problem_type is not None:
+        return f"labels are 0 and 1, {_YES_OR_NO}, as config.json says ({_source(config, sigmoid=sigmoid)})"
+    return (
+        f"labels are 0 and 1 and the model has one output: {_YES_OR_NO}; if it tells numbers, say problem_type=regression in "
+        "config.json, for the squared error"
+    )
+
+
+def _told_of_degrees(config: Any, *, sigmoid: bool) -> str:
+    return (
+        "labels are between 0 and 1, read as degrees that the sigmoid of the model's output tells (binary cross-entropy), as "
+        f"config.json says ({_source(config, sigmoid=sigmoid)})"
+    )
+
+
+def _source(config: Any, *, sigmoid: bool) -> str:
+    return "the Sigmoid of a cross-encoder" if sigmoid else f"problem_type={config.problem_type}"
+
+
+def _told_of_regression(numbers: set[float]) -> tuple[str, ...]:
+    if not numbers <= {0.0, 1.0}:
+        return ()
+    return (
+        "labels are 0 and 1, read as numbers (squared error), as config.json says (problem_type=regression); transformers "
+        "writes that by itself, so if the model says yes or no, take problem_type out, for the binary cross-entropy",
+    )
+
+
+def _told_of_numbers(numbers: set[float]) -> tuple[str, ...]:
+    if not all(0.0 <= number <= 1.0 for number in numbers):
+        return ()
+    key = CROSS_ENCODER_KEYS[0]
+    return (
+        "labels are between 0 and 1, read as numbers (squared error); if the model tells them by the sigmoid of its output, as "
+        f'cross-encoders do, say "{key}": {{"activation_fn": "torch.nn.modules.activation.Sigmoid"}} in config.json, for the '
+        "binary cross-entropy",
+    )
