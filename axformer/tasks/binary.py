@@ -89,8 +89,8 @@ class BinaryClassification:
         expected, predicted = np.array(encoded.labels, dtype=int), (np.array(answers) > DECISION_LOGIT).astype(int)
         choices = Choices(expected, predicted, np.arange(len(expected)), encoded.samples, len(_ANSWERS))
         causes = (
-            "whether 1 means yes in the labels as it does for the model, whether the columns are the right ones, whether text and "
-            "text_pair are swapped, and whether the model was fine-tuned for these labels"
+            "whether 1 means yes in the labels as it does for the model, whether the columns are the right ones, whether text "
+            "and text_pair are swapped, and whether the model was fine-tuned for these labels"
         )
         return Standing(causes, (expected == predicted).astype(float), agreement_of(choices))
 

@@ -83,6 +83,6 @@ class GradedClassification:
 
     def standing(self, answers: Sequence[float], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
         return Standing(
-            "whether large labels mean what they do for the model, whether the columns are the right ones, and whether the model "
-            "was fine-tuned for them"
+            "whether large labels mean what they do for the model, whether the columns are the right ones, and whether the "
+            "model was fine-tuned for them"
         )
