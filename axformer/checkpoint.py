@@ -18,10 +18,12 @@ from axformer.elements import Dimensions
 from axformer.errors import CheckpointError, first_line
 from axformer.heads import Head
 from axformer.intake.admission import Admitted, admit, loadable, names_of
+from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.finite import check_finite
 from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.panics import panics_as_errors
 from axformer.intake.weights import weight_files
+from axformer.number_format import format_of
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 
@@ -35,7 +37,7 @@ class Checkpoint:
     """A loaded model with everything that a pass needs to know of it."""
 
     model: Any
-    """The model, in evaluation mode, with hard attention available."""
+    """The model in float32, in evaluation mode, with hard attention available."""
     tokenizer: Any
     architecture: Architecture
     head: Head
@@ -44,6 +46,10 @@ class Checkpoint:
     """Digest of the weights."""
     bytes: int
     """Size of the weight files."""
+    dtype: torch.dtype
+    """The number format of the weight files, which results have too."""
+    companions: Companions
+    """What goes along into results."""
     directory: Path | None = None
     """Where it was loaded from; null where it was in memory."""
 
@@ -69,6 +75,7 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
     with loadable(admitted) as known:
         model = _load_model(admitted, known)
         tokenizer = _load_tokenizer(admitted, known)
+        files = tokenizer_files(tokenizer, known) | companion_files(directory)
     settle_padding(model.config, tokenizer, causal=architecture.causal)
     weights = weight_files(directory)
     architecture.adopt(model)
@@ -80,6 +87,8 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
         task=task_of(head.auto_class, model.config),
         sha256=digest(weights),
         bytes=sum(path.stat().st_size for path in weights),
+        dtype=admitted.weights.dtype,
+        companions=Companions(files, admitted.notes),
         directory=directory,
     )
 
@@ -99,7 +108,7 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
         )
     copy = deepcopy(model).float().eval()
     settle_padding(copy.config, tokenizer, causal=architecture.causal)
-    weights = save(_weights_once(copy))
+    weights = save(_weights_once(model))
     architecture.adopt(copy)
     return Checkpoint(
         model=copy,
@@ -109,6 +118,8 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
         task=task_of(head.auto_class, copy.config),
         sha256=hashlib.sha256(weights).hexdigest(),
         bytes=len(weights),
+        dtype=format_of(model),
+        companions=Companions(tokenizer_files(tokenizer), {}),
     )
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import torch
 import transformers
 from transformers import AutoConfig, AutoTokenizer
 
@@ -11,7 +10,7 @@ from axformer.errors import ArtifactError
 
 
 def load(directory: Path, device: str) -> Any:
-    """The model in float32 and in evaluation mode. One without a pad token takes its tokenizer's, as in a pass.
+    """The model in its own number format and in evaluation mode. One without a pad token takes its tokenizer's, as in a pass.
 
     Raises:
         ArtifactError: its configuration names no class of transformers.
@@ -24,6 +23,6 @@ def load(directory: Path, device: str) -> Any:
     if config.pad_token_id is None:
         config.pad_token_id = AutoTokenizer.from_pretrained(directory, local_files_only=True).pad_token_id
     model = getattr(transformers, found).from_pretrained(
-        directory, config=config, dtype=torch.float32, local_files_only=True, use_safetensors=True
+        directory, config=config, dtype="auto", local_files_only=True, use_safetensors=True
     )
     return model.to(device).eval()

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from axformer.architectures.base import Architecture
 from axformer.architectures.registry import architecture_of
 from axformer.errors import CheckpointError, first_line
 from axformer.heads import Head
+from axformer.intake.companions import notes_in
 from axformer.intake.config_file import read_config, rebuild_config
 from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
 from axformer.intake.names import CONFIG, WEIGHTS, WEIGHTS_INDEX
@@ -30,6 +31,8 @@ class Admitted:
     architecture: Architecture
     head: Head
     config: PreTrainedConfig
+    notes: Mapping[str, Any]
+    """What ``config.json`` holds beside it, for the results alone."""
     weights: Weights
 
 
@@ -43,7 +46,8 @@ def admit(directory: Path) -> Admitted:
     architecture = architecture_of(str(raw.get("model_type"))[:80])
     head = _head_of(directory, raw, architecture)
     config = rebuild_config(directory, raw, architecture)
-    return Admitted(directory, architecture, head, config, read_weights(directory))
+    notes = notes_in(raw, architecture)
+    return Admitted(directory, architecture, head, config, notes, read_weights(directory))
 
 
 @contextmanager

@@ -4,6 +4,10 @@ CONFIG_BYTES = 4 << 20
 """Of ``config.json``: thousands of label names take a tenth of it."""
 TOKENIZER_BYTES = 64 << 20
 """Of a file of a tokenizer; the largest public ones have half of it."""
+COMPANION_BYTES = 1 << 20
+"""Of a chat template or of settings of generation; the longest templates have some ten thousand characters."""
+NOTES_BYTES = 64 << 10
+"""Of all keys of ``config.json`` together that only go along."""
 INDEX_BYTES = 16 << 20
 """Of the index of sharded weights: a hundred thousand names take a few megabytes."""
 HEADER_BYTES = 100_000_000

@@ -14,7 +14,11 @@ TOKENIZER_OBJECTS = (TOKENIZER_CONFIG, "special_tokens_map.json", "added_tokens.
 """JSON files of a tokenizer whose values are arguments of its class."""
 TOKENIZER_TABLES = (TOKENIZER, "vocab.json", "vocab.txt", "merges.txt")
 """Files of a tokenizer that are tables."""
-KNOWN_NAMES = (CONFIG, WEIGHTS, WEIGHTS_INDEX, *TOKENIZER_OBJECTS, *TOKENIZER_TABLES)
+CHAT_TEMPLATE = "chat_template.jinja"
+GENERATION_CONFIG = "generation_config.json"
+COMPANIONS = (CHAT_TEMPLATE, GENERATION_CONFIG)
+"""Files that say nothing of the model and go along into its results."""
+KNOWN_NAMES = (CONFIG, WEIGHTS, WEIGHTS_INDEX, *TOKENIZER_OBJECTS, *TOKENIZER_TABLES, *COMPANIONS)
 """Files that have one name everywhere."""
 
 _SHARD = re.compile(r"[A-Za-z0-9][\w.-]{0,127}\.safetensors", re.ASCII)

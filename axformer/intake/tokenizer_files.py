@@ -16,11 +16,11 @@ from axformer.intake.names import TOKENIZER_CONFIG, TOKENIZER_OBJECTS, TOKENIZER
 from axformer.intake.strict_json import read_json
 from axformer.intake.tokenizer_classes import TOKENIZER_CLASSES
 
-_CLASS = "tokenizer_class"
+CLASS = "tokenizer_class"
 _KNOWN = frozenset(
     {
         # of every tokenizer
-        _CLASS, "added_tokens_decoder", "additional_special_tokens", "chat_template", "clean_up_tokenization_spaces",
+        CLASS, "added_tokens_decoder", "additional_special_tokens", "chat_template", "clean_up_tokenization_spaces",
         "extra_special_tokens", "max_length", "model_input_names", "model_max_length", "model_specific_special_tokens",
         "pad_to_multiple_of", "pad_token_type_id", "padding_side", "split_special_tokens", "stride", "truncation_side",
         "truncation_strategy",
@@ -51,7 +51,7 @@ def take_tokenizer(directory: Path, into: Path) -> None:
         content = _read(directory, name)
         if content is not None:
             kept = content if name != TOKENIZER_CONFIG else _known(directory, content)
-            (into / name).write_text(json.dumps(kept), encoding="utf-8")
+            (into / name).write_text(json.dumps(kept, indent=2), encoding="utf-8")
 
 
 def _copy_table(directory: Path, name: str, into: Path) -> None:
@@ -78,9 +78,14 @@ def _read(directory: Path, name: str) -> dict[str, Any] | None:
     return content
 
 
+def known_arguments(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a ``tokenizer_config.json`` that are known, with their values."""
+    return {key: value for key, value in content.items() if _is_known(key)}
+
+
 def _known(directory: Path, content: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in content.items() if _is_known(key)}
-    wished = kept.get(_CLASS)
+    kept = known_arguments(content)
+    wished = kept.get(CLASS)
     if wished is not None and str(wished) not in TOKENIZER_CLASSES:
         raise CheckpointError(
             f"checkpoint '{directory}' has a tokenizer of class {str(wished)[:80]!r}, which is not loaded; save it with a fast "
