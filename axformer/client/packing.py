@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from axformer.errors import CheckpointError, DataError
+from axformer.intake.names import is_checkpoint_file
 
-_SUFFIXES = (".json", ".safetensors", ".txt")
-"""Configuration, weights, tokenizer; nothing else of a checkpoint is read, pickles and code least of all."""
 _WEIGHTS = ".safetensors"
 _MODE = 0o644
 
@@ -60,7 +59,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _pack(directory: Path, archive: IO[bytes]) -> None:
-    files = sorted(path for path in directory.iterdir() if path.is_file() and path.suffix in _SUFFIXES)
+    files = sorted(path for path in directory.iterdir() if path.is_file() and is_checkpoint_file(path.name))
     if not any(path.suffix == _WEIGHTS for path in files) or not (directory / "config.json").is_file():
         raise CheckpointError(
             f"'{directory}' is no checkpoint with safetensors weights: it needs config.json and *.safetensors, as "
