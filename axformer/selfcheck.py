@@ -12,6 +12,7 @@ from axformer.data.encoding import Encoded
 from axformer.errors import ArtifactError
 from axformer.forms.fresh import Fresh, outputs_of, run_fresh, texts_of
 from axformer.forms.kinds import Kind
+from axformer.number_format import name_of
 
 ROWS = 32
 """Model rows that both models compute; what is damaged shows on any of them."""
@@ -40,10 +41,12 @@ def self_check(
         What the fresh process found.
 
     Raises:
-        ArtifactError: the saved model or its tokenizer does not load in a fresh process, or computes something else.
+        ArtifactError: the saved model or its tokenizer does not load in a fresh process, or computes something else, or the
+            model in memory computes no numbers.
     """
     inputs = check_inputs(encoded, tokenizer, str(model.device))
     expected = outputs_of(model, inputs)
+    _check_numbers(expected)
     try:
         found = run_fresh(program, directory, str(model.device), inputs)
     except ArtifactError as error:
@@ -64,6 +67,20 @@ def check_inputs(encoded: Encoded, tokenizer: Any, device: str) -> dict[str, Ten
     fitting = max(1, TOKENS // (max(lengths) * encoded.choices))
     places = list(range(0, len(lengths), -(-len(lengths) // min(ROWS, fitting))))
     return assemble(encoded, places, tokenizer, device).inputs
+
+
+def _check_numbers(expected: dict[str, Tensor]) -> None:
+    """Refuse a model that does not compute at its own precision, as float16 overflows with some that were trained in another.
+
+    Raises:
+        ArtifactError: some logits are no numbers.
+    """
+    for name, values in expected.items():
+        if name.endswith("logits") and values.isnan().any():
+            raise ArtifactError(
+                f"the model gives back {name} that are no numbers where it computes in {name_of(values.dtype)}; save the "
+                "checkpoint in float32 or bfloat16, and run the pass again"
+            )
 
 
 def _tolerance(kind: Kind, expected: Tensor) -> float:

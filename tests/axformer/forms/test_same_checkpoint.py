@@ -17,7 +17,9 @@ from axformer.compact import compact
 from axformer.config import PassConfig, make_config
 from axformer.data.dataset import DataSource, prepare
 from axformer.data.reading import read_rows
+from axformer.errors import ArtifactError
 from axformer.forms import make
+from axformer.forms.fresh import in_package
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.make import Finished
 from axformer.number_format import cast, computing_in
@@ -25,6 +27,7 @@ from axformer.plan import read_plan_file
 from axformer.reporting.agreement import compare_outputs
 from axformer.reporting.measure import scores_of
 from axformer.run import PruningRun
+from axformer.selfcheck import self_check
 from tests.tiny_models import save_tiny_checkpoint, tiny_model
 
 NOTES = {"sentence_transformers": {"version": "4.0.1"}, "team": ["a", 1, None]}
@@ -98,6 +101,17 @@ def test_a_graph_is_made_of_the_same_weights_in_float32(
     with computing_in(model, torch.float32):
         _, agreements = compare_outputs(model, {ONNX: graph}, checkpoint.task, samples)
     assert agreements[ONNX].difference < 1e-4
+
+
+def test_a_model_that_overflows_at_its_own_precision_is_told(half: Path, data: Path, published: Path) -> None:
+    checkpoint, plan = load_checkpoint(half), read_plan_file(published).plan
+    model = cast(compact(checkpoint.model, checkpoint.architecture, plan), torch.float16)
+    model.bert.embeddings.word_embeddings.weight.data.fill_(torch.inf)
+    encoded = prepare(read_rows(str(data)), checkpoint, PassConfig(max_length=10)).samples.encoded
+    with pytest.raises(
+        ArtifactError, match=r"no numbers where it computes in float16; save the checkpoint in float32 or"
+    ):
+        self_check(model, checkpoint.tokenizer, encoded, KINDS[COMPACT], published / "model", in_package(COMPACT))
 
 
 def test_figures_are_of_what_is_deployed(published: Path, half: Path, data: Path, report: dict[str, Any]) -> None:
