@@ -12,6 +12,7 @@ from axformer.data.reading import read_rows
 from axformer.errors import PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms
+from axformer.number_format import cast
 from axformer.path import Stop, file_at
 from axformer.plan import PlanFile
 
@@ -56,7 +57,7 @@ def apply_plan(
     # The knobs of the pass say how its data was read; those of an earlier version are not all known any more.
     config = PassConfig(max_length=file.config.get("max_length"))
     samples = prepare(rows, loaded, config).samples
-    model = compact(loaded.model, loaded.architecture, file.plan)
+    model = cast(compact(loaded.model, loaded.architecture, file.plan), loaded.dtype)
     with new_directory(output) as draft:
         made = make_forms(Finished(loaded, file.plan, model, samples), forms, draft)
         source = file.source.model_copy(update={"sha256": loaded.sha256})

@@ -20,6 +20,7 @@ from axformer.elements import Dimensions
 from axformer.errors import CheckpointError, first_line
 from axformer.heads import Head
 from axformer.intake.admission import Admitted, admit, loadable, names_of
+from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.finite import check_finite
 from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
 from axformer.intake.loaded import check_loaded
@@ -27,6 +28,7 @@ from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.objects import check_tokenizer, model_in
 from axformer.intake.panics import panics_as_errors
 from axformer.intake.tokenizer_files import check_words, unloadable
+from axformer.number_format import format_of
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 
@@ -40,7 +42,7 @@ class Checkpoint:
     """A loaded model with everything that a pass needs to know of it."""
 
     model: Any
-    """The model, in evaluation mode, with hard attention available."""
+    """The model in float32, in evaluation mode, with hard attention available."""
     tokenizer: Any
     architecture: Architecture
     head: Head
@@ -49,6 +51,10 @@ class Checkpoint:
     """Digest of the weights."""
     bytes: int
     """Size of the weight files."""
+    dtype: torch.dtype
+    """The number format of the weight files, which results have too."""
+    companions: Companions
+    """What goes along into results."""
     directory: Path | None = None
     """Where it was loaded from; null where it was in memory."""
 
@@ -90,6 +96,7 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
     with loadable(admitted) as known:
         model = _load_model(admitted, known)
         tokenizer = _load_tokenizer(admitted, known)
+        files = tokenizer_files(tokenizer, known) | companion_files(directory)
     task = task_of(head.auto_class, model.config)
     padding_of(model.config, tokenizer, causal=architecture.causal, pooled=task.pooled)  # refused before any work
     weights = admitted.weights.files
@@ -102,6 +109,8 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
         task=task,
         sha256=digest(weights),
         bytes=sum(path.stat().st_size for path in weights),
+        dtype=admitted.weights.dtype,
+        companions=Companions(files, admitted.notes),
         directory=directory,
     )
 
@@ -126,7 +135,7 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
     _settle_labels(copy.config)
     task = task_of(head.auto_class, copy.config)
     padding_of(copy.config, tokenizer, causal=architecture.causal, pooled=task.pooled)
-    weights = save(_weights_once(copy))
+    weights = save(_weights_once(model))
     architecture.adopt(copy)
     return Checkpoint(
         model=copy,
@@ -136,6 +145,8 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
         task=task,
         sha256=hashlib.sha256(weights).hexdigest(),
         bytes=len(weights),
+        dtype=format_of(model),
+        companions=Companions(tokenizer_files(tokenizer), {}),
     )
 
 

@@ -10,6 +10,7 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
+import torch
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -56,6 +57,7 @@ def compact_model_class(model_type: str, family: Any) -> type[PreTrainedModel]:
         if not getattr(self.base_model, "is_operated", False):  # some heads build their base model as a compact one
             architecture.prepare(self)
             operate(self, architecture, plan)
+            _settle_format(self)
             self.base_model.is_operated = True
         if head is not None and _reads_one_position(head, architecture, config):
             read_one_position(self, architecture, plan)
@@ -85,6 +87,8 @@ def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
     operate(twin, architecture, plan)
     small: Any = compact_model_class(architecture.model_type, model.__class__)(config).to(model.device).eval()
     small.load_state_dict(twin.state_dict())
+    if model.can_generate():
+        small.generation_config = deepcopy(model.generation_config)
     return small
 
 
@@ -96,6 +100,12 @@ def stock_attention(model: Any) -> str:
 def needs_hard_attention(plan: Plan) -> bool:
     """Whether some layer has hard attention; then the model runs with this library's attention function."""
     return any(layer.hard_attention is not None for layer in plan.layers)
+
+
+def _settle_format(model: Any) -> None:
+    """Give all weights the format that PyTorch makes them in now: XLNet asks for float32 by name, and runs in no other then."""
+    for weight in model.parameters():
+        weight.data = weight.data.to(torch.get_default_dtype())
 
 
 def _reads_one_position(head: Head, architecture: Architecture, config: Any) -> bool:

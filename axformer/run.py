@@ -25,6 +25,7 @@ from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
 from axformer.look import Look, look_at
 from axformer.metric_limit import MetricLimit, too_few_rows
+from axformer.number_format import cast
 from axformer.operations import Operations
 from axformer.order_search import opening_of, pass_configs, passes_in
 from axformer.ordering import inspection_order
@@ -281,7 +282,11 @@ class PruningRun:
         return self._targets.estimate(plan_of(trials, self.dimensions, self.config))
 
     def compact_model(self) -> Any:
-        """The physically smaller model that the trials so far lead to."""
+        """The physically smaller model that the trials so far lead to, in the number format of the checkpoint."""
+        return cast(self._small_model(), self._checkpoint.dtype)
+
+    def _small_model(self) -> Any:
+        """The same in float32."""
         return compact(self._checkpoint.model, self._checkpoint.architecture, self.plan)
 
     def finetune(self, heed: Callable[[], None] = lambda: None) -> None:
@@ -292,7 +297,7 @@ class PruningRun:
         """
         if self._training is not None and self._trained is None:
             sets = {"validation": self._validation, **self._others}
-            self._trained = self._training.carry_out(self._checkpoint, self.compact_model(), sets, heed)
+            self._trained = self._training.carry_out(self._checkpoint, self._small_model(), sets, heed)
 
     def publish(self, directory: Path, forms: Collection[str] = ()) -> dict[str, Any]:
         """Cut, train where that is asked for and not done, measure, write and check. Nothing is left behind where any of it

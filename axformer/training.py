@@ -10,6 +10,7 @@ from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.finetune import finetune
 from axformer.finetune_settings import FinetuneSettings
+from axformer.number_format import cast, computing_in
 from axformer.reporting.measure import Sets, scores_of
 from axformer.reporting.report import DataSummary, Finetuning
 
@@ -19,6 +20,7 @@ class Trained:
     """A model that was trained, and what that was."""
 
     model: Any
+    """In the number format of its checkpoint."""
     finetuning: Finetuning
 
 
@@ -31,8 +33,10 @@ class Training:
     settings: FinetuneSettings
 
     def carry_out(self, checkpoint: Checkpoint, model: Any, sets: Sets, heed: Callable[[], None]) -> Trained:
-        """Train a compact model in place, measured before. ``heed`` is called before every step and may end it by raising."""
-        before = scores_of(model, checkpoint.task, sets)
+        """Train a compact model in place, in float32, measured before as it would have been handed out. ``heed`` is called
+        before every step and may end it by raising."""
+        with computing_in(model, checkpoint.dtype):
+            before = scores_of(model, checkpoint.task, sets)
         started = time.monotonic()
         finetune(model, checkpoint.task, checkpoint.tokenizer, self.encoded, self.settings, heed)
         told = Finetuning(
@@ -41,4 +45,4 @@ class Training:
             seconds=time.monotonic() - started,
             before=before,
         )
-        return Trained(model, told)
+        return Trained(cast(model, checkpoint.dtype), told)

@@ -18,6 +18,7 @@ _MODE = 0o644
 _MEDIA_TYPES = {
     ".gz": "application/gzip",
     ".html": "text/html; charset=utf-8",
+    ".jinja": "text/plain; charset=utf-8",
     ".json": "application/json",
     ".jsonl": "application/x-ndjson",
     ".md": "text/markdown; charset=utf-8",

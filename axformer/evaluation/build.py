@@ -10,7 +10,7 @@ from axformer.config import PassConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.budget import cache_budget
-from axformer.evaluation.low_precision import low_precision, name_of
+from axformer.evaluation.low_precision import low_precision
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.processes import Processes
 from axformer.evaluation.screen import LowPrecisionScreen, Screen
@@ -19,6 +19,7 @@ from axformer.evaluation.sharded import ShardedEvaluator, ShardedScreen
 from axformer.evaluation.techniques import Techniques
 from axformer.evaluation.threads import Threads, threads_for
 from axformer.int8 import Int8Evaluator
+from axformer.number_format import name_of
 from axformer.plan import Plan
 from axformer.tasks.base import Losses
 

@@ -3,6 +3,8 @@
 import torch
 from torch.nn.functional import linear
 
+from axformer.number_format import name_of
+
 PAYS_FROM = 2.0
 """How many times as fast as in float32 products must run for looks to save time: what is no product stays as it is
 (``benchmarks/RESULTS.md``)."""
@@ -46,8 +48,3 @@ def _seconds(dtype: torch.dtype, device: torch.device) -> float:
     }
     timer = Timer("linear(left, right)", globals=given, num_threads=torch.get_num_threads())
     return min(timer.timeit(2).mean for _ in range(_REPEATS))
-
-
-def name_of(dtype: torch.dtype) -> str:
-    """A number format's name, for example ``bfloat16``."""
-    return str(dtype).removeprefix("torch.")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from axformer.architectures.base import Architecture
-from axformer.data.batches import Samples
+from axformer.data.batches import Batch, Samples
 from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.masking import masked
 from axformer.plan import Plan
@@ -56,13 +56,22 @@ class Predictions:
     """What its task keeps of each output."""
 
 
+def run(model: Any, batch: Batch) -> Any:
+    """What a model gives back for a batch, in float32: a loss is not rounded to the 16 bits that its logits may have."""
+    output = model(**batch.inputs)
+    for name, values in output.items():
+        if isinstance(values, Tensor) and values.is_floating_point():
+            output[name] = values.float()
+    return output
+
+
 @torch.inference_mode()
 def predict(model: Any, task: Task, samples: Samples) -> Predictions:
     """Run a model over a whole data set, keeping of each output no more than the task asks for."""
     losses = torch.empty(len(samples.sample_of_row))
     answers: list[Any] = [None] * len(losses)
     for batch in samples.batches:
-        output = model(**batch.inputs)
+        output = run(model, batch)
         losses[batch.rows.cpu()] = task.losses(output, batch).cpu()
         for place, answer in zip(batch.rows.tolist(), task.answers(output, batch), strict=True):
             answers[place] = answer

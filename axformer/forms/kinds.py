@@ -27,9 +27,11 @@ class Kind:
     module: str
     """Its loader ``load(directory, device)`` is in this module, which imports all that the form needs."""
     tolerance: float
-    """How far its logits may be from those of the model in memory."""
+    """How far its logits may be from those of the model in memory, both computed in float32."""
     summary: str
     """What it is and what it needs, for people."""
+    keeps_format: bool = True
+    """Whether its weights have the number format of the checkpoint; else they are float32, or made of that."""
 
     @property
     def load(self) -> Callable[[Path, str], Any]:
@@ -79,7 +81,8 @@ _FORMS = (
         files="model.onnx*",
         module="axformer.forms.onnx_model",
         tolerance=1e-3,
-        summary="a graph for runtimes without PyTorch, as small as the compact form",
+        summary="a graph for runtimes without PyTorch, as small as the compact form in float32",
+        keeps_format=False,
     ),
     Kind(
         name=ONNX_INT8,
@@ -88,6 +91,7 @@ _FORMS = (
         module="axformer.forms.onnx_model",
         tolerance=math.inf,
         summary="the same graph with weights in 8 bits; its answers differ a little",
+        keeps_format=False,
     ),
 )
 KINDS = {kind.name: kind for kind in _FORMS}

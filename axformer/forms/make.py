@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from axformer.checkpoint import Checkpoint
 from axformer.data.batches import Samples
 from axformer.errors import ArtifactError, FormError
+from axformer.forms.files import write_model, write_tokenizer
 from axformer.forms.form import Form, NotMade
 from axformer.forms.fresh import program_of
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED, Kind
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
 from axformer.forms.zeroed import zeroed
+from axformer.number_format import cast, computing_in
 from axformer.plan import Plan
 from axformer.reporting.agreement import compare_outputs
 from axformer.selfcheck import check_difference, self_check
@@ -29,7 +33,7 @@ class Finished:
     """The whole model."""
     plan: Plan
     model: Any
-    """The compact model that the plan leaves of it."""
+    """The compact model that the plan leaves of it, in the number format of the checkpoint."""
     samples: Samples
     """Real inputs, all of which every form must answer as the compact model does."""
     is_trained: bool = False
@@ -67,18 +71,21 @@ def _made(finished: Finished, kind: Kind, result: Path) -> Form | NotMade:
 
 
 def _checked(finished: Finished, kind: Kind, directory: Path) -> Form:
-    """A form that was written, after it has answered some rows in a fresh process, and then all of the data."""
+    """A form that was written, after it has answered some rows in a fresh process as it is, and then all of the data in
+    float32, in which nothing is put down to rounding."""
     checkpoint, model = finished.checkpoint, finished.model
     program = program_of(kind.name, checkpoint.head.auto_class.__name__)
-    fresh = self_check(model, checkpoint.tokenizer, finished.samples.encoded, kind, directory, program)
+    with computing_in(model, checkpoint.dtype if kind.keeps_format else torch.float32):
+        fresh = self_check(model, checkpoint.tokenizer, finished.samples.encoded, kind, directory, program)
     form = Form(kind.name, kind.load(directory, str(model.device)), kind.bytes_in(directory), fresh)
-    _, agreements = compare_outputs(model, {kind.name: form.model}, checkpoint.task, finished.samples)
+    with computing_in(model, torch.float32), computing_in(form.model, torch.float32):
+        _, agreements = compare_outputs(model, {kind.name: form.model}, checkpoint.task, finished.samples)
     check_difference(f"form '{kind.name}': its logits over the data", agreements[kind.name].difference, kind.tolerance)
     return form
 
 
 def _write_compact(finished: Finished, result: Path) -> None:
-    _save(finished.model, finished, result / KINDS[COMPACT].directory)
+    write_model(finished.model, finished.checkpoint.companions, result / KINDS[COMPACT].directory)
 
 
 def _write_zeroed(finished: Finished, result: Path) -> None:
@@ -88,7 +95,8 @@ def _write_zeroed(finished: Finished, result: Path) -> None:
             "there is no zeroed form of a model that was trained after its pass, which has other weights than the checkpoint; "
             "take the compact or the ONNX form"
         )
-    _save(zeroed(checkpoint.model, checkpoint.architecture, finished.plan), finished, result / KINDS[ZEROED].directory)
+    whole = zeroed(checkpoint.model, checkpoint.architecture, finished.plan)
+    write_model(cast(whole, checkpoint.dtype), checkpoint.companions, result / KINDS[ZEROED].directory)
 
 
 def _write_onnx(finished: Finished, result: Path) -> None:
@@ -107,12 +115,9 @@ def _write_onnx_int8(finished: Finished, result: Path) -> None:
 
 
 def _export(finished: Finished, directory: Path) -> None:
-    write_onnx(finished.model, finished.checkpoint.tokenizer, finished.samples.encoded, directory)
-
-
-def _save(model: Any, finished: Finished, directory: Path) -> None:
-    model.save_pretrained(directory)
-    finished.checkpoint.tokenizer.save_pretrained(directory)
+    with computing_in(finished.model, torch.float32):
+        write_onnx(finished.model, finished.checkpoint.tokenizer, finished.samples.encoded, directory)
+    write_tokenizer(finished.checkpoint.companions, directory)
 
 
 _WRITERS: Mapping[str, Callable[[Finished, Path], None]] = {

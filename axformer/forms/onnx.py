@@ -32,7 +32,7 @@ LOGGERS = ("torch.onnx", "onnxscript", "onnx_ir")
 
 
 def write_onnx(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) -> None:
-    """Write ``model.onnx``, the tokenizer's files, and ``config.json`` with plain facts.
+    """Write ``model.onnx``, and ``config.json`` with plain facts.
 
     The weights are in ``model.onnx`` as long as there are less than 1.5 GB of them, else in ``model.onnx.data`` beside it.
 
@@ -54,7 +54,6 @@ def write_onnx(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) ->
     needed("onnx_ir.passes.common").ClearMetadataAndDocStringPass()(program.model)
     directory.mkdir(parents=True, exist_ok=True)
     program.save(directory / GRAPH_FILE)
-    tokenizer.save_pretrained(directory)
     facts_of(model, tokenizer, encoded.padding, inputs, outputs).write(directory)
 
 

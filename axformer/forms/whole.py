@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import torch
 import transformers
 from transformers import AutoConfig
 
@@ -11,7 +10,7 @@ from axformer.errors import ArtifactError
 
 
 def load(directory: Path, device: str) -> Any:
-    """The model in float32 and in evaluation mode.
+    """The model in its own number format and in evaluation mode.
 
     Raises:
         ArtifactError: its configuration names no class of transformers.
@@ -22,6 +21,6 @@ def load(directory: Path, device: str) -> Any:
     if found is None:
         raise ArtifactError(f"'{directory}' names no model class of transformers ({', '.join(names) or 'none at all'})")
     model = getattr(transformers, found).from_pretrained(
-        directory, config=config, dtype=torch.float32, local_files_only=True, use_safetensors=True
+        directory, config=config, dtype="auto", local_files_only=True, use_safetensors=True
     )
     return model.to(device).eval()

@@ -1,7 +1,7 @@
 """Lets a checkpoint in: what it is, by its own files, and a directory that may be loaded."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from axformer.architectures.base import Architecture
 from axformer.architectures.registry import architecture_of
 from axformer.errors import CheckpointError, first_line
 from axformer.heads import Head
+from axformer.intake.companions import notes_in
 from axformer.intake.config_file import read_config, rebuild_config
 from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
 from axformer.intake.names import CONFIG
@@ -31,6 +32,8 @@ class Admitted:
     architecture: Architecture
     head: Head
     config: PreTrainedConfig
+    notes: Mapping[str, Any]
+    """What ``config.json`` holds beside it, for the results alone."""
     weights: Weights
     tokenizer_class: Any
     """What ``config.json`` says of the tokenizer, whatever it is; null if nothing."""
@@ -48,7 +51,8 @@ def admit(directory: Path) -> Admitted:
     check_whole(directory, weights.tensors)
     head = _head_of(directory, raw, architecture)
     config = rebuild_config(directory, raw, architecture)
-    return Admitted(directory, architecture, head, config, weights, raw.get("tokenizer_class"))
+    notes = notes_in(raw, architecture)
+    return Admitted(directory, architecture, head, config, notes, weights, raw.get("tokenizer_class"))
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 What a configuration class takes from a file it obeys: which code runs attention, which other file holds the weights, which
 part of another project is loaded first. So only keys that describe the model are kept, with values in sane bounds, and the
-family's own class is built of them. Keys that describe something else are left out, as many harmless ones are.
+family's own class is built of them. Keys that describe something else are left out; harmless ones go along into results
+(:mod:`axformer.intake.companions`).
 """
 
 import math
@@ -81,7 +82,7 @@ def rebuild_config(directory: Path, raw: Mapping[str, Any], architecture: Archit
             "which transformers does not load any more; give the model as it was before, its heads are judged anew"
         )
     config_class = CONFIG_MAPPING[architecture.model_type]
-    known = _known_keys(config_class, architecture)
+    known = known_keys(config_class, architecture)
     kept = {key: value for key, value in raw.items() if key in known}
     if str(kept.get("tokenizer_class")) not in TOKENIZER_CLASSES:
         kept.pop("tokenizer_class", None)  # what counts is what the tokenizer's own files say
@@ -105,7 +106,8 @@ def _with_agreed_labels(kept: Mapping[str, Any]) -> dict[str, Any]:
     return others if names is None else others | label_maps(names)
 
 
-def _known_keys(config_class: type[PreTrainedConfig], architecture: Architecture) -> frozenset[str]:
+def known_keys(config_class: type[PreTrainedConfig], architecture: Architecture) -> frozenset[str]:
+    """The keys that describe a model of a family."""
     own = {field.name for field in fields(config_class)} - {field.name for field in fields(PreTrainedConfig)}
     rotary = _ROTARY if "rope_parameters" in own else frozenset()
     aliases = config_class.attribute_map

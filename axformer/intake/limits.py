@@ -6,6 +6,10 @@ TOKENIZER_BYTES = 64 << 20
 """Of a file of a tokenizer; the largest public ones have half of it."""
 SENTENCEPIECE_BYTES = 32 << 20
 """Of a SentencePiece model; one of 900,000 pieces has 18 MB. Parsed, empty pieces take twenty times their bytes."""
+COMPANION_BYTES = 1 << 20
+"""Of a chat template or of settings of generation; the longest templates have some ten thousand characters."""
+NOTES_BYTES = 64 << 10
+"""Of all keys of ``config.json`` together that only go along."""
 INDEX_BYTES = 16 << 20
 """Of the index of sharded weights: a hundred thousand names take a few megabytes."""
 HEADER_BYTES = 100_000_000

@@ -18,7 +18,14 @@ TOKENIZER_TABLES = (TOKENIZER, "vocab.json", "vocab.txt", "merges.txt")
 """Files of a tokenizer that are tables."""
 SENTENCEPIECE_MODELS = ("spm.model", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 """Files of a tokenizer that are protocol buffers; read where ``tokenizer.json`` is missing."""
-KNOWN_NAMES = (CONFIG, WEIGHTS, WEIGHTS_INDEX, *TOKENIZER_OBJECTS, *TOKENIZER_TABLES, *SENTENCEPIECE_MODELS)
+CHAT_TEMPLATE = "chat_template.jinja"
+GENERATION_CONFIG = "generation_config.json"
+COMPANIONS = (CHAT_TEMPLATE, GENERATION_CONFIG)
+"""Files that say nothing of the model and go along into its results."""
+KNOWN_NAMES = (
+    *(CONFIG, WEIGHTS, WEIGHTS_INDEX),
+    *(*TOKENIZER_OBJECTS, *TOKENIZER_TABLES, *SENTENCEPIECE_MODELS, *COMPANIONS),
+)
 """Files that have one name everywhere."""
 
 _SHARD = re.compile(r"[A-Za-z0-9][\w.-]{0,127}\.safetensors", re.ASCII)

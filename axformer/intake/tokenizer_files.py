@@ -6,7 +6,7 @@ the texts that they are; nothing here renders them.
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ from axformer.intake.sentencepiece_file import check_sentencepiece
 from axformer.intake.strict_json import read_json
 from axformer.intake.tokenizer_classes import PLAIN_CLASS, SENTENCEPIECE_CLASSES, TOKENIZER_CLASSES, class_of, kind_of
 
-_CLASS = "tokenizer_class"
+CLASS = "tokenizer_class"
 _KNOWN = frozenset(
     {
         # of every tokenizer
-        _CLASS, "added_tokens_decoder", "additional_special_tokens", "chat_template", "clean_up_tokenization_spaces",
+        CLASS, "added_tokens_decoder", "additional_special_tokens", "chat_template", "clean_up_tokenization_spaces",
         "extra_special_tokens", "max_length", "model_input_names", "model_max_length", "model_specific_special_tokens",
         "pad_to_multiple_of", "pad_token_type_id", "padding_side", "split_special_tokens", "stride", "truncation_side",
         "truncation_strategy",
@@ -54,18 +54,18 @@ def take_tokenizer(directory: Path, model_type: str, named: Any, into: Path) -> 
             f"checkpoint '{directory}' has no tokenizer that loads: none of {names} is there; save it with its tokenizer"
         )
     objects = {name: content for name in TOKENIZER_OBJECTS if (content := _read(directory, name)) is not None}
-    said = {key: value for key, value in objects.get(TOKENIZER_CONFIG, {}).items() if _is_known(key)}
-    named = said.get(_CLASS) or named
+    said = known_arguments(objects.get(TOKENIZER_CONFIG, {}))
+    named = said.get(CLASS) or named
     if TOKENIZER not in there:
         _take_pieces(directory, _known_class(directory, model_type, named), there, into)
     elif not _is_made_of(directory, model_type, named):
-        said[_CLASS] = PLAIN_CLASS
+        said[CLASS] = PLAIN_CLASS
     for name in set(there) & set(TOKENIZER_TABLES):
         _copy_table(directory, name, into)
     if said or TOKENIZER_CONFIG in objects:
         objects[TOKENIZER_CONFIG] = said
     for name, content in objects.items():
-        (into / name).write_text(json.dumps(content), encoding="utf-8")
+        (into / name).write_text(json.dumps(content, indent=2), encoding="utf-8")
 
 
 def check_words(directory: Path, tokenizer: Any) -> None:
@@ -152,6 +152,11 @@ def _read(directory: Path, name: str) -> dict[str, Any] | None:
     if not isinstance(content, dict):
         raise _refused(directory, name, "it holds no object")
     return content
+
+
+def known_arguments(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a ``tokenizer_config.json`` that are known, with their values."""
+    return {key: value for key, value in content.items() if _is_known(key)}
 
 
 def _is_known(key: str) -> bool:

@@ -6,12 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from axformer.errors import CheckpointError
 from axformer.intake.foreign import remedy_in
 from axformer.intake.headers import Tensor, copy_renamed, read_header
 from axformer.intake.limits import INDEX_BYTES, TENSORS
 from axformer.intake.names import WEIGHTS, WEIGHTS_INDEX, is_shard
 from axformer.intake.strict_json import read_json
+from axformer.number_format import most_common
+
+_FORMATS = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
+_WHOLE_NUMBERS = frozenset({"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"})
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,15 @@ class Weights:
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by name."""
         return {name: tensor for tensors in self.files.values() for name, tensor in tensors.items()}
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The number format of most of them, whatever ``config.json`` says: the one that results have."""
+        return most_common(
+            (_FORMATS.get(tensor.dtype), tensor.count)
+            for tensor in self.tensors.values()
+            if tensor.dtype not in _WHOLE_NUMBERS
+        )
 
 
 def read_weights(directory: Path) -> Weights:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from axformer.data.batches import Batch, Samples
 from axformer.errors import ArtifactError
-from axformer.evaluation.plain import Predictions
+from axformer.evaluation.plain import Predictions, run
 from axformer.tasks.base import Task
 
 
@@ -44,12 +44,12 @@ def compare_outputs(
     made, apart = _no_predictions(samples), dict.fromkeys(forms, 0.0)
     by_form = {name: _no_predictions(samples) for name in forms}
     for batch in samples.batches:
-        output = reference(**batch.inputs)
+        output = run(reference, batch)
         _take(output, task, batch, made)
         expected = _logits(output, batch, task)
         for name, form in forms.items():
             mine = _on_device(batch, form.device)
-            output = form(**mine.inputs)
+            output = run(form, mine)
             _take(output, task, mine, by_form[name])
             apart[name] = max(apart[name], _difference(expected, _logits(output, batch, task), name))
     return made, {name: Agreement(apart[name], by_form[name]) for name in forms}

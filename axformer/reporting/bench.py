@@ -22,7 +22,9 @@ from axformer.errors import ArtifactError, InputError, first_line
 from axformer.forms.form import Form
 from axformer.forms.fresh import Fresh, program_of, run_fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS, Kind
+from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.weights import read_weights
+from axformer.number_format import cast, format_of
 from axformer.plan import PlanFile, read_plan_file
 from axformer.reporting.agreement import Agreement, compare_outputs
 from axformer.reporting.environment import describe
@@ -88,7 +90,7 @@ def bench(result: Path, base: str | None, data: DataSource | None, device: str, 
 
 
 def compact_checkpoint(result: Path, device: str) -> Checkpoint:
-    """The compact form of a result with all that is known of it.
+    """The compact form of a result with all that is known of it. Its model has its own number format.
 
     Raises:
         InputError: there is none, or it is damaged.
@@ -108,6 +110,8 @@ def compact_checkpoint(result: Path, device: str) -> Checkpoint:
         task=task_of(head.auto_class, model.config),
         sha256=digest(read_weights(directory).files),
         bytes=kind.bytes_in(directory),
+        dtype=format_of(model),
+        companions=Companions(tokenizer_files(tokenizer, directory) | companion_files(directory), {}),
         directory=directory,
     )
 
@@ -133,8 +137,9 @@ def _ids(constant: int | None, known: list[int], chance: random.Random) -> list[
 
 
 def _untouched(base: str, plan: PlanFile, compact: Checkpoint, device: str) -> Checkpoint:
-    """The checkpoint before the pass, once it is known that it is of the same kind."""
+    """The checkpoint before the pass in its own number format, once it is known that it is of the same kind."""
     checkpoint = load_checkpoint(base, device)
+    cast(checkpoint.model, checkpoint.dtype)
     kinds = [(one.architecture.model_type, one.head.name) for one in (checkpoint, compact)]
     if kinds[0] != kinds[1]:
         raise InputError(

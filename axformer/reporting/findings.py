@@ -257,7 +257,12 @@ def limits(report: Report) -> list[str]:
     """What the figures hold for, and what not."""
     machine = report.environment
     sets = "validation and held-out data" if report.data["test"] is not None else "validation data"
+    precision = (
+        f"Both models were measured in {report.dtype}, the number format of the checkpoint and of the result; the pass decided "
+        "in another one, so the losses of its trials differ a little."
+    )
     return [
+        *([] if report.dtype == "float32" else [precision]),
         f"Speed, load and memory were measured once, on {machine['device']} ({machine['cores']} cores, threads of "
         f"PyTorch: {machine['threads']}, {machine['platform']}). Another machine gives other figures, perhaps another order; "
         "axformer bench measures there.",

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig, Safeguard
 from axformer.data.batches import Samples
@@ -12,6 +14,7 @@ from axformer.data.dataset import DataSet
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import COMPACT
 from axformer.int8 import in_int8
+from axformer.number_format import computing_in, name_of
 from axformer.plan import Plan, removed_elements
 from axformer.reporting.environment import describe
 from axformer.reporting.findings import finding_of
@@ -52,7 +55,7 @@ class Outcome:
     trace: Sequence[Trial]
     plan: Plan
     model: Any
-    """The compact model as the pass left it in memory, which all forms are compared with."""
+    """The compact model as it is handed out, in memory; all forms are compared with it."""
     forms: Sequence[Form | NotMade]
     """The forms of it, the compact one among them."""
     targets: Targets
@@ -73,6 +76,8 @@ def make_report(
 ) -> Report:
     """Measure both models on all data and for speed, and all forms, and put everything into one report.
 
+    Both compute in the number format of the checkpoint, in which they are deployed; the pass has decided in float32.
+
     Args:
         others: the part of the validation data that confirmed, and held-out data, by these names.
 
@@ -80,13 +85,12 @@ def make_report(
         ArtifactError: a form gives back something that is no number.
     """
     base, small = checkpoint.model, outcome.model
-    with stock_attention_in(base):
-        headline, (before, after) = _headline(checkpoint, small, validation.samples)
     sets = {"validation": validation, **others}
-    base_scores = _scores(base, checkpoint.task, sets)
-    forms = measure_forms(
-        checkpoint, outcome.model, outcome.forms, validation.samples, base_scores["validation"], QUICK
-    )
+    with computing_in(base, checkpoint.dtype):
+        with stock_attention_in(base):
+            headline, (before, after) = _headline(checkpoint, small, validation.samples)
+        base_scores = _scores(base, checkpoint.task, sets)
+        forms = measure_forms(checkpoint, small, outcome.forms, validation.samples, base_scores["validation"], QUICK)
     small_scores = {"validation": forms.score} | _scores(small, checkpoint.task, others)
     comparison = _comparisons(base_scores, small_scores)
     int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
@@ -96,6 +100,7 @@ def make_report(
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
     return Report(
         task=name,
+        dtype=name_of(checkpoint.dtype),
         base=_measures(base, base_scores, checkpoint.bytes, full.operations, before),
         pruned=_measures(small, small_scores, _bytes_of_compact(outcome.forms), left.operations, after),
         estimated_speedup=left.estimated_speedup,
@@ -166,10 +171,10 @@ def _scores(model: Any, task: Task, sets: Sets) -> dict[str, Score | None]:
 
 
 def _in_int8(checkpoint: Checkpoint, small: Any, sets: Sets) -> InInt8:
-    """Both models as they are once they are quantized."""
+    """Both models as they are once they are quantized, which is done of float32."""
     with in_int8(checkpoint.model, checkpoint.architecture):
         base_scores = _scores(checkpoint.model, checkpoint.task, sets)
-    with in_int8(small, checkpoint.architecture):
+    with computing_in(small, torch.float32), in_int8(small, checkpoint.architecture):
         small_scores = _scores(small, checkpoint.task, sets)
     return InInt8(
         base=Scores(**_as_report(base_scores)),

@@ -268,6 +268,11 @@ class Report(BaseModel):
 
     format: Literal["axformer-report/2"] = REPORT_FORMAT
     task: str
+    dtype: str = Field(
+        default="float32",
+        description="The number format of the checkpoint, which the result has too. Both were measured in it; the pass decided "
+        "in float32 or int8, so losses of `path` and of the trace may differ a little from those of `base` and `pruned`.",
+    )
     base: Measures
     pruned: Measures
     estimated_speedup: float = Field(

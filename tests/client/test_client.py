@@ -47,7 +47,9 @@ def test_a_directory_is_packed_without_what_is_never_read(
 ) -> None:
     home = tmp_path / "bert"
     home.mkdir()
-    for name in ("config.json", "model.safetensors", "vocab.txt", "pytorch_model.bin", "modeling.py"):
+    strangers = ("pytorch_model.bin", "modeling.py", "trainer_state.json", "requirements.txt")
+    read = ("chat_template.jinja", "config.json", "generation_config.json", "model.safetensors", "vocab.txt")
+    for name in (*read, *strangers):
         (home / name).write_text(name)
     upload = api.upload(home)
     assert upload.filename == "bert.tar"
@@ -57,7 +59,7 @@ def test_a_directory_is_packed_without_what_is_never_read(
     archive = tmp_path / "back.tar"
     archive.write_bytes(b"".join(LocalStorage(settings.storage_dir).read(upload_folder(upload.id), upload.sha256)))
     with tarfile.open(archive) as tar:
-        assert sorted(tar.getnames()) == ["config.json", "model.safetensors", "vocab.txt"]
+        assert sorted(tar.getnames()) == list(read)
 
 
 def test_what_cannot_be_uploaded_is_said_before_anything_is_sent(api: Client, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import torch
 
 import axformer.auto  # noqa: F401 - registers the compact models
 from axformer.compact import compact
+from axformer.forms.files import write_tokenizer
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
 from tests.family_cases import Case, checkpoint_of, data_of, some_plan
@@ -48,6 +49,7 @@ def test_a_form_serves_alone(bare_python: Path, tmp_path: Path) -> None:
     checkpoint = checkpoint_of(CASE)
     model = compact(checkpoint.model, checkpoint.architecture, some_plan(1))
     write_onnx(model, checkpoint.tokenizer, data_of(CASE).samples.encoded, tmp_path / "onnx")
+    write_tokenizer(checkpoint.companions, tmp_path / "onnx")
     write_onnx_int8(tmp_path / "onnx", tmp_path / "int8")
     with torch.inference_mode():
         wanted = model(**checkpoint.tokenizer(TEXTS, padding=True, return_tensors="pt")).logits

@@ -1,0 +1,161 @@
+"""What goes along with a checkpoint into its results, and says nothing of the model: its tokenizer, how it talks and generates,
+and notes that others have left in ``config.json``.
+
+All of it is bounded, and copied as it came. A chat template, settings of generation and notes are data to this package, which
+shows them to no library while a checkpoint is loaded.
+"""
+
+import json
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transformers import GenerationConfig, PreTrainedConfig
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+from axformer.architectures.base import Architecture
+from axformer.intake.config_file import known_keys
+from axformer.intake.limits import COMPANION_BYTES, NOTES_BYTES
+from axformer.intake.names import (
+    CHAT_TEMPLATE,
+    GENERATION_CONFIG,
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+    TOKENIZER_OBJECTS,
+    TOKENIZER_TABLES,
+)
+from axformer.intake.strict_json import parse_json
+from axformer.intake.tokenizer_files import CLASS, known_arguments
+
+_NOTE = re.compile(r"[A-Za-z][\w.-]{0,63}", re.ASCII)
+"""How the name of a note looks."""
+_OBEYED = frozenset(
+    {
+        # code, files and other packages
+        "auto_map", "configuration_files", "custom_generate", "custom_pipelines", "gguf_file", "subfolder",
+        "transformers_weights", "trust_remote_code", "use_kernels",
+        # classes of others
+        "adapter_config", "feature_extractor_type", "image_processor_type", "model_name", "processor_class",
+        "video_processor_type",
+        # how weights are stored, parted and computed with
+        "attn_implementation", "codec_config", "compression_config", "device_map", "distributed_config",
+        "experts_implementation", "fusion_config", "gradient_checkpointing", "per_layer_config", "pruned_heads",
+        "quantization_config",
+        # parts of a model of several
+        "decoder", "encoder", "generator", "text_config", "text_encoder",
+        # shapes and masks that every model may have
+        "attention_chunk_size", "embed_dim", "head_dim", "is_causal", "is_decoder", "layer_types", "mlp_layer_types",
+        "num_heads", "partial_rotary_factor", "rope_parameters", "rope_scaling", "rope_theta", "sliding_window",
+        "tie_last_hidden_states", "use_bidirectional_attention",
+    }
+)  # fmt: skip
+"""Keys that transformers obeys in the configuration of any family, beside the attributes of its class."""
+_OURS = "axformer"
+_FROM_MODEL = "_from_model_config"
+"""A private key of ``generation_config.json`` that is in most: nobody has set anything."""
+
+
+@dataclass(frozen=True)
+class Companions:
+    """What is written beside the weights of a result."""
+
+    files: Mapping[str, bytes]
+    """Contents by name: of the tokenizer, a chat template, settings of generation."""
+    notes: Mapping[str, Any]
+    """Keys of ``config.json`` that its family does not have."""
+
+
+def notes_in(raw: Mapping[str, Any], architecture: Architecture) -> dict[str, Any]:
+    """The keys of a ``config.json`` that nothing obeys, with their values, as many as fit into ``NOTES_BYTES``."""
+    config_class = CONFIG_MAPPING[architecture.model_type]
+    known = known_keys(config_class, architecture)
+    notes, left = {}, NOTES_BYTES
+    for key, value in raw.items():
+        if key in known or not _is_note(key, config_class):
+            continue
+        size = len(json.dumps({key: value}))
+        if size <= left:
+            notes[key], left = value, left - size
+    return notes
+
+
+def companion_files(directory: Path) -> dict[str, bytes]:
+    """The chat template and the settings of generation beside a checkpoint. What is too large or damaged is left out."""
+    files = {name: _read(directory / name) for name in (CHAT_TEMPLATE, GENERATION_CONFIG)}
+    files[GENERATION_CONFIG] = _harmless(files[GENERATION_CONFIG])
+    return {name: content for name, content in files.items() if content is not None}
+
+
+def tokenizer_files(tokenizer: Any, directory: Path | None = None) -> dict[str, bytes]:
+    """The files of a tokenizer: as they came where there is a ``tokenizer.json``, else as transformers writes them.
+
+    Args:
+        tokenizer: as it was loaded; calling it changes what it would write.
+        directory: where it was loaded from; null for one in memory.
+
+    Returns:
+        Contents by name. They name the class of the tokenizer, so that it loads the same whatever the model beside it is, and
+        no path and no argument of the call that loaded it.
+    """
+    if directory is not None and (directory / TOKENIZER).is_file():
+        names = [name for name in (*TOKENIZER_OBJECTS, *TOKENIZER_TABLES) if (directory / name).is_file()]
+        files = {name: (directory / name).read_bytes() for name in names}
+    else:
+        files = _written(tokenizer)
+    settings = json.loads(files.get(TOKENIZER_CONFIG, b"{}"))
+    kept, own = known_arguments(settings), type(tokenizer).__name__
+    if _plain(str(kept.get(CLASS))) != _plain(own):
+        kept[CLASS] = own
+    if kept != settings:
+        files[TOKENIZER_CONFIG] = (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode()
+    return files
+
+
+def _written(tokenizer: Any) -> dict[str, bytes]:
+    """What transformers writes of a tokenizer."""
+    one_template = isinstance(tokenizer.chat_template, str)  # several would be in a directory of their own
+    with tempfile.TemporaryDirectory(prefix="axformer-tokenizer-") as scratch:
+        tokenizer.save_pretrained(scratch, save_jinja_files=one_template)
+        return {path.name: path.read_bytes() for path in sorted(Path(scratch).iterdir()) if path.is_file()}
+
+
+def _plain(name: str) -> str:
+    return name.removesuffix("Fast")
+
+
+def _is_note(key: str, config_class: type[PreTrainedConfig]) -> bool:
+    is_named_as_one = _NOTE.fullmatch(key) is not None and not key.startswith(_OURS)
+    return is_named_as_one and key not in _OBEYED and not hasattr(config_class, key)
+
+
+def _read(path: Path) -> bytes | None:
+    """A small text of a file; null where there is none."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        content = file.read(COMPANION_BYTES + 1)
+    try:
+        content.decode("utf-8")
+    except UnicodeError:
+        return None
+    return content if len(content) <= COMPANION_BYTES else None
+
+
+def _harmless(content: bytes | None) -> bytes | None:
+    """Settings of generation without keys that are private, obeyed by loaders, or methods; null where they are no object."""
+    try:
+        settings = None if content is None else parse_json(content)
+    except ValueError:
+        return None
+    if not isinstance(settings, dict):
+        return None
+    kept = {key: value for key, value in settings.items() if _is_setting(key)}
+    return content if kept == settings else (json.dumps(kept, indent=2) + "\n").encode()
+
+
+def _is_setting(key: str) -> bool:
+    is_obeyed = key in _OBEYED or callable(getattr(GenerationConfig, key, None))
+    return key == _FROM_MODEL or (_NOTE.fullmatch(key) is not None and not is_obeyed)
