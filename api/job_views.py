@@ -133,6 +133,7 @@ def _report(report: dict[str, Any]) -> ReportRead:
         base=report["base"],
         pruned=report["pruned"],
         finding=report.get("finding"),
+        one_position_ms=report.get("one_position_ms"),
         removed_count=len(report["removed"]),
         estimated_speedup=report.get("estimated_speedup"),
         seconds=report.get("seconds"),

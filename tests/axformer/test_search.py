@@ -53,7 +53,8 @@ def targets_of(run: PruningRun) -> Targets:
     lengths = prepare(ROWS, CHECKPOINT, run.config).samples.lengths
     operations = Operations(model, architecture, pooled=True, lengths=lengths)
     parameters = ParameterCount(model, architecture)
-    return Targets(run.config, Plan.full(run.dimensions), parameters.left, operations.left)
+    full = Plan.full(run.dimensions)
+    return Targets(run.config, full, parameters.left, operations.left, parameters.encoder, operations.encoder)
 
 
 def timeless(trials: list[Trial]) -> list[Trial]:

@@ -1,5 +1,7 @@
 """Jobs side by side."""
 
+import re
+
 import pytest
 
 from axformer.config import make_config
@@ -23,6 +25,17 @@ def test_it_shows_figures_and_only_the_knobs_that_differ(member, two):
     for shown in ("margin 1.1", "margin 1.3", "refine margin", "parameters after"):
         assert shown in text
     assert "majority fraction" not in text
+
+
+def test_it_shows_the_encoder_and_the_latency_without_pruning(member, stage):
+    base = {"validation": {"loss": 0.4}, "test": None, "parameters": 100, "encoder_parameters": 53, "latency_ms": 4.0}
+    found = [stage.running() for _ in range(2)]
+    stage.succeed(found[0], {}, base=base, pruned=base | {"encoder_parameters": 41}, one_position_ms=3.625)
+    stage.succeed(found[1], {})
+    page = member.get("/compare?" + "&".join(f"job={one}" for one in found)).text
+    text = " ".join(re.sub("<[^>]+>", " ", page).split())
+    for row in ("of the encoder before 53 –", "of the encoder after 41 –", "latency without pruning, ms 3.625 –"):
+        assert row in text
 
 
 def test_its_curves_are_the_losses_of_the_model_as_it_stood(member, two):

@@ -73,6 +73,7 @@ def _jobs(session: Session, visitor: Visitor, wanted: Sequence[str]) -> list[Job
 def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[str, str, list[Any]]]:
     """Name, filter and value in each job."""
     reports = [job.report for job in shown]
+    base, pruned = ([report and getattr(report, side) for report in reports] for side in ("base", "pruned"))
     rows: list[tuple[str, str, list[Any]]] = [
         ("loss before", "loss", [job.progress.base_loss if job.progress else None for job in shown]),
         ("loss after", "loss", [job.progress.min_loss if job.progress else None for job in shown]),
@@ -80,9 +81,12 @@ def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[s
         ("accepted", "count", [one.accepted for one in totals]),
         ("refined", "count", [one.refined for one in totals]),
         ("seconds of trials", "duration", [one.seconds for one in totals]),
-        ("parameters before", "short_count", [report and report.base["parameters"] for report in reports]),
-        ("parameters after", "short_count", [report and report.pruned["parameters"] for report in reports]),
-        ("latency after, ms", "figure", [report and report.pruned["latency_ms"] for report in reports]),
+        ("parameters before", "short_count", _of(base, "parameters")),
+        ("parameters after", "short_count", _of(pruned, "parameters")),
+        ("of the encoder before", "short_count", _of(base, "encoder_parameters")),
+        ("of the encoder after", "short_count", _of(pruned, "encoder_parameters")),
+        ("latency after, ms", "figure", _of(pruned, "latency_ms")),
+        ("latency without pruning, ms", "figure", [report and report.one_position_ms for report in reports]),
     ]
     names = {name for report in reports if report for name in (report.pruned["test"] or {})}
     for name in sorted(names):
@@ -90,6 +94,11 @@ def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[s
         if all(value is None or isinstance(value, int | float) for value in values):
             rows.append((f"held-out {name} after", "loss", values))
     return rows
+
+
+def _of(models: Sequence[dict[str, Any] | None], name: str) -> list[Any]:
+    """A figure of each job's model; null where there is no report, or one without it."""
+    return [model and model.get(name) for model in models]
 
 
 def _differing(shown: Sequence[JobRead]) -> list[tuple[str, list[Any]]]:
