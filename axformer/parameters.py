@@ -28,7 +28,7 @@ class ParameterCount:
         layers = architecture.layers(model)
         inside = {id(parameter): parameter.numel() for layer in layers for parameter in layer.parameters()}
         self._encoder: int = sum(inside.values())
-        self._outside = sum(parameter.numel() for parameter in model.parameters()) - self._encoder
+        self._outside: int = sum(parameter.numel() for parameter in model.parameters()) - self._encoder
         self._blocks = [(architecture.attention.weights(layer), architecture.ffn.weights(layer)) for layer in layers]
 
     def left(self, plan: Plan) -> int:

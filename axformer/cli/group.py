@@ -101,7 +101,7 @@ def _figures(row: GroupRow) -> Iterator[tuple[str, Spread, str]]:
         ("of the encoder's", row.encoder_removed, "{:.1%}"),
         ("fewer operations", row.operations, "{:.2f}x"),
         ("faster forward pass", row.latency, "{:.2f}x"),
-        ("of it by pruning alone", row.latency_by_pruning, "{:.2f}x"),
+        ("by pruning alone", row.latency_by_pruning, "{:.2f}x"),
     ):
         if size is not None:
             yield words, size, form

@@ -162,6 +162,7 @@ def test_a_pass_is_the_one_without_targets_up_to_where_they_are_reached(goal: di
     assert reached == [False] * len(trials) + [True]
     assert run.closing_note is not None
     assert "the target was reached" in run.closing_note
+    assert "of the encoder's), and" in run.closing_note
 
 
 def test_a_target_that_is_out_of_reach_changes_nothing_but_is_told() -> None:

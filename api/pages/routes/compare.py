@@ -73,7 +73,8 @@ def _jobs(session: Session, visitor: Visitor, wanted: Sequence[str]) -> list[Job
 def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[str, str, list[Any]]]:
     """Name, filter and value in each job."""
     reports = [job.report for job in shown]
-    base, pruned = ([report and getattr(report, side) for report in reports] for side in ("base", "pruned"))
+    base = [None if report is None else report.base for report in reports]
+    pruned = [None if report is None else report.pruned for report in reports]
     rows: list[tuple[str, str, list[Any]]] = [
         ("loss before", "loss", [job.progress.base_loss if job.progress else None for job in shown]),
         ("loss after", "loss", [job.progress.min_loss if job.progress else None for job in shown]),
