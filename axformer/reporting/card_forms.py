@@ -123,10 +123,11 @@ def forms_legend(report: Report) -> str:
     free = "" if report.one_position_ms is None else f"{_FREE} "
     return (
         "Speed is on rows of the validation data with their own lengths, all models taking turns: the median for one input "
-        f"alone, in parentheses what 95 % kept below{repeats}, and inputs a second in batches of {_MANY}. {free}Memory is "
-        "the peak of a fresh process that loaded the form and computed one batch, in parentheses how much of it came with the form and "
-        "not with the libraries; PyTorch is among these for the ONNX forms too, which can do without. Logits are compared "
-        "with the model in memory over the whole validation data; in brackets are changes against the compact form."
+        f"alone, in parentheses what 95 % kept below{repeats}, and inputs a second in batches of {_MANY}. {free}"
+        "Memory is the peak of a fresh process that loaded the form and computed one batch, in parentheses how much of it came "
+        "with the form and not with the libraries; PyTorch is among these for the ONNX forms too, which can do without. "
+        "Logits are compared with the model in memory over the whole validation data; in brackets are changes against the "
+        "compact form."
     )
 
 
