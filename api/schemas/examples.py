@@ -259,8 +259,10 @@ GROUP = {
                 "test": {"loss": _spread(-0.007, 0.003, -0.0145, 0.0005)},
             },
             "removed": _spread(0.031, 0.008, 0.0111, 0.0509),
+            "encoder_removed": _spread(0.066, 0.017, 0.0238, 0.1082),
             "operations": _spread(1.05, 0.01, 1.0252, 1.0748),
             "latency": _spread(1.04, 0.02, 0.9903, 1.0897),
+            "latency_by_pruning": _spread(1.01, 0.02, 0.9603, 1.0597),
             "verdicts": {"gain": 1, "no_reliable_gain": 2},
         }
     ],

@@ -51,7 +51,7 @@ def _export(client: Client, job_id: str, seq: int, forms: list[str], *, asked: b
 
 
 def _table(found: PassPath) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("trial", justify="right", no_wrap=True)
     table.add_column("accepted", overflow="fold")
