@@ -92,6 +92,23 @@ def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
     return small
 
 
+def untouched(model: Any, architecture: Architecture) -> Any | None:
+    """A whole model as the compact class computes it where a plan removes nothing: its last layer at one position.
+
+    Compact models are faster by that too, so what was removed is worth what they are faster than this one. It shares all
+    weights with the whole model and takes no memory of its own; null where the compact class computes all positions.
+    """
+    head = architecture.head_of(model)
+    if head is None or not _reads_one_position(head, architecture, model.config):
+        return None
+    if architecture.read_position(model.config, torch.zeros(1, 1, dtype=torch.long)) is None:
+        return None
+    twin = deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
+    twin.config._attn_implementation = stock_attention(model)
+    read_one_position(twin, architecture, Plan.full(architecture.dimensions(model.config)))
+    return twin
+
+
 def stock_attention(model: Any) -> str:
     """The attention that transformers would choose for a model by itself."""
     return "sdpa" if model._supports_sdpa else "eager"

@@ -51,7 +51,12 @@ class Operations:
 
     def left(self, plan: Plan) -> int:
         """Operations of one look at all the data."""
-        total: int = self._outside
+        total: int = self._outside + self.encoder(plan)
+        return total
+
+    def encoder(self, plan: Plan) -> int:
+        """Those of them that the transformer layers take (see :mod:`axformer.parameters`)."""
+        total = 0
         for (attention, ffn), layer in zip(self._blocks, plan.layers, strict=True):
             total += self._projections(attention, layer.heads, self._units[0])
             total += self._mixing(attention) * len(layer.heads)

@@ -1,6 +1,11 @@
 """How many parameters a plan leaves, counted from the shapes of a whole model without building the small one.
 
-Layers may share their weights (ALBERT). A weight is left as long as one of the layers that use it still needs it.
+The *encoder* is the transformer layers with all their parameters, norms and biases included: what a pass can remove, and the
+norms around it. Embeddings, what stands between them and the layers, norms behind the last layer, poolers and heads are not
+in it. These are the parameters that the paper compresses (III-A.1); of a small model they may be less than half.
+
+Layers may share their weights (ALBERT). Such a weight is counted once, as the model's files hold it, and is left as long as
+one of the layers that use it still needs it.
 """
 
 from collections import defaultdict
@@ -20,18 +25,24 @@ class ParameterCount:
     def __init__(self, model: Any, architecture: Architecture) -> None:
         dimensions = architecture.dimensions(model.config)
         self._units = dimensions.heads, dimensions.intermediate_size
-        self._total: int = sum(parameter.numel() for parameter in model.parameters())
         layers = architecture.layers(model)
+        inside = {id(parameter): parameter.numel() for layer in layers for parameter in layer.parameters()}
+        self._encoder: int = sum(inside.values())
+        self._outside: int = sum(parameter.numel() for parameter in model.parameters()) - self._encoder
         self._blocks = [(architecture.attention.weights(layer), architecture.ffn.weights(layer)) for layer in layers]
 
     def left(self, plan: Plan) -> int:
         """Parameters of the model that surgery would leave."""
+        return self._outside + self.encoder(plan)
+
+    def encoder(self, plan: Plan) -> int:
+        """Those of them that are in the encoder; nothing else can be removed."""
         uses = _Uses()
         for blocks, layer in zip(self._blocks, plan.layers, strict=True):
             kept = ((layer.attention, layer.heads), (layer.ffn, kept_neurons(layer)))
             for block, (is_kept, units), total in zip(blocks, kept, self._units, strict=True):
                 uses.add(block, is_kept, units, total)
-        return self._total - uses.removed()
+        return self._encoder - uses.removed()
 
 
 class _Uses:

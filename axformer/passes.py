@@ -71,6 +71,7 @@ class Passes:
                 trials=len(trace),
                 seconds=trace[-1].seconds,
                 parameters=self._targets.parameters(self._end(place).plan),
+                encoder_parameters=self._targets.encoder_parameters(self._end(place).plan),
                 kept=place == self._best(),
             )
             for place, (config, trace) in enumerate(zip(self._configs, self.traces, strict=False))

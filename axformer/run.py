@@ -89,7 +89,10 @@ class PruningRun:
         model, architecture, lengths = checkpoint.model, checkpoint.architecture, validation.samples.lengths
         parameters = ParameterCount(model, architecture)
         operations = Operations(model, architecture, pooled=checkpoint.task.pooled, lengths=lengths)
-        self._targets = Targets(config, Plan.full(self.dimensions), parameters.left, operations.left)
+        self._targets = Targets(
+            *(config, Plan.full(self.dimensions), parameters.left, operations.left),
+            *(parameters.encoder, operations.encoder),
+        )
         self._passes = self._no_passes()
 
     @classmethod

@@ -30,10 +30,18 @@ class Targets:
     """Those that a plan leaves."""
     operations: Callable[[Plan], int]
     """Those that a plan leaves, of one look at the data."""
+    encoder_parameters: Callable[[Plan], int]
+    """Those of the parameters that are in the transformer layers."""
+    encoder_operations: Callable[[Plan], int]
+    """Those of the operations that the transformer layers take."""
 
     def size(self, plan: Plan) -> float:
         """Share of the parameters that is left."""
         return self.parameters(plan) / self.parameters(self.full)
+
+    def encoder_size(self, plan: Plan) -> float:
+        """Share of the encoder's parameters that is left."""
+        return self.encoder_parameters(plan) / self.encoder_parameters(self.full)
 
     def speedup(self, plan: Plan) -> float:
         """Operations of the untouched model for each that is left."""
@@ -59,4 +67,7 @@ class Targets:
         if self.config.target_size is None and self.config.target_speedup is None:
             return None
         told = "the target was reached" if self.is_reached(plan) else "the target was not reached"
-        return f"{told}: {self.size(plan):.1%} of the parameters are left, and {self.speedup(plan):.2f} times fewer operations"
+        return (
+            f"{told}: {self.size(plan):.1%} of the parameters are left ({self.encoder_size(plan):.1%} of the encoder's), and "
+            f"{self.speedup(plan):.2f} times fewer operations"
+        )

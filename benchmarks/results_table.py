@@ -23,6 +23,7 @@ COLUMNS = (
     "removed",
     "hard attention",
     "parameters",
+    "of the encoder",
     "latency, ms",
     "deciding loss",
     "held-out loss",
@@ -33,10 +34,11 @@ COLUMNS = (
     "McNemar p",
 )
 _WHO = COLUMNS[:3]
-_WENT, _HELD_OUT = COLUMNS[3:8], COLUMNS[8:]
+_WENT, _HELD_OUT = COLUMNS[3:9], COLUMNS[9:]
 _KINDS = {"layer": "layer", "attention": "attention", "ffn": "FFN", "head": "head", "neurons": "neuron group"}
 _LOSS = "loss"
 _NONE = "none"
+_UNKNOWN = "–"
 
 Report = Mapping[str, Any]
 
@@ -73,6 +75,7 @@ def row_of(checkpoint: Checkpoint, report: Report) -> tuple[str, ...]:
         _removed(report["removed"]),
         ", ".join(map(str, report["hard_attention"])) or _NONE,
         _change(base["parameters"], pruned["parameters"], ","),
+        _encoder(base, pruned),
         _change(base["latency_ms"], pruned["latency_ms"], ".2f"),
         _change(base["validation"][_LOSS], pruned["validation"][_LOSS], ".4f"),
         _change(base["test"][_LOSS], pruned["test"][_LOSS], ".4f"),
@@ -103,6 +106,12 @@ def _removed(elements: list[str]) -> str:
 def _kind(element: str) -> str:
     """``head`` of ``layer.3.attention.head.5``: the last part of an id that is no number or range."""
     return [part for part in element.split(".") if not part[0].isdigit()][-1]
+
+
+def _encoder(base: Report, pruned: Report) -> str:
+    """Parameters of the transformer layers, which older reports do not tell."""
+    before, after = (side.get("encoder_parameters") for side in (base, pruned))
+    return _UNKNOWN if before is None or after is None else _change(before, after, ",")
 
 
 def _change(before: float, after: float, form: str) -> str:

@@ -3,7 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-_SHOWN = ("base", "pruned", "comparison", "finding", "estimated_speedup", "seconds", "orders", "finetune")
+_SHOWN = (
+    "base",
+    "pruned",
+    "comparison",
+    "finding",
+    "one_position_ms",
+    "estimated_speedup",
+    "seconds",
+    "orders",
+    "finetune",
+)
 
 
 def summary_of(report: Mapping[str, Any]) -> dict[str, Any]:

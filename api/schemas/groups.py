@@ -143,10 +143,15 @@ class GroupRow(Schema):
     """By the data (``validation``, and ``confirming`` and ``test`` where there are any) and the figure (``loss``, metrics)."""
     removed: Spread | None
     """Share of the parameters that is gone."""
+    encoder_removed: Spread | None
+    """The same of those in the transformer layers, which alone can go. Null where all reports are of earlier versions."""
     operations: Spread | None
     """How many times fewer operations there are, counted from shapes."""
     latency: Spread | None
     """How many times faster a forward pass is, as measured."""
+    latency_by_pruning: Spread | None
+    """The same against the untouched model in the class of the compact one, which computes the last layer at one position and
+    removes nothing so. Null where the head reads all positions, and in reports of earlier versions."""
     verdicts: dict[str, int]
     """How many findings say ``gain``, ``no_reliable_gain``, ``loss``, ``not_measured``."""
 

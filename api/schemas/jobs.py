@@ -155,13 +155,16 @@ class ReportRead(Schema):
     """What came of the pass; the whole of it is the artifact ``report.json``."""
 
     base: dict[str, Any]
-    """The untouched model: ``validation`` and ``test`` (loss, metrics), ``parameters``, ``bytes``, ``operations``,
-    ``latency_ms``."""
+    """The untouched model: ``validation`` and ``test`` (loss, metrics), ``parameters``, ``encoder_parameters``, ``bytes``,
+    ``operations``, ``encoder_operations``, ``latency_ms``. The encoder is the transformer layers, of which parts can go."""
     pruned: dict[str, Any]
     """The finished model, the same figures."""
     finding: dict[str, Any] | None = None
     """Whether it is better, as far as data that did not decide can tell: ``verdict`` (``gain``, ``no_reliable_gain``, ``loss``
     or ``not_measured``), ``data``, and the same for people in ``sentence``, ``advice`` and ``answers``."""
+    one_position_ms: float | None = None
+    """Latency of the untouched model in the class of the compact one, which computes the last layer at the one position that
+    the head reads: what it saves is no pruning. Null where the head reads all positions, and in reports of earlier versions."""
     removed_count: int
     """How many elements are gone; a block counts once, with all that it held."""
     hard_attention_count: int
@@ -171,8 +174,8 @@ class ReportRead(Schema):
     seconds: float | None = None
     """How long the pass took."""
     orders: list[dict[str, Any]] | None = None
-    """What each order led to where ``order`` is ``search``: ``order``, ``loss``, ``trials``, ``seconds``, ``parameters``, and
-    whether it was ``kept``."""
+    """What each order led to where ``order`` is ``search``: ``order``, ``loss``, ``trials``, ``seconds``, ``parameters``,
+    ``encoder_parameters``, and whether it was ``kept``."""
     finetune: dict[str, Any] | None = None
     """Where the model was trained: ``settings``, ``data``, ``seconds``, and the pruned model's figures ``before``."""
 

@@ -26,8 +26,10 @@ class Row:
     succeeded: int
     changes: Changes
     removed: Spread | None
+    encoder_removed: Spread | None
     operations: Spread | None
     latency: Spread | None
+    latency_by_pruning: Spread | None
     verdicts: Mapping[str, int]
 
 
@@ -53,8 +55,12 @@ def _row(name: str, setting: str, cells: Sequence[CellRow]) -> Row:
         succeeded=sum(one.state is JobState.SUCCEEDED for one in cells),
         changes=_changes([one.comparison for one in found]),
         removed=_spread([1 - after / before for before, after in (one.parameters for one in found)]),
+        encoder_removed=_spread([1 - one.encoder[1] / one.encoder[0] for one in found if one.encoder is not None]),
         operations=_spread([one.estimated_speedup for one in found]),
         latency=_spread([before / after for before, after in (one.latency_ms for one in found)]),
+        latency_by_pruning=_spread(
+            [one.one_position_ms / one.latency_ms[1] for one in found if one.one_position_ms is not None]
+        ),
         verdicts=Counter(one.verdict for one in found if one.verdict is not None),
     )
 

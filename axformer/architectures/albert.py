@@ -73,7 +73,7 @@ class _Unrolled(nn.Module):
         self.albert_layer_groups = encoder.albert_layer_groups
         uses = range(config.num_hidden_layers)
         self.owners = [use * config.num_hidden_groups // config.num_hidden_layers for use in uses]
-        self.uses = nn.ModuleList(_with_the_same_weights(self.owner(use)) for use in uses)
+        self.uses = nn.ModuleList(_with_the_same_weights(self.owner(use), config) for use in uses)
 
     def owner(self, use: int) -> Any:
         """The layer that a use takes its weights from."""
@@ -87,8 +87,9 @@ class _Unrolled(nn.Module):
         return BaseModelOutput(last_hidden_state=hidden)
 
 
-def _with_the_same_weights(layer: nn.Module) -> nn.Module:
-    return deepcopy(layer, {id(parameter): parameter for parameter in layer.parameters()})
+def _with_the_same_weights(layer: nn.Module, config: Any) -> nn.Module:
+    """A copy with the weights and the configuration, which says how attention is computed, of the model."""
+    return deepcopy(layer, {id(shared): shared for shared in (*layer.parameters(), config)})
 
 
 def _prepare(model: Any) -> None:

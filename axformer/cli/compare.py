@@ -72,8 +72,13 @@ def _figures(jobs: list[Job]) -> Iterator[tuple[str, Cell]]:
         for name in names:
             yield f"{words} {name.replace('_', ' ')}", _cell((data, name), 1.0, ".4f")
     for words, name, scale, form in SIZES:
-        if any(name in report.base for report in reports):
+        if any(report.base.get(name) is not None for report in reports):
             yield words, _cell((name,), scale, form)
+    if any(report.one_position_ms is not None for report in reports):
+        yield (
+            "  by pruning alone",
+            lambda report: f"{report['one_position_ms']:.2f} → {report['pruned']['latency_ms']:.2f}",
+        )
 
 
 def _cell(path: tuple[str, ...], scale: float, form: str) -> Cell:

@@ -15,13 +15,16 @@ from axformer.config import PassConfig
 from axformer.elements import Dimensions
 from axformer.order_search import pass_configs, passes_in
 from axformer.progress import Progress, ProgressMeter
+from axformer.reporting.latency import share, without_removal
 from axformer.trial import Phase, Trial, Verdict
 
 RECENT = 6
 SIZES = (
     ("parameters", "parameters", 1, ",.0f"),
+    ("  of the encoder", "encoder_parameters", 1, ",.0f"),
     ("weight files, MB", "bytes", 1e6, ",.1f"),
     ("operations, millions", "operations", 1e6, ",.1f"),
+    ("  of the encoder", "encoder_operations", 1e6, ",.1f"),
     ("latency, ms", "latency_ms", 1, ".2f"),
 )
 """Figures of a report beside those of its data: how they are called here and there, what one is worth, and its form."""
@@ -133,7 +136,7 @@ class _Screen:
         removed = [trial for trial in accepted if trial.phase is not Phase.HARD_ATTENTION]
         hard = len(accepted) - len(removed)
         text = Text.assemble(_pass_name(self._trials, self._names), "Loss ", (f"{loss:.4f}", "bold"))
-        text.append(f" (base {base:.4f}, {_change(loss, base)})")
+        text.append(f" (base {base:.4f}, {share(base, loss)})")
         text.append(f"  ·  removed {count(len(removed), 'element')}, ")
         text.append(f"{sum(trial.parameters for trial in removed):,} parameters")
         if hard:
@@ -154,14 +157,16 @@ class _Screen:
 
 def closing_table(report: dict[str, Any]) -> Table:
     """Before and after, and what the pass did, from the content of a ``report.json``."""
-    table = before_and_after(report["base"], report["pruned"])
+    table = before_and_after(report)
     removed, hard = count(len(report["removed"]), "element"), count(len(report["hard_attention"]), "layer")
     kept = [one["order"] for one in report.get("orders") or [] if one["kept"]]
-    table.caption = (
-        f"{removed} removed, hard attention in {hard}\n{report['trials']} trials in {duration(report['seconds'])}"
-        + "".join(f"\nbest of {len(report['orders'])} orders: {order}" for order in kept)
-    )
-    table.caption_justify = "left"
+    lines = [] if table.caption is None else [str(table.caption)]
+    lines += [
+        f"{removed} removed, hard attention in {hard}",
+        f"{report['trials']} trials in {duration(report['seconds'])}",
+        *(f"best of {len(report['orders'])} orders: {order}" for order in kept),
+    ]
+    table.caption = "\n".join(lines)
     return table
 
 
@@ -172,9 +177,10 @@ def finding_line(finding: Mapping[str, Any]) -> Text:
     return Text.assemble((finding["sentence"], style), f" {told}" if told else "")
 
 
-def before_and_after(base: Mapping[str, Any], pruned: Mapping[str, Any]) -> Table:
+def before_and_after(report: Mapping[str, Any]) -> Table:
     """The figures of a report side by side; those that one side lacks are left out."""
-    table = Table(title="Before and after", title_justify="left")
+    base, pruned = report["base"], report["pruned"]
+    table = Table(title="Before and after", title_justify="left", caption_justify="left")
     for name in ("", "before", "after", "change"):
         table.add_column(name, justify="left" if not name else "right")
     for data, name in (("validation", "validation"), ("confirming", "confirming"), ("test", "held-out")):
@@ -183,10 +189,19 @@ def before_and_after(base: Mapping[str, Any], pruned: Mapping[str, Any]) -> Tabl
             table.add_row(f"{name} {key.replace('_', ' ')}", f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}")
     table.add_section()
     for name, key, scale, form in SIZES:
-        if key in base and key in pruned:
+        if base.get(key) is not None and pruned.get(key) is not None:
             before, after = base[key] / scale, pruned[key] / scale
-            table.add_row(name, format(before, form), format(after, form), _change(after, before))
+            table.add_row(name, format(before, form), format(after, form), share(before, after))
+    _tell_pruning_alone(table, base.get("latency_ms"), report.get("one_position_ms"), pruned.get("latency_ms"))
     return table
+
+
+def _tell_pruning_alone(table: Table, before: float | None, between: float | None, after: float | None) -> None:
+    """How much of the latency is saved without a removal, where a report says it."""
+    if before is None or between is None or after is None:
+        return
+    table.add_row("  by pruning alone", f"{between:.2f}", f"{after:.2f}", share(between, after))
+    table.caption = without_removal(before, between, after)
 
 
 def _pass_name(trials: list[Trial], names: Sequence[str]) -> str:
@@ -195,10 +210,6 @@ def _pass_name(trials: list[Trial], names: Sequence[str]) -> str:
         return ""
     place = len(passes_in(trials))
     return f"[{place}/{len(names)} {names[place - 1]}] "
-
-
-def _change(after: float, before: float) -> str:
-    return f"{after / before - 1:+.1%}"
 
 
 def count(number: int, noun: str) -> str:

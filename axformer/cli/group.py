@@ -99,8 +99,10 @@ def _figures(row: GroupRow) -> Iterator[tuple[str, Spread, str]]:
             yield f"{_DATA[data]} {name.replace('_', ' ')}", told, "{:+.4f}"
     for words, size, form in (
         ("parameters removed", row.removed, "{:.1%}"),
+        ("of the encoder's", row.encoder_removed, "{:.1%}"),
         ("fewer operations", row.operations, "{:.2f}x"),
         ("faster forward pass", row.latency, "{:.2f}x"),
+        ("by pruning alone", row.latency_by_pruning, "{:.2f}x"),
     ):
         if size is not None:
             yield words, size, form

@@ -51,21 +51,27 @@ def _export(client: Client, job_id: str, seq: int, forms: list[str], *, asked: b
 
 
 def _table(found: PassPath) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("trial", justify="right", no_wrap=True)
     table.add_column("accepted", overflow="fold")
-    for name in ("loss", "confirming", "held-out", "size", "speed", "latency"):
+    for name in ("loss", "confirming", "held-out", "size", "encoder", "speed", "latency"):
         table.add_column(name, justify="right", no_wrap=True)
     untouched = found.data[0]
     for point in found.data:
         losses = (NOTHING if told is None else f"{told[_LOSS]:.4f}" for told in (point.confirming, point.test))
         size, speed = f"{point.parameters / untouched.parameters:.1%}", f"{point.estimated_speedup:.2f}x"
+        encoder = _share_left(point.encoder_parameters, untouched.encoder_parameters)
         latency = NOTHING if point.estimated_latency_ms is None else f"{point.estimated_latency_ms:.2f} ms"
         kept, name = _KEPT if point.kept else "", point.element or "(untouched)"
-        table.add_row(kept, str(point.seq), name, f"{point.loss:.4f}", *losses, size, speed, latency)
+        table.add_row(kept, str(point.seq), name, f"{point.loss:.4f}", *losses, size, encoder, speed, latency)
     table.caption = (
-        f"{_KEPT} the model that the job gave; size is of parameters, speed and latency estimated from operations"
+        f"{_KEPT} the model that the job gave; size is of all parameters, encoder of those in the transformer layers; "
+        "speed and latency are estimated from operations"
     )
     table.caption_justify = "left"
     return table
+
+
+def _share_left(after: int | None, before: int | None) -> str:
+    return NOTHING if after is None or before is None else f"{after / before:.1%}"

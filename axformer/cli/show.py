@@ -28,7 +28,7 @@ def show(job: JobArgument, as_json: JsonOption = False) -> None:
         table.add_row(name, value)
     output().print(table)
     if found.report is not None:
-        output().print(before_and_after(found.report.base, found.report.pruned))
+        output().print(before_and_after(found.report.model_dump()))
         if found.report.finding is not None:
             output().print(finding_line(found.report.finding), soft_wrap=True)
 

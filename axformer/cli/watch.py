@@ -49,7 +49,7 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
         else:
             job = show_job(output(), client, job_id)
             if job.report is not None:
-                output().print(before_and_after(job.report.base, job.report.pruned))
+                output().print(before_and_after(job.report.model_dump()))
                 if job.report.finding is not None:
                     output().print(finding_line(job.report.finding), soft_wrap=True)
             output().print(f"Its files: axformer download {job.id}", soft_wrap=True)

@@ -53,12 +53,15 @@ class JobPass(Answer):
 
 
 class JobReport(Answer):
-    """Figures before and after: ``validation`` and ``test`` (loss, metrics), ``parameters``, ``bytes``, ``latency_ms``."""
+    """Figures before and after: ``validation`` and ``test`` (loss, metrics), ``parameters`` and ``operations``, of all and of
+    the encoder, ``bytes``, ``latency_ms``."""
 
     base: dict[str, Any]
     pruned: dict[str, Any]
     finding: dict[str, Any] | None = None
     """Whether it is better, as far as data that did not decide can tell: ``verdict``, ``data``, and ``sentence`` for people."""
+    one_position_ms: float | None = None
+    """Latency of the untouched model in the class of the compact one, which is faster without a removal where this is told."""
     removed_count: int
     """How many elements are gone; a block counts once, with all that it held."""
     hard_attention_count: int | None = None
@@ -142,7 +145,9 @@ class PathPoint(Answer):
     confirming: dict[str, float] | None = None
     test: dict[str, float] | None = None
     parameters: int
+    encoder_parameters: int | None = None
     operations: int
+    encoder_operations: int | None = None
     estimated_speedup: float
     estimated_latency_ms: float | None = None
     kept: bool
@@ -170,8 +175,12 @@ class GroupRow(Answer):
     """By the data (``validation``, ``confirming``, ``test``) and the figure (``loss``, metrics)."""
     removed: Spread | None = None
     """Share of the parameters that is gone."""
+    encoder_removed: Spread | None = None
+    """The same of those in the transformer layers."""
     operations: Spread | None = None
     latency: Spread | None = None
+    latency_by_pruning: Spread | None = None
+    """How many times faster a forward pass is than that of the untouched model in the class of the compact one."""
     verdicts: dict[str, int] = {}
 
 

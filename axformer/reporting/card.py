@@ -4,7 +4,15 @@ from axformer.config import PassConfig
 from axformer.elements import Dimensions, parse
 from axformer.plan import Plan
 from axformer.reporting.card_forms import Loading, forms_section, loading_section
-from axformer.reporting.card_tables import LATENCY_OF_A_POINT, before_and_after, in_int8, orders_table, path_table
+from axformer.reporting.card_tables import (
+    ENCODER,
+    LATENCY_OF_A_POINT,
+    before_and_after,
+    in_int8,
+    latency_in_words,
+    orders_table,
+    path_table,
+)
 from axformer.reporting.confidence import CONFIDENCE
 from axformer.reporting.curve import CURVE, describe_path
 from axformer.reporting.findings import how_it_was_made, limit_of, limits, path_in_words
@@ -35,8 +43,8 @@ pipeline_tag: {loading.tag}
 
 In brackets are {CONFIDENCE:.0%} bootstrap intervals over the samples, for the change those of the paired bootstrap.
 Latency is the median of {report.latency["repeats"]} forward passes, both models taking turns
-(batch {report.latency["batch"]}, {report.latency["tokens"]} tokens). The pass took {report.seconds:.1f} s for {report.trials} \
-trials.{_refused(report)}
+(batch {report.latency["batch"]}, {report.latency["tokens"]} tokens).{latency_in_words(report)}
+{ENCODER} The pass took {report.seconds:.1f} s for {report.trials} trials.{_refused(report)}
 
 {_int8(report)}{_orders(report)}{_path(report)}## What was removed
 

@@ -11,6 +11,7 @@ from axformer.tasks.base import Task
 
 _MANY = 32
 """The batch whose throughput the card shows."""
+_FREE = "The compact and the ONNX forms compute the last layer at one position, which is faster and removes nothing."
 _UNKNOWN = "–"
 _OR = "\n\nor, where transformers' own classes are used:\n\n"
 _TITLES = {
@@ -119,12 +120,14 @@ def forms_legend(report: Report) -> str:
     """How the figures of the table were measured."""
     one = own_cell(report.base_form.speed, 1)
     repeats = "" if one is None else f", {one.repeats} repeats"
+    free = "" if report.one_position_ms is None else f"{_FREE} "
     return (
         "Speed is on rows of the validation data with their own lengths, all models taking turns: the median for one input "
-        f"alone, in parentheses what 95 % kept below{repeats}, and inputs a second in batches of {_MANY}. Memory is the peak "
-        "of a fresh process that loaded the form and computed one batch, in parentheses how much of it came with the form and "
-        "not with the libraries; PyTorch is among these for the ONNX forms too, which can do without. Logits are compared "
-        "with the model in memory over the whole validation data; in brackets are changes against the compact form."
+        f"alone, in parentheses what 95 % kept below{repeats}, and inputs a second in batches of {_MANY}. {free}"
+        "Memory is the peak of a fresh process that loaded the form and computed one batch, in parentheses how much of it came "
+        "with the form and not with the libraries; PyTorch is among these for the ONNX forms too, which can do without. "
+        "Logits are compared with the model in memory over the whole validation data; in brackets are changes against the "
+        "compact form."
     )
 
 

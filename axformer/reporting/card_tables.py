@@ -1,6 +1,9 @@
 """Tables of the card and of the report: figures before and after, and what each order of inspection led to."""
 
-from axformer.reporting.report import InInt8, Interval, Measures, Report, Scores
+from collections.abc import Iterator
+
+from axformer.reporting.latency import share, without_removal
+from axformer.reporting.report import InInt8, Interval, Report, Scores
 from axformer.reporting.table import Table
 
 _BEFORE_AND_AFTER = ["measure", "before", "after", "change"]
@@ -8,13 +11,18 @@ LATENCY_OF_A_POINT = (
     "Latency is estimated: that of the untouched model, by the operations that are left. Only that of the finished model was "
     "measured, before and after."
 )
+ENCODER = (
+    "The encoder is the transformer layers, which are what a pass can remove parts of; embeddings and the head stay as they "
+    "are. The paper counts the encoder alone."
+)
+_UNKNOWN = "–"
 _SETS = {"validation": "validation", "confirming": "confirming", "test": "held-out"}
 """What the data of a report is called."""
 
 
 def before_and_after(report: Report) -> Table:
     """Scores and sizes of both models."""
-    return Table(_BEFORE_AND_AFTER, _scores(report) + sizes_of(report.base, report.pruned))
+    return Table(_BEFORE_AND_AFTER, _scores(report) + sizes_of(report))
 
 
 def in_int8(both: InInt8) -> Table:
@@ -30,18 +38,14 @@ def orders_table(report: Report) -> Table:
             f"{one.order}{' (this model)' if one.kept else ''}",
             f"{one.loss:.4f}",
             f"{one.parameters:,}",
+            _count(one.encoder_parameters),
             f"{one.trials}",
             f"{one.seconds:.1f}",
         ]
         for one in report.orders
     ]
     deciding = "validation loss" if report.data.get("confirming") is None else "confirming loss"
-    return Table(["order", deciding, "parameters", "trials", "seconds"], rows)
-
-
-def share(before: float, after: float) -> str:
-    """A change in per cent."""
-    return f"{after / before - 1:+.1%}"
+    return Table(["order", deciding, "parameters", "encoder parameters", "trials", "seconds"], rows)
 
 
 def path_table(report: Report) -> Table:
@@ -60,12 +64,25 @@ def path_table(report: Report) -> Table:
             f"{point.loss:.4f}",
             *(f"{figures['loss']:.4f}" for figures in (point.confirming, point.test) if figures is not None),
             f"{point.parameters:,}",
+            _count(point.encoder_parameters),
             f"{point.estimated_speedup:.2f} times fewer",
+            _fewer(untouched.encoder_operations, point.encoder_operations),
             f"{point.estimated_latency_ms:.2f}",
         ]
         for point in report.path
     ]
-    return Table([*head, "parameters", "operations", "latency, ms"], rows)
+    return Table([*head, "parameters", "encoder parameters", "operations", "encoder operations", "latency, ms"], rows)
+
+
+def _count(parameters: int | None) -> str:
+    return _UNKNOWN if parameters is None else f"{parameters:,}"
+
+
+def _fewer(before: int | None, after: int | None) -> str:
+    """How many times fewer operations there are; the encoder of a plan that removes everything has none."""
+    if before is None or after is None:
+        return _UNKNOWN
+    return f"{before / after:.2f} times fewer" if after else "none"
 
 
 def _scores(both: Report | InInt8) -> list[list[str]]:
@@ -97,14 +114,32 @@ def _rows(data: str, before: dict[str, str], after: dict[str, str], both: Report
     ]
 
 
-def sizes_of(base: Measures, pruned: Measures) -> list[list[str]]:
+def sizes_of(report: Report) -> list[list[str]]:
     """A row a figure: its name, before, after, and the change in per cent."""
-    figures = (
-        ("parameters", base.parameters, pruned.parameters, ",.0f"),
-        ("weight files, MB", base.bytes / 1e6, pruned.bytes / 1e6, ".1f"),
-        ("operations, millions", base.operations / 1e6, pruned.operations / 1e6, ",.1f"),
-        ("latency, ms", base.latency_ms, pruned.latency_ms, ".2f"),
-    )
     return [
-        [name, format(before, form), format(after, form), share(before, after)] for name, before, after, form in figures
+        [name, format(before, form), format(after, form), share(before, after)]
+        for name, before, after, form in _sizes(report)
+        if before is not None and after is not None
     ]
+
+
+def _sizes(report: Report) -> Iterator[tuple[str, float | None, float | None, str]]:
+    """Figures with their form; null where a report of an earlier version has none, or a model."""
+    base, pruned = report.base, report.pruned
+    yield "parameters", base.parameters, pruned.parameters, ",.0f"
+    yield "parameters of the encoder", base.encoder_parameters, pruned.encoder_parameters, ",.0f"
+    yield "weight files, MB", base.bytes / 1e6, pruned.bytes / 1e6, ".1f"
+    yield "operations, millions", base.operations / 1e6, pruned.operations / 1e6, ",.1f"
+    before, after = (None if one.encoder_operations is None else one.encoder_operations / 1e6 for one in (base, pruned))
+    yield "operations of the encoder, millions", before, after, ",.1f"
+    yield "latency, ms", base.latency_ms, pruned.latency_ms, ".2f"
+    yield "latency by pruning alone, ms", report.one_position_ms, pruned.latency_ms, ".2f"
+
+
+def latency_in_words(report: Report) -> str:
+    """How much of the change in latency is there without a removal; empty where there is nothing of it."""
+    before, between, after = report.base.latency_ms, report.one_position_ms, report.pruned.latency_ms
+    if between is None:
+        return ""
+    told = without_removal(before, between, after)
+    return f" {told}: by so much the untouched model is faster in the class of the compact one, in the same turns."

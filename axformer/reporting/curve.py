@@ -107,13 +107,21 @@ def _told(path: Sequence[PathPoint]) -> list[str]:
     best = _lines(path)[0]
     if first is last:
         return [f"nothing was accepted: {best.name} {best.values[0]:.4f}"]
-    size, fell = last.parameters / first.parameters, f"{best.values[0]:.4f} → {best.values[-1]:.4f}"
+    fell = f"{best.values[0]:.4f} → {best.values[-1]:.4f}"
     count = "1 acceptance" if len(path) == 2 else f"{len(path) - 1:,} acceptances"
-    told = [f"{count}, down to {size:.1%} of the parameters: {best.name} {fell}"]
+    told = [f"{count}, down to {_left(first, last)}: {best.name} {fell}"]
     if kept is not last:
-        size, value = kept.parameters / first.parameters, best.values[path.index(kept)]
-        told.append(f"this model, after trial {kept.seq}: {size:.1%} of the parameters, {best.name} {value:.4f}")
+        value = best.values[path.index(kept)]
+        told.append(f"this model, after trial {kept.seq}: {_left(first, kept)}, {best.name} {value:.4f}")
     return told
+
+
+def _left(first: PathPoint, point: PathPoint) -> str:
+    """The share of the parameters that a model has, and of those in the transformer layers where that is known."""
+    size = f"{point.parameters / first.parameters:.1%} of the parameters"
+    if first.encoder_parameters is None or point.encoder_parameters is None:
+        return size
+    return f"{size} ({point.encoder_parameters / first.encoder_parameters:.1%} of the encoder's)"
 
 
 def _lines(path: Sequence[PathPoint]) -> list[_Line]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from axformer.checkpoint import Checkpoint
+from axformer.compact import untouched
 from axformer.config import PassConfig, Safeguard
 from axformer.data.batches import Samples
 from axformer.data.dataset import DataSet
@@ -59,7 +60,7 @@ class Outcome:
     forms: Sequence[Form | NotMade]
     """The forms of it, the compact one among them."""
     targets: Targets
-    """What counts the operations that plans leave."""
+    """What counts the parameters and operations that plans leave."""
     orders: Sequence[OrderResult] | None
     path: Sequence[PathPoint]
     finetune: Finetuning | None = None
@@ -85,25 +86,25 @@ def make_report(
         ArtifactError: a form gives back something that is no number.
     """
     base, small = checkpoint.model, outcome.model
+    targets = outcome.targets
     sets = {"validation": validation, **others}
     with computing_in(base, checkpoint.dtype):
-        with stock_attention_in(base):
-            headline, (before, after) = _headline(checkpoint, small, validation.samples)
+        latency = _latency(checkpoint, small, validation.samples)
         base_scores = _scores(base, checkpoint.task, sets)
         forms = measure_forms(checkpoint, small, outcome.forms, validation.samples, base_scores["validation"], QUICK)
     small_scores = {"validation": forms.score} | _scores(small, checkpoint.task, others)
     comparison = _comparisons(base_scores, small_scores)
     int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
     removed = [str(trial.element) for trial in outcome.accepted if trial.phase is not Phase.HARD_ATTENTION]
-    full, left = (outcome.targets.estimate(plan) for plan in (outcome.targets.full, outcome.plan))
-    name = checkpoint.task.name
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
+    name = checkpoint.task.name
     return Report(
         task=name,
         dtype=name_of(checkpoint.dtype),
-        base=_measures(base, base_scores, checkpoint.bytes, full.operations, before),
-        pruned=_measures(small, small_scores, _bytes_of_compact(outcome.forms), left.operations, after),
-        estimated_speedup=left.estimated_speedup,
+        base=_measures(base, base_scores, checkpoint.bytes, targets, targets.full, latency.before),
+        pruned=_measures(small, small_scores, _bytes_of_compact(outcome.forms), targets, outcome.plan, latency.after),
+        one_position_ms=latency.one_position,
+        estimated_speedup=targets.speedup(outcome.plan),
         comparison=comparison,
         finding=(
             finding_of(name, Scores(**_as_report(base_scores)), Scores(**_as_report(small_scores)), comparison)
@@ -115,13 +116,13 @@ def make_report(
         hard_attention=hard,
         trials=len(outcome.trace),
         seconds=outcome.trace[-1].seconds,
-        path=[_with_latency(point, before) for point in outcome.path],
+        path=[_with_latency(point, latency.before) for point in outcome.path],
         work=_work(outcome.trace, config, str(base.device)),
         orders=None if outcome.orders is None else list(outcome.orders),
         finetune=outcome.finetune,
         config=config.model_dump(mode="json"),
         data={name: None if data is None else _summary(data, checkpoint) for name, data in sets.items()},
-        latency=headline,
+        latency=latency.setting,
         base_form=forms.base,
         forms=forms.forms,
         environment=describe(str(base.device)),
@@ -132,12 +133,27 @@ def _summary(data: DataSet, checkpoint: Checkpoint) -> DataSummary:
     return summary(data, checkpoint.task.guess(data.samples.encoded, checkpoint.model.config))
 
 
-def _headline(checkpoint: Checkpoint, small: Any, samples: Samples) -> tuple[dict[str, int], list[float]]:
-    """Median milliseconds of both models for one row of the median length, and of what that is."""
+@dataclass(frozen=True)
+class _Latency:
+    """Median milliseconds for one row of the median length."""
+
+    setting: dict[str, int]
+    """What was computed, and how often."""
+    before: float
+    one_position: float | None
+    """Of the untouched model in the class of the compact one; null where that computes what the model does."""
+    after: float
+
+
+def _latency(checkpoint: Checkpoint, small: Any, samples: Samples) -> _Latency:
+    """Measured in turn."""
     workload = typical(samples.encoded, checkpoint.tokenizer)
-    (before,), (after,) = measure_speed([checkpoint.model, small], [workload], HEADLINE)
+    twin = untouched(checkpoint.model, checkpoint.architecture)
+    models = [checkpoint.model, small] if twin is None else [checkpoint.model, small, twin]
+    with stock_attention_in(checkpoint.model):
+        before, after, *between = (cells[0] for cells in measure_speed(models, [workload], HEADLINE))
     setting = {"batch": workload.batch, "tokens": round(workload.tokens), "repeats": before.repeats}
-    return setting, [before.p50_ms, after.p50_ms]
+    return _Latency(setting, before.p50_ms, between[0].p50_ms if between else None, after.p50_ms)
 
 
 def _with_latency(point: PathPoint, before: float) -> PathPoint:
@@ -192,11 +208,16 @@ def _comparison(before: Score | None, after: Score | None) -> Comparison | None:
 
 
 def _measures(
-    model: Any, scores: Mapping[str, Score | None], size: int, operations: int, latency_ms: float
+    model: Any, scores: Mapping[str, Score | None], size: int, targets: Targets, plan: Plan, latency_ms: float
 ) -> Measures:
-    parameters = sum(parameter.numel() for parameter in model.parameters())
     return Measures(
-        **_as_report(scores), parameters=parameters, bytes=size, operations=operations, latency_ms=latency_ms
+        **_as_report(scores),
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        encoder_parameters=targets.encoder_parameters(plan),
+        bytes=size,
+        operations=targets.operations(plan),
+        encoder_operations=targets.encoder_operations(plan),
+        latency_ms=latency_ms,
     )
 
 

@@ -16,9 +16,11 @@ from axformer.elements import Dimensions
 from axformer.plan import PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_tables import (
+    ENCODER,
     LATENCY_OF_A_POINT,
     before_and_after,
     in_int8,
+    latency_in_words,
     orders_table,
     path_table,
     sizes_of,
@@ -75,6 +77,8 @@ def report_page(
         headlines=_headlines(report),
         confidence=f"{CONFIDENCE:.0%}",
         before_and_after=before_and_after(report),
+        latency=latency_in_words(report),
+        encoder=ENCODER,
         chart=Markup(loss_chart(trace)),  # noqa: S704 - made of numbers and escaped words
         map=Markup(picture(plan.plan, dimensions)),  # noqa: S704 - the same
         map_in_words=describe_plan(plan.plan, dimensions),
@@ -105,7 +109,7 @@ def _headlines(report: Report) -> list[Headline]:
         Headline(f"{name} {key.replace('_', ' ')}", f"{value:.4f}", f"{after[key]:.4f}", f"{after[key] - value:+.4f}")
         for key, value in list(before.items())[:2]
     ]
-    sizes = [Headline(*row) for row in sizes_of(base, pruned)]
+    sizes = [Headline(*row) for row in sizes_of(report)]
     return [*scores, *sizes]
 
 

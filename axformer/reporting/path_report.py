@@ -29,7 +29,9 @@ def path_report(
                 confirming=measured.get("confirming"),
                 test=measured.get("test"),
                 parameters=targets.parameters(point.plan),
+                encoder_parameters=targets.encoder_parameters(point.plan),
                 operations=estimate.operations,
+                encoder_operations=targets.encoder_operations(point.plan),
                 estimated_speedup=estimate.estimated_speedup,
                 kept=place == kept,
             )

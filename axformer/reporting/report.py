@@ -34,9 +34,18 @@ class Measures(Scores):
     """One model measured."""
 
     parameters: int
+    encoder_parameters: int | None = Field(
+        default=None,
+        description="Those of them that are in the transformer layers, norms included, weights that layers share counted once: "
+        "what the paper compresses. Null in reports of earlier versions alone.",
+    )
     bytes: int = Field(description="Size of the weight files.")
     operations: int = Field(
         description="Multiplications and additions of matrix products in one look at the validation data, counted from shapes."
+    )
+    encoder_operations: int | None = Field(
+        default=None,
+        description="Those of them that the transformer layers take. Null in reports of earlier versions alone.",
     )
     latency_ms: float = Field(description="Median milliseconds of a forward pass; `latency` says of what.")
 
@@ -201,6 +210,10 @@ class OrderResult(BaseModel):
     trials: int
     seconds: float = Field(description="Duration of this pass, with what all of them measure alike.")
     parameters: int = Field(description="Parameters that it leaves, at the point that is kept.")
+    encoder_parameters: int | None = Field(
+        default=None,
+        description="Those of them that are in the transformer layers; null in reports of earlier versions.",
+    )
     kept: bool = Field(description="Whether this is the pass that was kept.")
 
 
@@ -219,7 +232,14 @@ class PathPoint(BaseModel):
         description="The same on held-out data; null where none was given, or the pass had neither `confirm` nor `tolerance`."
     )
     parameters: int = Field(description="Parameters that are left.")
+    encoder_parameters: int | None = Field(
+        default=None,
+        description="Those of them that are in the transformer layers; null in reports of earlier versions.",
+    )
     operations: int = Field(description="Operations that are left, as in `base.operations`.")
+    encoder_operations: int | None = Field(
+        default=None, description="Those of them that the transformer layers take; null in reports of earlier versions."
+    )
     estimated_speedup: float = Field(description="Operations of the untouched model for each that is left.")
     estimated_latency_ms: float | None = Field(
         default=None,
@@ -275,6 +295,13 @@ class Report(BaseModel):
     )
     base: Measures
     pruned: Measures
+    one_position_ms: float | None = Field(
+        default=None,
+        description="Median milliseconds of a forward pass of the untouched model in the class of the compact one, which "
+        "computes the last layer at the one position that the head reads and removes nothing so; measured in turn with "
+        "`base.latency_ms` and `pruned.latency_ms`. From the first to this is saved by that, from this to the last by what was "
+        "removed. Null where the head reads all positions, and in reports of earlier versions.",
+    )
     estimated_speedup: float = Field(
         description="Operations of the untouched model for each of the finished one; what came of it is in `forms`."
     )

@@ -23,7 +23,7 @@ from benchmarks.split import label_of
 from benchmarks.train_checkpoints import make
 
 _KEPT = (
-    *("task", "base", "pruned", "comparison", "finding", "estimated_speedup", "trials", "seconds"),
+    *("task", "base", "pruned", "comparison", "finding", "estimated_speedup", "one_position_ms", "trials", "seconds"),
     *("removed", "hard_attention", "config", "data", "latency", "environment"),
 )
 """What of a report is kept whole; its forms are not asked about here."""

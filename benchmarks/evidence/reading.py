@@ -15,6 +15,9 @@ Content = Mapping[str, Any]
 LOSS = "loss"
 VALIDATION, CONFIRMING, TEST = "validation", "confirming", "test"
 _OF_QUESTIONS = ("exact_match", "f1")
+ENCODERS = {"minilm": 10_646_784, "mpnet-base": 85_054_464}
+"""Parameters of the transformer layers of the models, for cells that are older than this figure in reports; they follow from
+the models' dimensions, and a test counts them."""
 
 
 def read_cells(results: Path) -> list[Content]:
@@ -73,6 +76,13 @@ def removed_share(one: Content) -> float:
     """Of the parameters."""
     report = one["report"]
     return float(1 - report["pruned"]["parameters"] / report["base"]["parameters"])
+
+
+def removed_share_of_encoder(one: Content) -> float | None:
+    """Of the parameters of the transformer layers, which all that is removed belongs to; null of a model that is not known."""
+    report = one["report"]
+    whole = report["base"].get("encoder_parameters", ENCODERS.get(one["model"]))
+    return None if whole is None else (report["base"]["parameters"] - report["pruned"]["parameters"]) / whole
 
 
 def speed(one: Content) -> float:

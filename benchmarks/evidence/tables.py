@@ -24,6 +24,7 @@ from benchmarks.evidence.reading import (
     metrics_of,
     relative_change,
     removed_share,
+    removed_share_of_encoder,
     speed,
 )
 from benchmarks.evidence.standing import marks_of
@@ -41,6 +42,7 @@ _PARTS = {
     ElementKind.HEAD: ("1 head", "{} heads"),
     ElementKind.NEURONS: ("1 group", "{} groups"),
 }
+_REMOVED = ("parameters removed", "of the encoder's")
 HARD = "top K"
 """How a layer with hard attention is marked."""
 
@@ -78,7 +80,7 @@ def by_set(found: Iterable[Content]) -> str:
     """Means over the seeds of each set, model and arm."""
     head = (
         *("set", "model", "arm", "seeds", "validation loss", "held-out loss", "metric", "held-out metric", "judged"),
-        *("parameters removed", "operations", "latency"),
+        *(*_REMOVED, "operations", "latency"),
     )
     return table(head, [[*who, *_summary(same)] for who, same in _together(found)])
 
@@ -105,7 +107,7 @@ def _summary(same: Sequence[Content]) -> list[str]:
         _named(metrics),
         "; ".join(_spread([change(one, TEST, metric) for one in same]) for metric in metrics),
         ", ".join(f"{judged[name]} {word}" for name, word in _JUDGED if judged[name]),
-        f"{mean(map(removed_share, same)):.1%}",
+        *_removed(same),
         f"{mean(one['report']['estimated_speedup'] for one in same):.2f}x fewer",
         f"{median(map(speed, same)):.2f}x",
     ]
@@ -203,12 +205,12 @@ def heuristics(varied: Sequence[Content], compared: Iterable[Content]) -> str:
     )
 
 
-_COST = ("parameters removed", "trials", "seconds")
+_COST = (*_REMOVED, "trials", "seconds")
 
 
 def _cost(same: Sequence[Content]) -> list[str]:
     trials, seconds = (mean(one["report"][figure] for one in same) for figure in ("trials", "seconds"))
-    return [f"{mean(map(removed_share, same)):.1%}", f"{trials:.0f}", f"{seconds:.0f}"]
+    return [*_removed(same), f"{trials:.0f}", f"{seconds:.0f}"]
 
 
 def compression(found: Iterable[tuple[int, Content]]) -> str:
@@ -219,7 +221,7 @@ def compression(found: Iterable[tuple[int, Content]]) -> str:
         return one["model"], epochs, list(ARMS).index(one["arm"])
 
     head = (
-        *("model", "epochs", "arm", "rows", "loss before", "change", "parameters removed"),
+        *("model", "epochs", "arm", "rows", "loss before", "change", *_REMOVED),
         *("held-out loss before", "change", "metric", "before", "change", "operations"),
     )
     return table(head, [_compressed(*one) for one in sorted(found, key=order)])
@@ -230,7 +232,7 @@ def _compressed(epochs: int, one: Content) -> list[str]:
     return [
         *(one["model"], f"{epochs}", f"`{one['arm']}`{marks_of(one)}", f"{report['data'][VALIDATION]['rows']:,}"),
         *(f"{before(one, VALIDATION, LOSS):.4f}", change_with_interval(one, VALIDATION, LOSS)),
-        f"{removed_share(one):.1%}",
+        *_removed([one]),
         *(f"{before(one, TEST, LOSS):.4f}", change_with_interval(one, TEST, LOSS)),
         metric.replace("_", " "),
         *(f"{before(one, TEST, metric):.4f}", change_with_interval(one, TEST, metric)),
@@ -246,7 +248,7 @@ def traded(found: Iterable[Content]) -> str:
 
     head = (
         *("checkpoint", "arm", "confirming rows", "metric", "before", "there", "held out before", "change", "held"),
-        *("parameters removed", "operations", "latency", "held-out loss before", "change", "acceptances"),
+        *(*_REMOVED, "operations", "latency", "held-out loss before", "change", "acceptances"),
     )
     return table(head, [_traded(one) for one in sorted(found, key=order)])
 
@@ -267,7 +269,7 @@ def _traded(one: Content) -> list[str]:
             f"{change(one, CONFIRMING, metric):+.4f}",
         ),
         *(f"{before(one, TEST, metric):.4f}", change_with_interval(one, TEST, metric), _promise(one, metric)),
-        *(f"{removed_share(one):.1%}", f"{report['estimated_speedup']:.2f}x fewer", f"{speed(one):.2f}x"),
+        *(*_removed([one]), f"{report['estimated_speedup']:.2f}x fewer", f"{speed(one):.2f}x"),
         *(f"{before(one, TEST, LOSS):.4f}", change_with_interval(one, TEST, LOSS), f"{held} of {accepted}"),
     ]
 
@@ -312,7 +314,7 @@ def singly(found: Iterable[Content]) -> str:
     """Every cell."""
     head = (
         *("cell", "checkpoint", "rows", "held-out loss before", "change", "metric", "before", "change", "McNemar p"),
-        *("parameters removed", "kept", "seconds"),
+        *(*_REMOVED, "kept", "seconds"),
     )
     return table(head, [_single(one) for one in found])
 
@@ -329,8 +331,14 @@ def _single(one: Content) -> list[str]:
         "; ".join(f"{before(one, TEST, metric):.4f}" for metric in metrics),
         "; ".join(change_with_interval(one, TEST, metric) for metric in metrics),
         "" if test is None else f"{test['p_value']:.3f} (+{test['gained']} −{test['lost']})",
-        *(f"{removed_share(one):.1%}", f"{held} of {accepted}", f"{report['seconds']:.0f}"),
+        *(*_removed([one]), f"{held} of {accepted}", f"{report['seconds']:.0f}"),
     ]
+
+
+def _removed(same: Sequence[Content]) -> list[str]:
+    """The mean shares of all parameters and of the encoder's that are gone."""
+    encoder = [share for share in map(removed_share_of_encoder, same) if share is not None]
+    return [f"{mean(map(removed_share, same)):.1%}", f"{mean(encoder):.1%}" if len(encoder) == len(same) else "–"]
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -41,7 +41,12 @@ class Figures:
     comparison: dict[str, Any]
     parameters: tuple[int, int]
     """Before and after."""
+    encoder: tuple[int, int] | None
+    """Those of the transformer layers; null in reports of earlier versions."""
     latency_ms: tuple[float, float]
+    """Before and after."""
+    one_position_ms: float | None
+    """Of the untouched model in the class of the compact one; null where that computes the same, or in earlier versions."""
     estimated_speedup: float
     verdict: str | None
     """Of the finding; null in reports of earlier versions."""
@@ -91,7 +96,8 @@ def cells_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[CellR
     query = (
         select(
             *(Job.group_id, Job.id, Job.cell, Job.preset, Job.config, Job.state, Job.summary["comparison"]),
-            *(base["parameters"], pruned["parameters"], base["latency_ms"], pruned["latency_ms"]),
+            *(one[name] for name in ("parameters", "encoder_parameters") for one in (base, pruned)),
+            *(base["latency_ms"], Job.summary["one_position_ms"], pruned["latency_ms"]),
             *(Job.summary["estimated_speedup"], Job.summary["finding"]["verdict"].astext),
         )
         .where(Job.group_id.in_(group_ids), Job.parent_id.is_(None))
@@ -99,12 +105,16 @@ def cells_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[CellR
     )
     found: dict[str, list[CellRow]] = {group_id: [] for group_id in group_ids}
     for group_id, job_id, cell, preset, config, state, comparison, *rest in session.execute(query):
-        size_before, size_after, time_before, time_after, speedup, verdict = rest
-        figures = None
-        if state is JobState.SUCCEEDED and comparison is not None:
-            figures = Figures(comparison, (size_before, size_after), (time_before, time_after), speedup, verdict)
+        figures = _figures(comparison, rest) if state is JobState.SUCCEEDED and comparison is not None else None
         found[group_id].append(CellRow(job_id, cell, preset, config, state, figures))
     return found
+
+
+def _figures(comparison: dict[str, Any], told: Sequence[Any]) -> Figures:
+    """As they were selected."""
+    before, after, encoder_before, encoder_after, slow, between, fast, speedup, verdict = told
+    encoder = None if encoder_before is None or encoder_after is None else (encoder_before, encoder_after)
+    return Figures(comparison, (before, after), encoder, (slow, fast), between, speedup, verdict)
 
 
 def state_counts(session: Session, group_ids: Sequence[str]) -> dict[str, dict[JobState, int]]:

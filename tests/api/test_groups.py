@@ -52,9 +52,12 @@ def report(loss: float, *, test: float | None, after: int) -> dict:
         for data, value in changes.items()
     }
     figures = {"validation": {"loss": 0.4}, "test": None, "parameters": 100, "bytes": 40, "latency_ms": 2.0}
+    figures["encoder_parameters"] = 40
     return {
         "base": figures | {"operations": 900},
-        "pruned": figures | {"operations": 450, "parameters": after, "latency_ms": 1.0},
+        "pruned": figures
+        | {"operations": 450, "parameters": after, "encoder_parameters": after - 60, "latency_ms": 1.0},
+        "one_position_ms": 1.5,
         "comparison": comparison | {"confirming": None},
         "estimated_speedup": 2.0,
         "finding": {"verdict": "gain" if (test or 0) < 0 else "no_reliable_gain"},
@@ -233,7 +236,8 @@ def test_the_table_has_means_spreads_and_intervals(api, grid, sessions):
     assert held_out["deviation"] == pytest.approx(0.02)
     assert held_out["interval"] == pytest.approx(t.interval(0.95, 2, loc=-0.01, scale=0.02 / 3**0.5))
     assert row["removed"]["mean"] == pytest.approx((0.1 + 0.2 + 0.15) / 3)
-    assert (row["operations"]["mean"], row["latency"]["mean"]) == (2.0, 2.0)
+    assert row["encoder_removed"]["mean"] == pytest.approx((10 + 20 + 15) / 3 / 40)
+    assert (row["operations"]["mean"], row["latency"]["mean"], row["latency_by_pruning"]["mean"]) == (2.0, 2.0, 1.5)
 
     single = rows["cola", "paper"]
     assert list(single["changes"]) == ["validation"]

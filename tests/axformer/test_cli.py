@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -221,13 +222,43 @@ def test_the_closing_table_shows_the_change() -> None:
         "latency_ms": 2.0,
         "operations": 3e6,
     }
-    console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-    with console.file:
-        report = {"base": side, "pruned": after, "removed": ["layer.0.ffn"], "hard_attention": [], "trials": 9}
-        console.print(closing_table({**report, "seconds": 75.0}))
-    shown = console.export_text()
+    report = {
+        "base": side,
+        "pruned": after,
+        "removed": ["layer.0.ffn"],
+        "hard_attention": [],
+        "trials": 9,
+        "seconds": 75.0,
+    }
+    shown = printed(closing_table(report))
     for part in ("-0.1000", "-25.0%", "-50.0%", "9 trials in 1 min 15 s"):
         assert part in shown
+    assert "encoder" not in shown, "older reports do not tell it"
+    assert "alone" not in shown
+
+
+def test_the_closing_table_tells_the_encoder_and_what_is_no_pruning() -> None:
+    side = {"validation": {"loss": 0.5}, "test": None, "parameters": 1000, "encoder_parameters": 400, "latency_ms": 4.0}
+    after = side | {"parameters": 800, "encoder_parameters": 200, "latency_ms": 3.0}
+    report = {
+        "base": side,
+        "pruned": after,
+        "removed": ["layer.0.ffn"],
+        "hard_attention": [],
+        "trials": 9,
+        "seconds": 75.0,
+    }
+    shown = " ".join(printed(closing_table(report | {"one_position_ms": 3.6})).split())
+    assert "parameters │ 1,000 │ 800 │ -20.0% │ │ of the encoder │ 400 │ 200 │ -50.0%" in shown
+    assert "latency, ms │ 4.00 │ 3.00 │ -25.0% │ │ by pruning alone │ 3.60 │ 3.00 │ -16.7%" in shown
+    assert "Latency -25.0%, of which -10.0% by computing the last layer at one position, which removes nothing" in shown
+
+
+def printed(table: Table) -> str:
+    console = Console(width=140, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    with console.file:
+        console.print(table)
+    return console.export_text()
 
 
 def test_every_command_can_answer_as_json() -> None:

@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import axformer.auto  # noqa: F401 - some heads build their base model by its configuration
 from axformer.architectures.registry import ARCHITECTURES
-from axformer.compact import compact
+from axformer.compact import compact, untouched
 from axformer.elements import attention, head
 from axformer.int8 import in_int8
 from axformer.plan import Plan
@@ -86,6 +86,31 @@ def test_the_last_layers_cost_less_and_the_more_attention_is_gone_there(family: 
         saved.append((whole - operations(model, inputs)) / whole)
         plan = plan.apply(attention(layer), top_k=2)
     assert 0 < saved[0] < saved[1]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_an_untouched_model_at_one_position_computes_what_a_compact_one_does(case: Case) -> None:
+    checkpoint, inputs = checkpoint_of(case), batch(case, "right")
+    twin = untouched(checkpoint.model, checkpoint.architecture)
+    if checkpoint.head.auto_class in checkpoint.architecture.reads_behind_padding:
+        assert twin is None
+        return
+    assert operations(twin, inputs) == operations(small(case, FULL), inputs) < operations(checkpoint.model, inputs)
+    torch.testing.assert_close(at_one_position(twin, inputs), at_all_positions(checkpoint.model, inputs), **TOLERANCE)
+    weights = {parameter.data_ptr() for parameter in checkpoint.model.parameters()}
+    assert {parameter.data_ptr() for parameter in twin.parameters()} == weights
+
+
+@pytest.mark.parametrize("task", ["token_classification", "question_answering", "masked_lm"])
+def test_heads_that_read_all_positions_save_nothing_so(task: str) -> None:
+    checkpoint = checkpoint_of(Case("bert", task))
+    assert untouched(checkpoint.model, checkpoint.architecture) is None
+
+
+def test_nor_do_heads_that_read_their_mean() -> None:
+    model = deepcopy(checkpoint_of(Case("modernbert", "classification")).model)
+    model.config.classifier_pooling = "mean"
+    assert untouched(model, ARCHITECTURES["modernbert"]) is None
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])

@@ -134,7 +134,8 @@ def test_the_report_and_the_card_tell_of_every_order(searched: Searched, single:
     assert [one["order"] for one in report["orders"]] == list(SEARCHED_ORDERS)
     for one, trace in zip(report["orders"], passes_in(trials), strict=True):
         assert (one["loss"], one["trials"], one["seconds"]) == (final_loss(trace), len(trace), trace[-1].seconds)
-        assert f"| {one['loss']:.4f} | {one['parameters']:,} | {len(trace)} " in card
+        sizes = f"{one['parameters']:,} | {one['encoder_parameters']:,}"
+        assert f"| {one['loss']:.4f} | {sizes} | {len(trace)} " in card
     (kept,) = [one for one in report["orders"] if one["kept"]]
     assert kept["order"] == winner(single)
     assert kept["loss"] == min(one["loss"] for one in report["orders"])

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -72,6 +73,10 @@ def test_the_plan_made_the_model(published: tuple[Path, PruningRun], checkpoint:
     assert parameters == sum(part.numel() for part in axformer.load(directory).parameters())
 
 
+def sides(report: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return report["base"], report["pruned"]
+
+
 def test_the_report_holds_before_and_after(published: tuple[Path, PruningRun]) -> None:
     directory, run = published
     report = json.loads((directory / "report.json").read_text())
@@ -86,6 +91,12 @@ def test_the_report_holds_before_and_after(published: tuple[Path, PruningRun]) -
         )
         assert model["latency_ms"] > 0
     assert report["pruned"]["parameters"] < report["base"]["parameters"]
+    for name in ("parameters", "operations"):
+        whole, encoder = ([side[key] for side in sides(report)] for key in (name, f"encoder_{name}"))
+        assert whole[0] - whole[1] == encoder[0] - encoder[1] > 0, "all that goes is of the encoder"
+        points = [report["path"][0], next(point for point in report["path"] if point["kept"])]
+        assert [point[f"encoder_{name}"] for point in points] == encoder
+    assert report["one_position_ms"] > 0
     assert report["pruned"]["bytes"] == (directory / "model" / "model.safetensors").stat().st_size
     work, trace = report["work"], run.trace
     assert work["trials_by_precision"] == {"float32": len(trace)}

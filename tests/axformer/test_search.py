@@ -53,7 +53,8 @@ def targets_of(run: PruningRun) -> Targets:
     lengths = prepare(ROWS, CHECKPOINT, run.config).samples.lengths
     operations = Operations(model, architecture, pooled=True, lengths=lengths)
     parameters = ParameterCount(model, architecture)
-    return Targets(run.config, Plan.full(run.dimensions), parameters.left, operations.left)
+    full = Plan.full(run.dimensions)
+    return Targets(run.config, full, parameters.left, operations.left, parameters.encoder, operations.encoder)
 
 
 def timeless(trials: list[Trial]) -> list[Trial]:
@@ -162,6 +163,7 @@ def test_a_pass_is_the_one_without_targets_up_to_where_they_are_reached(goal: di
     assert reached == [False] * len(trials) + [True]
     assert run.closing_note is not None
     assert "the target was reached" in run.closing_note
+    assert "of the encoder's), and" in run.closing_note
 
 
 def test_a_target_that_is_out_of_reach_changes_nothing_but_is_told() -> None:

@@ -26,7 +26,9 @@ def rows(*labels: object) -> Rows:
 NAMED = BertConfig(label2id={"good": 0, "bad": 1}, id2label={0: "good", 1: "bad"})
 
 
-@pytest.mark.parametrize("labels", [("good", "bad", "bad"), (0, 1, 1), ("0", "1", "1"), (0.0, 1.0, 1.0), (False, True, True)])
+@pytest.mark.parametrize(
+    "labels", [("good", "bad", "bad"), (0, 1, 1), ("0", "1", "1"), (0.0, 1.0, 1.0), (False, True, True)]
+)
 def test_labels_are_names_or_indices_of_classes(labels: tuple[object, ...]) -> None:
     assert Classification().labels(rows(*labels), NAMED).indices == [0, 1, 1]
 
@@ -76,7 +78,9 @@ LONG = rows_of([{"text": "word1", "label": 0}, {"text": "word2 " * 150, "label":
 
 def test_a_row_longer_than_the_model_takes_is_refused_until_it_is_told_to_cut() -> None:
     checkpoint = from_memory(tiny_model(), tiny_tokenizer())
-    with pytest.raises(DataError, match="row 2: it has 152 tokens, the model takes 128; shorten it, or set max_length=128"):
+    with pytest.raises(
+        DataError, match="row 2: it has 152 tokens, the model takes 128; shorten it, or set max_length=128"
+    ):
         prepare(LONG, checkpoint, PassConfig())
     cut = prepare(LONG, checkpoint, PassConfig(max_length=MAX_TOKENS))
     assert cut.samples.cut == 1

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import AutoModel, BertConfig, MPNetConfig
 
 from axformer.checkpoint import load_checkpoint
 from axformer.config import PRESETS, Order, PassConfig, Preset, make_config
@@ -27,7 +29,7 @@ from benchmarks.evidence.grid import (
     traded_cells,
     varied_cells,
 )
-from benchmarks.evidence.reading import RESULTS, read_cells
+from benchmarks.evidence.reading import ENCODERS, RESULTS, read_cells, removed_share_of_encoder
 from benchmarks.evidence.standing import FORMAT, marks_of, stands
 from benchmarks.evidence.tables import promised_and_held
 from benchmarks.rows import Row
@@ -192,7 +194,8 @@ def test_a_promise_of_points_is_held_to_the_held_out_rows(change: float, word: s
     (row,) = [
         line for line in text.splitlines() if line.startswith("| rte-minilm-s0 | `two-points`† | 20 | accuracy |")
     ]
-    assert f"| {word} | 10.0% | 1.25x fewer | 2.00x |" in row
+
+    assert f"| {word} | 10.0% | 20.0% | 1.25x fewer | 2.00x |" in row
 
 
 def test_a_cell_that_fails_leaves_no_file_and_is_tried_again(place: Place) -> None:
@@ -206,9 +209,10 @@ def cell_file(arm: str, seed: int, change: float, **more: Any) -> dict[str, Any]
     difference = {"loss": {"value": change, "interval": [change - 0.1, change + 0.1]}}
     difference["accuracy"] = difference["loss"]
     base = {"validation": {"loss": 1.0}, "test": {"loss": 1.0, "accuracy": 0.5}, "parameters": 100, "latency_ms": 2.0}
+    base["encoder_parameters"] = 50
     report = {
         "base": base,
-        "pruned": base | {"parameters": 90, "latency_ms": 1.0},
+        "pruned": base | {"parameters": 90, "encoder_parameters": 40, "latency_ms": 1.0},
         "task": "classification",
         "trials": 7,
         "comparison": {
@@ -240,7 +244,7 @@ def test_seeds_are_put_together_with_their_spread_and_optimism_is_the_difference
     text = document_of(found, planned=3)
     assert "A trial run" not in text
     assert "| rte | minilm | paper | 2 | -0.2000 ± 0.0000 | +0.2000 ± 0.1414 |" in text
-    assert "| 1 none, 1 loss | 10.0% | 1.25x fewer | 2.00x |" in text
+    assert "| 1 none, 1 loss | 10.0% | 20.0% | 1.25x fewer | 2.00x |" in text
     assert "| `paper` | 2 | -20.0% | +20.0% | +40.0% |" in text
     assert "| `published` | 1 | -20.0% | -20.0% | +0.0% |" in text
     assert "| 1 of 2 | 3 |" in text
@@ -261,6 +265,34 @@ def test_reports_say_how_far_validation_figures_were_off_in_this_evidence() -> N
     same = [one for one in compared if one["arm"] == "paper"]
     promised, held = promised_and_held(same)
     assert Optimism(len(same), round(promised, 3), round(held, 3)) == OPTIMISM
+
+
+def older(one: dict[str, Any]) -> dict[str, Any]:
+    """The file of a cell whose report does not tell the encoder."""
+    sides = {
+        side: {name: value for name, value in one["report"][side].items() if name != "encoder_parameters"}
+        for side in ("base", "pruned")
+    }
+    return one | {"report": one["report"] | sides}
+
+
+def test_cells_that_do_not_tell_the_encoder_are_of_models_whose_encoder_is_known() -> None:
+    for name, config in (
+        ("minilm", BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)),
+        ("mpnet-base", MPNetConfig()),
+    ):
+        with torch.device("meta"):
+            layers = AutoModel.from_config(config).encoder.layer
+        assert sum(one.numel() for one in layers.parameters()) == ENCODERS[name]
+    assert {one["model"] for one in read_cells(RESULTS)} == set(ENCODERS)
+    told = older(cell_file("paper", 0, 0.1))
+    assert removed_share_of_encoder(told) == 10 / ENCODERS["minilm"]
+    assert removed_share_of_encoder(told | {"model": "another"}) is None
+    assert "| 1 none | 10.0% | – | 1.25x fewer |" in document_of([told | {"model": "another"}], planned=1)
+
+
+def test_what_a_cell_tells_of_the_encoder_counts() -> None:
+    assert removed_share_of_encoder(cell_file("paper", 0, 0.1)) == 10 / 50
 
 
 def test_seeds_are_told_in_points_before_and_after() -> None:

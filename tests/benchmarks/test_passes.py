@@ -27,6 +27,7 @@ REPORT = {
         "test": {"loss": 0.6, "f1_macro": 0.1, "matthews_correlation": 0.25},
         "test_intervals": {"matthews_correlation": [0.2, 0.3]},
         "parameters": 12345,
+        "encoder_parameters": 11000,
         "latency_ms": 10.126,
     },
     "pruned": {
@@ -34,6 +35,7 @@ REPORT = {
         "test": {"loss": 0.7, "f1_macro": 0.2, "matthews_correlation": 0.35},
         "test_intervals": {"matthews_correlation": [0.3, 0.4]},
         "parameters": 2345,
+        "encoder_parameters": 1000,
         "latency_ms": 9.0,
     },
     "comparison": {
@@ -112,7 +114,14 @@ def test_a_checkpoint_that_cannot_be_trained_leaves_no_directory_but_its_log(tmp
 def test_a_row_tells_what_the_report_does():
     assert row_of(checkpoint_named("cola"), REPORT) == (
         *("minilm", "classification", "cola, 1,301 and 1,043", "1 FFN, 2 heads, 1 neuron group", "0, 2"),
-        *("12,345 → 2,345", "10.13 → 9.00", "0.5000 → 0.4000", "0.6000 → 0.7000", "matthews correlation"),
+        *(
+            "12,345 → 2,345",
+            "11,000 → 1,000",
+            "10.13 → 9.00",
+            "0.5000 → 0.4000",
+            "0.6000 → 0.7000",
+            "matthews correlation",
+        ),
         *("0.2500 [0.2000, 0.3000]", "0.3500 [0.3000, 0.4000]", "+0.1000 [-0.0500, +0.2000]", "0.453 (+5 −2)"),
     )
 

@@ -15,7 +15,9 @@ PATH = [
         "confirming": None,
         "test": {"loss": 0.6 - seq / 10, "accuracy": 0.75},
         "parameters": 1_000_000 - 100_000 * seq,
+        "encoder_parameters": 400_000 - 100_000 * seq,
         "operations": 900,
+        "encoder_operations": 800,
         "estimated_speedup": 1.0 + seq / 10,
         "estimated_latency_ms": 22.0 / (1 + seq / 10),
         "kept": seq == 1,
@@ -35,8 +37,8 @@ def done(stage: Stage) -> str:
 @logged_in
 def test_it_shows_every_model_and_the_one_that_was_kept(done: str) -> None:
     lines = [" ".join(line.split()) for line in ran("path", done).splitlines()]
-    assert "0 (untouched) 0.5000 – 0.6000 100.0% 1.00x 22.00 ms" in lines
-    assert "→ 1 layer.1.ffn 0.4000 – 0.5000 90.0% 1.10x 20.00 ms" in lines
+    assert "0 (untouched) 0.5000 – 0.6000 100.0% 100.0% 1.00x 22.00 ms" in lines
+    assert "→ 1 layer.1.ffn 0.4000 – 0.5000 90.0% 75.0% 1.10x 20.00 ms" in lines
     assert answered("path", done) == {"kept": 1, "data": PATH}
 
 

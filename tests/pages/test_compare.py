@@ -1,5 +1,7 @@
 """Jobs side by side."""
 
+import re
+
 import pytest
 
 from axformer.config import make_config
@@ -37,6 +39,17 @@ def test_the_loss_of_a_finished_job_is_of_the_model_that_was_kept(member, stage,
     text = member.get(f"/compare?job={finished}&job={running}").text
     row = text[text.index("loss after") :].partition("</tr>")[0]
     assert [loss for loss in ("0.1250", "0.3750", "0.2500") if loss in row] == ["0.3750", "0.2500"]
+
+
+def test_it_shows_the_encoder_and_the_latency_without_pruning(member, stage):
+    base = {"validation": {"loss": 0.4}, "test": None, "parameters": 100, "encoder_parameters": 53, "latency_ms": 4.0}
+    found = [stage.running() for _ in range(2)]
+    stage.succeed(found[0], {}, base=base, pruned=base | {"encoder_parameters": 41}, one_position_ms=3.625)
+    stage.succeed(found[1], {})
+    page = member.get("/compare?" + "&".join(f"job={one}" for one in found)).text
+    text = " ".join(re.sub("<[^>]+>", " ", page).split())
+    for row in ("of the encoder before 53 –", "of the encoder after 41 –", "latency without pruning, ms 3.625 –"):
+        assert row in text
 
 
 def test_its_curves_are_the_losses_of_the_model_as_it_stood(member, two):

@@ -11,6 +11,12 @@ GRID = {
 }
 
 
+FIGURES = {
+    **{"validation": {"loss": 0.4}, "test": None, "parameters": 100, "bytes": 40, "operations": 900},
+    **{"encoder_parameters": 50, "latency_ms": 1.5},
+}
+
+
 @pytest.fixture
 def group(client, crew):
     return client.post("/v1/groups", json=GRID, headers=crew.headers).json()
@@ -30,19 +36,19 @@ def test_it_shows_the_jobs_and_then_what_came_of_them(member, group, stage):
         stage.begin(cell["job"])
         changed = {"differences": {"accuracy": difference(0.01), "loss": difference(value)}, "mcnemar": None}
         finding = {"verdict": "gain" if value < 0 else "no_reliable_gain"}
-        stage.succeed(cell["job"], {}, comparison={"validation": changed, "test": changed}, finding=finding)
+        stage.succeed(
+            cell["job"],
+            {},
+            comparison={"validation": changed, "test": changed},
+            finding=finding,
+            base=FIGURES,
+            pruned=FIGURES | {"parameters": 90, "encoder_parameters": 40, "latency_ms": 1.0},
+            one_position_ms=1.2,
+        )
     text = member.get(page).text
-    for shown in (
-        "held-out data",
-        "-0.0123",
-        "+0.0045",
-        "+0.0100",
-        "1 gain",
-        "1 none",
-        "1 of 1",
-        "1.00x",
-        "robust, confirm=0.5",
-    ):
+    for shown in ("10.0 %", "20.0 %", "1.50x", "1.20x", "robust, confirm=0.5"):
+        assert shown in text
+    for shown in ("held-out data", "-0.0123", "+0.0045", "+0.0100", "1 gain", "1 none", "1 of 1"):
         assert shown in text
     assert text.index(">loss<") < text.index(">accuracy<")
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 
@@ -134,6 +135,19 @@ def test_what_was_removed_and_what_was_rewritten_are_counted_apart(member, stage
     stage.succeed(nothing, {}, removed=["layer.0"], hard_attention=[])
     assert "2 elements were removed, and 1 layer has hard attention now." in member.get(f"/jobs/{both}").text
     assert "1 element was removed." in member.get(f"/jobs/{nothing}").text
+
+
+def test_it_tells_the_encoder_and_how_much_of_the_latency_is_no_pruning(member, stage):
+    base = {"validation": {"loss": 0.4}, "test": None, "parameters": 100, "bytes": 40, "operations": 900}
+    base |= {"latency_ms": 4.0, "encoder_parameters": 50}
+    pruned = base | {"parameters": 90, "encoder_parameters": 40, "latency_ms": 3.0}
+    job_id = stage.running()
+    stage.succeed(job_id, {}, base=base, pruned=pruned, one_position_ms=3.6)
+    text = " ".join(re.sub("<[^>]+>", " ", member.get(f"/jobs/{job_id}").text).split())
+    assert "-10.0 %; of the encoder -20.0 %" in text
+    assert "parameters of the encoder 50 40 -20.0 %" in text
+    assert "latency by pruning alone, ms 3.60 3.00 -16.7 %" in text
+    assert "Of the change in latency -10.0 % comes from computing the last layer at the one position" in text
 
 
 def test_a_job_that_failed_says_why_and_can_be_retried(member, stage):

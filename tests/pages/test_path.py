@@ -26,7 +26,16 @@ def jobs_of(sessions, crew):
 
 def test_it_shows_every_model_and_which_was_kept(member, done):
     text = member.get(f"/jobs/{done}/path").text
-    for shown in ("untouched", "layer.1.ffn", "layer.3.ffn", "Confirming loss", "-30.0 %", "1.03 ×", "17.40"):
+    for shown in (
+        "untouched",
+        "layer.1.ffn",
+        "layer.3.ffn",
+        "Confirming loss",
+        "-30.0 %",
+        "-60.0 %",
+        "1.03 ×",
+        "17.40",
+    ):
         assert shown in text
     assert "Held-out loss" not in text
     assert text.count(">kept</span>") == 1
@@ -37,12 +46,14 @@ def test_it_shows_every_model_and_which_was_kept(member, done):
 
 def test_a_job_of_an_earlier_version_is_shown_without_what_it_has_not(member, stage, make_trial):
     job_id = stage.running([make_trial(0)], PROGRESS)
-    old = [{name: value for name, value in one.items() if name != "estimated_latency_ms"} for one in PATH]
+    new = ("estimated_latency_ms", "encoder_parameters", "encoder_operations")
+    old = [{name: value for name, value in one.items() if name not in new} for one in PATH]
     stage.succeed(job_id, {"plan.json": b"{}"}, path=old)
     text = member.get(f"/jobs/{job_id}/path").text
     assert "layer.3.ffn" in text
     assert "path.svg" not in text
     assert "Latency, ms" not in text
+    assert "encoder" not in text
 
 
 def test_a_model_becomes_a_job_that_leads_back(member, done, sessions, crew):

@@ -73,6 +73,8 @@ def _jobs(session: Session, visitor: Visitor, wanted: Sequence[str]) -> list[Job
 def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[str, str, list[Any]]]:
     """Name, filter and value in each job."""
     reports = [job.report for job in shown]
+    base = [None if report is None else report.base for report in reports]
+    pruned = [None if report is None else report.pruned for report in reports]
     rows: list[tuple[str, str, list[Any]]] = [
         ("loss before", "loss", [_losses(job)[0] for job in shown]),
         ("loss after", "loss", [_losses(job)[1] for job in shown]),
@@ -80,9 +82,12 @@ def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[s
         ("accepted", "count", [one.accepted for one in totals]),
         ("refined", "count", [one.refined for one in totals]),
         ("seconds of trials", "duration", [one.seconds for one in totals]),
-        ("parameters before", "short_count", [report and report.base["parameters"] for report in reports]),
-        ("parameters after", "short_count", [report and report.pruned["parameters"] for report in reports]),
-        ("latency after, ms", "figure", [report and report.pruned["latency_ms"] for report in reports]),
+        ("parameters before", "short_count", _of(base, "parameters")),
+        ("parameters after", "short_count", _of(pruned, "parameters")),
+        ("of the encoder before", "short_count", _of(base, "encoder_parameters")),
+        ("of the encoder after", "short_count", _of(pruned, "encoder_parameters")),
+        ("latency after, ms", "figure", _of(pruned, "latency_ms")),
+        ("latency without pruning, ms", "figure", [report and report.one_position_ms for report in reports]),
     ]
     names = {name for report in reports if report for name in (report.pruned["test"] or {})}
     for name in sorted(names):
@@ -97,6 +102,11 @@ def _losses(job: JobRead) -> tuple[float | None, float | None]:
     if job.report is not None:
         return job.report.base["validation"]["loss"], job.report.pruned["validation"]["loss"]
     return (job.progress.base_loss, job.progress.min_loss) if job.progress else (None, None)
+
+
+def _of(models: Sequence[dict[str, Any] | None], name: str) -> list[Any]:
+    """A figure of each job's model; null where there is no report, or one without it."""
+    return [model and model.get(name) for model in models]
 
 
 def _differing(shown: Sequence[JobRead]) -> list[tuple[str, list[Any]]]:

@@ -36,6 +36,7 @@ def some_point(seq: int, chance: random.Random, data: tuple[str, ...], **changes
         confirming=figures.get("confirming"),
         test=figures.get("test"),
         parameters=1_000_000 - 50_000 * seq,
+        encoder_parameters=500_000 - 50_000 * seq,
         operations=9_000 - 300 * seq,
         estimated_speedup=9_000 / (9_000 - 300 * seq),
         estimated_latency_ms=18 * (9_000 - 300 * seq) / 9_000,
@@ -83,6 +84,8 @@ def test_the_model_that_was_kept_is_marked_and_told() -> None:
     kept = next(one for one in path if one.kept)
     assert kept is not path[-1]
     assert f"this model, after trial {kept.seq}: {kept.parameters / 1e6:.1%} of the parameters" in describe_path(path)
+    assert kept.encoder_parameters is not None
+    assert f"({kept.encoder_parameters / 5e5:.1%} of the encoder's)" in describe_path(path)
     text = path_curve(path)
     rings = [one for one in ElementTree.fromstring(text).iter(f"{SVG}circle") if one.attrib["class"] == "ring"]
     places = {(float(one.attrib["cx"]), float(one.attrib["cy"])) for one in rings}

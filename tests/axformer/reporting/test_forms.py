@@ -53,7 +53,9 @@ def made(result: Path, checkpoint: Path, data: Path) -> tuple[Report, str]:
     full = Plan.full(whole.dimensions)
     operations = Operations(whole.model, whole.architecture, pooled=True, lengths=validation.samples.lengths)
     parameters = ParameterCount(whole.model, whole.architecture)
-    targets = Targets(PassConfig(), full, parameters.left, operations.left)
+    targets = Targets(
+        *(PassConfig(), full, parameters.left, operations.left), *(parameters.encoder, operations.encoder)
+    )
     points = points_of(trace, whole.dimensions, PassConfig())
     path = path_report(points, [{} for _ in points], len(points) - 1, targets)
     outcome = Outcome(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, None, path)

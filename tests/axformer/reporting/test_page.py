@@ -73,6 +73,11 @@ def figures_of(report: dict[str, Any]) -> Iterator[str]:
                 low, high = model[f"{data}_intervals"][name]
                 yield f"{value:.4f} [{low:.4f}, {high:.4f}]"
         yield from (f"{model['parameters']:,}", f"{model['bytes'] / 1e6:.1f}", f"{model['latency_ms']:.2f}")
+        yield from (f"{model['encoder_parameters']:,}", f"{model['encoder_operations'] / 1e6:,.1f}")
+    yield f"latency by pruning alone, ms {report['one_position_ms']:.2f} {report['pruned']['latency_ms']:.2f}"
+    yield "The compact and the ONNX forms compute the last layer at one position"
+    free = report["one_position_ms"] / report["base"]["latency_ms"] - 1
+    yield f"of which {free:+.1%} by computing the last layer at one position, which removes nothing"
     for comparison in report["comparison"].values():
         for change in comparison["differences"].values():
             low, high = change["interval"]
@@ -161,6 +166,18 @@ def test_dangerous_names_stay_text(result: Path, page: Page) -> None:
 def dimensions_of(plan: PlanFile) -> Dimensions:
     """Of a tiny model with this many layers; no test looks at the picture's own figures."""
     return Dimensions(len(plan.layers), 4, 32, 48)
+
+
+def test_reports_of_earlier_versions_are_shown_without_what_they_lack(result: Path) -> None:
+    told = json.loads((result / "report.json").read_text(encoding="utf-8"))
+    del told["one_position_ms"]
+    for one in (told["base"], told["pruned"], *told["path"]):
+        del one["encoder_parameters"], one["encoder_operations"]
+    plan = read_plan_file(result)
+    report = Report.model_validate(told)
+    shown = Page(report_page(report, plan, dimensions_of(plan), trace_of(result), LOADING)).text
+    assert f"parameters {report.base.parameters:,}" in shown
+    assert all(words not in shown for words in ("parameters of the encoder", "by pruning alone", "at one position"))
 
 
 def test_a_pass_that_found_nothing_says_so(result: Path) -> None:

@@ -7,11 +7,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from axformer.architectures.registry import ARCHITECTURES
+from axformer.compact import stock_attention
 from axformer.data.batches import assemble
 from axformer.heads import Head
+from axformer.reporting.form_reports import stock_attention_in
 from axformer.reporting.speed import PATIENCE, QUICK, THOROUGH, Effort, is_enough, measure_speed, take_turns
 from axformer.reporting.workloads import BATCHES, LENGTHS, MOST_LOGITS, Limits, limits_of, typical, workloads
 from tests.axformer.tasks.test_losses import CASES, every_case, model_of, samples_of
+from tests.family_cases import Case, checkpoint_of
 from tests.tiny_models import MAX_TOKENS, tiny_tokenizer
 
 ONCE = Effort(least=1, most=1, seconds=1.0, warm_ups=1)
@@ -55,6 +59,14 @@ def test_own_lengths_are_the_rows_of_the_data_one_after_the_other(name: str) -> 
     below = sum(length < middle.tokens for length in encoded.lengths)
     above = sum(length > middle.tokens for length in encoded.lengths)
     assert max(below, above) <= len(encoded.lengths) / 2
+
+
+@pytest.mark.parametrize("family", sorted(ARCHITECTURES))
+def test_the_untouched_model_computes_attention_as_its_users_models_do(family: str) -> None:
+    model = checkpoint_of(Case(family, "classification")).model
+    with stock_attention_in(model):
+        used = {part.config._attn_implementation for part in model.modules() if hasattr(part, "config")}
+    assert used == {stock_attention(model)}
 
 
 def test_what_a_model_does_not_take_is_left_out() -> None:
