@@ -11,6 +11,7 @@ from axformer.evaluation.recording import Recording
 from axformer.reporting.confidence import CONFIDENCE, bootstrap, fell_no_further, fewest_samples, first_metric
 from axformer.reporting.scoring import figures_of, table_of
 from axformer.tasks.base import Task
+from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
@@ -19,7 +20,8 @@ from axformer.tasks.question_answering import QuestionAnswering
 POINT = 0.01
 """What a point of a metric is."""
 _SHARES_RIGHT = frozenset(
-    (Classification.name, MultiLabelClassification.name, MultipleChoice.name, QuestionAnswering.name)
+    task.name
+    for task in (BinaryClassification, Classification, MultiLabelClassification, MultipleChoice, QuestionAnswering)
 )
 _ROUNDING = 1e-9
 """What a difference of two metrics may be off."""
