@@ -31,18 +31,20 @@ Send = Callable[[], None]
 def announce(sessions: Sessions, send: Send, worker: str = "") -> bool:
     """Send a message if there is a job that this worker can claim, and settle the outbox rows. Tells whether one was sent.
 
-    Where sending fails the rows stay unsent. A worker that has nothing to do is noted as alive. One that has must look
+    While it is sent no transaction is open, so a slow broker holds nothing up; two may send at once. Where sending fails, or
+    the process dies on the way, the rows stay unsent. A worker that has nothing to do is noted as alive. One that has must look
     for the job to be, so that a worker which no longer takes messages is soon known to be dead, though its process lives.
     """
     with session_scope(sessions) as session:
-        rows = unsent_messages(session, _OUTBOX_BATCH)
+        ids = [row.id for row in unsent_messages(session, _OUTBOX_BATCH)]
         is_waiting = is_compatible(session) and _is_work_for(session, worker)
-        if is_waiting:
-            send()
-        else:
+        if not is_waiting:
             see_worker(session, worker)
-        if rows:
-            mark_sent(session, [row.id for row in rows])
+    if is_waiting:
+        send()
+    if ids:
+        with session_scope(sessions) as session:
+            mark_sent(session, ids)
     return is_waiting
 
 

@@ -7,9 +7,8 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
-from sqlalchemy import Row, bindparam, func, or_, select, tuple_, update
+from sqlalchemy import bindparam, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from store.page import Page, page_of
@@ -128,7 +127,7 @@ def recognise(session: Session, text: str) -> Caller | Refusal:
         return Refusal(Reason.REVOKED, found.id, found.team_id)
     if found.is_expired:
         return Refusal(Reason.EXPIRED, found.id, found.team_id)
-    _note_use(session, found)
+    _note_use(session, found.id, is_stale=found.is_use_stale)
     return Caller(key_id=found.id, team_id=found.team_id, team_name=found.team_name, scope=found.scope)
 
 
@@ -143,7 +142,7 @@ def is_still_valid(session: Session, key_id: str) -> bool:
     found = session.execute(_FOUND_BY_ID, {"key_id": key_id}).one_or_none()
     if found is None or found.revoked_at is not None or found.is_expired:
         return False
-    _note_use(session, found)
+    _note_use(session, found.id, is_stale=found.is_use_stale)
     return True
 
 
@@ -199,9 +198,9 @@ def revoke_key(session: Session, key_id: str) -> bool:
     return session.execute(revoked).scalar_one_or_none() is not None
 
 
-def _note_use(session: Session, found: Row[Any]) -> None:
-    if found.is_use_stale:
-        session.execute(_NOTE_USE, {"key_id": found.id})
+def _note_use(session: Session, key_id: str, *, is_stale: bool) -> None:
+    if is_stale:
+        session.execute(_NOTE_USE, {"key_id": key_id})
 
 
 def _hash(secret: str) -> bytes:

@@ -73,8 +73,8 @@ def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CT
 def standings(rules: Rules) -> CTE:
     """Where each team stands: ``team_id``, ``running`` jobs, ``used`` worker seconds, and ``running_limit``."""
     is_alive = Job.lease_until >= _NOW
-    used = func.sum(faded(held_seconds(), held_until(), rules)).label("used")
-    held = select(Job.team_id, func.count().filter(is_alive).label("running"), used)
+    fading = func.sum(faded(held_seconds(), held_until(), rules)).label("used")
+    held = select(Job.team_id, func.count().filter(is_alive).label("running"), fading)
     now = held.where(Job.worker.is_not(None)).group_by(Job.team_id).subquery()
     ended = select(Turn.team_id, func.sum(faded(Turn.seconds, Turn.ended_at, rules)).label("used"))
     before = ended.group_by(Turn.team_id).subquery()

@@ -14,11 +14,14 @@ def add_message(session: Session, job_id: str) -> None:
 
 
 def unsent_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
-    """The oldest unsent messages, locked until the transaction ends, without those that another sender has locked."""
+    """The oldest unsent messages. They are not locked: who sends them holds no transaction open meanwhile."""
     query = select(OutboxMessage).where(OutboxMessage.sent_at.is_(None)).order_by(OutboxMessage.id).limit(limit)
-    return session.scalars(query.with_for_update(skip_locked=True)).all()
+    return session.scalars(query).all()
 
 
 def mark_sent(session: Session, ids: Sequence[int]) -> None:
-    """Note that these messages were given to the broker."""
-    session.execute(update(OutboxMessage).where(OutboxMessage.id.in_(ids)).values(sent_at=func.clock_timestamp()))
+    """Note that these messages were given to the broker. What somebody else is noting, or removing, is left to them."""
+    mine = select(OutboxMessage.id).where(OutboxMessage.id.in_(ids), OutboxMessage.sent_at.is_(None))
+    free = mine.with_for_update(skip_locked=True).scalar_subquery()
+    sent = update(OutboxMessage).where(OutboxMessage.id.in_(free)).values(sent_at=func.clock_timestamp())
+    session.execute(sent, execution_options={"synchronize_session": False})

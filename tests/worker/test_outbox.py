@@ -3,13 +3,14 @@ from collections.abc import Callable
 
 import pytest
 from kombu.exceptions import OperationalError
-from sqlalchemy import text, update
+from sqlalchemy import select, text, update
 
 from store.devices import Device
 from store.repositories.outbox import unsent_messages
 from store.repositories.workers import living_workers, note_worker
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
+from store.tables.outbox import OutboxMessage
 from store.tables.workers import Worker
 from tests.worker.conftest import Post
 from worker.outbox import Announcer, announce
@@ -55,6 +56,47 @@ def test_a_broker_that_is_away_leaves_the_rows_unsent(sessions: Sessions, post: 
     with pytest.raises(OperationalError):
         announce(sessions, no_broker)
     assert unsent(sessions) == 1
+
+
+def test_while_a_message_is_sent_no_transaction_is_open_and_no_row_is_held(sessions: Sessions, post: Post) -> None:
+    post()
+    post()
+    seen: list[tuple[int, int]] = []
+
+    def slow_broker() -> None:
+        busy = sessions.kw["bind"].pool.checkedout()
+        with session_scope(sessions) as session:
+            free = session.scalars(select(OutboxMessage).with_for_update(skip_locked=True)).all()
+            seen.append((busy, len(free)))
+
+    assert announce(sessions, slow_broker)
+    assert seen == [(0, 2)]
+    assert unsent(sessions) == 0
+
+
+def test_what_comes_while_a_message_is_sent_stays_unsent(sessions: Sessions, post: Post) -> None:
+    post()
+    assert announce(sessions, lambda: post())
+    assert unsent(sessions) == 1
+
+
+def test_a_worker_that_dies_behind_the_broker_leaves_the_rows_to_be_sent_again(sessions: Sessions, post: Post) -> None:
+    post()
+
+    def dies() -> None:
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        announce(sessions, dies)
+    sent = Sent()
+    assert (unsent(sessions), announce(sessions, sent), sent.count) == (1, True, 1)
+
+
+def test_two_that_announce_at_once_both_send_and_neither_waits(sessions: Sessions, post: Post) -> None:
+    post()
+    inner = Sent()
+    assert announce(sessions, lambda: announce(sessions, inner))
+    assert (inner.count, unsent(sessions)) == (1, 0)
 
 
 def test_with_nothing_to_do_nothing_is_sent(sessions: Sessions, post: Post, claim: Callable[[], Job]) -> None:
@@ -124,7 +166,6 @@ def test_the_announcer_outlives_a_broker_that_is_away(sessions: Sessions, post: 
     announcer = Announcer(sessions, away_at_first, lambda: False, seconds=0.01)
     announcer.start()
     deadline = time.monotonic() + 5
-    # Rows that the announcer holds just now are not seen as unsent, so its calls are waited for first.
     while (len(calls) < 3 or unsent(sessions)) and time.monotonic() < deadline:
         time.sleep(0.01)
     announcer.stop()
