@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
+from axformer.intake.limits import LABELS
+
 ID2LABEL, LABEL2ID, COUNT = "id2label", "label2id", "num_labels"
 _SHOWN = 10
 """Entries of a map that a message shows."""
@@ -35,6 +37,8 @@ def label_names(raw: Mapping[str, Any]) -> tuple[str, ...] | None:
     """
     maps = [_names_in(key, raw.get(key)) for key in (ID2LABEL, LABEL2ID)]
     count = 0 if raw.get(COUNT) is None else _index(COUNT, raw[COUNT])
+    if count > LABELS:  # names are made for so many
+        raise ValueError(f"{COUNT}={count} is more than the {LABELS} that is taken")
     by_index, by_name = map(_without_defaults, maps)
     if not by_index and not by_name:
         return tuple(map(_default, range(count or max(map(len, maps))))) or None

@@ -27,7 +27,7 @@ def check_sentencepiece(path: Path) -> None:
     """
     if path.stat().st_size > SENTENCEPIECE_BYTES:
         raise ValueError(f"it has more than {SENTENCEPIECE_BYTES} bytes")
-    model: Any = import_protobuf().ModelProto()
+    model: Any = import_protobuf().ModelProto()  # type: ignore[no-untyped-call]
     try:
         model.ParseFromString(path.read_bytes())
         pieces = [(piece.piece, piece.score, piece.type) for piece in model.pieces]

@@ -112,7 +112,7 @@ def _take_pieces(directory: Path, name: str, there: Sequence[str], into: Path) -
         CheckpointError: it is none that can be read, or there are only such as the class does not read.
     """
     wanted = SENTENCEPIECE_CLASSES.get(name)
-    if wanted in there:
+    if wanted is not None and wanted in there:
         try:
             check_sentencepiece(directory / wanted)
         except (OSError, ValueError) as error:

@@ -73,6 +73,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a truth as number": ({"label2id": {"a": False, "b": True}}, "label2id has false where"),
     "names alone": ({"id2label": {"one": "a", "two": "b"}}, "id2label has \"one\" where"),
     "a list": ({"id2label": ["a", "b"]}, "id2label is no object"),
+    "a number beyond memory": ({"num_labels": 1e300}, "is more than the 100000 that is taken"),
+    "a text of digits beyond memory": ({"num_labels": "9" * 400}, "is more than the 100000 that is taken"),
     "a number of words": ({"num_labels": "three"}, "num_labels has \"three\" where"),
 }  # fmt: skip
 
