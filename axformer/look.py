@@ -7,7 +7,8 @@ Two things stop a run. Either another order of the classes fits the answers reli
 of guessing, or the accuracy reliably below that of the most frequent answer, while the answers have nothing to do with the
 labels. That last condition lets two kinds of good models pass: those that are surer of themselves than they are right, whose
 loss may be far above guessing, and those that look for a rare class, which are right less often than who never finds it. A
-model that always gives the most frequent answer, as happens with small sets, is not below it. *Reliably* means by three
+model that always gives the most frequent answer, as happens with small sets, is not below it. Tags, endings, answers to
+questions and texts only stop a run where the model's answers go against them; else it is told. *Reliably* means by three
 standard errors.
 """
 
@@ -25,6 +26,8 @@ from axformer.reporting.first_look import first_look
 from axformer.reporting.scoring import figures_of, table_of
 from axformer.tasks.guess import Guess
 from axformer.tasks.standing import Standing, is_reliably_positive, order_in_words
+
+_WORSE = "the untouched model is worse than guessing"
 
 
 @dataclass(frozen=True)
@@ -59,17 +62,18 @@ class Look:
         """What is odd, though it does not stop the run; null where nothing is."""
         if self.reason is not None or not self.is_worse:
             return self.reason
+        if not self._follows(1):
+            return f"{_WORSE}; look at {self.standing.causes}"
         return (
-            "the untouched model is worse than guessing by its loss or its accuracy, but its answers do follow the labels: it "
-            "may be surer of itself than it is right, or made to find a rare class; where that is not so, look at "
-            f"{self.standing.causes}"
+            f"{_WORSE} by its loss or its accuracy, but its answers do follow the labels: it may be surer of itself than it is "
+            f"right, or made to find a rare class; where that is not so, look at {self.standing.causes}"
         )
 
     @property
     def reason(self) -> str | None:
         """Why the model does not fit the data; null where it does."""
         order, names = self.standing.order, self.standing.names
-        head = "the untouched model is worse than guessing" if self.is_worse else "the untouched model is often wrong"
+        head = _WORSE if self.is_worse else "the untouched model is often wrong"
         if order is not None:
             return (
                 f"{head}, because the labels seem to count the classes in another order: the model's label2id says "
@@ -77,11 +81,12 @@ class Look:
                 f"{order.accuracy:.4f}); give labels by name, count them as the model does, or correct label2id and id2label "
                 "in the checkpoint's config.json"
             )
-        return None if not self.is_worse or self._follows_labels else f"{head}; look at {self.standing.causes}"
+        stops = not self._follows(1) if self.standing.is_bar else self._follows(-1)
+        return f"{head}; look at {self.standing.causes}" if self.is_worse and stops else None
 
-    @property
-    def _follows_labels(self) -> bool:
-        return self.standing.agreement is not None and is_reliably_positive(self.standing.agreement)
+    def _follows(self, sign: int) -> bool:
+        """Whether the answers reliably follow the labels, or with ``sign`` -1 go against them."""
+        return self.standing.agreement is not None and is_reliably_positive(sign * self.standing.agreement)
 
     def check(self) -> None:
         """Refuse a model that does not fit the data.

@@ -63,7 +63,7 @@ class CausalLanguageModelling:
         return guess_evenly(config.vocab_size, encoded.samples)
 
     def standing(self, answers: Sequence[TokenCounts], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
-        return Standing(LANGUAGE_CAUSES)
+        return Standing(LANGUAGE_CAUSES, is_bar=False)
 
 
 def _aligned(output: Any, batch: Batch) -> tuple[Tensor, Tensor]:

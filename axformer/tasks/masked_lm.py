@@ -83,7 +83,7 @@ class MaskedLanguageModelling:
         return guess_evenly(config.vocab_size, encoded.samples)
 
     def standing(self, answers: Sequence[TokenCounts], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
-        return Standing(LANGUAGE_CAUSES)
+        return Standing(LANGUAGE_CAUSES, is_bar=False)
 
 
 def hidden_places(ids: Sequence[int], special: Sequence[int]) -> set[int]:

@@ -85,7 +85,7 @@ class MultipleChoice:
             "whether the labels count the choices from 0 and in the order of the column, whether text and choices are the "
             "right columns, and whether the model was fine-tuned for this"
         )
-        return Standing(causes, (expected == predicted).astype(float), agreement_of(choices))
+        return Standing(causes, (expected == predicted).astype(float), agreement_of(choices), is_bar=False)
 
 
 def _letters(count: int) -> ClassNames:

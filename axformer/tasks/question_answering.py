@@ -145,7 +145,8 @@ class QuestionAnswering:
     def standing(self, answers: Sequence[SpanScores], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
         return Standing(
             "whether question and context are swapped, whether answer_start counts characters of the context, and whether the "
-            "model was fine-tuned for question answering"
+            "model was fine-tuned for question answering",
+            is_bar=False,
         )
 
 

@@ -43,6 +43,10 @@ class Standing:
     """Null where the order is the best, no other is reliably better, or there is no order that could be wrong."""
     names: tuple[str, ...] = ()
     """Of the classes that an order is about."""
+    is_bar: bool = True
+    """Whether a model that is worse than guessing is stopped for that alone. Models of words, spans, endings and tokens are
+    not, since their data often fits them less than the data of a text's label; it is said, and only answers that go against
+    the labels stop them."""
 
 
 class Answered(Protocol):

@@ -108,7 +108,7 @@ class TokenClassification:
         )
         choices = Choices(expected, predicted, sample, encoded.samples, len(self.names))
         right = mean_by_sample(expected == predicted, sample, encoded.samples)
-        return Standing(causes, right, agreement_of(choices), better_order(choices), self.names)
+        return Standing(causes, right, agreement_of(choices), better_order(choices), self.names, is_bar=False)
 
 
 def _words(encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:

@@ -23,9 +23,12 @@ from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, InputError, PoorModelError
 from axformer.look import Look, look_at
 from axformer.run import PruningRun
+from axformer.tasks.base import Task
 from axformer.tasks.classification import Classification
 from axformer.tasks.guess import guess_of_flags
+from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.standing import Choices, Flags, agreement_of, better_order, is_reliably_positive, order_in_words
+from axformer.tasks.token_classification import TokenClassification
 from tests.family_cases import SETTINGS, Case, checkpoint_of, data_of
 from tests.tiny_models import answered_rows, answering_model, tiny_config, tiny_model, tiny_rows, tiny_tokenizer
 
@@ -87,14 +90,30 @@ def test_a_loss_that_is_no_number_is_refused_as_such() -> None:
 
 def sure_of_it(expected: np.ndarray, predicted: np.ndarray, sure: float) -> Look:
     """A look at a classifier of two classes that gives its answers the probability ``sure``."""
+    return answered(Classification(), expected, predicted, sure)
+
+
+def answered(task: Task, expected: np.ndarray, predicted: np.ndarray, sure: float) -> Look:
+    """A look at a model of any task of two classes, of one decision a sample."""
     losses = np.where(expected == predicted, -math.log(sure), -math.log(1 - sure))
-    task, samples = Classification(), len(expected)
-    encoded = SimpleNamespace(labels=expected.tolist(), samples=samples)
+    samples, one_each = len(expected), isinstance(task, TokenClassification)
+    encoded = SimpleNamespace(labels=(expected[:, None] if one_each else expected).tolist(), samples=samples, choices=2)
     config = SimpleNamespace(id2label={0: "bad", 1: "good"}, num_labels=2)
-    guess, stands = task.guess(encoded, config), task.standing(predicted.tolist(), encoded, config)  # type: ignore[arg-type]
+    answers = (predicted[:, None] if one_each else predicted).tolist()
+    guess, stands = task.guess(encoded, config), task.standing(answers, encoded, config)  # type: ignore[arg-type]
     assert stands.right is not None
     figures = {"loss": float(losses.mean()), "accuracy": float(stands.right.mean())}
     return Look("data.jsonl", samples, figures, guess, stands, losses)
+
+
+@pytest.mark.parametrize("task", [TokenClassification(("bad", "good")), MultipleChoice()])
+def test_tags_and_endings_stop_a_run_only_where_the_answers_go_against_them(task: Task) -> None:
+    chance = np.random.default_rng(0)
+    expected = chance.integers(2, size=200)
+    for predicted, stops in ((chance.integers(2, size=200), False), (1 - expected, True)):
+        look = answered(task, expected, predicted, sure=0.99)
+        assert "the untouched model is worse than guessing" in str(look.note)
+        assert (look.reason is not None) is stops
 
 
 def mixed(counts: dict[tuple[int, int], int], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
