@@ -73,7 +73,7 @@ def _columns(data: Any) -> Mapping[Any, Iterable[Any]] | None:
         return columns
     for attribute in ("column_names", "columns"):  # of datasets; of pandas and polars
         names = getattr(data, attribute, None)
-        if isinstance(names, Mapping) or not hasattr(names, "__iter__"):
+        if names is None or isinstance(names, Mapping) or not hasattr(names, "__iter__"):
             continue
         if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
             return {name: data[name] for name in names}

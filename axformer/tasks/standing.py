@@ -62,7 +62,7 @@ class Answered(Protocol):
 
     @property
     def classes(self) -> int:
-        """The same."""
+        """How many there are of these."""
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """How often a class is right and another answered, shape (classes, classes), over some decisions."""
@@ -160,7 +160,8 @@ def better_order(answered: Answered) -> ClassOrder | None:
     judges = np.unique(answered.sample[is_judge])
 
     def judged(right: np.ndarray) -> np.ndarray:
-        return mean_by_sample(right, answered.sample, answered.samples)[judges]
+        means: np.ndarray = mean_by_sample(right, answered.sample, answered.samples)[judges]
+        return means
 
     fits = judged(answered.right(found))
     others = judged(answered.right(identity)), judged(answered.usual())
