@@ -71,7 +71,7 @@ def test_prune_stops_where_the_model_is_worse_than_guessing_and_goes_on_where_it
     command = ("prune", tmp_path / "model", "--data", swapped, "--output", tmp_path / "out", *("--preset", "paper"))
     process = axformer(*command)
     assert process.returncode == 2
-    assert process.stderr.startswith(f"error: data file '{swapped}': the untouched model is worse than guessing")
+    assert process.stderr.startswith(f"error: data file '{swapped}': the untouched model is often wrong, because")
     assert "0 = LABEL_2, 1 = LABEL_1, 2 = LABEL_0 (accuracy 1.0000)" in process.stderr
     assert process.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
@@ -80,7 +80,7 @@ def test_prune_stops_where_the_model_is_worse_than_guessing_and_goes_on_where_it
     assert process.returncode == 0, process.stderr
     first, note, *_ = process.stdout.splitlines()
     assert first.startswith("validation: 60 rows, ")
-    assert note.startswith("note: the untouched model is worse than guessing, because")
+    assert note.startswith("note: the untouched model is often wrong, because")
     assert json.loads((tmp_path / "out" / "report.json").read_text())["config"]["accept_poor_model"] is True
 
 
