@@ -68,11 +68,11 @@ def test_prune_stops_where_the_model_is_worse_than_guessing_and_goes_on_where_it
     model = answering_model(3)
     model.save_pretrained(tmp_path / "model")
     tiny_tokenizer().save_pretrained(tmp_path / "model")
-    swapped = write_rows(tmp_path / "swapped.jsonl", answered_rows(model, 40, (2, 1, 0)))
+    swapped = write_rows(tmp_path / "swapped.jsonl", answered_rows(model, 60, (2, 1, 0)))
     command = ("prune", tmp_path / "model", "--data", swapped, "--output", tmp_path / "out", *("--preset", "paper"))
     process = axformer(*command)
     assert process.returncode == 2
-    assert process.stderr.startswith(f"error: data file '{swapped}': the untouched model is worse than guessing")
+    assert process.stderr.startswith(f"error: data file '{swapped}': the untouched model is often wrong, because")
     assert "0 = LABEL_2, 1 = LABEL_1, 2 = LABEL_0 (accuracy 1.0000)" in process.stderr
     assert process.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
@@ -80,8 +80,8 @@ def test_prune_stops_where_the_model_is_worse_than_guessing_and_goes_on_where_it
     process = axformer(*command, "--accept-poor-model", "--set", "hard_attention=false")
     assert process.returncode == 0, process.stderr
     first, note, *_ = process.stdout.splitlines()
-    assert first.startswith("validation: 40 rows, ")
-    assert note.startswith("note: the untouched model is worse than guessing, because")
+    assert first.startswith("validation: 60 rows, ")
+    assert note.startswith("note: the untouched model is often wrong, because")
     assert json.loads((tmp_path / "out" / "report.json").read_text())["config"]["accept_poor_model"] is True
 
 
