@@ -62,7 +62,11 @@ def beside_a_loss(tensors: Tensors) -> Tensors:
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "modernbert"])
-@pytest.mark.parametrize("change", [*map(wrapped, AROUND), compiled_layers, beside_a_loss], ids=str)
+@pytest.mark.parametrize(
+    "change",
+    [*map(wrapped, AROUND), compiled_layers, beside_a_loss],
+    ids=[*AROUND, "compiled layers", "beside a loss"],
+)
 def test_weights_are_read_through_wrappers(tmp_path: Path, family: str, change: Callable[[Tensors], Tensors]) -> None:
     directory = rewritten(saved(tmp_path, family), change)
     loaded = load_checkpoint(directory)
