@@ -43,11 +43,13 @@ class Look:
     standing: Standing
     losses: np.ndarray
     """Of the samples."""
+    labels_as: str | None = None
+    """How the column of labels was read; null where there was nothing to decide."""
 
     @property
     def sentence(self) -> str:
         """The data and the figures, for people."""
-        return first_look(self.rows, self.guess.shares, self.figures, self.guess.figures)
+        return first_look(self.rows, self.guess.shares, self.figures, self.guess.figures, self.labels_as)
 
     @property
     def is_worse(self) -> bool:
@@ -122,4 +124,5 @@ def look_at(checkpoint: Checkpoint, data: DataSet) -> Look:
         guess=task.guess(samples.encoded, config),
         standing=task.standing(predictions.answers, samples.encoded, config),
         losses=losses,
+        labels_as=samples.encoded.labels_as,
     )

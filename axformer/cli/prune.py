@@ -73,12 +73,13 @@ def prune(
 
 def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
     """Run the pass where it can be watched, and publish; gives the report."""
+    for note in run.notes:
+        console.print(f"note: {note}", soft_wrap=True)
     with console.status("Looking at the untouched model"):
         look = run.look()
     console.print(f"validation: {look.sentence}", soft_wrap=True)
-    for note in (*run.notes, look.note):
-        if note is not None:
-            console.print(f"note: {note}", soft_wrap=True)
+    if look.note is not None:
+        console.print(f"note: {look.note}", soft_wrap=True)
     with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
         for trial in run.trials():
             display.show(trial)

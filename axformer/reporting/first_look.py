@@ -12,22 +12,28 @@ _NAME_SHOWN = 40
 
 
 def first_look(
-    rows: int, shares: Mapping[str, float] | None, figures: Mapping[str, float], guess: Mapping[str, float]
+    rows: int,
+    shares: Mapping[str, float] | None,
+    figures: Mapping[str, float],
+    guess: Mapping[str, float],
+    labels_as: str | None,
 ) -> str:
-    """For example "872 rows, 51 % positive / 49 % negative; the untouched model: accuracy 0.9106, loss 0.2534 (guessing:
-    accuracy 0.5092, loss 0.6931)".
+    """For example "872 rows, 51 % positive / 49 % negative, labels read as names of classes; the untouched model: accuracy
+    0.9106, loss 0.2534 (guessing: accuracy 0.5092, loss 0.6931)".
 
     Args:
         rows: of the data.
         shares: how often each class is right, the most frequent first; null where answers are no classes.
         figures: loss and metrics of the untouched model.
         guess: loss of guessing, and accuracy where there is one.
+        labels_as: how the column of labels was read; null where there was nothing to decide.
     """
     metric = first_metric(dict(figures))
     classes = "" if shares is None else f", {_shares(shares)}"
     model = f"{metric.replace('_', ' ')} {figures[metric]:.4f}, loss {figures['loss']:.4f}"
     bar = "".join(f"{name} {guess[name]:.4f}, " for name in (metric,) if name in guess)
-    return f"{rows:,} rows{classes}; the untouched model: {model} (guessing: {bar}loss {guess['loss']:.4f})"
+    read = "" if labels_as is None else f", labels read as {labels_as}"
+    return f"{rows:,} rows{classes}{read}; the untouched model: {model} (guessing: {bar}loss {guess['loss']:.4f})"
 
 
 def first_look_of(report: Report) -> str | None:
@@ -35,7 +41,7 @@ def first_look_of(report: Report) -> str | None:
     data = report.data["validation"]
     if data is None or data.guess is None:
         return None
-    return first_look(data.rows, data.shares, report.base.validation, data.guess)
+    return first_look(data.rows, data.shares, report.base.validation, data.guess, data.labels_as)
 
 
 def _shares(shares: Mapping[str, float]) -> str:

@@ -114,6 +114,7 @@ def summary(data: DataSet, guess: Guess | None = None) -> DataSummary:
         rows=len(data.rows),
         cut=data.samples.cut,
         sha256=data.rows.digest(),
+        labels_as=data.samples.encoded.labels_as,
         shares=None if guess is None or guess.shares is None else dict(guess.shares),
         guess=None if guess is None else guess.figures,
     )

@@ -185,6 +185,11 @@ class DataSummary(BaseModel):
     rows: int
     cut: int = Field(description="Rows longer than max_length, which lost their end.")
     sha256: str = Field(description="Digest of the columns that a task may read.")
+    labels_as: str | None = Field(
+        default=None,
+        description="How the column of labels was read, from its first row to its last; null where there was nothing to decide, "
+        "of training data, and in reports of earlier versions.",
+    )
     shares: dict[str, float] | None = Field(
         default=None,
         description="How often each class is the right one, the most frequent first, 100 at most; null where answers are no "

@@ -240,7 +240,8 @@ def test_the_result_says_it_first(result: Path) -> None:
     assert (data["shares"], data["guess"]) == ({"LABEL_0": 0.5, "LABEL_1": 0.5}, {"loss": math.log(2), "accuracy": 0.5})
     accuracy, loss = (report["base"]["validation"][name] for name in ("accuracy", "loss"))
     sentence = (
-        f"40 rows, 50 % LABEL_0 / 50 % LABEL_1; the untouched model: accuracy {accuracy:.4f}, loss {loss:.4f} "
+        f"40 rows, 50 % LABEL_0 / 50 % LABEL_1, labels read as indices of classes; the untouched model: "
+        f"accuracy {accuracy:.4f}, loss {loss:.4f} "
         "(guessing: accuracy 0.5000, loss 0.6931)"
     )
     for page in ("README.md", "report.html"):
