@@ -187,8 +187,8 @@ class DataSummary(BaseModel):
     sha256: str = Field(description="Digest of the columns that a task may read.")
     labels_as: str | None = Field(
         default=None,
-        description="How the column of labels was read, from its first row to its last; null where there was nothing to decide, "
-        "of training data, and in reports of earlier versions.",
+        description="How the column of labels was read, from its first row to its last; null where there was nothing to "
+        "decide, of training data, and in reports of earlier versions.",
     )
     shares: dict[str, float] | None = Field(
         default=None,
