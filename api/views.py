@@ -9,7 +9,7 @@ from api.schemas.events import EventRead
 from api.schemas.page import PageRead
 from api.schemas.uploads import UploadRead
 from api.schemas.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretRead
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from store.page import Page
 from store.repositories.webhook_secrets import NewSecret
 from store.tables.artifacts import Artifact

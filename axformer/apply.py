@@ -4,17 +4,17 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from axformer.artifact import new_directory
-from axformer.checkpoint import Checkpoint, load_checkpoint
-from axformer.compact import compact
 from axformer.config import PassConfig
 from axformer.data.dataset import DataSource, prepare
 from axformer.data.reading import read_rows
 from axformer.errors import PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms
-from axformer.number_format import cast
-from axformer.path import Stop, file_at
-from axformer.plan import PlanFile
+from axformer.intake.checkpoint import Checkpoint, load_checkpoint
+from axformer.model.compact import compact
+from axformer.model.number_format import cast
+from axformer.plan.path import Stop, file_at
+from axformer.plan.plan import PlanFile
 
 
 def apply_plan(

@@ -10,8 +10,8 @@ from typing import Any
 
 import axformer.auto  # noqa: F401 - registers the compact models
 from axformer.architectures.registry import architecture_of
-from axformer.compact import MODEL_TYPE_PREFIX, compact_model_class
 from axformer.errors import ArtifactError, InputError
+from axformer.model.compact import MODEL_TYPE_PREFIX, compact_model_class
 
 MODEL_DIRECTORY = "model"
 

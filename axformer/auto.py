@@ -9,7 +9,7 @@ from transformers import AutoConfig, AutoModel
 
 from axformer.architectures.base import Architecture
 from axformer.architectures.registry import ARCHITECTURES
-from axformer.compact import compact_config_class, compact_model_class
+from axformer.model.compact import compact_config_class, compact_model_class
 
 
 def _register(architecture: Architecture) -> None:

@@ -59,7 +59,7 @@ class Order(StrEnum):
 
 
 class Safeguard(StrEnum):
-    """What an acceptance must withstand beside the accept rule (``axformer.safeguards``)."""
+    """What an acceptance must withstand beside the accept rule (``axformer.methods.axformer.safeguards``)."""
 
     NONE = "none"
     SIGN_TEST = "sign_test"

@@ -11,7 +11,7 @@ from axformer.errors import ConfigError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import ONNX, ONNX_INT8
 from axformer.forms.make import Finished, make_forms
-from axformer.plan import read_plan_file
+from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 
 FROM_COMPACT = (ONNX, ONNX_INT8)

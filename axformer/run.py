@@ -8,44 +8,44 @@ from pathlib import Path
 from typing import Any
 
 from axformer.artifact import new_directory, write_texts
-from axformer.checkpoint import Checkpoint, from_memory, load_checkpoint
-from axformer.compact import compact
 from axformer.config import PassConfig
-from axformer.confirmation import CONFIRMING, measure_path
 from axformer.data.dataset import DataSet, DataSource, encode, prepare, prepare_like
 from axformer.data.parts import split_off
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.records import Records
 from axformer.data.rows import Rows
+from axformer.drawing.curve import CURVE, path_curve
+from axformer.drawing.picture import picture
 from axformer.errors import ConfigError, PlanError, WrongTypeError
 from axformer.evaluation.build import evaluators
 from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
-from axformer.finetune_settings import FinetuneSettings, check_trainable
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
-from axformer.look import Look, look_at
-from axformer.metric_limit import MetricLimit, too_few_rows
-from axformer.number_format import cast
-from axformer.operations import Operations
-from axformer.order_search import opening_of, pass_configs, passes_in
-from axformer.ordering import inspection_order
-from axformer.parameters import ParameterCount
-from axformer.passes import Passes
-from axformer.path import points_of
-from axformer.plan import Plan, PlanFile, PlanSource
+from axformer.intake.checkpoint import Checkpoint, from_memory, load_checkpoint
+from axformer.methods.axformer.algorithm import plan_of, search
+from axformer.methods.axformer.confirmation import CONFIRMING, measure_path
+from axformer.methods.axformer.metric_limit import MetricLimit, too_few_rows
+from axformer.methods.axformer.ordering import inspection_order
+from axformer.methods.axformer.orders import opening_of, pass_configs, passes_in
+from axformer.methods.axformer.passes import Passes
+from axformer.methods.axformer.targets import Estimate, Targets
+from axformer.model.compact import compact
+from axformer.model.number_format import cast
+from axformer.model.operations import Operations
+from axformer.model.parameters import ParameterCount
+from axformer.plan.path import points_of
+from axformer.plan.plan import Plan, PlanFile, PlanSource
+from axformer.plan.trial import Trial
+from axformer.repair.settings import FinetuneSettings, check_trainable
+from axformer.repair.training import Trained, Training
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
-from axformer.reporting.curve import CURVE, path_curve
+from axformer.reporting.look import Look, look_at
 from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.page import PAGE, report_page
-from axformer.reporting.picture import picture
 from axformer.reporting.report import Report
-from axformer.search import plan_of, search
-from axformer.targets import Estimate, Targets
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
-from axformer.training import Trained, Training
-from axformer.trial import Trial
 
 
 @dataclass(frozen=True)

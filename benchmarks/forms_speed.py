@@ -20,7 +20,7 @@ from axformer.data.columns import Columns
 from axformer.data.dataset import prepare
 from axformer.data.reading import read_rows
 from axformer.forms.kinds import BASE, KINDS
-from axformer.plan import read_plan_file
+from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 from axformer.reporting.environment import describe
 from axformer.reporting.speed import THOROUGH, Effort, measure_speed

@@ -14,10 +14,10 @@ import torch
 
 from axformer.config import PassConfig
 from axformer.devices import batch_tokens_in
-from axformer.elements import Dimensions, ElementKind
 from axformer.evaluation.activations import Activations, slots_of
 from axformer.evaluation.budget import FREE_SHARE
-from axformer.ordering import inspection_order
+from axformer.methods.axformer.ordering import inspection_order
+from axformer.plan.elements import Dimensions, ElementKind
 
 SAMPLES = 60_000
 TOKENS = 41  # 39 on average, and 5 % of padding in batches sorted by length

@@ -12,12 +12,12 @@ from typing import Annotated
 import torch
 import typer
 
-from axformer.checkpoint import load_checkpoint
 from axformer.config import Preset, make_config
 from axformer.data.dataset import prepare
 from axformer.data.reading import read_rows
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.plan.trial import Trial
 from axformer.run import PruningRun
-from axformer.trial import Trial
 
 PROCESSES = 2
 

@@ -15,12 +15,12 @@ from transformers import (
 )
 
 from axformer.architectures.registry import ARCHITECTURES
-from axformer.checkpoint import Checkpoint, from_memory
 from axformer.config import PassConfig
 from axformer.data.dataset import DataSet, prepare
 from axformer.data.reading import rows_of
-from axformer.elements import Dimensions
-from axformer.plan import LayerPlan, Plan
+from axformer.intake.checkpoint import Checkpoint, from_memory
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import LayerPlan, Plan
 from tests.tiny_families import DIMENSIONS, tiny_family_model, tiny_family_tokenizer
 from tests.tiny_models import choice_rows, multi_label_rows, question_rows, tagged_rows, tiny_rows
 

@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from axformer.elements import Dimensions
-from axformer.plan import LayerPlan, Plan
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import LayerPlan, Plan
 
 
 def plans(dimensions: Dimensions) -> st.SearchStrategy[Plan]:

@@ -8,7 +8,7 @@ from transformers import AutoModelForSequenceClassification
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from axformer.architectures.registry import architecture_of
-from axformer.elements import Dimensions
+from axformer.plan.elements import Dimensions
 from tests.tiny_models import SPECIAL, WORDS, tiny_tokenizer
 
 DIMENSIONS = Dimensions(layers=4, heads=4, hidden_size=32, intermediate_size=48)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizer, PreTrainedConfig
 
-from axformer.hard_attention import ATTENTION_NAME
+from axformer.architectures.hard_attention import ATTENTION_NAME
 
 WORDS = [f"word{index}" for index in range(60)]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

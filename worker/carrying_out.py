@@ -7,11 +7,11 @@ from pydantic import ValidationError
 
 from axformer.config import make_config
 from axformer.data.source import DataSource
-from axformer.finetune_settings import make_settings
-from axformer.order_search import passes_in
-from axformer.progress import longest_trace
+from axformer.methods.axformer.orders import passes_in
+from axformer.methods.axformer.progress import longest_trace
+from axformer.methods.axformer.targets import Estimate as PlanEstimate
+from axformer.repair.settings import make_settings
 from axformer.reporting.report import Report
-from axformer.targets import Estimate as PlanEstimate
 from store.errors import PauseRequestedError
 from store.repositories.jobs import hub_token_of
 from store.repositories.passes import is_search

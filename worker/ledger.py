@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from store.abilities import Abilities
 from store.errors import LeaseLostError
 from store.repositories import leases, slices, trials

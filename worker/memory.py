@@ -1,6 +1,6 @@
 """Makes sure that a job can fit into this worker's memory before anything of it is loaded."""
 
-from axformer.footprint import Footprint
+from axformer.intake.footprint import Footprint
 from store.settings import Settings
 from worker.failure import Failure, RefusedInputError
 from worker.sandbox.messages import Estimate, Memory

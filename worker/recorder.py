@@ -6,11 +6,11 @@ from dataclasses import asdict
 from typing import Any
 
 from axformer.config import PassConfig
-from axformer.elements import Dimensions
-from axformer.order_search import least_loss
-from axformer.progress import ProgressMeter, progress_of
-from axformer.targets import Estimate
-from axformer.trial import Trial
+from axformer.methods.axformer.orders import least_loss
+from axformer.methods.axformer.progress import ProgressMeter, progress_of
+from axformer.methods.axformer.targets import Estimate
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Trial
 from worker.ledger import Ledger
 
 

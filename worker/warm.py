@@ -6,10 +6,10 @@ very next claim of its job: the fence tells whether anybody has had the job mean
 
 from collections.abc import Sequence
 
-from axformer.elements import Dimensions
-from axformer.footprint import Footprint
-from axformer.targets import Estimate
-from axformer.trial import Trial
+from axformer.intake.footprint import Footprint
+from axformer.methods.axformer.targets import Estimate
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Trial
 from store.tables.jobs import Job
 from worker.inputs import Inputs
 from worker.sandbox.sandbox import Sandbox

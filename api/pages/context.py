@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse
 from api.pages import formats
 from api.pages.session import Seal
 from api.pages.static_files import StaticFiles, read_static_files
-from axformer.reporting.marks import LINES, MARKS
+from axformer.drawing.marks import LINES, MARKS
 from store.settings import Settings
 from store.signing import signing_key
 

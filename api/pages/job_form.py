@@ -14,7 +14,7 @@ from api.schemas.jobs import JobCreate
 from axformer.config import PassConfig, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import reason_of
-from axformer.finetune_settings import FinetuneSettings
+from axformer.repair.settings import FinetuneSettings
 
 KNOB, COLUMN, FINETUNE, WEBHOOK = "knob.", "column.", "finetune.", "webhook."
 """What the names of fields for knobs, columns, training and the webhook begin with."""

@@ -9,7 +9,7 @@ from api.job_views import job_read
 from api.pages.model_map import map_of
 from api.resources import Resources
 from api.services import artifacts, jobs, queue
-from axformer.trial import Verdict
+from axformer.plan.trial import Verdict
 from store.repositories.events import events_after
 from store.repositories.keys import Caller
 from store.repositories.trace_views import Point, element_points, trace_totals

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from axformer.elements import Dimensions, attention, ffn, hard_attention, head, layer, neurons, parse
-from axformer.trial import Verdict
+from axformer.plan.elements import Dimensions, attention, ffn, hard_attention, head, layer, neurons, parse
+from axformer.plan.trial import Verdict
 from store.repositories.trace_views import Point
 
 UNTRIED, KEPT, OPENED, GONE, HARD = "untried", "kept", "opened", "gone", "hard"

@@ -12,7 +12,7 @@ from api.schemas.exports import ExportCreate
 from api.schemas.jobs import JobRead
 from api.schemas.paths import PathRead
 from api.services import exports, paths
-from axformer.plan import PlanFile
+from axformer.plan.plan import PlanFile
 
 router = APIRouter(prefix="/jobs/{job_id}/path", tags=["trace"])
 

@@ -16,7 +16,7 @@ from api.schemas.page import PageRead
 from api.services import jobs, traces
 from api.services.trace_formats import CSV, JSON, NDJSON, PARQUET, SUFFIXES, WRITERS
 from api.views import trials_page
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from store.repositories.keys import Caller
 from store.repositories.trials import BEFORE_FIRST, trials_after
 

@@ -9,7 +9,7 @@ from api.schemas.base import LABEL_COUNT, LabelKey, LabelValue, Schema, without_
 from api.schemas.jobs import PRIORITY_MOST, CheckpointRef, DataRef, FormName, HubToken
 from axformer.config import DEFAULT_PRESET, Preset, check_setting_name
 from axformer.errors import ConfigError
-from axformer.spread import Spread
+from axformer.scores.spread import Spread
 from store.devices import Device
 from store.states import JobState
 

@@ -11,7 +11,7 @@ from api.schemas.queue import PlaceRead
 from api.schemas.webhooks import Webhook
 from axformer.config import DEFAULT_PRESET, Preset
 from axformer.data.columns import Columns
-from axformer.finetune_settings import FinetuneSettings
+from axformer.repair.settings import FinetuneSettings
 from store.devices import Device
 from store.states import JobState
 

@@ -11,7 +11,7 @@ from api.schemas.exports import ExportCreate
 from api.services import jobs, posting
 from api.services.quotas import check_queued
 from axformer.forms.kinds import COMPACT, KINDS
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from store.repositories.exports import create_export
 from store.repositories.jobs import Created, NewJob
 from store.repositories.trace_views import standing_trials

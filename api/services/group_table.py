@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from axformer.config import changed_knobs
-from axformer.spread import Spread, spread_of
+from axformer.scores.spread import Spread, spread_of
 from store.repositories.groups import CellRow
 from store.states import JobState
 

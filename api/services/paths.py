@@ -6,10 +6,10 @@ from api.errors import NotFoundError
 from api.schemas.paths import PathRead
 from api.services import artifacts, jobs
 from api.services.exports import no_point
-from axformer.elements import Dimensions
 from axformer.errors import PlanError
-from axformer.path import Stop, file_at
-from axformer.plan import PlanFile, parse_plan_file
+from axformer.plan.elements import Dimensions
+from axformer.plan.path import Stop, file_at
+from axformer.plan.plan import PlanFile, parse_plan_file
 from axformer.reporting.report import PathPoint
 from store.repositories.trace_views import standing_trials
 from store.storage import Storage

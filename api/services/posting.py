@@ -15,8 +15,8 @@ from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
 from axformer.config import make_config
 from axformer.errors import ConfigError
-from axformer.finetune_settings import FinetuneSettings
 from axformer.forms.kinds import COMPACT, KINDS
+from axformer.repair.settings import FinetuneSettings
 from store.repositories.jobs import Created, NewJob, create_job
 from store.repositories.uploads import hold_upload
 from store.settings import Settings

@@ -11,7 +11,7 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"

@@ -7,7 +7,7 @@ page asks again whether the reader's key is valid.
 from collections.abc import Iterator
 
 from api.errors import UnauthorizedError
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from store.repositories.keys import Caller, is_still_valid
 from store.repositories.trials import trials_after
 from store.session import Sessions, session_scope

@@ -17,8 +17,8 @@ from axformer.architectures.removed import Constant
 from axformer.architectures.shared import Shared, SharedBias, SharedLinear, UsedNorm
 from axformer.architectures.slices import Slice, into, out_of
 from axformer.errors import CheckpointError
-from axformer.plan import LayerPlan, Plan, kept_neurons
-from axformer.surgery import cut
+from axformer.model.surgery import cut
+from axformer.plan.plan import LayerPlan, Plan, kept_neurons
 
 
 class AlbertAttention:

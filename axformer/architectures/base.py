@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from transformers import AutoModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+from axformer.architectures.hard_attention import ATTENTION_NAME
+from axformer.architectures.heads import Head, heads_of
 from axformer.architectures.slices import Slice
-from axformer.elements import Dimensions
-from axformer.hard_attention import ATTENTION_NAME
-from axformer.heads import Head, heads_of
-from axformer.plan import Plan
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import Plan
 
 
 @dataclass(frozen=True)

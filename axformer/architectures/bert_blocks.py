@@ -7,9 +7,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from axformer.architectures.base import BlockWeights, PlainAttention
+from axformer.architectures.hard_attention import TOP_K_ATTRIBUTE
 from axformer.architectures.removed import Constant, ConstantAttention
 from axformer.architectures.slices import into, out_of
-from axformer.hard_attention import TOP_K_ATTRIBUTE
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 from axformer.architectures.base import Architecture
 from axformer.architectures.bert import encoder_layers
 from axformer.architectures.bert_blocks import BertAttention, BertFeedForward
-from axformer.hard_attention import HardAttentionDropout
+from axformer.architectures.hard_attention import HardAttentionDropout
 
 DISENTANGLED = BertAttention(
     projections=("query_proj", "key_proj", "value_proj", "pos_query_proj", "pos_key_proj"),

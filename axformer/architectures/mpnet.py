@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.architectures.bert import encoder_layers
 from axformer.architectures.bert_blocks import BertFeedForward
+from axformer.architectures.hard_attention import HardAttentionDropout
 from axformer.architectures.removed import ConstantAttention
 from axformer.architectures.slices import into, out_of
-from axformer.hard_attention import HardAttentionDropout
 
 FIRST_POSITION = 2
 """Positions are counted from behind the padding index, which is 1 whatever the configuration says."""

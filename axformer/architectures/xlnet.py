@@ -9,9 +9,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture, BlockWeights, read_first
+from axformer.architectures.hard_attention import HardAttentionDropout
 from axformer.architectures.removed import ResidualNorm
 from axformer.architectures.slices import Slice, into, out_of
-from axformer.hard_attention import HardAttentionDropout
 
 HEAD_AXES = {"q": 1, "k": 1, "v": 1, "r": 1, "r_r_bias": 0, "r_s_bias": 0, "r_w_bias": 0, "seg_embed": 1}
 """Where the heads are in the shapes of the attention's parameters; ``o`` is the projection out."""

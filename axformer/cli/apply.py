@@ -11,7 +11,7 @@ from axformer.cli.failing import failing
 from axformer.cli.made import MadeJsonOption, show_made
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of, forms_of
 from axformer.data.columns import Columns
-from axformer.plan import read_plan_file
+from axformer.plan.plan import read_plan_file
 
 if TYPE_CHECKING:
     from axformer.forms.form import Form, NotMade
@@ -68,7 +68,7 @@ def _run(
     from axformer.cli.quiet import silence_libraries
     from axformer.data.dataset import DataSource
     from axformer.devices import resolve_device
-    from axformer.path import Stop, read_trace_beside
+    from axformer.plan.path import Stop, read_trace_beside
 
     silence_libraries()
     file = read_plan_file(plan)

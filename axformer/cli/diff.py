@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from axformer.cli.failing import failing
-from axformer.plan import PlanFile, read_plan_file
-from axformer.plan_diff import Difference, differences
+from axformer.plan.diff import Difference, differences
+from axformer.plan.plan import PlanFile, read_plan_file
 
 
 def diff(

@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from axformer.config import PassConfig
-from axformer.elements import Dimensions
-from axformer.order_search import pass_configs, passes_in
-from axformer.progress import Progress, ProgressMeter
+from axformer.methods.axformer.orders import pass_configs, passes_in
+from axformer.methods.axformer.progress import Progress, ProgressMeter
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.latency import share, without_removal
-from axformer.trial import Phase, Trial, Verdict
 
 RECENT = 6
 SIZES = (

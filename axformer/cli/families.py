@@ -37,8 +37,8 @@ def families(
 
 def family_matrix() -> dict[str, dict[str, Any]]:
     """For each family the classes of its heads by kind (null where there is none), and whether it can decide in int8."""
+    from axformer.architectures.heads import HEAD_KINDS
     from axformer.architectures.registry import ARCHITECTURES
-    from axformer.heads import HEAD_KINDS
 
     return {
         name: {

@@ -13,7 +13,7 @@ from axformer.cli.watch import EXIT_INTERRUPTED
 from axformer.cli.words import ID_WIDTH, NAME_WIDTH, NOTHING, age, knobs, standing
 from axformer.client import Client, Group
 from axformer.client.answers import GroupRow
-from axformer.spread import Spread
+from axformer.scores.spread import Spread
 
 _LOSS = "loss"
 _DATA = {"test": "change of held-out", "confirming": "change of confirming", "validation": "change of validation"}

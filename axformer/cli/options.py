@@ -10,8 +10,8 @@ import typer
 from axformer.config import ABOUT_PRESETS, PassConfig, Preset, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError
-from axformer.finetune_settings import FinetuneSettings, make_settings
 from axformer.forms.kinds import KINDS
+from axformer.repair.settings import FinetuneSettings, make_settings
 
 CheckpointArgument = Annotated[
     str, typer.Argument(help="Directory of a fine-tuned model, or hf://organisation/name.", metavar="CHECKPOINT")

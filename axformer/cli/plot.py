@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from axformer.cli.failing import failing
 from axformer.cli.remote import JsonOption, output, service
+from axformer.drawing.chart import loss_chart
 from axformer.errors import InputError
-from axformer.reporting.chart import loss_chart
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 
 LOSS = "loss.svg"
 _OF_RESULTS = ("plan.svg", "path.svg")

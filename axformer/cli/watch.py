@@ -14,8 +14,8 @@ from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
 from axformer.cli.words import failure
 from axformer.client import Client, Job, ServiceError, Update
 from axformer.client.answers import ENDED
-from axformer.progress import Progress
-from axformer.trial import Trial
+from axformer.methods.axformer.progress import Progress
+from axformer.plan.trial import Trial
 
 EXIT_INTERRUPTED = 130
 """What shells give for Ctrl-C."""

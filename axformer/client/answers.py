@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from axformer.spread import Spread
+from axformer.scores.spread import Spread
 
 SUCCEEDED = "succeeded"
 ENDED = frozenset({SUCCEEDED, "failed", "cancelled"})

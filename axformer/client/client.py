@@ -14,7 +14,7 @@ from axformer.client.following import Update, events_of, updates_of
 from axformer.client.groups import GroupCalls
 from axformer.client.keys import KeyCalls
 from axformer.client.references import Reference, References
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 
 
 class Client(GroupCalls, KeyCalls):

@@ -12,7 +12,7 @@ from axformer.client.answers import Event, Job
 from axformer.client.connection import Connection, broken_off
 from axformer.client.errors import ServiceError, UnexpectedAnswerError
 from axformer.client.patience import Outage, Patience, is_passing
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 
 SSE = "text/event-stream"
 

@@ -11,7 +11,7 @@ from axformer.client.connection import Connection, broken_off
 from axformer.client.errors import ServiceError, UnexpectedAnswerError
 from axformer.client.patience import Outage
 from axformer.errors import InputError
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 
 FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 """Endings of files, and what the service calls them."""

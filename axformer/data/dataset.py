@@ -4,7 +4,6 @@ import inspect
 from dataclasses import dataclass, replace
 from typing import Any
 
-from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
 from axformer.data.batches import Samples, batched
 from axformer.data.encoding import Encoded
@@ -12,6 +11,7 @@ from axformer.data.rows import Rows
 from axformer.data.source import DataSource
 from axformer.devices import batch_tokens_of
 from axformer.errors import CheckpointError, ConfigError, DataError, first_line
+from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.panics import LibraryPanicError, panics_as_errors
 from axformer.tasks.labels import ClassNames, Reading
 

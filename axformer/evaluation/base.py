@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from axformer.data.batches import Samples
-from axformer.plan import Plan
+from axformer.plan.plan import Plan
 
 
 @dataclass(frozen=True)

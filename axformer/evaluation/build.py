@@ -5,11 +5,11 @@ from contextlib import contextmanager
 
 import torch
 
-from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.budget import cache_budget
+from axformer.evaluation.int8 import Int8Evaluator
 from axformer.evaluation.low_precision import low_precision
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.processes import Processes
@@ -18,9 +18,9 @@ from axformer.evaluation.shard import Setup
 from axformer.evaluation.sharded import ShardedEvaluator, ShardedScreen
 from axformer.evaluation.techniques import Techniques
 from axformer.evaluation.threads import Threads, threads_for
-from axformer.int8 import Int8Evaluator
-from axformer.number_format import name_of
-from axformer.plan import Plan
+from axformer.intake.checkpoint import Checkpoint
+from axformer.model.number_format import name_of
+from axformer.plan.plan import Plan
 from axformer.tasks.base import Losses
 
 

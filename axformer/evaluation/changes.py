@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from axformer.plan import LayerPlan, Plan, Ranges, without_range
+from axformer.plan.plan import LayerPlan, Plan, Ranges, without_range
 
 
 @dataclass(frozen=True)

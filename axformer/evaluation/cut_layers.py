@@ -12,8 +12,8 @@ from torch import nn
 
 from axformer.architectures.base import Architecture
 from axformer.evaluation.changes import Units
-from axformer.plan import LayerPlan, Plan
-from axformer.surgery import operate_on_layer
+from axformer.model.surgery import operate_on_layer
+from axformer.plan.plan import LayerPlan, Plan
 
 
 def leave(layer: nn.Module, plan: LayerPlan) -> None:

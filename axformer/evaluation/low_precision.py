@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import linear
 
-from axformer.number_format import name_of
+from axformer.model.number_format import name_of
 
 PAYS_FROM = 2.0
 """How many times as fast as in float32 products must run for looks to save time: what is no product stays as it is

@@ -16,9 +16,9 @@ from transformers.activations import GELUActivation, GELUTanh, NewGELUActivation
 from transformers.pytorch_utils import Conv1D
 
 from axformer.architectures.base import Architecture, BlockWeights
+from axformer.architectures.hard_attention import FULL_ROWS_ATTRIBUTE
 from axformer.architectures.slices import is_projection
-from axformer.hard_attention import FULL_ROWS_ATTRIBUTE
-from axformer.plan import LayerPlan
+from axformer.plan.plan import LayerPlan
 
 ROWS = 1024
 """What packed weights are laid out for: the tokens of a batch, about."""

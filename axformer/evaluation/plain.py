@@ -10,8 +10,8 @@ from torch import Tensor
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Batch, Samples
 from axformer.evaluation.base import Evaluator, Part, by_sample
-from axformer.masking import masked
-from axformer.plan import Plan
+from axformer.model.masking import masked
+from axformer.plan.plan import Plan
 from axformer.tasks.base import Task
 
 

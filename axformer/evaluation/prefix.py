@@ -25,10 +25,10 @@ from axformer.evaluation.changes import Units, first_changed_block, longest_unto
 from axformer.evaluation.cut_layers import CutLayers, leave
 from axformer.evaluation.multiply import multiply_fast
 from axformer.evaluation.shares import added, has_shares
-from axformer.evaluation.tail import ReadPosition, mixes, tail_start
 from axformer.evaluation.techniques import ALL, Techniques
 from axformer.evaluation.walk import Walk
-from axformer.plan import Plan
+from axformer.model.tail import ReadPosition, mixes, tail_start
+from axformer.plan.plan import Plan
 from axformer.tasks.base import Losses
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from axformer.evaluation import shard_process
 from axformer.evaluation.base import Part
 from axformer.evaluation.shard import Setup, Shards
-from axformer.plan import Plan
+from axformer.plan.plan import Plan
 
 STOP_SECONDS = 5
 START_SECONDS = 300

@@ -13,12 +13,12 @@ from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.evaluation.changes import first_changed_block
 from axformer.evaluation.cut_layers import CutLayers
+from axformer.evaluation.guard import Guard
 from axformer.evaluation.low_precision import low_precision
 from axformer.evaluation.multiply import multiply_fast
 from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.guard import Guard
-from axformer.number_format import name_of
-from axformer.plan import Plan
+from axformer.model.number_format import name_of
+from axformer.plan.plan import Plan
 
 MEASURED_ROWS = 300
 """Model rows, at least, that the error is measured on, if there are so many."""

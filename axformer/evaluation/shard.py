@@ -17,7 +17,7 @@ from axformer.data.batches import Samples
 from axformer.evaluation.base import Part
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.screen import LowPrecisionScreen
-from axformer.plan import Plan
+from axformer.plan.plan import Plan
 from axformer.tasks.base import Losses
 
 

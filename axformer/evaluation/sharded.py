@@ -8,7 +8,7 @@ from torch import Tensor
 from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.evaluation.screen import Screen
 from axformer.evaluation.shard import Shards
-from axformer.plan import Plan
+from axformer.plan.plan import Plan
 
 
 class ShardedEvaluator(Evaluator):

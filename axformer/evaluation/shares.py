@@ -12,10 +12,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from axformer.architectures.base import BlockLayout
+from axformer.architectures.hard_attention import READ_ATTRIBUTE
 from axformer.architectures.slices import is_projection
-from axformer.evaluation.absorbed import context_at
-from axformer.evaluation.tail import ReadPosition
-from axformer.hard_attention import READ_ATTRIBUTE
+from axformer.model.absorbed import context_at
+from axformer.model.tail import ReadPosition
 
 
 def has_shares(layout: BlockLayout, layer: nn.Module) -> bool:

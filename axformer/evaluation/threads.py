@@ -16,7 +16,7 @@ from torch import Tensor
 
 from axformer.evaluation.base import Part
 from axformer.evaluation.shard import Setup, Shard, Shards
-from axformer.plan import Plan
+from axformer.plan.plan import Plan
 
 MOST_THREADS = 4
 """With more, what Python does between operations, one thread at a time, would take a good part of the time."""

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture
 from axformer.evaluation.shares import added
-from axformer.evaluation.tail import ReadPosition, mixes
-from axformer.plan import Plan
+from axformer.model.tail import ReadPosition, mixes
+from axformer.plan.plan import Plan
 
 Keep = Callable[[int, Tensor], None]
 Block = Callable[[nn.Module, Tensor, Mapping[str, Any]], Tensor]

@@ -6,9 +6,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from axformer.architectures.registry import architecture_of
-from axformer.compact import MODEL_TYPE_PREFIX
 from axformer.data.padding import Padding
 from axformer.errors import ArtifactError, first_line
+from axformer.model.compact import MODEL_TYPE_PREFIX
 
 FACTS_FILE = "config.json"
 

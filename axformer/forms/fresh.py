@@ -22,8 +22,8 @@ from torch import Tensor
 from axformer.errors import ArtifactError
 from axformer.forms import stock
 from axformer.forms.kinds import BASE, ZEROED, kind_named
+from axformer.forms.memory import peak_bytes
 from axformer.forms.stock import TEXTS
-from axformer.reporting.memory import peak_bytes
 
 TIMEOUT_SECONDS = 600
 

@@ -9,20 +9,20 @@ from typing import Any
 
 import torch
 
-from axformer.checkpoint import Checkpoint
 from axformer.data.batches import Samples
 from axformer.errors import ArtifactError, FormError
+from axformer.forms.agreement import compare_outputs
 from axformer.forms.files import write_model, write_tokenizer
 from axformer.forms.form import Form, NotMade
 from axformer.forms.fresh import program_of
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED, Kind
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
+from axformer.forms.selfcheck import check_difference, self_check
 from axformer.forms.zeroed import zeroed
-from axformer.number_format import cast, computing_in
-from axformer.plan import Plan
-from axformer.reporting.agreement import compare_outputs
-from axformer.selfcheck import check_difference, self_check
+from axformer.intake.checkpoint import Checkpoint
+from axformer.model.number_format import cast, computing_in
+from axformer.plan.plan import Plan
 
 
 @dataclass(frozen=True)

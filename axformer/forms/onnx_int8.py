@@ -69,7 +69,7 @@ def _read(path: Path) -> Any:
 
 def _by_head(graph: Any) -> list[str]:
     """Names of products with a matrix for each head, for which ONNX Runtime has no scale an output. They are small: attention
-    of one query a row (:mod:`axformer.evaluation.absorbed`)."""
+    of one query a row (:mod:`axformer.model.absorbed`)."""
     stacked = {weight.name for weight in graph.initializer if len(weight.dims) > MATRIX}
     return [node.name for node in graph.node if node.op_type in LINEAR and stacked.intersection(node.input)]
 

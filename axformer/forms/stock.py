@@ -18,7 +18,7 @@ TEXTS = "texts of the tokenizer"
 
 def main(auto_class: str, directory: str, device: str, inputs: str, outputs: str) -> None:
     """Answer the inputs with all tensors that the model gives back, and with what the tokenizer reads in them."""
-    peak_bytes = runpy.run_path(str(Path(__file__).parents[1] / "reporting" / "memory.py"))["peak_bytes"]
+    peak_bytes = runpy.run_path(str(Path(__file__).with_name("memory.py")))["peak_bytes"]
     auto = getattr(transformers, auto_class)
     auto._model_mapping[
         type(transformers.AutoConfig.from_pretrained(directory, local_files_only=True))

@@ -8,10 +8,10 @@ from copy import deepcopy
 from typing import Any
 
 from axformer.architectures.base import Architecture
-from axformer.compact import needs_hard_attention, stock_attention
 from axformer.errors import FormError
-from axformer.masking import masked
-from axformer.plan import Plan
+from axformer.model.compact import needs_hard_attention, stock_attention
+from axformer.model.masking import masked
+from axformer.plan.plan import Plan
 
 
 def zeroed(model: Any, architecture: Architecture, plan: Plan) -> Any:

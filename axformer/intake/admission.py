@@ -11,9 +11,9 @@ import torch
 from transformers import PreTrainedConfig
 
 from axformer.architectures.base import Architecture
+from axformer.architectures.heads import Head
 from axformer.architectures.registry import architecture_of
 from axformer.errors import CheckpointError, first_line
-from axformer.heads import Head
 from axformer.intake.companions import notes_in
 from axformer.intake.config_file import read_config, rebuild_config
 from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS

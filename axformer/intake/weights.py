@@ -14,7 +14,7 @@ from axformer.intake.headers import Tensor, copy_renamed, read_header
 from axformer.intake.limits import INDEX_BYTES, TENSORS
 from axformer.intake.names import WEIGHTS, WEIGHTS_INDEX, is_shard
 from axformer.intake.strict_json import read_json
-from axformer.number_format import most_common
+from axformer.model.number_format import most_common
 
 _FORMATS = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
 _WHOLE_NUMBERS = frozenset({"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"})

@@ -11,29 +11,29 @@ from pydantic import BaseModel, ConfigDict, Field
 from transformers import AutoTokenizer
 
 from axformer.architectures.registry import architecture_of
-from axformer.checkpoint import Checkpoint, digest, load_checkpoint
-from axformer.compact import MODEL_TYPE_PREFIX
 from axformer.config import PassConfig
 from axformer.data.dataset import DataSet, DataSource, prepare
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
 from axformer.errors import ArtifactError, InputError, first_line
+from axformer.forms.agreement import Agreement, compare_outputs
 from axformer.forms.form import Form
 from axformer.forms.fresh import Fresh, program_of, run_fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS, Kind
+from axformer.forms.selfcheck import check_inputs
+from axformer.intake.checkpoint import Checkpoint, digest, load_checkpoint
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.weights import read_weights
-from axformer.number_format import cast, format_of
-from axformer.plan import PlanFile, read_plan_file
-from axformer.reporting.agreement import Agreement, compare_outputs
+from axformer.model.compact import MODEL_TYPE_PREFIX
+from axformer.model.number_format import cast, format_of
+from axformer.plan.plan import PlanFile, read_plan_file
 from axformer.reporting.environment import describe
 from axformer.reporting.form_reports import form_report, stock_attention_in, summary
 from axformer.reporting.report import DataSummary, FormReport, SpeedCell
-from axformer.reporting.scoring import Score, score, score_of
 from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import BATCHES, limits_of, workloads
-from axformer.selfcheck import check_inputs
+from axformer.scores.scoring import Score, score, score_of
 from axformer.tasks.registry import task_of
 
 BENCH_FORMAT: Literal["axformer-bench/1"] = "axformer-bench/1"

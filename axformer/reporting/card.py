@@ -1,8 +1,10 @@
 """The model card: ``README.md`` beside a finished model, written for whoever finds the directory."""
 
 from axformer.config import PassConfig
-from axformer.elements import Dimensions, parse
-from axformer.plan import Plan
+from axformer.drawing.curve import CURVE, describe_path
+from axformer.drawing.picture import describe_plan
+from axformer.plan.elements import Dimensions, parse
+from axformer.plan.plan import Plan
 from axformer.reporting.card_forms import Loading, forms_section, loading_section
 from axformer.reporting.card_tables import (
     ENCODER,
@@ -13,12 +15,10 @@ from axformer.reporting.card_tables import (
     orders_table,
     path_table,
 )
-from axformer.reporting.confidence import CONFIDENCE
-from axformer.reporting.curve import CURVE, describe_path
 from axformer.reporting.findings import how_it_was_made, limit_of, limits, path_in_words
 from axformer.reporting.first_look import first_look_of
-from axformer.reporting.picture import describe_plan
 from axformer.reporting.report import DataSummary, Judgement, Report
+from axformer.scores.confidence import CONFIDENCE
 
 PICTURE = "plan.svg"
 """The file of the plan's picture, beside the card."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from axformer.architectures.heads import Head
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
-from axformer.heads import Head
 from axformer.reporting.report import FormReport, Report, SpeedCell
 from axformer.reporting.table import Table
 from axformer.tasks.base import Task

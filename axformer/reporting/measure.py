@@ -7,20 +7,23 @@ from typing import Any
 
 import torch
 
-from axformer.checkpoint import Checkpoint
-from axformer.compact import untouched
 from axformer.config import PassConfig, Safeguard
 from axformer.data.batches import Samples
 from axformer.data.dataset import DataSet
+from axformer.evaluation.int8 import in_int8
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import COMPACT
-from axformer.int8 import in_int8
-from axformer.number_format import computing_in, name_of
-from axformer.plan import Plan, removed_elements
+from axformer.forms.memory import device_peak_bytes, peak_bytes
+from axformer.intake.checkpoint import Checkpoint
+from axformer.methods.axformer.safeguards import was_refused
+from axformer.methods.axformer.targets import Targets
+from axformer.model.compact import untouched
+from axformer.model.number_format import computing_in, name_of
+from axformer.plan.plan import Plan, removed_elements
+from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.environment import describe
 from axformer.reporting.findings import finding_of
 from axformer.reporting.form_reports import measure_forms, stock_attention_in, summary
-from axformer.reporting.memory import device_peak_bytes, peak_bytes
 from axformer.reporting.report import (
     Comparison,
     DataSummary,
@@ -33,13 +36,10 @@ from axformer.reporting.report import (
     Scores,
     Work,
 )
-from axformer.reporting.scoring import Score, compare, score
 from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
-from axformer.safeguards import was_refused
-from axformer.targets import Targets
+from axformer.scores.scoring import Score, compare, score
 from axformer.tasks.base import Task
-from axformer.trial import Phase, Trial, Verdict
 
 Sets = Mapping[str, DataSet | None]
 """Data by the name that it has in a report; null where there is none."""

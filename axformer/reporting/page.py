@@ -12,8 +12,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from axformer.config import PassConfig
-from axformer.elements import Dimensions
-from axformer.plan import PlanFile
+from axformer.drawing.chart import loss_chart
+from axformer.drawing.curve import path_curve
+from axformer.drawing.picture import describe_plan, picture
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import PlanFile
+from axformer.plan.trial import Trial, Verdict
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_tables import (
     ENCODER,
@@ -25,15 +29,11 @@ from axformer.reporting.card_tables import (
     path_table,
     sizes_of,
 )
-from axformer.reporting.chart import loss_chart
-from axformer.reporting.confidence import CONFIDENCE
-from axformer.reporting.curve import path_curve
 from axformer.reporting.findings import how_it_was_made, limits, path_in_words
 from axformer.reporting.first_look import first_look_of
-from axformer.reporting.picture import describe_plan, picture
 from axformer.reporting.report import FormReport, Report, SpeedCell
 from axformer.reporting.table import Table
-from axformer.trial import Trial, Verdict
+from axformer.scores.confidence import CONFIDENCE
 
 PAGE = "report.html"
 """The file of the page, beside the card."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from axformer.path import Point
-from axformer.reporting.confidence import Figures
+from axformer.methods.axformer.targets import Targets
+from axformer.plan.path import Point
 from axformer.reporting.report import PathPoint
-from axformer.targets import Targets
+from axformer.scores.confidence import Figures
 
 
 def path_report(

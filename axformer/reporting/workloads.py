@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
+from axformer.architectures.heads import Head
 from axformer.data.batches import padded
 from axformer.data.encoding import Encoded
-from axformer.heads import Head
 
 BATCHES = (1, 8, 32)
 """One input at a time as a service gets them, and what offline work puts together."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from axformer.plan import read_plan_file
+from axformer.plan.plan import read_plan_file
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence.grid import ARMS, Cell
 from benchmarks.evidence.standing import FORMAT, stands

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from axformer.config import PassConfig, make_config
-from axformer.ordering import order_of
+from axformer.methods.axformer.ordering import order_of
 from benchmarks.evidence.grid import ARMS, Cell, cells
 from benchmarks.evidence.reading import Content, read_cell
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from statistics import mean, median, stdev, variance
 
-from axformer.elements import ElementKind, parse
-from axformer.reporting.confidence import first_metric
+from axformer.plan.elements import ElementKind, parse
 from axformer.reporting.report import Judgement
+from axformer.scores.confidence import first_metric
 from benchmarks.evidence.grid import ARMS, PAPER, VARIED, Arm, questions
 from benchmarks.evidence.reading import (
     CONFIRMING,

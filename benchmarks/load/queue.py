@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from axformer.config import make_config
-from axformer.trial import Phase, Trial, Verdict
+from axformer.plan.trial import Phase, Trial, Verdict
 from store.repositories import claims, jobs, leases
 from store.repositories.jobs import NewJob
 from store.repositories.keys import create_key

@@ -8,7 +8,7 @@ import json
 import sys
 import time
 
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from benchmarks.load.queue import long_trial
 from store.repositories import claims, leases
 from store.session import Sessions, make_engine, make_sessions, session_scope

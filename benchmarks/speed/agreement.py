@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from axformer.config import Preset
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from benchmarks.speed.record import Agreement, Run
 
 

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import torch
 
-from axformer.checkpoint import Checkpoint, load_checkpoint
 from axformer.config import PassConfig, Preset, make_config
 from axformer.data.dataset import DataSet, prepare
 from axformer.data.reading import read_rows
-from axformer.elements import parse
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.screen import Screen
-from axformer.parameters import ParameterCount
-from axformer.plan import Plan
-from axformer.reporting.memory import device_peak_bytes, peak_bytes
-from axformer.search import search
-from axformer.trial import Trial
+from axformer.forms.memory import device_peak_bytes, peak_bytes
+from axformer.intake.checkpoint import Checkpoint, load_checkpoint
+from axformer.methods.axformer.algorithm import search
+from axformer.model.parameters import ParameterCount
+from axformer.plan.elements import parse
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Trial
 from benchmarks.speed.flops import count_flops
 from benchmarks.speed.machine import ARITHMETICS, layer_shapes, matmul_rate, wait_for
 from benchmarks.speed.operations import seconds_by_kind

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from axformer.elements import Dimensions
 from axformer.evaluation.multiply import multiplier
+from axformer.plan.elements import Dimensions
 from axformer.reporting.environment import describe
 
 ARITHMETICS = {"float32": torch.float32, "bfloat16": torch.bfloat16}

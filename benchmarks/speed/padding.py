@@ -6,9 +6,9 @@ row, as with transformers' ``DataCollatorWithPadding``.
 
 import torch
 
-from axformer.checkpoint import Checkpoint
 from axformer.data.batches import Batch, Samples
 from axformer.data.dataset import DataSet
+from axformer.intake.checkpoint import Checkpoint
 
 ROWS = 32
 """Rows of a batch."""

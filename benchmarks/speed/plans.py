@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from axformer.trial import Trial, Verdict
+from axformer.plan.trial import Trial, Verdict
 
 
 def plans_of(trials: Sequence[Trial]) -> dict[int, list[str]]:

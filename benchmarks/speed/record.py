@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 
 
 class Record(BaseModel):

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from benchmarks.speed.agreement import compare
 from benchmarks.speed.plans import plans_of, spread_out
 from benchmarks.speed.record import Agreement, Asked, Run

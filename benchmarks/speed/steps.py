@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from axformer.checkpoint import Checkpoint
 from axformer.config import PassConfig
 from axformer.data.batches import Samples
 from axformer.data.dataset import DataSet
@@ -20,7 +19,8 @@ from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.screen import Screen
 from axformer.evaluation.techniques import ALL, Techniques
-from axformer.plan import Plan
+from axformer.intake.checkpoint import Checkpoint
+from axformer.plan.plan import Plan
 from benchmarks.speed.padding import in_data_order
 
 PAD_TO = 128

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import insert, literal, select
 from sqlalchemy.orm import Session
 
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from store.repositories.jobs import Created, NewJob, create_job
 from store.tables.trials import TrialRow
 

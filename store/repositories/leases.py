@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import ColumnElement
 
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
 from store.repositories.events import record_event
 from store.repositories.failures import end_if_spent, fail

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.elements import ColumnElement
 
 from axformer.config import Order
-from axformer.order_search import SEARCHED_ORDERS
+from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from store.errors import IllegalTransitionError
 from store.ids import JOB_PREFIX, new_ids
 from store.repositories.events import record_creation

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
-from axformer.elements import ElementKind
-from axformer.trial import Trial, Verdict
+from axformer.plan.elements import ElementKind
+from axformer.plan.trial import Trial, Verdict
 from store.repositories.trials import BEFORE_FIRST
 from store.tables.trials import TrialRow
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from store.page import Page, page_of
 from store.tables.trials import TrialRow
 

@@ -1,4 +1,4 @@
-"""The trace: one row a trial, with the fields of ``axformer.trial.Trial`` and no others."""
+"""The trace: one row a trial, with the fields of ``axformer.plan.trial.Trial`` and no others."""
 
 from sqlalchemy import Double, ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column

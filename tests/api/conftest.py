@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from starlette.testclient import TestClient
 
 from api.main import create_app
-from axformer.trial import Phase, Trial, Verdict
+from axformer.plan.trial import Phase, Trial, Verdict
 from store.repositories import claims, jobs, leases, moves
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team

@@ -12,8 +12,8 @@ import pytest
 from fastapi.routing import iter_route_contexts
 from sqlalchemy import update
 
-from axformer.elements import Dimensions
-from axformer.plan import Plan, PlanFile, PlanSource
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import Plan, PlanFile, PlanSource
 from store.repositories.keys import create_key, revoke_key
 from store.scopes import Scope
 from store.session import session_scope

@@ -2,7 +2,7 @@
 
 import pytest
 
-from axformer.trial import Verdict
+from axformer.plan.trial import Verdict
 from store.repositories.jobs import hub_token_of
 from store.repositories.trials import all_trials
 from store.session import session_scope

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from axformer.config import PassConfig, make_config
 from axformer.data.columns import Columns
-from axformer.finetune_settings import FinetuneSettings
 from axformer.forms.kinds import KINDS
+from axformer.repair.settings import FinetuneSettings
 from tests.statements import reads_report, said_to
 
 JOB = "/v1/jobs/{}"

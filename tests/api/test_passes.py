@@ -3,7 +3,7 @@
 import pytest
 from jsonschema import Draft202012Validator
 
-from axformer.order_search import SEARCHED_ORDERS
+from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from store.repositories import claims, leases
 from store.session import session_scope
 from store.states import JobState

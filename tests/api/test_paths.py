@@ -5,10 +5,10 @@ from dataclasses import asdict
 import pytest
 
 from axformer.config import PassConfig
-from axformer.elements import Dimensions
-from axformer.path import points_of
-from axformer.plan import Plan, PlanFile, PlanSource, parse_plan_file
-from axformer.trial import Verdict
+from axformer.plan.elements import Dimensions
+from axformer.plan.path import points_of
+from axformer.plan.plan import Plan, PlanFile, PlanSource, parse_plan_file
+from axformer.plan.trial import Verdict
 
 SIZE = Dimensions(layers=4, heads=2, hidden_size=8, intermediate_size=12)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from api.errors import UnauthorizedError
 from api.services import access, traces
 from api.services.trace_formats import WRITERS, comma_separated, ndjson, parquet
-from axformer.trial import Phase, Trial, Verdict
+from axformer.plan.trial import Phase, Trial, Verdict
 from store.repositories.keys import revoke_key
 from store.session import session_scope
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from axformer.architectures.base import PlainAttention
-from axformer.evaluation.absorbed import context_at
-from axformer.hard_attention import READ_ATTRIBUTE, TOP_K_ATTRIBUTE, attention_forward
+from axformer.architectures.hard_attention import READ_ATTRIBUTE, TOP_K_ATTRIBUTE, attention_forward
+from axformer.model.absorbed import context_at
 
 HIDDEN, SIZE = 24, 6
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.acceptance import Bounds, Goal, Rule, decided, is_met, verdict_of
-from axformer.trial import Verdict
+from axformer.methods.axformer.acceptance import Bounds, Goal, Rule, decided, is_met, verdict_of
+from axformer.plan.trial import Verdict
 
 TOTAL = 10
 losses = st.floats(0, 100, allow_nan=False)

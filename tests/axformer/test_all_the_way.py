@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 import axformer
-from axformer.checkpoint import load_checkpoint
 from axformer.config import PassConfig
 from axformer.data.dataset import DataSource, prepare
 from axformer.data.reading import read_rows
-from axformer.parameters import ParameterCount
-from axformer.reporting.scoring import score
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.model.parameters import ParameterCount
 from axformer.run import PruningRun
+from axformer.scores.scoring import score
 from tests.family_cases import SETTINGS, Case, stock_model
 from tests.tiny_families import tiny_family_tokenizer
 from tests.tiny_models import write_rows

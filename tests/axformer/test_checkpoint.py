@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import BertModel, LongformerConfig, LongformerForSequenceClassification
 
-from axformer.checkpoint import digest, load_checkpoint
 from axformer.errors import CheckpointError
+from axformer.intake.checkpoint import digest, load_checkpoint
 from axformer.intake.weights import read_weights
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_tokenizer
 

@@ -18,8 +18,8 @@ from axformer.cli.display import closing_table, display_for, measured_by
 from axformer.cli.main import app
 from axformer.cli.options import knob_names
 from axformer.config import PassConfig
-from axformer.elements import Dimensions
-from axformer.trial import Phase, Trial, Verdict
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Phase, Trial, Verdict
 from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
 
 

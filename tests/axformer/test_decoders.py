@@ -5,10 +5,10 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from axformer.architectures.registry import ARCHITECTURES
-from axformer.compact import compact
-from axformer.elements import attention, ffn, head
-from axformer.masking import masked
-from axformer.plan import Plan
+from axformer.model.compact import compact
+from axformer.model.masking import masked
+from axformer.plan.elements import attention, ffn, head
+from axformer.plan.plan import Plan
 from tests.tiny_families import DIMENSIONS, tiny_family_model
 
 DECODERS = sorted(name for name, architecture in ARCHITECTURES.items() if architecture.causal)

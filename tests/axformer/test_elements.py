@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.elements import (
+from axformer.errors import PlanError
+from axformer.plan.elements import (
     Dimensions,
     Element,
     attention,
@@ -16,7 +17,6 @@ from axformer.elements import (
     neurons,
     parse,
 )
-from axformer.errors import PlanError
 
 numbers = st.integers(0, 1000)
 elements = st.one_of(

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 
 import axformer.auto  # noqa: F401 - some heads build their base model by its configuration
 from axformer.architectures.registry import ARCHITECTURES
-from axformer.compact import compact
-from axformer.operations import Operations
-from axformer.parameters import ParameterCount
-from axformer.plan import LayerPlan, Plan
-from axformer.sizes import read_sizes
+from axformer.intake.sizes import read_sizes
+from axformer.model.compact import compact
+from axformer.model.operations import Operations
+from axformer.model.parameters import ParameterCount
+from axformer.plan.plan import LayerPlan, Plan
 from tests.family_cases import Case, all_cases, checkpoint_of, stock_model
 from tests.plans import plans
 from tests.tiny_families import DIMENSIONS

@@ -14,18 +14,18 @@ from transformers import AutoModel, RobertaConfig, RobertaForSequenceClassificat
 
 import axformer
 import axformer.auto
+from axformer.architectures.hard_attention import ATTENTION_NAME
 from axformer.architectures.registry import ARCHITECTURES, architecture_of
-from axformer.checkpoint import Checkpoint
-from axformer.compact import compact
 from axformer.config import PassConfig
 from axformer.data.dataset import DataSource
-from axformer.elements import parse
+from axformer.evaluation.int8 import Int8Evaluator, in_int8
 from axformer.evaluation.plain import PlainEvaluator, predict
 from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.hard_attention import ATTENTION_NAME
-from axformer.int8 import Int8Evaluator, in_int8
-from axformer.parameters import ParameterCount
-from axformer.plan import Plan
+from axformer.intake.checkpoint import Checkpoint
+from axformer.model.compact import compact
+from axformer.model.parameters import ParameterCount
+from axformer.plan.elements import parse
+from axformer.plan.plan import Plan
 from axformer.run import PruningRun
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan, stock_model
 from tests.plans import plans

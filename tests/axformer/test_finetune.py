@@ -10,11 +10,11 @@ import pytest
 import torch
 
 import axformer.auto  # noqa: F401 - some heads build their base model by its configuration
-from axformer.compact import compact
 from axformer.errors import ConfigError
 from axformer.evaluation.plain import predict
-from axformer.finetune import finetune
-from axformer.finetune_settings import FinetuneSettings, check_trainable, make_settings
+from axformer.model.compact import compact
+from axformer.repair.finetune import finetune
+from axformer.repair.settings import FinetuneSettings, check_trainable, make_settings
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
 
 SETTINGS = FinetuneSettings(epochs=12, learning_rate=1e-3, batch_size=4)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axformer.config import PassConfig, make_config
-from axformer.elements import Dimensions
 from axformer.errors import CheckpointError
-from axformer.footprint import PROCESS_BYTES, Sizes, at_ease, least
-from axformer.sizes import read_sizes
+from axformer.intake.footprint import PROCESS_BYTES, Sizes, at_ease, least
+from axformer.intake.sizes import read_sizes
+from axformer.plan.elements import Dimensions
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, write_rows
 
 SIZES = st.builds(

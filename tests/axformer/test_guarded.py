@@ -11,13 +11,13 @@ from axformer.architectures.registry import ARCHITECTURES
 from axformer.config import PassConfig, make_config
 from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
-from axformer.elements import attention
 from axformer.errors import ConfigError
 from axformer.evaluation.build import evaluators
 from axformer.evaluation.low_precision import PAYS_FROM, advice, gain_in_rate
-from axformer.plan import Plan
+from axformer.plan.elements import attention
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
-from axformer.trial import Trial, Verdict
 from tests.family_cases import Case, checkpoint_of
 from tests.tiny_families import DIMENSIONS
 from tests.tiny_models import tiny_rows

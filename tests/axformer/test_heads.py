@@ -6,9 +6,9 @@ import pytest
 import torch
 from transformers import BertModel
 
-from axformer.checkpoint import from_memory, load_checkpoint
+from axformer.architectures.heads import heads_of
 from axformer.errors import CheckpointError
-from axformer.heads import heads_of
+from axformer.intake.checkpoint import from_memory, load_checkpoint
 from tests.tiny_models import tiny_config, tiny_head, tiny_tokenizer
 
 TASKS = {

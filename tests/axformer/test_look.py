@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from transformers import BertForSequenceClassification
 
 import axformer
-from axformer.checkpoint import from_memory
 from axformer.config import PassConfig, make_config
 from axformer.data.batches import Batch
 from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, InputError, PoorModelError
-from axformer.look import Look, look_at
+from axformer.intake.checkpoint import from_memory
+from axformer.reporting.look import Look, look_at
 from axformer.run import PruningRun
 from axformer.tasks.base import Task
 from axformer.tasks.classification import Classification

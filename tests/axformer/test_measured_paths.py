@@ -2,13 +2,13 @@
 
 import pytest
 
-from axformer.compact import compact
 from axformer.config import make_config
-from axformer.confirmation import measure_path
-from axformer.elements import parse
-from axformer.path import Point
-from axformer.plan import Plan
-from axformer.reporting.scoring import score
+from axformer.methods.axformer.confirmation import measure_path
+from axformer.model.compact import compact
+from axformer.plan.elements import parse
+from axformer.plan.path import Point
+from axformer.plan.plan import Plan
+from axformer.scores.scoring import score
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of
 from tests.tiny_families import DIMENSIONS
 

@@ -8,20 +8,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axformer.compact import compact
 from axformer.config import PassConfig, make_config
 from axformer.data.batches import Samples
 from axformer.data.dataset import prepare
 from axformer.data.parts import split_off
 from axformer.evaluation.plain import PlainEvaluator
-from axformer.metric_limit import POINT, MetricLimit, is_share_right, reliably_within
-from axformer.path import points_of
-from axformer.reporting.confidence import first_metric
-from axformer.reporting.scoring import score
+from axformer.methods.axformer.algorithm import search
+from axformer.methods.axformer.metric_limit import POINT, MetricLimit, is_share_right, reliably_within
+from axformer.model.compact import compact
+from axformer.plan.path import points_of
+from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
-from axformer.search import search
+from axformer.scores.confidence import first_metric
+from axformer.scores.scoring import score
 from axformer.tasks.classification import Classification
-from axformer.trial import Phase, Trial, Verdict
 from tests.family_cases import Case, checkpoint_of, data_of
 
 TASKS = (

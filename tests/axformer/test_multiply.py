@@ -10,7 +10,7 @@ from transformers.pytorch_utils import Conv1D
 
 from axformer.architectures.registry import architecture_of
 from axformer.evaluation.multiply import _PACKED, multiplier, multiply_fast
-from axformer.plan import Plan
+from axformer.plan.plan import Plan
 from tests.family_cases import Case, checkpoint_of
 
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 import axformer
-from axformer.checkpoint import load_checkpoint
-from axformer.compact import compact
 from axformer.config import PassConfig
 from axformer.data.dataset import DataSource
-from axformer.finetune import finetune
-from axformer.finetune_settings import FinetuneSettings
-from axformer.number_format import KEPT, cast, computing_in, format_of, most_common
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.model.compact import compact
+from axformer.model.number_format import KEPT, cast, computing_in, format_of, most_common
+from axformer.repair.finetune import finetune
+from axformer.repair.settings import FinetuneSettings
 from axformer.reporting.measure import scores_of
 from axformer.run import PruningRun
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan, stock_model

@@ -13,10 +13,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import axformer.auto  # noqa: F401 - some heads build their base model by its configuration
 from axformer.architectures.registry import ARCHITECTURES
-from axformer.compact import compact, untouched
-from axformer.elements import attention, head
-from axformer.int8 import in_int8
-from axformer.plan import Plan
+from axformer.evaluation.int8 import in_int8
+from axformer.model.compact import compact, untouched
+from axformer.plan.elements import attention, head
+from axformer.plan.plan import Plan
 from tests.family_cases import Case, checkpoint_of, some_plan
 from tests.tiny_families import DIMENSIONS
 

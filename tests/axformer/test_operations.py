@@ -6,10 +6,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import axformer.auto  # noqa: F401 - some heads build their base model by its configuration
 from axformer.architectures.registry import ARCHITECTURES
-from axformer.compact import compact
-from axformer.elements import attention, ffn, hard_attention, head, neurons
-from axformer.operations import Operations
-from axformer.plan import Plan
+from axformer.model.compact import compact
+from axformer.model.operations import Operations
+from axformer.plan.elements import attention, ffn, hard_attention, head, neurons
+from axformer.plan.plan import Plan
 from tests.family_cases import Case, checkpoint_of, some_plan
 from tests.tiny_families import DIMENSIONS
 

@@ -9,8 +9,8 @@ import pytest
 
 from axformer.config import make_config
 from axformer.data.dataset import DataSource
+from axformer.plan.trial import Trial
 from axformer.run import PruningRun
-from axformer.trial import Trial
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 
 ORACLE = Path(__file__).parents[3] / "shared" / "oracle" / "naive_axformer.py"

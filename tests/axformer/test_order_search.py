@@ -13,14 +13,14 @@ from axformer.cli.display import display_for, measured_by, names_of_passes
 from axformer.cli.main import app
 from axformer.config import Order, PassConfig, make_config
 from axformer.data.dataset import DataSource
-from axformer.elements import Dimensions
 from axformer.errors import ConfigError, PlanError
-from axformer.order_search import SEARCHED_ORDERS, best_of, final_loss, opening_of, pass_configs, passes_in
-from axformer.ordering import block_order
-from axformer.plan import Plan, parse_plan_file
-from axformer.progress import ProgressMeter, longest_trace, progress_of
+from axformer.methods.axformer.ordering import block_order
+from axformer.methods.axformer.orders import SEARCHED_ORDERS, best_of, final_loss, opening_of, pass_configs, passes_in
+from axformer.methods.axformer.progress import ProgressMeter, longest_trace, progress_of
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import Plan, parse_plan_file
+from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
-from axformer.trial import Phase, Trial, Verdict
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 SEARCHED_KNOBS = {"attention_top_k": 3, "order": "search"}

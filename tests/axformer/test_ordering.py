@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axformer.config import Order, PassConfig, make_config
-from axformer.elements import Dimensions, attention, ffn
 from axformer.errors import ConfigError, PlanError
-from axformer.ordering import block_order, inspection_order
+from axformer.methods.axformer.ordering import block_order, inspection_order
+from axformer.plan.elements import Dimensions, attention, ffn
 
 named_orders = st.sampled_from([order for order in Order if order not in (Order.EXPLICIT, Order.SEARCH)])
 

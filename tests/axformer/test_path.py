@@ -7,18 +7,18 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from axformer import load
-from axformer.checkpoint import Checkpoint, load_checkpoint
 from axformer.cli.main import app
-from axformer.compact import compact
 from axformer.config import make_config
 from axformer.data.batches import Samples
 from axformer.data.dataset import DataSource, prepare
 from axformer.data.reading import read_rows
 from axformer.evaluation.plain import PlainEvaluator, predict
-from axformer.path import Stop, file_at, read_trace_beside
-from axformer.plan import Plan, PlanFile, PlanSource, read_plan_file
+from axformer.intake.checkpoint import Checkpoint, load_checkpoint
+from axformer.model.compact import compact
+from axformer.plan.path import Stop, file_at, read_trace_beside
+from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file
+from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
-from axformer.trial import Trial, Verdict
 
 CONFIG = make_config("paper", {"majority_fraction": 0.2, "attention_top_k": 3, "max_length": 10})
 ROUNDING = 1e-4

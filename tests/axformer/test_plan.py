@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.elements import Dimensions, attention, ffn, hard_attention, head, layer, neurons
 from axformer.errors import PlanError
-from axformer.plan import LayerPlan, Plan, PlanFile, PlanSource, parse_plan_file, removed_elements, without_range
+from axformer.plan.elements import Dimensions, attention, ffn, hard_attention, head, layer, neurons
+from axformer.plan.plan import LayerPlan, Plan, PlanFile, PlanSource, parse_plan_file, removed_elements, without_range
 from tests.plans import plans
 
 DIMENSIONS = Dimensions(layers=3, heads=4, hidden_size=32, intermediate_size=48)

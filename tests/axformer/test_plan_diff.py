@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from axformer.cli.main import app
 from axformer.errors import PlanError
-from axformer.plan import Plan, PlanFile, PlanSource, kept_neurons
-from axformer.plan_diff import differences
+from axformer.plan.diff import differences
+from axformer.plan.plan import Plan, PlanFile, PlanSource, kept_neurons
 from tests.plans import plans
 from tests.tiny_families import DIMENSIONS
 

@@ -13,18 +13,18 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Bert
 import axformer
 import axformer.auto
 from axformer.artifact import new_directory
-from axformer.checkpoint import load_checkpoint
 from axformer.config import PassConfig, make_config
 from axformer.data.dataset import DataSource
 from axformer.errors import ArtifactError, ConfigError, InputError
-from axformer.finetune_settings import FinetuneSettings
 from axformer.forms.fresh import in_package
 from axformer.forms.kinds import COMPACT, KINDS
-from axformer.plan import parse_plan_file
+from axformer.forms.selfcheck import self_check
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.model.surgery import operate
+from axformer.plan.plan import parse_plan_file
+from axformer.plan.trial import Trial, Verdict
+from axformer.repair.settings import FinetuneSettings
 from axformer.run import PruningRun
-from axformer.selfcheck import self_check
-from axformer.surgery import operate
-from axformer.trial import Trial, Verdict
 from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_models import (
     SPECIAL,

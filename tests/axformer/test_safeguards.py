@@ -8,18 +8,25 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axformer.checkpoint import from_memory
 from axformer.config import PassConfig, Safeguard, make_config
 from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
-from axformer.elements import Dimensions, parse
 from axformer.errors import ConfigError
 from axformer.evaluation.plain import PlainEvaluator
-from axformer.progress import most_trials
+from axformer.intake.checkpoint import from_memory
+from axformer.methods.axformer.algorithm import plan_of, search
+from axformer.methods.axformer.progress import most_trials
+from axformer.methods.axformer.safeguards import (
+    chance_of_signs,
+    folds_of,
+    is_gain_on_each,
+    lower_bound,
+    safeguard_of,
+    was_refused,
+)
+from axformer.plan.elements import Dimensions, parse
+from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
-from axformer.safeguards import chance_of_signs, folds_of, is_gain_on_each, lower_bound, safeguard_of, was_refused
-from axformer.search import plan_of, search
-from axformer.trial import Trial, Verdict
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 DIMENSIONS = Dimensions(layers=3, heads=4, hidden_size=32, intermediate_size=48)

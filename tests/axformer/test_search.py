@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axformer.checkpoint import from_memory
 from axformer.config import PassConfig, make_config
 from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
-from axformer.elements import parse
 from axformer.errors import CheckpointError, PlanError
 from axformer.evaluation.plain import PlainEvaluator
-from axformer.operations import Operations
-from axformer.parameters import ParameterCount
-from axformer.plan import Plan
-from axformer.progress import longest_trace, progress_of
+from axformer.intake.checkpoint import from_memory
+from axformer.methods.axformer.algorithm import plan_of, search
+from axformer.methods.axformer.progress import longest_trace, progress_of
+from axformer.methods.axformer.targets import Targets
+from axformer.model.operations import Operations
+from axformer.model.parameters import ParameterCount
+from axformer.plan.elements import parse
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
-from axformer.search import plan_of, search
-from axformer.targets import Targets
-from axformer.trial import Phase, Trial, Verdict
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())

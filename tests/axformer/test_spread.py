@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from axformer.spread import spread_of
+from axformer.scores.spread import spread_of
 
 figures = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=20)
 

@@ -10,12 +10,12 @@ from transformers import AutoModelForSequenceClassification
 
 import axformer.auto  # noqa: F401 - registers the compact models
 from axformer.architectures.registry import architecture_of
-from axformer.compact import compact
-from axformer.elements import Dimensions
 from axformer.errors import PlanError
-from axformer.masking import masked
-from axformer.parameters import ParameterCount
-from axformer.plan import Plan
+from axformer.model.compact import compact
+from axformer.model.masking import masked
+from axformer.model.parameters import ParameterCount
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import Plan
 from tests.plans import plans
 from tests.tiny_models import tiny_config, tiny_model
 

@@ -5,11 +5,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.acceptance import Rule, decided, verdict_of
 from axformer.evaluation.base import Part
-from axformer.guard import Guard
-from axformer.tally import Tally
-from axformer.trial import Verdict
+from axformer.evaluation.guard import Guard
+from axformer.methods.axformer.acceptance import Rule, decided, verdict_of
+from axformer.methods.axformer.tally import Tally
+from axformer.plan.trial import Verdict
 
 sizes = st.integers(1, 40)
 seeds = st.integers(0, 10_000)

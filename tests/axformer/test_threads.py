@@ -9,7 +9,7 @@ from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.shard import Setup
 from axformer.evaluation.sharded import ShardedEvaluator
 from axformer.evaluation.threads import MOST_THREADS, Threads, threads_for
-from axformer.plan import Plan
+from axformer.plan.plan import Plan
 from tests.family_cases import Case, checkpoint_of
 from tests.tiny_models import tiny_rows
 

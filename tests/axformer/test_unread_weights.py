@@ -8,8 +8,8 @@ from transformers import AutoModelForSequenceClassification
 
 import axformer.auto  # noqa: F401 - some heads look up their base model
 from axformer.architectures.registry import ARCHITECTURES, architecture_of
-from axformer.compact import compact
-from axformer.plan import LayerPlan, Plan
+from axformer.model.compact import compact
+from axformer.plan.plan import LayerPlan, Plan
 from tests.tiny_families import tiny_family_model
 
 WITHOUT_EFFECT = ("attention.self.key.bias", "k_lin.bias")

@@ -10,9 +10,9 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig, MPNetConfig
 
-from axformer.checkpoint import load_checkpoint
 from axformer.config import PRESETS, Order, PassConfig, Preset, make_config
-from axformer.ordering import order_of
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.methods.axformer.ordering import order_of
 from axformer.reporting.findings import OPTIMISM, Optimism
 from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.evidence import cell as cells_of_one

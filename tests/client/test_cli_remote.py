@@ -14,7 +14,7 @@ import pytest
 from api.services.webhooks import create_secret
 from axformer.client import Client
 from axformer.client.address import login_file
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of
 from store.session import Sessions, session_scope

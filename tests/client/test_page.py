@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from axformer.client import Client
-from axformer.trial import Phase, Verdict
+from axformer.plan.trial import Phase, Verdict
 from tests.api.conftest import Crew, Stage, trial
 from tests.client.conftest import beside
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from axformer.checkpoint import load_checkpoint
 from axformer.errors import CheckpointError
+from axformer.intake.checkpoint import load_checkpoint
 
 Change = Callable[[Path], object]
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from axformer.checkpoint import load_checkpoint
 from axformer.errors import CheckpointError
 from axformer.intake.admission import admit
+from axformer.intake.checkpoint import load_checkpoint
 from tests.hostile.checkpoints import changed_json, must_be_refused, written
 
 CONFIG = "config.json"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from axformer.checkpoint import load_checkpoint
 from axformer.config import PassConfig
 from axformer.data.dataset import encode
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, DataError
+from axformer.intake.checkpoint import load_checkpoint
 from tests.hostile.checkpoints import Change, changed_json, listed, must_be_refused, written
 
 CONFIG, TABLE = "tokenizer_config.json", "tokenizer.json"

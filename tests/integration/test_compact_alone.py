@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import axformer.auto  # noqa: F401 - registers the compact models
-from axformer.compact import compact
+from axformer.model.compact import compact
 from tests.family_cases import Case, checkpoint_of, some_plan
 from tests.integration.bare_environment import BareEnvironment, needs_of
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import axformer.auto  # noqa: F401 - registers the compact models
-from axformer.compact import compact
 from axformer.forms.files import write_tokenizer
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
+from axformer.model.compact import compact
 from tests.family_cases import Case, checkpoint_of, data_of, some_plan
 
 ROOT = Path(__file__).parents[2]

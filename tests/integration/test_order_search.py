@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.main import create_app
-from axformer.order_search import SEARCHED_ORDERS
+from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from store.repositories.keys import create_key
 from store.session import Sessions, session_scope
 from store.settings import Settings

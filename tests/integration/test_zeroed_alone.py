@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from axformer.compact import compact
 from axformer.forms.zeroed import zeroed
-from axformer.plan import Plan
+from axformer.model.compact import compact
+from axformer.plan.plan import Plan
 from tests.family_cases import Case, checkpoint_of, some_plan
 from tests.integration.bare_environment import BareEnvironment
 

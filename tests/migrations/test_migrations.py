@@ -11,7 +11,7 @@ from alembic import command
 from psycopg.types.json import Jsonb
 from pydantic import SecretStr
 
-from axformer.trial import Phase, Trial, Verdict
+from axformer.plan.trial import Phase, Trial, Verdict
 from store import locks
 from store.migrate import alembic_config, migrate, newest_revision
 from store.repositories import claims, jobs, keys, leases, teams

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from axformer.config import make_config
-from axformer.trial import Verdict
+from axformer.plan.trial import Verdict
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from api.services.trace_formats import CSV, NDJSON, PARQUET
 from axformer.config import make_config
-from axformer.trial import Phase, Verdict
+from axformer.plan.trial import Phase, Verdict
 from store.repositories.trace_views import points_after
 from store.session import session_scope
 from store.states import JobState

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import api.pages
-from axformer.reporting.marks import ACCENT, GOOD, KEPT, LINES, MARKS, OPEN, QUIET, SOFT
+from axformer.drawing.marks import ACCENT, GOOD, KEPT, LINES, MARKS, OPEN, QUIET, SOFT
 from tests.api.conftest import trial
 
 SHEET = (Path(api.pages.__file__).parent / "static" / "pages.css").read_text()

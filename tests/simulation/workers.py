@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
-from axformer.trial import Phase, Trial, Verdict
+from axformer.plan.trial import Phase, Trial, Verdict
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
 from store.repositories import claims, leases, trials
 from store.repositories.passes import is_search, passes_of

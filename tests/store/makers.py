@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from axformer.trial import Phase, Trial, Verdict
+from axformer.plan.trial import Phase, Trial, Verdict
 from store.repositories import claims, jobs
 from store.repositories.jobs import NewJob
 from store.session import Sessions, session_scope

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
-from axformer.order_search import SEARCHED_ORDERS
+from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from store.errors import CancelRequestedError, IllegalTransitionError
 from store.repositories import claims, jobs, leases, queue, steering
 from store.repositories.events import events_after

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text, update
 
-from axformer.order_search import SEARCHED_ORDERS
+from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from store.errors import IllegalTransitionError, PauseRequestedError
 from store.repositories import jobs, leases, steering
 from store.repositories.outbox import unsent_messages

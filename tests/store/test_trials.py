@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
-from axformer.trial import Phase, Trial, Verdict
+from axformer.plan.trial import Phase, Trial, Verdict
 from store.repositories import jobs, leases
 from store.repositories.trace_views import element_points
 from store.repositories.trials import all_trials, trials_after

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.orm import undefer
 
 from axformer.config import make_config
-from axformer.trial import Trial
+from axformer.plan.trial import Trial
 from store.repositories.events import events_after
 from store.repositories.jobs import NewJob, create_job
 from store.repositories.moves import lock_job

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from axformer.elements import Dimensions
-from axformer.path import Stop, file_at
-from axformer.plan import parse_plan_file
+from axformer.plan.elements import Dimensions
+from axformer.plan.path import Stop, file_at
+from axformer.plan.plan import parse_plan_file
 from store.repositories.exports import create_export
 from store.repositories.jobs import NewJob
 from store.session import session_scope

@@ -7,9 +7,9 @@ from typing import Any
 
 from axformer.config import make_config
 from axformer.data.dataset import DataSource
-from axformer.order_search import SEARCHED_ORDERS, final_loss
+from axformer.methods.axformer.orders import SEARCHED_ORDERS, final_loss
+from axformer.plan.trial import Trial
 from axformer.run import PruningRun
-from axformer.trial import Trial
 from store.repositories.passes import passes_of
 from store.repositories.steering import request_cancel
 from store.session import Sessions, session_scope

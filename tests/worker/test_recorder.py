@@ -3,9 +3,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from axformer.config import PassConfig
-from axformer.elements import Dimensions
-from axformer.targets import Estimate
-from axformer.trial import Phase, Trial, Verdict
+from axformer.methods.axformer.targets import Estimate
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Phase, Trial, Verdict
 from store.session import Sessions
 from store.tables.jobs import Job
 from tests.worker.conftest import Post, Watch

@@ -16,9 +16,9 @@ from structlog.testing import capture_logs
 
 from axformer.config import make_config
 from axformer.data.dataset import DataSource
-from axformer.finetune_settings import make_settings
+from axformer.plan.trial import Trial
+from axformer.repair.settings import make_settings
 from axformer.run import PruningRun
-from axformer.trial import Trial
 from store.repositories.artifacts import list_artifacts
 from store.repositories.claims import claim_next
 from store.repositories.events import events_after

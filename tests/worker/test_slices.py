@@ -8,7 +8,7 @@ from shutil import rmtree
 import pytest
 from sqlalchemy import text
 
-from axformer.footprint import Footprint
+from axformer.intake.footprint import Footprint
 from store.abilities import Abilities
 from store.errors import CancelRequestedError
 from store.repositories.artifacts import list_artifacts

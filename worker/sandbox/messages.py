@@ -11,10 +11,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from axformer.config import PassConfig
 from axformer.data.columns import Columns
-from axformer.elements import Dimensions
-from axformer.finetune_settings import FinetuneSettings
 from axformer.intake.limits import DIMENSIONS
-from axformer.trial import Trial
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Trial
+from axformer.repair.settings import FinetuneSettings
 
 _LONGEST_TEXT = 4000
 """Characters of a message to a job's owner; the longest of the library has some hundreds, and paths in them are long."""
@@ -140,7 +140,7 @@ class Estimate(Message):
 
 
 class Shape(Message):
-    """See :class:`axformer.elements.Dimensions`; no more than of the largest model that is let in."""
+    """See :class:`axformer.plan.elements.Dimensions`; no more than of the largest model that is let in."""
 
     layers: int = Field(ge=1, le=DIMENSIONS["num_hidden_layers"])
     heads: int = Field(ge=1, le=DIMENSIONS["num_attention_heads"])
@@ -164,7 +164,7 @@ class Opened(Message):
 
 
 class Promise(Message):
-    """See :class:`axformer.targets.Estimate`."""
+    """See :class:`axformer.methods.axformer.targets.Estimate`."""
 
     operations: Bytes
     estimated_speedup: float = Field(ge=0, allow_inf_nan=False)

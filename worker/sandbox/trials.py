@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from axformer.elements import Dimensions, ElementKind, parse
 from axformer.errors import PlanError
-from axformer.trial import Phase, Trial, Verdict
+from axformer.plan.elements import Dimensions, ElementKind, parse
+from axformer.plan.trial import Phase, Trial, Verdict
 from worker.sandbox.errors import ProcessMisbehavedError
 
 MOST = 500_000

@@ -13,11 +13,11 @@ from axformer.data.source import DataSource
 from axformer.devices import AUTO, batch_tokens_of, resolve_device
 from axformer.errors import AxFormerError
 from axformer.evaluation.budget import free_bytes, total_bytes
-from axformer.footprint import Footprint, at_ease, least
-from axformer.order_search import passes_in
+from axformer.intake.footprint import Footprint, at_ease, least
+from axformer.intake.sizes import read_sizes
+from axformer.methods.axformer.orders import passes_in
+from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
-from axformer.sizes import read_sizes
-from axformer.trial import Trial, Verdict
 from worker.sandbox.clock import PassClock
 from worker.sandbox.lines import Lines
 from worker.sandbox.messages import (

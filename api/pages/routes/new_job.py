@@ -19,7 +19,7 @@ from api.schemas.webhooks import ENDS, WebhookEvent
 from api.services import knobs, posting, uploads
 from axformer.config import ABOUT_PRESETS
 from axformer.data.columns import Columns
-from axformer.finetune_settings import FinetuneSettings
+from axformer.repair.settings import FinetuneSettings
 from store.devices import Device
 from store.errors import StorageError
 from store.repositories.audit import note

@@ -14,7 +14,7 @@ from api.pages.job_parts import job_values
 from api.routes.trace import whole_trace
 from api.services import jobs
 from api.services.trace_formats import CSV, NDJSON, PARQUET, SUFFIXES
-from axformer.trial import Phase, Verdict
+from axformer.plan.trial import Phase, Verdict
 from store.repositories.trace_views import SORTABLE, Wanted, trial_table
 
 router = APIRouter(prefix="/jobs/{job_id}/trace")

@@ -15,16 +15,16 @@ from transformers import (
     AutoTokenizer,
 )
 
-from axformer.checkpoint import Checkpoint, from_memory
 from axformer.config import PassConfig
 from axformer.data.dataset import prepare
 from axformer.data.padding import Padding, padding_of
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError
 from axformer.evaluation.plain import predict
-from axformer.finetune import finetune
-from axformer.finetune_settings import FinetuneSettings
 from axformer.forms.facts import facts_of
+from axformer.intake.checkpoint import Checkpoint, from_memory
+from axformer.repair.finetune import finetune
+from axformer.repair.settings import FinetuneSettings
 from axformer.run import PruningRun
 from tests.tiny_families import tiny_family_config, tiny_family_model
 from tests.tiny_models import WORDS, tagged_rows, tiny_rows, tiny_tokenizer

@@ -14,12 +14,12 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import AutoTokenizer, GPT2Tokenizer, PreTrainedTokenizerFast
 
 import axformer.auto  # noqa: F401 - registers the compact models
-from axformer.checkpoint import load_checkpoint
-from axformer.compact import compact
 from axformer.data.encoding import tokenize
 from axformer.data.reading import rows_of
 from axformer.forms.files import write_model
-from axformer.plan import Plan
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.model.compact import compact
+from axformer.plan.plan import Plan
 from tests.tiny_families import tiny_family_model
 from tests.tiny_models import SPECIAL, WORDS, tiny_tokenizer
 

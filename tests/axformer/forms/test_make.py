@@ -12,15 +12,15 @@ from transformers import AutoModelForSequenceClassification
 from typer.testing import CliRunner
 
 from axformer.artifact import load
-from axformer.checkpoint import load_checkpoint
 from axformer.cli.main import app
-from axformer.compact import compact
 from axformer.errors import ArtifactError
 from axformer.forms import make
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import KINDS
 from axformer.forms.make import Finished, make_forms
-from axformer.plan import Plan, read_plan_file
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.model.compact import compact
+from axformer.plan.plan import Plan, read_plan_file
 from tests.family_cases import Case, checkpoint_of, data_of, some_plan
 from tests.tiny_models import save_tiny_checkpoint, tiny_config
 

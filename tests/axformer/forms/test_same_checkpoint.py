@@ -12,22 +12,22 @@ from transformers import AutoModelForSequenceClassification
 
 from axformer.apply import apply_plan
 from axformer.artifact import load
-from axformer.checkpoint import load_checkpoint
-from axformer.compact import compact
 from axformer.config import PassConfig, make_config
 from axformer.data.dataset import DataSource, prepare
 from axformer.data.reading import read_rows
 from axformer.errors import ArtifactError
 from axformer.forms import make
+from axformer.forms.agreement import compare_outputs
 from axformer.forms.fresh import in_package
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.make import Finished
-from axformer.number_format import cast, computing_in
-from axformer.plan import read_plan_file
-from axformer.reporting.agreement import compare_outputs
+from axformer.forms.selfcheck import self_check
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.model.compact import compact
+from axformer.model.number_format import cast, computing_in
+from axformer.plan.plan import read_plan_file
 from axformer.reporting.measure import scores_of
 from axformer.run import PruningRun
-from axformer.selfcheck import self_check
 from tests.tiny_models import save_tiny_checkpoint, tiny_model
 
 NOTES = {"sentence_transformers": {"version": "4.0.1"}, "team": ["a", 1, None]}

@@ -6,14 +6,14 @@ import pytest
 import torch
 
 import axformer.auto  # noqa: F401 - some heads build their base model by it
-from axformer.compact import compact
 from axformer.errors import ArtifactError, FormError
 from axformer.evaluation.plain import predict
 from axformer.forms.fresh import in_stock_transformers
 from axformer.forms.kinds import KINDS, ZEROED
+from axformer.forms.selfcheck import self_check
 from axformer.forms.zeroed import zeroed
-from axformer.plan import Plan
-from axformer.selfcheck import self_check
+from axformer.model.compact import compact
+from axformer.plan.plan import Plan
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
 from tests.tiny_families import DIMENSIONS
 

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from axformer.architectures.registry import architecture_of
-from axformer.checkpoint import load_checkpoint
-from axformer.compact import compact_config_class
 from axformer.intake.admission import admit
+from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.companions import companion_files, notes_in
 from axformer.intake.limits import COMPANION_BYTES, NOTES_BYTES
+from axformer.model.compact import compact_config_class
 from tests.tiny_models import tiny_config
 
 BERT = architecture_of("bert")

@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertModel
 
-from axformer.checkpoint import digest, load_checkpoint
 from axformer.errors import CheckpointError
+from axformer.intake.checkpoint import digest, load_checkpoint
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_tokenizer
 
 FILE = "model.safetensors"

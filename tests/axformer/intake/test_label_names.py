@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.checkpoint import from_memory, load_checkpoint
 from axformer.errors import CheckpointError
+from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.label_names import label_maps, label_names
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_tokenizer
 

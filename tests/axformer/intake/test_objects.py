@@ -10,9 +10,9 @@ from tokenizers.models import WordLevel
 from transformers import BertModel, TextClassificationPipeline
 
 import axformer
-from axformer.checkpoint import from_memory
 from axformer.config import PassConfig
 from axformer.errors import CheckpointError, InputError, WrongTypeError
+from axformer.intake.checkpoint import from_memory
 from axformer.intake.objects import model_in
 from tests.tiny_models import tiny_config, tiny_model, tiny_rows, tiny_tokenizer
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer, PreTrainedConfig
 
+from axformer.architectures.heads import Head
 from axformer.architectures.registry import ARCHITECTURES
-from axformer.heads import Head
 from axformer.intake.admission import admit, loadable
 from tests.tiny_families import tiny_family_model, tiny_family_tokenizer
 

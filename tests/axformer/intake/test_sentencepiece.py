@@ -10,8 +10,8 @@ import sentencepiece
 from transformers import AutoTokenizer
 from transformers.convert_slow_tokenizer import import_protobuf
 
-from axformer.checkpoint import load_checkpoint
 from axformer.errors import CheckpointError
+from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.sentencepiece_file import check_sentencepiece
 from tests.tiny_families import tiny_family_model
 

@@ -7,8 +7,8 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from axformer.checkpoint import load_checkpoint
 from axformer.errors import CheckpointError
+from axformer.intake.checkpoint import load_checkpoint
 from tests.tiny_families import tiny_family_model
 from tests.tiny_models import SPECIAL, WORDS, save_tiny_checkpoint, tiny_tokenizer
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForTokenClassification
 
+from axformer.architectures.heads import Head
 from axformer.architectures.registry import ARCHITECTURES
-from axformer.checkpoint import load_checkpoint
 from axformer.errors import CheckpointError
-from axformer.heads import Head
+from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.weight_names import _WRAPPERS, unread, unwrapped
 from tests.tiny_families import tiny_family_model, tiny_family_tokenizer
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model

@@ -5,7 +5,7 @@ import torch
 
 from axformer.errors import ArtifactError
 from axformer.evaluation.plain import predict
-from axformer.reporting.agreement import compare_outputs
+from axformer.forms.agreement import compare_outputs
 from tests.axformer.tasks.test_losses import CASES, every_case, model_of, samples_of
 from tests.tiny_models import tiny_head
 

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from axformer.drawing.chart import describe_trace, loss_chart
+from axformer.drawing.scale import Scale, labels
 from axformer.errors import InputError
-from axformer.reporting.chart import describe_trace, loss_chart
-from axformer.reporting.scale import Scale, labels
-from axformer.trial import Phase, Trial, Verdict
+from axformer.plan.trial import Phase, Trial, Verdict
 
 SVG = "{http://www.w3.org/2000/svg}"
 FORMS = ("accept", "refine", "reject", "bound")

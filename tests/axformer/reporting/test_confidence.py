@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from axformer.reporting.confidence import RESAMPLES, bootstrap, fell_no_further, fewest_samples, interval, mcnemar
+from axformer.scores.confidence import RESAMPLES, bootstrap, fell_no_further, fewest_samples, interval, mcnemar
 
 
 def mean(table: np.ndarray) -> dict[str, float]:

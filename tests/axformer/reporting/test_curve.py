@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from axformer.drawing.chart import loss_chart
+from axformer.drawing.curve import describe_path, path_curve
+from axformer.drawing.picture import picture
 from axformer.errors import InputError
-from axformer.reporting.chart import loss_chart
-from axformer.reporting.curve import describe_path, path_curve
-from axformer.reporting.picture import picture
 from axformer.reporting.report import PathPoint
 from tests.axformer.reporting.test_chart import assert_readable, some_trace
 from tests.family_cases import some_plan

@@ -10,28 +10,28 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from axformer.artifact import load
-from axformer.checkpoint import load_checkpoint
 from axformer.config import PassConfig
 from axformer.data.dataset import prepare
 from axformer.data.reading import read_rows
 from axformer.forms.form import Form, NotMade
 from axformer.forms.fresh import program_of, run_fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
+from axformer.forms.memory import peak_bytes
+from axformer.forms.selfcheck import check_inputs
 from axformer.forms.whole import load as load_whole
-from axformer.operations import Operations
-from axformer.parameters import ParameterCount
-from axformer.path import points_of
-from axformer.plan import Plan, read_plan_file
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.methods.axformer.targets import Targets
+from axformer.model.operations import Operations
+from axformer.model.parameters import ParameterCount
+from axformer.plan.path import points_of
+from axformer.plan.plan import Plan, read_plan_file
+from axformer.plan.trial import Trial
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.measure import Outcome, make_report
-from axformer.reporting.memory import peak_bytes
 from axformer.reporting.path_report import path_report
 from axformer.reporting.report import Report
 from axformer.reporting.schema import schema_text
-from axformer.selfcheck import check_inputs
-from axformer.targets import Targets
-from axformer.trial import Trial
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
 REASON = "its graph has a shape that cannot be written"
@@ -160,7 +160,7 @@ def test_every_figure_of_a_form_is_described() -> None:
 
 def test_a_process_tells_its_own_peak_and_not_its_parent_s() -> None:
     held = np.ones(75_000_000)
-    code = "from axformer.reporting.memory import peak_bytes; print(peak_bytes())"
+    code = "from axformer.forms.memory import peak_bytes; print(peak_bytes())"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 0 < int(ran.stdout) < peak_bytes() - held.nbytes / 2
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from axformer.config import PassConfig
-from axformer.elements import Dimensions
-from axformer.plan import PlanFile, read_plan_file
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import PlanFile, read_plan_file
+from axformer.plan.trial import Trial, Verdict
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.page import PAGE, report_page
 from axformer.reporting.report import Report
-from axformer.trial import Trial, Verdict
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 LOADING = Loading("text-classification", 'predict = pipeline("text-classification", model="model")', "AutoModel")

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from axformer.elements import Dimensions, ElementKind, parse
-from axformer.plan import Plan
-from axformer.reporting.picture import describe_plan, picture
+from axformer.drawing.picture import describe_plan, picture
+from axformer.plan.elements import Dimensions, ElementKind, parse
+from axformer.plan.plan import Plan
 from tests.family_cases import some_plan
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,9 +7,9 @@ import pytest
 import torch
 from transformers.pipelines import SUPPORTED_TASKS
 
-from axformer.heads import Head
+from axformer.architectures.heads import Head
 from axformer.reporting.card_forms import loading_of
-from axformer.reporting.scoring import compare, score
+from axformer.scores.scoring import compare, score
 from tests.axformer.tasks.test_losses import CASES, every_case, model_of, samples_of
 from tests.tiny_models import tiny_head
 

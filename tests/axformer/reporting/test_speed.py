@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from axformer.architectures.heads import Head
 from axformer.architectures.registry import ARCHITECTURES
-from axformer.compact import stock_attention
 from axformer.data.batches import assemble
-from axformer.heads import Head
+from axformer.model.compact import stock_attention
 from axformer.reporting.form_reports import stock_attention_in
 from axformer.reporting.speed import PATIENCE, QUICK, THOROUGH, Effort, is_enough, measure_speed, take_turns
 from axformer.reporting.workloads import BATCHES, LENGTHS, MOST_LOGITS, Limits, limits_of, typical, workloads

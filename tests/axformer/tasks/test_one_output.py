@@ -18,9 +18,9 @@ from axformer.config import PassConfig
 from axformer.data.reading import rows_of
 from axformer.data.source import DataSource
 from axformer.errors import DataError
-from axformer.finetune_settings import FinetuneSettings
-from axformer.reporting.scoring import score
+from axformer.repair.settings import FinetuneSettings
 from axformer.run import PruningRun
+from axformer.scores.scoring import score
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.class_scores import average_precision
 from axformer.tasks.graded import GradedClassification

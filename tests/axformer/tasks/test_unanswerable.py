@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoModelForQuestionAnswering
 
-from axformer.checkpoint import from_memory
 from axformer.config import PassConfig
-from axformer.confirmation import CONFIRMING
 from axformer.data.dataset import prepare
 from axformer.data.reading import read_rows, rows_of
 from axformer.errors import DataError
 from axformer.evaluation.plain import predict
+from axformer.intake.checkpoint import from_memory
+from axformer.methods.axformer.confirmation import CONFIRMING
 from axformer.run import PruningRun
 from axformer.tasks.question_answering import QuestionAnswering
 from axformer.tasks.right_answers import right_answers

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from axformer.elements import Dimensions
-from axformer.trial import Phase, Trial, Verdict
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Phase, Trial, Verdict
 from benchmarks.speed.agreement import compare
 from benchmarks.speed.figures import Spread, ceiling, least_overhead, overhead, ratio, seconds
 from benchmarks.speed.flops import count_flops

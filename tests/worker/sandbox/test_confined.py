@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from axformer.forms.kinds import COMPACT, KINDS, ONNX_INT8
+from axformer.plan.trial import Trial
 from axformer.reporting.commit import commit
-from axformer.trial import Trial
 from store.settings import Settings
 from store.states import WORKING, JobState
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch, context, opened, post, settings, watch

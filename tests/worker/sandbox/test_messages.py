@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from axformer.elements import Dimensions
 from axformer.intake.limits import DIMENSIONS
+from axformer.plan.elements import Dimensions
 from worker.sandbox.messages import Message, Shape, cut, storable_json
 
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axformer.config import make_config
-from axformer.elements import Dimensions
 from axformer.errors import AxFormerError
-from axformer.progress import longest_trace
-from axformer.trial import Phase, Verdict
+from axformer.methods.axformer.progress import longest_trace
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Phase, Verdict
 from store.states import WORKING, JobState
 from store.tables.jobs import Job
 from tests.worker.conftest import Post, Watch, context, opened, post, settings, watch

@@ -1,0 +1,105 @@
+"""Hard attention (section III-B), as an attention function that transformers can dispatch to.
+
+Every query keeps its K largest attention probabilities, taken after the softmax; the others become 0 and the kept ones are
+not scaled up again. K stands on the attention module itself (``hard_attention_top_k``), so that layers may differ; a
+module without it computes plain soft attention in the same arithmetic. That matters: a sample that hard attention cannot
+change keeps its loss to the last bit, and never counts as helped.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import eager_mask
+
+from axformer.model.top_k import keep_top_k
+
+ATTENTION_NAME = "axformer"
+TOP_K_ATTRIBUTE = "hard_attention_top_k"
+READ_ATTRIBUTE = "attention_read_position"
+"""On a module while only one query of each row is needed: which, shape (rows,)."""
+FULL_ROWS_ATTRIBUTE = "softmax_in_full_rows"
+"""On a module that may round the softmax of short rows another way, if that is faster."""
+ATTENTION_DIMENSIONS = 4
+_LANES = 16
+"""float32 numbers in a vector register."""
+
+
+def attention_forward(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **_: Any,
+) -> tuple[Tensor, Tensor]:
+    """Soft attention, or hard attention where the module says so.
+
+    Args:
+        query: shape (batch, heads, tokens, head size).
+        key, value: the same, with as many heads or a part of them.
+        attention_mask: added to the scores; broadcasts to (batch, heads, tokens, tokens).
+
+    Returns:
+        The context, shape (batch, tokens, heads, head size), and the probabilities that made it. Where only one query is
+        needed, its context stands at all positions.
+    """
+    tokens, read = query.shape[2], getattr(module, READ_ATTRIBUTE, None)
+    if read is not None:
+        query = _at(query, read)
+        attention_mask = None if attention_mask is None else _at(attention_mask, read)
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:  # grouped queries: several heads share a key and a value
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+    scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    if attention_mask is not None:
+        scores = scores + attention_mask
+    probabilities = _softmax_in_full_rows(scores) if hasattr(module, FULL_ROWS_ATTRIBUTE) else scores.softmax(dim=-1)
+    top_k = getattr(module, TOP_K_ATTRIBUTE, None)
+    if top_k is not None:
+        probabilities = keep_top_k(probabilities, top_k)
+    probabilities = nn.functional.dropout(probabilities, p=dropout, training=module.training)
+    context = (probabilities @ value).transpose(1, 2).contiguous()
+    return context.expand(-1, tokens, -1, -1), probabilities
+
+
+def _softmax_in_full_rows(scores: Tensor) -> Tensor:
+    """The softmax over keys. On a CPU, rows that do not fill a vector register take several times as long as full ones."""
+    missing = _LANES - scores.shape[-1]
+    if missing <= 0 or scores.device.type != "cpu":
+        return scores.softmax(dim=-1)
+    full = nn.functional.pad(scores, (0, missing), value=-torch.inf)
+    return full.softmax(dim=-1)[..., :-missing]
+
+
+def _at(values: Tensor, read: Tensor) -> Tensor:
+    """One query of each row: of (batch or 1, heads, queries or 1, n) the shape (batch, heads, 1, n)."""
+    rows = torch.arange(len(read), device=values.device)
+    shape = len(read), *values.shape[1:]
+    return values.expand(shape)[rows, :, read if values.shape[2] > 1 else 0][:, :, None]
+
+
+class HardAttentionDropout(nn.Dropout):
+    """Dropout of attention probabilities, with hard attention before it where ``hard_attention_top_k`` stands on it.
+
+    For families that compute attention inside their own modules and dispatch to no function: the dropout is the one
+    place that sees the probabilities.
+    """
+
+    @classmethod
+    def in_place_of(cls, dropout: nn.Dropout) -> "HardAttentionDropout":
+        """One that does the same as long as hard attention is off."""
+        return cls(dropout.p).train(dropout.training)
+
+    def forward(self, probabilities: Tensor) -> Tensor:
+        """Probabilities of shape (batch, heads, queries, keys); what else comes through (XLNet's output) is left alone."""
+        top_k = getattr(self, TOP_K_ATTRIBUTE, None)
+        is_attention = probabilities.dim() == ATTENTION_DIMENSIONS
+        return super().forward(keep_top_k(probabilities, top_k) if is_attention and top_k else probabilities)
+
+
+AttentionInterface.register(ATTENTION_NAME, attention_forward)
+AttentionMaskInterface.register(ATTENTION_NAME, eager_mask)

@@ -1,0 +1,233 @@
+"""Load a fine-tuned checkpoint and make sure that it is one the library can work on."""
+
+import hashlib
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import snapshot_download
+from safetensors.torch import save
+from transformers import AutoTokenizer
+
+from axformer.architectures.base import Architecture
+from axformer.architectures.heads import Head
+from axformer.architectures.registry import architecture_of
+from axformer.data.padding import Padding, padding_of
+from axformer.data.rows import Rows
+from axformer.errors import CheckpointError, first_line
+from axformer.intake.admission import Admitted, admit, loadable, names_of
+from axformer.intake.companions import Companions, companion_files, tokenizer_files
+from axformer.intake.finite import check_finite
+from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
+from axformer.intake.loaded import check_loaded
+from axformer.intake.names import KNOWN_NAMES
+from axformer.intake.objects import check_tokenizer, model_in
+from axformer.intake.panics import panics_as_errors
+from axformer.intake.tokenizer_files import check_words, unloadable
+from axformer.model.number_format import format_of
+from axformer.plan.elements import Dimensions
+from axformer.tasks.base import Task
+from axformer.tasks.registry import task_of
+
+HUB_PREFIX = "hf://"
+HUB_FILES = (*KNOWN_NAMES, "*.safetensors")
+READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A loaded model with everything that a pass needs to know of it."""
+
+    model: Any
+    """The model in float32, in evaluation mode, with hard attention available."""
+    tokenizer: Any
+    architecture: Architecture
+    head: Head
+    task: Task
+    sha256: str
+    """Digest of the weights."""
+    bytes: int
+    """Size of the weight files."""
+    dtype: torch.dtype
+    """The number format of the weight files, which results have too."""
+    companions: Companions
+    """What goes along into results."""
+    directory: Path | None = None
+    """Where it was loaded from; null where it was in memory."""
+
+    @property
+    def dimensions(self) -> Dimensions:
+        """The counts that decide which elements the model has."""
+        return self.architecture.dimensions(self.model.config)
+
+    @property
+    def padding(self) -> Padding:
+        """How inputs share a batch."""
+        return padding_of(self.model.config, self.tokenizer, causal=self.architecture.causal, pooled=self.task.pooled)
+
+    def for_rows(self, rows: Rows) -> "Checkpoint":
+        """The same with the very task that some rows are for, where the model does several.
+
+        Args:
+            rows: those that decide; the checkpoint that comes back reads all others as it reads these.
+
+        Raises:
+            DataError: their labels are not what any of these tasks reads.
+        """
+        return replace(self, task=task_of(self.head.auto_class, self.model.config, rows))
+
+
+def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
+    """Load a fine-tuned model and its tokenizer in float32.
+
+    Args:
+        reference: a local directory, or ``hf://organisation/name`` for a model on the hub.
+        device: where PyTorch puts the model.
+
+    Raises:
+        CheckpointError: it is missing, damaged, of an unsupported family, or of a head or a task that is not supported.
+    """
+    directory = _local(str(reference))
+    admitted = admit(directory)
+    architecture, head = admitted.architecture, admitted.head
+    with loadable(admitted) as known:
+        model = _load_model(admitted, known)
+        tokenizer = _load_tokenizer(admitted, known)
+        files = tokenizer_files(tokenizer, known) | companion_files(directory)
+    task = task_of(head.auto_class, model.config)
+    padding_of(model.config, tokenizer, causal=architecture.causal, pooled=task.pooled)  # refused before any work
+    weights = admitted.weights.files
+    architecture.adopt(model)
+    return Checkpoint(
+        model=model.to(device).eval(),
+        tokenizer=tokenizer,
+        architecture=architecture,
+        head=head,
+        task=task,
+        sha256=digest(weights),
+        bytes=sum(path.stat().st_size for path in weights),
+        dtype=admitted.weights.dtype,
+        companions=Companions(files, admitted.notes),
+        directory=directory,
+    )
+
+
+def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
+    """A checkpoint around a copy of a model that is in memory already.
+
+    Raises:
+        WrongTypeError: model or tokenizer is something else.
+        CheckpointError: it is of an unsupported family, or of a head or a task that is not supported.
+    """
+    model = model_in(model)
+    check_tokenizer(tokenizer)
+    architecture = architecture_of(model.config.model_type)
+    heads = architecture.heads
+    head = next((head for head in heads if isinstance(model, head.model_class)), None)
+    if head is None:
+        raise CheckpointError(
+            f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(heads)}"
+        )
+    copy = deepcopy(model).float().eval()
+    _settle_labels(copy.config)
+    task = task_of(head.auto_class, copy.config)
+    padding_of(copy.config, tokenizer, causal=architecture.causal, pooled=task.pooled)
+    weights = save(_weights_once(model))
+    architecture.adopt(copy)
+    return Checkpoint(
+        model=copy,
+        tokenizer=tokenizer,
+        architecture=architecture,
+        head=head,
+        task=task,
+        sha256=hashlib.sha256(weights).hexdigest(),
+        bytes=len(weights),
+        dtype=format_of(model),
+        companions=Companions(tokenizer_files(tokenizer), {}),
+    )
+
+
+def _settle_labels(config: Any) -> None:
+    """Give a configuration in memory two maps that say the same of its classes, as one of a file gets.
+
+    Raises:
+        CheckpointError: they contradict each other.
+    """
+    try:
+        names = label_names({key: getattr(config, key) for key in (ID2LABEL, LABEL2ID)})
+    except ValueError as error:
+        raise CheckpointError(f"the model's configuration cannot be used: {error}; correct model.config") from None
+    if names is not None:
+        config.update(label_maps(names))
+
+
+def digest(files: Iterable[Path]) -> str:
+    """SHA-256 over the content of files, one after the other, in hexadecimal."""
+    total = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            while part := file.read(READ_BYTES):
+                total.update(part)
+    return total.hexdigest()
+
+
+def _local(reference: str) -> Path:
+    if not reference.startswith(HUB_PREFIX):
+        directory = Path(reference)
+        if not directory.is_dir():
+            raise CheckpointError(
+                f"checkpoint '{reference}' is not a directory; give a directory, or hf://organisation/name"
+            )
+        return directory
+    try:
+        return Path(snapshot_download(reference.removeprefix(HUB_PREFIX), allow_patterns=list(HUB_FILES)))
+    except Exception as error:  # noqa: BLE001 - of the hub, the network or the disk: all are about this reference
+        raise CheckpointError(f"checkpoint '{reference}' cannot be fetched from the hub: {first_line(error)}") from None
+
+
+def _weights_once(model: Any) -> dict[str, torch.Tensor]:
+    """A model's weights, those that several names share under the first name only, as safetensors wants them."""
+    kept = {}
+    seen: set[int] = set()
+    for name, weight in model.state_dict().items():
+        if weight.numel() and weight.data_ptr() in seen:
+            continue
+        seen.add(weight.data_ptr())
+        kept[name] = weight.contiguous()
+    return kept
+
+
+def _load_model(admitted: Admitted, directory: Path) -> Any:
+    head = admitted.head
+    try:
+        model, info = head.model_class.from_pretrained(
+            directory,
+            config=admitted.config,
+            dtype=torch.float32,
+            local_files_only=True,
+            use_safetensors=True,
+            ignore_mismatched_sizes=True,  # they are refused below, by name
+            output_loading_info=True,
+        )
+    except Exception as error:  # noqa: BLE001 - transformers names many
+        raise CheckpointError(
+            f"checkpoint '{admitted.directory}' cannot be loaded: {first_line(error)}; copy it again"
+        ) from None
+    check_loaded(admitted, info)
+    check_finite(admitted.directory, model)
+    model.config._name_or_path = str(admitted.directory)
+    return model
+
+
+def _load_tokenizer(admitted: Admitted, directory: Path) -> Any:
+    try:
+        with panics_as_errors():
+            tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # noqa: BLE001 - transformers names many
+        raise unloadable(admitted.directory, first_line(error)) from None
+    check_words(admitted.directory, tokenizer)
+    tokenizer.name_or_path = str(admitted.directory)
+    return tokenizer

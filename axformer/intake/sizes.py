@@ -1,0 +1,28 @@
+"""Reads the counts of a checkpoint from its configuration and the headers of its weight files, and loads nothing."""
+
+import re
+from pathlib import Path
+
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+
+from axformer.intake.admission import admit
+from axformer.intake.footprint import Sizes
+
+_IN_A_LAYER = re.compile(r"\.\d+\.")
+_PER_TOKEN = (AutoModelForMaskedLM, AutoModelForCausalLM)
+
+
+def read_sizes(directory: Path) -> Sizes:
+    """The counts of a local checkpoint.
+
+    Raises:
+        CheckpointError: it is missing, damaged, of an unsupported family, or of a head that is not supported.
+    """
+    admitted = admit(directory)
+    config, parameters = admitted.config, {name: tensor.count for name, tensor in admitted.weights.tensors.items()}
+    return Sizes(
+        parameters=sum(parameters.values()),
+        layer_parameters=sum(count for name, count in parameters.items() if _IN_A_LAYER.search(name)),
+        dimensions=admitted.architecture.dimensions(config),
+        outputs_per_token=int(config.vocab_size) if admitted.head.auto_class in _PER_TOKEN else 0,
+    )

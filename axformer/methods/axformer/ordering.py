@@ -1,0 +1,74 @@
+"""In which order a pass inspects blocks (section III-A.2 and appendix A).
+
+Layers fall into three regions: bottom, middle, top. An order names the regions first to last; inside a region the last
+layer comes first, and inside a layer the FFN block comes before the attention block.
+"""
+
+import random
+from collections.abc import Iterable
+
+from axformer.config import Order, PassConfig
+from axformer.errors import ConfigError
+from axformer.plan.elements import Dimensions, Element, ElementKind, attention, ffn, layer, parse
+
+# Table VII: of the tasks measured, linguistic acceptability alone does best with another order than the default.
+_ORDER_OF_TASK = {"linguistic_acceptability": Order.TOP_BOTTOM_MIDDLE}
+
+
+def inspection_order(dimensions: Dimensions, config: PassConfig) -> list[Element]:
+    """The queue of Algorithm 1, line 8: blocks, or whole layers where ``inspect_layers_first`` is set.
+
+    Raises:
+        ConfigError: an explicit order names something that is not a block of this model.
+    """
+    blocks = block_order(dimensions, config)
+    if config.inspect_layers_first:
+        return [layer(index) for index in dict.fromkeys(block.layer for block in blocks)]
+    return blocks
+
+
+def block_order(dimensions: Dimensions, config: PassConfig) -> list[Element]:
+    """The blocks to inspect, first to last.
+
+    Raises:
+        ConfigError: an explicit order names something that is not a block of this model, or the order is still to be searched.
+    """
+    order = order_of(config)
+    if order is Order.SEARCH:
+        raise ConfigError(
+            "order=search is six passes, not one; take an order of axformer.methods.axformer.orders.pass_configs"
+        )
+    if order is Order.EXPLICIT:
+        return [_block(id, dimensions) for id in config.explicit_order]
+    if order is Order.RANDOM:
+        blocks = _blocks_of(range(dimensions.layers))
+        random.Random(config.seed).shuffle(blocks)  # noqa: S311 - an experiment's seed, not a secret
+        return blocks
+    regions = _regions(dimensions.layers)
+    return [block for name in order.value.split("-") for block in _blocks_of(reversed(regions[name]))]
+
+
+def order_of(config: PassConfig) -> Order:
+    """The order that the knobs ask for; ``auto`` is the paper's for the task, else from top to bottom."""
+    if config.order is not Order.AUTO:
+        return config.order
+    return _ORDER_OF_TASK.get(config.task_name or "", Order.TOP_MIDDLE_BOTTOM)
+
+
+def _regions(layers: int) -> dict[str, range]:
+    first, second = layers // 3, 2 * layers // 3
+    return {"bottom": range(first), "middle": range(first, second), "top": range(second, layers)}
+
+
+def _blocks_of(layers: Iterable[int]) -> list[Element]:
+    return [block for index in layers for block in (ffn(index), attention(index))]
+
+
+def _block(id: str, dimensions: Dimensions) -> Element:
+    element = parse(id)
+    if element.kind not in (ElementKind.ATTENTION, ElementKind.FFN) or element.layer >= dimensions.layers:
+        raise ConfigError(
+            f"explicit_order names '{id}', which is no block of this model; "
+            f"its blocks are layer.0.ffn to layer.{dimensions.layers - 1}.attention"
+        )
+    return element

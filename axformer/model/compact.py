@@ -1,0 +1,135 @@
+"""Compact models as transformers models: what a pass leaves, saved and loaded like any other checkpoint.
+
+For each family there is a configuration class, the family's own with the plan as one more field, and for each of its heads a
+model class, the family's own on which surgery is done as soon as it is built. Their model type is ``axformer-<family>``, so
+that software that does not know them says so instead of loading weights into the wrong shapes. ``import axformer.auto``
+registers them.
+"""
+
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+import torch
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+from axformer.architectures.base import Architecture
+from axformer.architectures.hard_attention import ATTENTION_NAME
+from axformer.architectures.heads import Head
+from axformer.architectures.registry import architecture_of
+from axformer.errors import PlanError
+from axformer.model.one_position import read_one_position
+from axformer.model.surgery import operate
+from axformer.plan.plan import Plan
+from axformer.tasks.registry import task_of
+
+MODEL_TYPE_PREFIX = "axformer-"
+
+
+@cache
+def compact_config_class(model_type: str) -> type[PreTrainedConfig]:
+    """The configuration class of compact models of one family."""
+    family = CONFIG_MAPPING[model_type]
+    return type(
+        f"Compact{family.__name__}",
+        (family,),
+        {
+            "__module__": __name__,
+            "__annotations__": {"axformer_layers": "list | None"},
+            "model_type": f"{MODEL_TYPE_PREFIX}{model_type}",
+            "axformer_layers": None,
+        },
+    )
+
+
+@cache
+def compact_model_class(model_type: str, family: Any) -> type[PreTrainedModel]:
+    """The class of compact models of one of a family's model classes."""
+    architecture = architecture_of(model_type)
+    head = next((head for head in architecture.heads if head.model_class is family), None)
+
+    def build(self: Any, config: Any, *args: Any, **kwargs: Any) -> None:
+        plan = _plan_in(config)
+        if needs_hard_attention(plan) and family._supports_attention_backend:
+            config._attn_implementation = ATTENTION_NAME
+        family.__init__(self, config, *args, **kwargs)
+        if not getattr(self.base_model, "is_operated", False):  # some heads build their base model as a compact one
+            architecture.prepare(self)
+            operate(self, architecture, plan)
+            _settle_format(self)
+            self.base_model.is_operated = True
+        if head is not None and _reads_one_position(head, architecture, config):
+            read_one_position(self, architecture, plan)
+
+    return type(
+        f"Compact{family.__name__}",
+        (family,),
+        {"__module__": __name__, "__init__": build, "config_class": compact_config_class(model_type)},
+    )
+
+
+def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
+    """The model that a plan leaves of a whole one, physically smaller, in evaluation mode on the same device.
+
+    The whole model is left as it is.
+
+    Raises:
+        PlanError: the plan is one of another model.
+    """
+    plan.check_fits(architecture.dimensions(model.config))
+    knowledge = model.config.to_dict() | {"axformer_layers": plan.model_dump(mode="json")["layers"]}
+    for name in ("model_type", "architectures", "_name_or_path"):
+        knowledge.pop(name, None)
+    config = compact_config_class(architecture.model_type)(**knowledge)
+    config._attn_implementation = stock_attention(model)
+    twin = deepcopy(model)
+    operate(twin, architecture, plan)
+    small: Any = compact_model_class(architecture.model_type, model.__class__)(config).to(model.device).eval()
+    small.load_state_dict(twin.state_dict())
+    if model.can_generate():
+        small.generation_config = deepcopy(model.generation_config)
+    return small
+
+
+def untouched(model: Any, architecture: Architecture) -> Any | None:
+    """A whole model as the compact class computes it where a plan removes nothing: its last layer at one position.
+
+    Compact models are faster by that too, so what was removed is worth what they are faster than this one. It shares all
+    weights with the whole model and takes no memory of its own; null where the compact class computes all positions.
+    """
+    head = architecture.head_of(model)
+    if head is None or not _reads_one_position(head, architecture, model.config):
+        return None
+    if architecture.read_position(model.config, torch.zeros(1, 1, dtype=torch.long)) is None:
+        return None
+    twin = deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
+    twin.config._attn_implementation = stock_attention(model)
+    read_one_position(twin, architecture, Plan.full(architecture.dimensions(model.config)))
+    return twin
+
+
+def stock_attention(model: Any) -> str:
+    """The attention that transformers would choose for a model by itself."""
+    return "sdpa" if model._supports_sdpa else "eager"
+
+
+def needs_hard_attention(plan: Plan) -> bool:
+    """Whether some layer has hard attention; then the model runs with this library's attention function."""
+    return any(layer.hard_attention is not None for layer in plan.layers)
+
+
+def _settle_format(model: Any) -> None:
+    """Give all weights the format that PyTorch makes them in now: XLNet asks for float32 by name, and runs in no other then."""
+    for weight in model.parameters():
+        weight.data = weight.data.to(torch.get_default_dtype())
+
+
+def _reads_one_position(head: Head, architecture: Architecture, config: Any) -> bool:
+    return task_of(head.auto_class, config).pooled and head.auto_class not in architecture.reads_behind_padding
+
+
+def _plan_in(config: Any) -> Plan:
+    if config.axformer_layers is None:
+        raise PlanError(f"the configuration of a {config.model_type} model holds no axformer_layers")
+    return Plan.model_validate({"layers": config.axformer_layers})

@@ -1,0 +1,74 @@
+"""Carry out a plan on a whole model reversibly: nothing is cut, what is removed is multiplied by 0 on its way out.
+
+A head, a neuron or a whole block adds to the residual stream through its projection out, so it is gone where that projection
+is 0. This is the form a search needs, because every change must be undone in no time. :mod:`axformer.model.surgery` carries out
+the same plan for good. Both must give the same outputs; that law has its own property test.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from axformer.architectures.base import Architecture, BlockWeights
+from axformer.architectures.hard_attention import TOP_K_ATTRIBUTE
+from axformer.plan.plan import Plan, kept_neurons
+
+
+@contextmanager
+def masked(model: Any, architecture: Architecture, plan: Plan) -> Iterator[None]:
+    """Let a prepared model compute as the plan says inside the ``with`` block, and as before after it."""
+    dimensions = architecture.dimensions(model.config)
+    plan.check_fits(dimensions)
+    undo = _Undo()
+    try:
+        for layer, layer_plan in zip(architecture.layers(model), plan.layers, strict=True):
+            attention = architecture.attention.weights(layer)
+            if layer_plan.hard_attention is not None:
+                assert attention.core is not None, "attention blocks name their core"
+                undo.set_top_k(attention.core, layer_plan.hard_attention)
+            _mask(attention, layer_plan.attention, layer_plan.heads, dimensions.heads, undo)
+            neurons = kept_neurons(layer_plan)
+            _mask(architecture.ffn.weights(layer), layer_plan.ffn, neurons, dimensions.intermediate_size, undo)
+        yield
+    finally:
+        undo.all()
+
+
+class _Undo:
+    """What was changed, and how it was before."""
+
+    def __init__(self) -> None:
+        self._parameters: list[tuple[nn.Module, str, nn.Parameter]] = []
+        self._cores: list[nn.Module] = []
+
+    def set_parameter(self, module: nn.Module, name: str, value: Tensor) -> None:
+        """Put another parameter in the place of one."""
+        self._parameters.append((module, name, getattr(module, name)))
+        setattr(module, name, nn.Parameter(value, requires_grad=False))
+
+    def set_top_k(self, core: nn.Module, top_k: int) -> None:
+        """Switch hard attention on."""
+        setattr(core, TOP_K_ATTRIBUTE, top_k)
+        self._cores.append(core)
+
+    def all(self) -> None:
+        """Make everything as it was."""
+        for module, name, value in reversed(self._parameters):
+            setattr(module, name, value)
+        for core in self._cores:
+            delattr(core, TOP_K_ATTRIBUTE)
+
+
+def _mask(block: BlockWeights, is_kept: bool, units: Sequence[int], total: int, undo: _Undo) -> None:
+    if not is_kept and block.bias is not None:
+        undo.set_parameter(block.output.module, "bias", torch.zeros_like(block.bias))
+    if len(units) == total:
+        return
+    output = block.output
+    kept = torch.zeros(output.parameter.shape[output.axis], device=output.parameter.device)
+    kept[output.entries(units, total).to(kept.device)] = 1
+    shape = [-1 if axis == output.axis else 1 for axis in range(output.parameter.dim())]
+    undo.set_parameter(output.module, output.name, output.parameter.detach() * kept.view(shape))

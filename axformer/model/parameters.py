@@ -1,0 +1,84 @@
+"""How many parameters a plan leaves, counted from the shapes of a whole model without building the small one.
+
+The *encoder* is the transformer layers with all their parameters, norms and biases included: what a pass can remove, and the
+norms around it. Embeddings, what stands between them and the layers, norms behind the last layer, poolers and heads are not
+in it. These are the parameters that the paper compresses (III-A.1); of a small model they may be less than half.
+
+Layers may share their weights (ALBERT). Such a weight is counted once, as the model's files hold it, and is left as long as
+one of the layers that use it still needs it.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from axformer.architectures.base import Architecture, BlockWeights
+from axformer.architectures.slices import Slice
+from axformer.plan.plan import Plan, kept_neurons
+
+
+class ParameterCount:
+    """Counts the parameters that are left of one prepared model under any plan."""
+
+    def __init__(self, model: Any, architecture: Architecture) -> None:
+        dimensions = architecture.dimensions(model.config)
+        self._units = dimensions.heads, dimensions.intermediate_size
+        layers = architecture.layers(model)
+        inside = {id(parameter): parameter.numel() for layer in layers for parameter in layer.parameters()}
+        self._encoder: int = sum(inside.values())
+        self._outside: int = sum(parameter.numel() for parameter in model.parameters()) - self._encoder
+        self._blocks = [(architecture.attention.weights(layer), architecture.ffn.weights(layer)) for layer in layers]
+
+    def left(self, plan: Plan) -> int:
+        """Parameters of the model that surgery would leave."""
+        return self._outside + self.encoder(plan)
+
+    def encoder(self, plan: Plan) -> int:
+        """Those of them that are in the encoder; nothing else can be removed."""
+        uses = _Uses()
+        for blocks, layer in zip(self._blocks, plan.layers, strict=True):
+            kept = ((layer.attention, layer.heads), (layer.ffn, kept_neurons(layer)))
+            for block, (is_kept, units), total in zip(blocks, kept, self._units, strict=True):
+                uses.add(block, is_kept, units, total)
+        return self._encoder - uses.removed()
+
+
+class _Uses:
+    """Which units of every parameter some layer still uses."""
+
+    def __init__(self) -> None:
+        self._slices: dict[int, tuple[Slice, int]] = {}
+        self._units: dict[int, set[int]] = defaultdict(set)
+        self._whole: dict[int, Tensor] = {}
+        self._used: set[int] = set()
+
+    def add(self, block: BlockWeights, is_kept: bool, units: Sequence[int], total: int) -> None:
+        """Take note of one layer's block."""
+        for part in (*block.inputs, block.output):
+            key = id(part.parameter)
+            self._slices[key] = part, total
+            self._units[key].update(units)
+        if block.bias is not None:
+            self._note(block.bias, is_kept)
+        for module in block.company:
+            for parameter in module.parameters():
+                self._note(parameter, bool(units))
+
+    def _note(self, parameter: nn.Parameter, is_used: bool) -> None:
+        self._whole[id(parameter)] = parameter
+        if is_used:
+            self._used.add(id(parameter))
+
+    def removed(self) -> int:
+        """Parameters that no layer uses any more."""
+        sliced = sum(_unused(part, self._units[key], total) for key, (part, total) in self._slices.items())
+        return sliced + sum(parameter.numel() for key, parameter in self._whole.items() if key not in self._used)
+
+
+def _unused(part: Slice, units: set[int], total: int) -> int:
+    if len(units) == total:
+        return 0
+    size = part.parameter.shape[part.axis]
+    return (size - part.count(sorted(units), total)) * part.parameter.numel() // size

@@ -1,0 +1,57 @@
+"""Carry out a plan on a model for good: rows and columns of removed heads and neurons are cut, removed blocks disappear."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import nn
+
+from axformer.architectures.base import Architecture, BlockWeights
+from axformer.architectures.hard_attention import TOP_K_ATTRIBUTE
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import LayerPlan, Plan, kept_neurons
+
+
+def operate(model: Any, architecture: Architecture, plan: Plan) -> None:
+    """Remove from a whole, prepared model, in place, everything that the plan does not keep.
+
+    Raises:
+        PlanError: the plan is one of another model.
+    """
+    dimensions = architecture.dimensions(model.config)
+    plan.check_fits(dimensions)
+    for layer, layer_plan in zip(architecture.layers(model), plan.layers, strict=True):
+        operate_on_layer(architecture, layer, layer_plan, dimensions)
+    architecture.finish(model, plan)
+
+
+def operate_on_layer(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dimensions: Dimensions) -> None:
+    """Remove from one layer of a whole, prepared model what its plan does not keep."""
+    _cut_attention(architecture, layer, plan, dimensions)
+    _cut_ffn(architecture, layer, plan, dimensions)
+
+
+def cut(block: BlockWeights, units: Sequence[int], total: int) -> None:
+    """Keep some of the heads or neurons of a block, and drop the others."""
+    for part in (*block.inputs, block.output):
+        part.replace(part.part(units, total))
+
+
+def _cut_attention(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dimensions: Dimensions) -> None:
+    block = architecture.attention.weights(layer)
+    if not plan.heads:
+        architecture.attention.remove(layer, block.bias if plan.attention else None)
+        return
+    if plan.hard_attention is not None:
+        assert block.core is not None, "attention blocks name their core"
+        setattr(block.core, TOP_K_ATTRIBUTE, plan.hard_attention)
+    if len(plan.heads) < dimensions.heads:
+        cut(block, plan.heads, dimensions.heads)
+        architecture.attention.keep_heads(layer, plan.heads, dimensions.heads)
+
+
+def _cut_ffn(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dimensions: Dimensions) -> None:
+    block = architecture.ffn.weights(layer)
+    if not plan.neurons:
+        architecture.ffn.remove(layer, block.bias if plan.ffn else None)
+    elif plan.neuron_count < dimensions.intermediate_size:
+        cut(block, kept_neurons(plan), dimensions.intermediate_size)

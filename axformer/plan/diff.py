@@ -1,0 +1,70 @@
+"""How two plans of one model differ: what only one of them removes, layer by layer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from axformer.errors import PlanError
+from axformer.plan.plan import LayerPlan, Plan, kept_neurons
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One part of a layer that two plans treat unlike."""
+
+    layer: int
+    part: str
+    """``attention``, ``heads``, ``ffn``, ``neurons`` or ``hard attention``."""
+    first: str
+    """What the first plan keeps of it that the second does not."""
+    second: str
+    """What the second keeps that the first does not."""
+
+
+def differences(first: Plan, second: Plan) -> list[Difference]:
+    """All of them, bottom layer first; empty where the plans leave the same model.
+
+    Raises:
+        PlanError: they have not the same number of layers, so they are not of one model.
+    """
+    if len(first.layers) != len(second.layers):
+        raise PlanError(
+            f"the plans have {len(first.layers)} and {len(second.layers)} layers; only plans of one model can be compared"
+        )
+    pairs = enumerate(zip(first.layers, second.layers, strict=True))
+    return [found for index, (one, other) in pairs for found in _of_layer(index, one, other)]
+
+
+def _of_layer(index: int, one: LayerPlan, other: LayerPlan) -> Iterator[Difference]:
+    if one.attention != other.attention:
+        yield Difference(index, "attention", _block(one.attention), _block(other.attention))
+    if one.heads != other.heads:
+        yield Difference(index, "heads", *_each_alone(one.heads, other.heads))
+    if one.ffn != other.ffn:
+        yield Difference(index, "ffn", _block(one.ffn), _block(other.ffn))
+    if one.neurons != other.neurons:
+        yield Difference(index, "neurons", *_each_alone(kept_neurons(one), kept_neurons(other)))
+    if one.hard_attention != other.hard_attention:
+        yield Difference(index, "hard attention", _top_k(one), _top_k(other))
+
+
+def _block(is_kept: bool) -> str:
+    return "kept" if is_kept else "removed"
+
+
+def _top_k(plan: LayerPlan) -> str:
+    return "soft" if plan.hard_attention is None else f"K = {plan.hard_attention}"
+
+
+def _each_alone(one: Sequence[int], other: Sequence[int]) -> tuple[str, str]:
+    return _ranges(set(one) - set(other)), _ranges(set(other) - set(one))
+
+
+def _ranges(numbers: set[int]) -> str:
+    """Ascending numbers as ranges, both ends named: ``0-3, 7``."""
+    ranges: list[list[int]] = []
+    for number in sorted(numbers):
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)

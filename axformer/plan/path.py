@@ -1,0 +1,93 @@
+"""The path of a pass: every acceptance is a model of its own, and each contains all that follow.
+
+So a finished pass can hand out any of them without another pass: the plan at a point follows from the trace alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from axformer.config import PassConfig
+from axformer.errors import PlanError
+from axformer.plan.elements import Dimensions, parse
+from axformer.plan.plan import Plan, PlanFile
+from axformer.plan.trial import Trial, Verdict
+
+TRACE_NAME = "trace.jsonl"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model on the path of a pass: the untouched one, or one that an acceptance made."""
+
+    seq: int
+    """The trial that made it; 0 is the untouched model."""
+    element: str | None
+    """What was accepted; null for the untouched model."""
+    loss: float
+    """On the data that decided."""
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A place on the path of a finished pass."""
+
+    trace: Sequence[Trial]
+    """Of the whole pass."""
+    seq: int
+    """The last trial whose acceptance counts; 0 is the untouched model."""
+
+
+def points_of(trace: Sequence[Trial], dimensions: Dimensions, config: PassConfig) -> list[Point]:
+    """The path that a trace leads along, the untouched model first."""
+    plan, points = Plan.full(dimensions), []
+    for trial in trace:
+        if trial.verdict in (Verdict.BASE, Verdict.ACCEPT):
+            plan = plan if trial.element is None else plan.apply(parse(trial.element), top_k=config.attention_top_k)
+            points.append(Point(trial.seq, trial.element, trial.loss, plan))
+    return points
+
+
+def file_at(file: PlanFile, stop: Stop, dimensions: Dimensions) -> PlanFile:
+    """The plan file of a finished pass as it was after one of its trials.
+
+    Args:
+        file: of the point that was kept, which need not be the end of the pass.
+        stop: the place.
+        dimensions: of the model that the pass began with.
+
+    Raises:
+        PlanError: the trace has no such trial, or does not lead to this plan.
+    """
+    numbers = [trial.seq for trial in stop.trace]
+    if stop.seq not in numbers:
+        raise PlanError(f"there is no trial {stop.seq}; the trace has trials {numbers[0]} to {numbers[-1]}")
+    config = PassConfig(attention_top_k=file.config["attention_top_k"])  # knobs of earlier versions are not all known
+    points = points_of(stop.trace, dimensions, config)
+    if all(point.plan != file.plan for point in points):
+        raise PlanError("the trace does not lead to the plan; take plan.json and trace.jsonl of one result")
+    reached = [point for point in points if point.seq <= stop.seq]
+    return file.model_copy(update={"layers": reached[-1].plan.layers})
+
+
+def read_trace_beside(plan: Path) -> list[Trial]:
+    """The trace of the result that a plan belongs to, given the plan's file or the result's directory.
+
+    Raises:
+        PlanError: there is none, or it is not one.
+    """
+    file = (plan if plan.is_dir() else plan.parent) / TRACE_NAME
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"trace '{file}' cannot be read: {error}; it must lie beside the plan") from None
+    try:
+        trace = [Trial.model_validate_json(line) for line in lines]
+    except ValidationError as error:
+        raise PlanError(f"'{file}' is no trace: {error.errors()[0]['msg']}") from None
+    if not trace:
+        raise PlanError(f"trace '{file}' is empty")
+    return trace

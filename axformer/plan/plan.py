@@ -1,0 +1,197 @@
+"""The plan: what is left of a model, as frozen data. A pass changes plans; masking and surgery carry them out."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from axformer.errors import PlanError, reason_of
+from axformer.plan.elements import Dimensions, Element, ElementKind
+
+PLAN_FORMAT: Literal["axformer-plan/1"] = "axformer-plan/1"
+
+Ranges = tuple[tuple[int, int], ...]
+
+_NO_ATTENTION: dict[str, Any] = {"attention": False, "heads": (), "hard_attention": None}
+_NO_FFN: dict[str, Any] = {"ffn": False, "neurons": ()}
+
+
+class LayerPlan(BaseModel):
+    """What is left of one layer.
+
+    A removed block has no heads, neurons or hard attention. A block that is kept with no heads or neurons left is not
+    the same: it still adds its projection's bias.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    attention: bool
+    """Whether the attention block is kept."""
+    heads: tuple[int, ...]
+    """Kept heads, ascending."""
+    ffn: bool
+    """Whether the feed-forward block is kept."""
+    neurons: Ranges
+    """Kept neurons, as ascending half-open ranges that do not touch."""
+    hard_attention: int | None
+    """K of the layer's hard attention, or null for soft attention."""
+
+    @model_validator(mode="after")
+    def _ascending(self) -> "LayerPlan":
+        if list(self.heads) != sorted(set(self.heads)) or any(head < 0 for head in self.heads):
+            raise ValueError(f"heads {list(self.heads)} are not ascending")
+        edges = [edge for bounds in self.neurons for edge in bounds]
+        if edges != sorted(set(edges)) or any(edge < 0 for edge in edges):
+            raise ValueError(f"neurons {list(self.neurons)} are not ascending ranges")
+        if self.hard_attention is not None and self.hard_attention < 1:
+            raise ValueError(f"hard_attention {self.hard_attention} keeps no attention")
+        return self
+
+    @property
+    def neuron_count(self) -> int:
+        """Neurons left in the feed-forward block."""
+        return sum(stop - start for start, stop in self.neurons)
+
+
+class Plan(BaseModel):
+    """What is left of a model, bottom layer first."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    layers: tuple[LayerPlan, ...]
+
+    @classmethod
+    def full(cls, dimensions: Dimensions) -> "Plan":
+        """The plan that keeps everything."""
+        whole = LayerPlan(
+            attention=True,
+            heads=tuple(range(dimensions.heads)),
+            ffn=True,
+            neurons=((0, dimensions.intermediate_size),),
+            hard_attention=None,
+        )
+        return cls(layers=(whole,) * dimensions.layers)
+
+    def apply(self, element: Element, *, top_k: int) -> "Plan":
+        """This plan with one element removed, or with hard attention (``top_k``) in one layer."""
+        layers = list(self.layers)
+        layers[element.layer] = _changed(layers[element.layer], element, top_k)
+        return self.model_copy(update={"layers": tuple(layers)})
+
+    def holds(self, element: Element) -> bool:
+        """Whether anything is left of what a removal of this element would remove."""
+        old = self.layers[element.layer]
+        return _changed(old, element, top_k=1) != old
+
+    def check_fits(self, dimensions: Dimensions) -> None:
+        """Make sure that the plan is one of a model with these dimensions.
+
+        Raises:
+            PlanError: it has other layers, or names heads or neurons that the model lacks.
+        """
+        if len(self.layers) != dimensions.layers:
+            raise PlanError(f"the plan has {len(self.layers)} layers, the model has {dimensions.layers}")
+        for index, layer in enumerate(self.layers):
+            if layer.heads and layer.heads[-1] >= dimensions.heads:
+                raise PlanError(
+                    f"the plan keeps head {layer.heads[-1]} of layer {index}, the model has {dimensions.heads}"
+                )
+            if layer.neurons and layer.neurons[-1][1] > dimensions.intermediate_size:
+                stop, size = layer.neurons[-1][1], dimensions.intermediate_size
+                raise PlanError(f"the plan keeps neurons up to {stop} in layer {index}, the model has {size}")
+
+
+def _changed(old: LayerPlan, element: Element, top_k: int) -> LayerPlan:
+    """A layer with one element of it removed, or with hard attention."""
+    match element.kind:
+        case ElementKind.LAYER:
+            change: dict[str, Any] = _NO_ATTENTION | _NO_FFN
+        case ElementKind.ATTENTION:
+            change = _NO_ATTENTION
+        case ElementKind.FFN:
+            change = _NO_FFN
+        case ElementKind.HEAD:
+            change = {"heads": tuple(head for head in old.heads if head != element.start)}
+        case ElementKind.NEURONS:
+            assert element.start is not None
+            assert element.stop is not None
+            change = {"neurons": without_range(old.neurons, element.start, element.stop)}
+        case ElementKind.HARD_ATTENTION:
+            change = {"hard_attention": top_k}
+    return old.model_copy(update=change)
+
+
+class PlanSource(BaseModel):
+    """Which weights a plan belongs to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model_type: str
+    sha256: str
+
+
+class PlanFile(BaseModel):
+    """The content of ``plan.json``: a plan with its source and the knobs that made it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["axformer-plan/1"] = PLAN_FORMAT
+    source: PlanSource
+    config: dict[str, Any]
+    layers: tuple[LayerPlan, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan alone."""
+        return Plan(layers=self.layers)
+
+
+def read_plan_file(path: Path) -> PlanFile:
+    """Read a ``plan.json``, or that of a result by its directory.
+
+    Raises:
+        PlanError: there is none, or it is not one.
+    """
+    file = path / "plan.json" if path.is_dir() else path
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"plan '{file}' cannot be read: {error}") from None
+    try:
+        return parse_plan_file(text)
+    except PlanError as error:
+        raise PlanError(f"'{file}': {error}") from None
+
+
+def parse_plan_file(text: str) -> PlanFile:
+    """Read the text of a ``plan.json``.
+
+    Raises:
+        PlanError: it is not one.
+    """
+    try:
+        return PlanFile.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise PlanError(f"this is not a plan of format {PLAN_FORMAT}: {place}: {reason_of(first)}") from None
+
+
+def kept_neurons(plan: LayerPlan) -> Sequence[int]:
+    """The neurons that a layer keeps, one by one."""
+    return [neuron for start, stop in plan.neurons for neuron in range(start, stop)]
+
+
+def without_range(ranges: Ranges, start: int, stop: int) -> Ranges:
+    """Ascending half-open ranges with everything from ``start`` to ``stop`` taken out."""
+    pieces: list[tuple[int, int]] = []
+    for low, high in ranges:
+        pieces += [(low, min(high, start)), (max(low, stop), high)]
+    return tuple((low, high) for low, high in pieces if low < high)
+
+
+def removed_elements(accepted: Iterable[str]) -> list[str]:
+    """Ids of accepted elements without those that a larger accepted element contains."""
+    ids = list(accepted)
+    return [id for id in ids if not any(id != other and id.startswith(f"{other}.") for other in ids)]

@@ -1,0 +1,125 @@
+"""Fine-tune what a pass has left: a few epochs of transformers' Trainer; the plan is fixed and no shape changes.
+
+The loss is the task's own, the one that decided in the pass, so a row is learned from as it was measured. Rows go through
+the model in the batches that Trainer draws, padded as in the pass. Nothing is written but into a directory that is gone
+afterwards, nothing is reported to anybody, and the caller's random numbers go on as if nothing had been drawn. On a CPU the
+same rows, settings and threads give the same weights.
+"""
+
+import random
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+
+from axformer.data.batches import Batch, assemble
+from axformer.data.encoding import Encoded
+from axformer.repair.settings import FinetuneSettings, check_trainable
+from axformer.tasks.base import Task
+
+
+def finetune(
+    model: Any,
+    task: Task,
+    tokenizer: Any,
+    encoded: Encoded,
+    settings: FinetuneSettings,
+    heed: Callable[[], None] = lambda: None,
+) -> Any:
+    """Train a model in place.
+
+    Args:
+        model: compact or whole.
+        task: that it does.
+        tokenizer: which pads its inputs.
+        encoded: the rows to learn from, with no features but those that the model takes.
+        settings: how.
+        heed: called before every step; what it raises ends the training.
+
+    Returns:
+        The same model, in evaluation mode on the same device.
+
+    Raises:
+        ConfigError: the task's data is not good to learn from, or the device is not one that Trainer takes.
+    """
+    device = model.device
+    check_trainable(task.name, str(device))
+
+    def collate(places: Sequence[int]) -> dict[str, Any]:
+        batch = assemble(encoded, places, tokenizer, "cpu")
+        return {"rows": batch.rows, "inputs": batch.inputs, "answers": batch.labels}
+
+    with tempfile.TemporaryDirectory(prefix="axformer-finetune-") as scratch, _own_chance(device):
+        trainer = Trainer(
+            model=_Learner(model, task),
+            args=_arguments(settings, scratch, device, alone=encoded.padding.alone),
+            data_collator=collate,
+            train_dataset=range(len(encoded.labels)),
+            callbacks=[_Heeding(heed)],
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    return model.to(device).eval()
+
+
+class _Learner(nn.Module):
+    """A model whose output is its loss."""
+
+    def __init__(self, model: nn.Module, task: Task) -> None:
+        super().__init__()
+        self.model = model
+        self._task = task
+
+    def forward(self, rows: Tensor, inputs: Mapping[str, Tensor], answers: Tensor) -> dict[str, Tensor]:
+        batch = Batch(rows, dict(inputs), answers)
+        return {"loss": self._task.losses(self.model(**inputs), batch).mean()}
+
+
+class _Heeding(TrainerCallback):
+    """Asks before every step whether to go on."""
+
+    def __init__(self, heed: Callable[[], None]) -> None:
+        self._heed = heed
+
+    def on_step_begin(self, *_: Any, **__: Any) -> None:
+        self._heed()
+
+
+def _arguments(
+    settings: FinetuneSettings, scratch: str, device: torch.device, *, alone: bool = False
+) -> TrainingArguments:
+    """How Trainer goes about it; where rows go through the model ``alone``, the rows of a step do so one after the other."""
+    arguments = TrainingArguments(
+        output_dir=scratch,
+        num_train_epochs=settings.epochs,
+        learning_rate=settings.learning_rate,
+        per_device_train_batch_size=1 if alone else settings.batch_size,
+        gradient_accumulation_steps=settings.batch_size if alone else 1,
+        seed=settings.seed,
+        use_cpu=device.type == "cpu",
+        save_strategy="no",
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        dataloader_pin_memory=False,
+    )
+    arguments._n_gpu = min(1, arguments.n_gpu)  # a model is on one device
+    return arguments
+
+
+@contextmanager
+def _own_chance(device: torch.device) -> Iterator[None]:
+    """Let random numbers be drawn and seeded inside without a trace outside."""
+    python, array = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng([] if device.type == "cpu" else [device.index or 0]):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(array)

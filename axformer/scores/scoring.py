@@ -1,0 +1,73 @@
+"""Figures of a model on a data set, how sure they are, and how two models compare."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from axformer.data.batches import Samples
+from axformer.evaluation.plain import Predictions, predict
+from axformer.reporting.report import Comparison, Difference, McNemarTest
+from axformer.scores.confidence import Figures, Interval, bootstrap, interval, mcnemar
+from axformer.tasks.base import Task
+
+
+@dataclass(frozen=True)
+class Score:
+    """One model on one data set."""
+
+    figures: Figures
+    """The mean loss and the task's metrics."""
+    drawn: dict[str, np.ndarray]
+    """The same on each resample of the samples."""
+    correct: np.ndarray | None
+    """Which samples it has right, where the task knows right and wrong."""
+
+    @property
+    def intervals(self) -> dict[str, Interval]:
+        """The interval of each figure."""
+        return {name: interval(values) for name, values in self.drawn.items()}
+
+
+def score(model: Any, task: Task, samples: Samples) -> Score:
+    """Run a model over a data set and measure it."""
+    return score_of(predict(model, task, samples), task, samples)
+
+
+def score_of(predictions: Predictions, task: Task, samples: Samples) -> Score:
+    """Measure what a model made of a data set."""
+    table = table_of(samples.per_sample(predictions.losses), predictions.answers, task, samples)
+
+    def measure(rows: np.ndarray) -> Figures:
+        return figures_of(rows, task)
+
+    return Score(measure(table), bootstrap(table, measure), task.correct(table[:, 1:]))
+
+
+def table_of(losses: Tensor, answers: Sequence[Any], task: Task, samples: Samples) -> np.ndarray:
+    """Loss and statistics of each sample, shape (samples, 1 + columns), of what a model made of a data set.
+
+    Args:
+        losses: of each sample, shape (samples,), on the CPU.
+        answers: to each model row.
+    """
+    return np.column_stack([losses.double().numpy(), task.statistics(answers, samples.encoded)])
+
+
+def figures_of(table: np.ndarray, task: Task) -> Figures:
+    """The mean loss and the task's metrics of such a table."""
+    return {"loss": float(table[:, 0].mean()), **task.metrics(table[:, 1:])}
+
+
+def compare(before: Score, after: Score) -> Comparison:
+    """How the second model differs from the first on the same samples."""
+    differences = {
+        name: Difference(value=after.figures[name] - value, interval=interval(after.drawn[name] - before.drawn[name]))
+        for name, value in before.figures.items()
+    }
+    if before.correct is None or after.correct is None:
+        return Comparison(differences=differences, mcnemar=None)
+    test = mcnemar(before.correct, after.correct)
+    return Comparison(differences=differences, mcnemar=McNemarTest(**test._asdict()))
