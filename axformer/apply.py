@@ -5,12 +5,12 @@ from pathlib import Path
 
 from axformer.artifact import new_directory
 from axformer.config import PassConfig
-from axformer.data.dataset import DataSource, prepare
 from axformer.data.reading import read_rows
 from axformer.errors import PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
+from axformer.intake.dataset import DataSource, prepare
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
 from axformer.plan.path import Stop, file_at

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from axformer.artifact import new_directory
 from axformer.config import PassConfig
-from axformer.data.dataset import DataSource, prepare
 from axformer.data.reading import read_rows
 from axformer.errors import ConfigError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import ONNX, ONNX_INT8
 from axformer.forms.make import Finished, make_forms
+from axformer.intake.dataset import DataSource, prepare
 from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from axformer.artifact import new_directory, write_texts
 from axformer.config import PassConfig
-from axformer.data.dataset import DataSet, DataSource, encode, prepare, prepare_like
-from axformer.data.parts import split_off
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.records import Records
 from axformer.data.rows import Rows
@@ -22,6 +20,8 @@ from axformer.evaluation.low_precision import advice, gain_in_rate, low_precisio
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
 from axformer.intake.checkpoint import Checkpoint, from_memory, load_checkpoint
+from axformer.intake.dataset import DataSet, DataSource, encode, prepare, prepare_like
+from axformer.intake.parts import split_off
 from axformer.methods.axformer.algorithm import plan_of, search
 from axformer.methods.axformer.confirmation import CONFIRMING, measure_path
 from axformer.methods.axformer.metric_limit import MetricLimit, too_few_rows
@@ -43,9 +43,9 @@ from axformer.reporting.card_forms import loading_of
 from axformer.reporting.look import Look, look_at
 from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.page import PAGE, report_page
-from axformer.reporting.report import Report
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
+from axformer.wire.report import Report
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from transformers import AutoTokenizer
 
 from axformer.config import PassConfig
 from axformer.data.columns import Columns
-from axformer.data.dataset import prepare
 from axformer.data.reading import read_rows
 from axformer.forms.kinds import BASE, KINDS
+from axformer.intake.dataset import prepare
 from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 from axformer.reporting.environment import describe

@@ -13,9 +13,9 @@ import torch
 import typer
 
 from axformer.config import Preset, make_config
-from axformer.data.dataset import prepare
 from axformer.data.reading import read_rows
 from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.dataset import prepare
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 

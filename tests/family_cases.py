@@ -16,9 +16,9 @@ from transformers import (
 
 from axformer.architectures.registry import ARCHITECTURES
 from axformer.config import PassConfig
-from axformer.data.dataset import DataSet, prepare
 from axformer.data.reading import rows_of
 from axformer.intake.checkpoint import Checkpoint, from_memory
+from axformer.intake.dataset import DataSet, prepare
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import LayerPlan, Plan
 from tests.tiny_families import DIMENSIONS, tiny_family_model, tiny_family_tokenizer

@@ -11,7 +11,7 @@ from axformer.methods.axformer.orders import passes_in
 from axformer.methods.axformer.progress import longest_trace
 from axformer.methods.axformer.targets import Estimate as PlanEstimate
 from axformer.repair.settings import make_settings
-from axformer.reporting.report import Report
+from axformer.wire.report import Report
 from store.errors import PauseRequestedError
 from store.repositories.jobs import hub_token_of
 from store.repositories.passes import is_search

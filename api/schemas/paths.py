@@ -1,7 +1,7 @@
 """The models on the path of a pass."""
 
 from api.schemas.base import Schema
-from axformer.reporting.report import PathPoint
+from axformer.wire.report import PathPoint
 
 
 class PathRead(Schema):

@@ -10,7 +10,7 @@ from axformer.errors import PlanError
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import PlanFile, parse_plan_file
-from axformer.reporting.report import PathPoint
+from axformer.wire.report import PathPoint
 from store.repositories.trace_views import standing_trials
 from store.storage import Storage
 from store.tables.jobs import Job

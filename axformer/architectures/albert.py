@@ -17,7 +17,6 @@ from axformer.architectures.removed import Constant
 from axformer.architectures.shared import Shared, SharedBias, SharedLinear, UsedNorm
 from axformer.architectures.slices import Slice, into, out_of
 from axformer.errors import CheckpointError
-from axformer.model.surgery import cut
 from axformer.plan.plan import LayerPlan, Plan, kept_neurons
 
 
@@ -148,7 +147,7 @@ def _share_ffn(owner: Any, uses: Sequence[tuple[Any, LayerPlan]], total: int) ->
 def _cut_or_empty(block: BlockWeights, units: Sequence[int], total: int, is_bias_kept: bool) -> None:
     """Keep these units of the weights. Without any, nothing is left of them but the bias, if somebody adds it."""
     if units:
-        cut(block, units, total)
+        block.keep(units, total)
         return
     for part in (*block.inputs, block.output):
         setattr(part.module, part.name, None)

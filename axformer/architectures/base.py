@@ -56,6 +56,11 @@ class BlockWeights:
     """Of an FFN: the module that holds the activation function as a module, and its name there, where nothing else stands
     between the projection in and the projection out."""
 
+    def keep(self, units: Sequence[int], total: int) -> None:
+        """Keep some of the heads or neurons, and drop the others."""
+        for part in (*self.inputs, self.output):
+            part.replace(part.part(units, total))
+
 
 class BlockLayout(Protocol):
     """How one of the two blocks of a family's layers is built. Families whose blocks are alike share one layout."""

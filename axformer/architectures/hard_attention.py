@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
-from axformer.model.top_k import keep_top_k
+from axformer.architectures.top_k import keep_top_k
 
 ATTENTION_NAME = "axformer"
 TOP_K_ATTRIBUTE = "hard_attention_top_k"

@@ -66,8 +66,8 @@ def _run(
     from axformer.apply import apply_plan
     from axformer.artifact import check_target
     from axformer.cli.quiet import silence_libraries
-    from axformer.data.dataset import DataSource
     from axformer.devices import resolve_device
+    from axformer.intake.dataset import DataSource
     from axformer.plan.path import Stop, read_trace_beside
 
     silence_libraries()

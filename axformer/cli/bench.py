@@ -13,7 +13,7 @@ from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
 
 if TYPE_CHECKING:
     from axformer.reporting.bench import BenchReport
-    from axformer.reporting.report import FormReport, SpeedCell
+    from axformer.wire.report import FormReport, SpeedCell
 
 _UNKNOWN = "–"
 
@@ -48,8 +48,8 @@ def bench(
 
 def _measure(result: Path, checkpoint: str | None, data: str | None, columns: str | None, device: str) -> "BenchReport":
     from axformer.cli.quiet import silence_libraries
-    from axformer.data.dataset import DataSource
     from axformer.devices import resolve_device
+    from axformer.intake.dataset import DataSource
     from axformer.reporting.bench import bench as measure
     from axformer.reporting.speed import THOROUGH
 

@@ -46,8 +46,8 @@ def prune(
 
         from axformer.artifact import check_target
         from axformer.cli.quiet import silence_libraries
-        from axformer.data.dataset import DataSource
         from axformer.devices import resolve_device
+        from axformer.intake.dataset import DataSource
         from axformer.run import PruningRun
 
         silence_libraries()

@@ -12,8 +12,8 @@ from axformer.drawing.marks import ACCENT, GOOD, OPEN, SOFT
 from axformer.drawing.scale import Scale, labels
 from axformer.drawing.svg import Canvas, words
 from axformer.errors import InputError
-from axformer.reporting.report import PathPoint
 from axformer.scores.confidence import first_metric
+from axformer.wire.report import PathPoint
 
 CURVE = "path.svg"
 """The file of the picture, beside the card."""

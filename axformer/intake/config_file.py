@@ -31,13 +31,12 @@ from axformer.intake.limits import (
 from axformer.intake.names import CONFIG
 from axformer.intake.strict_json import read_json
 from axformer.intake.tokenizer_classes import TOKENIZER_CLASSES
+from axformer.tasks.one_output import CROSS_ENCODER_KEYS
 
 _COMMON = frozenset(
     {"architectures", ID2LABEL, LABEL2ID, COUNT, "problem_type", "transformers_version", "tokenizer_class"}
 )
 """Keys that configurations of every family have and that say something of the model."""
-CROSS_ENCODER_KEYS = ("sentence_transformers", "sbert_ce_default_activation_function")
-"""Where sentence-transformers says what the one output of a cross-encoder goes through: since its version 4, and before."""
 _ROTARY = frozenset({"rope_theta", "rope_scaling", "partial_rotary_factor"})
 """Keys that older files have in the place of ``rope_parameters``."""
 _WITHOUT_EFFECT = frozenset({"sinusoidal_pos_embds"})

@@ -1,11 +1,10 @@
 """Carry out a plan on a model for good: rows and columns of removed heads and neurons are cut, removed blocks disappear."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
 
-from axformer.architectures.base import Architecture, BlockWeights
+from axformer.architectures.base import Architecture
 from axformer.architectures.hard_attention import TOP_K_ATTRIBUTE
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import LayerPlan, Plan, kept_neurons
@@ -30,12 +29,6 @@ def operate_on_layer(architecture: Architecture, layer: nn.Module, plan: LayerPl
     _cut_ffn(architecture, layer, plan, dimensions)
 
 
-def cut(block: BlockWeights, units: Sequence[int], total: int) -> None:
-    """Keep some of the heads or neurons of a block, and drop the others."""
-    for part in (*block.inputs, block.output):
-        part.replace(part.part(units, total))
-
-
 def _cut_attention(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dimensions: Dimensions) -> None:
     block = architecture.attention.weights(layer)
     if not plan.heads:
@@ -45,7 +38,7 @@ def _cut_attention(architecture: Architecture, layer: nn.Module, plan: LayerPlan
         assert block.core is not None, "attention blocks name their core"
         setattr(block.core, TOP_K_ATTRIBUTE, plan.hard_attention)
     if len(plan.heads) < dimensions.heads:
-        cut(block, plan.heads, dimensions.heads)
+        block.keep(plan.heads, dimensions.heads)
         architecture.attention.keep_heads(layer, plan.heads, dimensions.heads)
 
 
@@ -54,4 +47,4 @@ def _cut_ffn(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dime
     if not plan.neurons:
         architecture.ffn.remove(layer, block.bias if plan.ffn else None)
     elif plan.neuron_count < dimensions.intermediate_size:
-        cut(block, kept_neurons(plan), dimensions.intermediate_size)
+        block.keep(kept_neurons(plan), dimensions.intermediate_size)

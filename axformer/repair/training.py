@@ -12,7 +12,7 @@ from axformer.model.number_format import cast, computing_in
 from axformer.repair.finetune import finetune
 from axformer.repair.settings import FinetuneSettings
 from axformer.reporting.measure import Sets, scores_of
-from axformer.reporting.report import DataSummary, Finetuning
+from axformer.wire.report import DataSummary, Finetuning
 
 
 @dataclass(frozen=True)

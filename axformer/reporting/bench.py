@@ -12,7 +12,6 @@ from transformers import AutoTokenizer
 
 from axformer.architectures.registry import architecture_of
 from axformer.config import PassConfig
-from axformer.data.dataset import DataSet, DataSource, prepare
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
@@ -24,17 +23,18 @@ from axformer.forms.kinds import BASE, COMPACT, KINDS, Kind
 from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import Checkpoint, digest, load_checkpoint
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
+from axformer.intake.dataset import DataSet, DataSource, prepare
 from axformer.intake.weights import read_weights
 from axformer.model.compact import MODEL_TYPE_PREFIX
 from axformer.model.number_format import cast, format_of
 from axformer.plan.plan import PlanFile, read_plan_file
 from axformer.reporting.environment import describe
 from axformer.reporting.form_reports import form_report, stock_attention_in, summary
-from axformer.reporting.report import DataSummary, FormReport, SpeedCell
 from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import BATCHES, limits_of, workloads
 from axformer.scores.scoring import Score, score, score_of
 from axformer.tasks.registry import task_of
+from axformer.wire.report import DataSummary, FormReport, SpeedCell
 
 BENCH_FORMAT: Literal["axformer-bench/1"] = "axformer-bench/1"
 MADE_UP_TOKENS = 32

@@ -17,8 +17,8 @@ from axformer.reporting.card_tables import (
 )
 from axformer.reporting.findings import how_it_was_made, limit_of, limits, path_in_words
 from axformer.reporting.first_look import first_look_of
-from axformer.reporting.report import DataSummary, Judgement, Report
 from axformer.scores.confidence import CONFIDENCE
+from axformer.wire.report import DataSummary, Judgement, Report
 
 PICTURE = "plan.svg"
 """The file of the plan's picture, beside the card."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from axformer.architectures.heads import Head
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
-from axformer.reporting.report import FormReport, Report, SpeedCell
 from axformer.reporting.table import Table
 from axformer.tasks.base import Task
+from axformer.wire.report import FormReport, Report, SpeedCell
 
 _MANY = 32
 """The batch whose throughput the card shows."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from axformer.reporting.latency import share, without_removal
-from axformer.reporting.report import InInt8, Interval, Report, Scores
 from axformer.reporting.table import Table
+from axformer.wire.report import InInt8, Interval, Report, Scores
 
 _BEFORE_AND_AFTER = ["measure", "before", "after", "change"]
 LATENCY_OF_A_POINT = (

@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple
 
 from axformer.config import PassConfig
 from axformer.methods.axformer.metric_limit import is_share_right
-from axformer.reporting.report import Comparison, Difference, Finding, Judgement, Report, Scores
 from axformer.scores.confidence import CONFIDENCE, first_metric
+from axformer.wire.report import Comparison, Difference, Finding, Judgement, Report, Scores
 
 _PLACES: dict[Literal["test", "confirming"], str] = {"test": "held-out data", "confirming": "the rows that confirmed"}
 """What did not decide, the better judge first."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from axformer.reporting.report import Report
 from axformer.scores.confidence import first_metric
+from axformer.wire.report import Report
 
 _SHOWN = 4
 """Classes that are named; of more the most frequent."""

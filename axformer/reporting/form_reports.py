@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from axformer.data.batches import Samples
-from axformer.data.dataset import DataSet
 from axformer.errors import ArtifactError
 from axformer.forms.agreement import Agreement, compare_outputs
 from axformer.forms.form import Form, NotMade
@@ -14,12 +13,13 @@ from axformer.forms.fresh import Fresh, in_stock_transformers, run_fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS
 from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet
 from axformer.model.compact import stock_attention
-from axformer.reporting.report import DataSummary, FormReport, SpeedCell
 from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import limits_of, workloads
 from axformer.scores.scoring import Score, compare, score_of
 from axformer.tasks.guess import Guess
+from axformer.wire.report import DataSummary, FormReport, SpeedCell
 
 
 @dataclass(frozen=True)

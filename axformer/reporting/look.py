@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from axformer.data.dataset import DataSet
 from axformer.errors import CheckpointError, PoorModelError
 from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet
 from axformer.reporting.first_look import first_look
 from axformer.scores.confidence import Figures
 from axformer.scores.scoring import figures_of, table_of

@@ -9,12 +9,12 @@ import torch
 
 from axformer.config import PassConfig, Safeguard
 from axformer.data.batches import Samples
-from axformer.data.dataset import DataSet
 from axformer.evaluation.int8 import in_int8
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import COMPACT
 from axformer.forms.memory import device_peak_bytes, peak_bytes
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet
 from axformer.methods.axformer.safeguards import was_refused
 from axformer.methods.axformer.targets import Targets
 from axformer.model.compact import untouched
@@ -24,7 +24,11 @@ from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.environment import describe
 from axformer.reporting.findings import finding_of
 from axformer.reporting.form_reports import measure_forms, stock_attention_in, summary
-from axformer.reporting.report import (
+from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
+from axformer.reporting.workloads import typical
+from axformer.scores.scoring import Score, compare, score
+from axformer.tasks.base import Task
+from axformer.wire.report import (
     Comparison,
     DataSummary,
     Finetuning,
@@ -36,10 +40,6 @@ from axformer.reporting.report import (
     Scores,
     Work,
 )
-from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
-from axformer.reporting.workloads import typical
-from axformer.scores.scoring import Score, compare, score
-from axformer.tasks.base import Task
 
 Sets = Mapping[str, DataSet | None]
 """Data by the name that it has in a report; null where there is none."""

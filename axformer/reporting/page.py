@@ -31,9 +31,9 @@ from axformer.reporting.card_tables import (
 )
 from axformer.reporting.findings import how_it_was_made, limits, path_in_words
 from axformer.reporting.first_look import first_look_of
-from axformer.reporting.report import FormReport, Report, SpeedCell
 from axformer.reporting.table import Table
 from axformer.scores.confidence import CONFIDENCE
+from axformer.wire.report import FormReport, Report, SpeedCell
 
 PAGE = "report.html"
 """The file of the page, beside the card."""

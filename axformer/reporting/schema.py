@@ -6,7 +6,7 @@ python -m axformer.reporting.schema > docs/report.schema.json
 import json
 import sys
 
-from axformer.reporting.report import REPORT_FORMAT, Report
+from axformer.wire.report import REPORT_FORMAT, Report
 
 
 def schema_text() -> str:

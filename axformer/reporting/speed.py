@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from axformer.reporting.report import SpeedCell
 from axformer.reporting.workloads import Workload
+from axformer.wire.report import SpeedCell
 
 PATIENCE = 4
 """Times :attr:`Effort.seconds` after which a measurement ends, however few its repeats are."""

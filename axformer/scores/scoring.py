@@ -9,9 +9,9 @@ from torch import Tensor
 
 from axformer.data.batches import Samples
 from axformer.evaluation.plain import Predictions, predict
-from axformer.reporting.report import Comparison, Difference, McNemarTest
 from axformer.scores.confidence import Figures, Interval, bootstrap, interval, mcnemar
 from axformer.tasks.base import Task
+from axformer.wire.report import Comparison, Difference, McNemarTest
 
 
 @dataclass(frozen=True)

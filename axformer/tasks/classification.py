@@ -10,10 +10,10 @@ from torch.nn import functional
 
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.labels import ClassNames, LabelColumn, Read
 from axformer.data.rows import Rows
 from axformer.tasks.class_scores import class_scores
 from axformer.tasks.guess import Guess, guess_of_choices
-from axformer.tasks.labels import ClassNames, LabelColumn, Read
 from axformer.tasks.standing import Choices, Standing, agreement_of, better_order, order_in_words
 from axformer.tasks.texts import tokenize_texts
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from axformer.data.columns import JOINT, Columns
+from axformer.data.labels import ClassNames, LabelColumn, Reading, find_name
 from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
-from axformer.tasks.labels import ClassNames, LabelColumn, Reading, find_name
 
 _FLAGS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}
 _FIELD = "labels"

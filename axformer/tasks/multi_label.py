@@ -10,11 +10,11 @@ from torch.nn import functional
 
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.labels import ClassNames
 from axformer.data.rows import Rows
 from axformer.tasks.class_scores import f1, f1_macro
 from axformer.tasks.guess import Guess, guess_of_flags
 from axformer.tasks.label_sets import read_label_sets
-from axformer.tasks.labels import ClassNames
 from axformer.tasks.standing import Flags, Standing, agreement_of, better_order, order_in_words
 from axformer.tasks.texts import tokenize_texts
 

@@ -12,9 +12,9 @@ from torch.nn import functional
 
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample, tokenize
+from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.rows import Rows
 from axformer.tasks.guess import Guess, guess_of_choices
-from axformer.tasks.labels import ClassNames, LabelColumn
 from axformer.tasks.standing import Choices, Standing, agreement_of
 
 

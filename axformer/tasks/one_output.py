@@ -8,7 +8,6 @@ that decide do. Whatever is taken is told, for a wrong guess here would prune fo
 from typing import Any
 
 from axformer.data.rows import Rows
-from axformer.intake.config_file import CROSS_ENCODER_KEYS
 from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.graded import GradedClassification
@@ -16,6 +15,8 @@ from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.numbers import numbers_in
 from axformer.tasks.regression import Regression
 
+CROSS_ENCODER_KEYS = ("sentence_transformers", "sbert_ce_default_activation_function")
+"""Where sentence-transformers says what the one output of a cross-encoder goes through: since its version 4, and before."""
 _REGRESSION, _MULTI_LABEL = "regression", "multi_label_classification"
 _SIGMOID = "Sigmoid"
 """Which sentence-transformers takes for one output where its settings name nothing."""

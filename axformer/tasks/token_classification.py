@@ -10,12 +10,12 @@ from torch.nn import functional
 
 from axformer.data.batches import Batch
 from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample, require_fast, tokenize
+from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
 from axformer.tasks.chunks import count_chunks, is_chunk_scheme
 from axformer.tasks.class_scores import f1
 from axformer.tasks.guess import Guess, guess_of_choices, mean_by_sample
-from axformer.tasks.labels import ClassNames, LabelColumn
 from axformer.tasks.standing import Choices, Standing, agreement_of, better_order, order_in_words
 
 

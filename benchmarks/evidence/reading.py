@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from axformer.reporting.findings import judged
-from axformer.reporting.report import Comparison, Judgement
+from axformer.wire.report import Comparison, Judgement
 
 RESULTS = Path("benchmarks/results/evidence")
 """Where the cells are kept, with the project: they take hours to measure."""

@@ -34,7 +34,7 @@ from pydantic import SecretStr
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
 
 from axformer.config import make_config
-from axformer.data.dataset import DataSource
+from axformer.intake.dataset import DataSource
 from axformer.run import PruningRun
 from store.embedded.postgres import start_postgres
 from store.embedded.server import running

@@ -11,12 +11,12 @@ from pathlib import Path
 import torch
 
 from axformer.config import PassConfig, Preset, make_config
-from axformer.data.dataset import DataSet, prepare
 from axformer.data.reading import read_rows
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.screen import Screen
 from axformer.forms.memory import device_peak_bytes, peak_bytes
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
+from axformer.intake.dataset import DataSet, prepare
 from axformer.methods.axformer.algorithm import search
 from axformer.model.parameters import ParameterCount
 from axformer.plan.elements import parse

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from torch.profiler import ProfilerActivity, profile
 
-from axformer.model.top_k import SORT
+from axformer.architectures.top_k import SORT
 
 _KINDS = {
     "multiplications": ("mkldnn::_linear_pointwise", "aten::addmm", "aten::mm"),

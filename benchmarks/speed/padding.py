@@ -7,8 +7,8 @@ row, as with transformers' ``DataCollatorWithPadding``.
 import torch
 
 from axformer.data.batches import Batch, Samples
-from axformer.data.dataset import DataSet
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet
 
 ROWS = 32
 """Rows of a batch."""

@@ -11,7 +11,6 @@ from typing import Any
 
 from axformer.config import PassConfig
 from axformer.data.batches import Samples
-from axformer.data.dataset import DataSet
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.build import evaluators
@@ -20,6 +19,7 @@ from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.screen import Screen
 from axformer.evaluation.techniques import ALL, Techniques
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet
 from axformer.plan.plan import Plan
 from benchmarks.speed.padding import in_data_order
 

@@ -7,9 +7,9 @@ import pytest
 
 import axformer
 from axformer.config import PassConfig
-from axformer.data.dataset import DataSource, prepare
 from axformer.data.reading import read_rows
 from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.dataset import DataSource, prepare
 from axformer.model.parameters import ParameterCount
 from axformer.run import PruningRun
 from axformer.scores.scoring import score

@@ -14,19 +14,19 @@ from typer.testing import CliRunner
 
 from axformer.cli.main import app
 from axformer.config import PassConfig, make_config
-from axformer.data.dataset import DataSource, prepare
-from axformer.data.parts import confirming_places, split_off
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, InputError
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import DataSource, prepare
+from axformer.intake.parts import confirming_places, split_off
 from axformer.methods.axformer.confirmation import CONFIRMING, MeasuredPath, kept_of, note_of
 from axformer.methods.axformer.orders import pass_configs, passes_in
 from axformer.plan.path import Point, points_of
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial
-from axformer.reporting.report import Report
 from axformer.run import PruningRun
+from axformer.wire.report import Report
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())

@@ -17,11 +17,11 @@ import axformer.auto
 from axformer.architectures.hard_attention import ATTENTION_NAME
 from axformer.architectures.registry import ARCHITECTURES, architecture_of
 from axformer.config import PassConfig
-from axformer.data.dataset import DataSource
 from axformer.evaluation.int8 import Int8Evaluator, in_int8
 from axformer.evaluation.plain import PlainEvaluator, predict
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSource
 from axformer.model.compact import compact
 from axformer.model.parameters import ParameterCount
 from axformer.plan.elements import parse

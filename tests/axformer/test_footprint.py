@@ -81,7 +81,7 @@ PASS = """
 import json, sys
 from pathlib import Path
 from axformer.config import make_config
-from axformer.data.dataset import DataSource
+from axformer.intake.dataset import DataSource
 from axformer.run import PruningRun
 
 def held(name):

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from axformer.architectures.registry import ARCHITECTURES
 from axformer.config import PassConfig, make_config
-from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError
 from axformer.evaluation.build import evaluators
 from axformer.evaluation.low_precision import PAYS_FROM, advice, gain_in_rate
+from axformer.intake.dataset import prepare
 from axformer.plan.elements import attention
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial, Verdict

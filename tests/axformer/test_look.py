@@ -17,10 +17,10 @@ from transformers import BertForSequenceClassification
 import axformer
 from axformer.config import PassConfig, make_config
 from axformer.data.batches import Batch
-from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, InputError, PoorModelError
 from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import prepare
 from axformer.reporting.look import Look, look_at
 from axformer.run import PruningRun
 from axformer.tasks.base import Task

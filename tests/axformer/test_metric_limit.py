@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from axformer.config import PassConfig, make_config
 from axformer.data.batches import Samples
-from axformer.data.dataset import prepare
-from axformer.data.parts import split_off
 from axformer.evaluation.plain import PlainEvaluator
+from axformer.intake.dataset import prepare
+from axformer.intake.parts import split_off
 from axformer.methods.axformer.algorithm import search
 from axformer.methods.axformer.metric_limit import POINT, MetricLimit, is_share_right, reliably_within
 from axformer.model.compact import compact

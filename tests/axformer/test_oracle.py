@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from axformer.config import make_config
-from axformer.data.dataset import DataSource
+from axformer.intake.dataset import DataSource
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows

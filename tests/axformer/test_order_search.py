@@ -12,8 +12,8 @@ import axformer
 from axformer.cli.display import display_for, measured_by, names_of_passes
 from axformer.cli.main import app
 from axformer.config import Order, PassConfig, make_config
-from axformer.data.dataset import DataSource
 from axformer.errors import ConfigError, PlanError
+from axformer.intake.dataset import DataSource
 from axformer.methods.axformer.ordering import block_order
 from axformer.methods.axformer.orders import SEARCHED_ORDERS, best_of, final_loss, opening_of, pass_configs, passes_in
 from axformer.methods.axformer.progress import ProgressMeter, longest_trace, progress_of

@@ -14,12 +14,12 @@ import axformer
 import axformer.auto
 from axformer.artifact import new_directory
 from axformer.config import PassConfig, make_config
-from axformer.data.dataset import DataSource
 from axformer.errors import ArtifactError, ConfigError, InputError
 from axformer.forms.fresh import in_package
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.forms.selfcheck import self_check
 from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.dataset import DataSource
 from axformer.model.surgery import operate
 from axformer.plan.plan import parse_plan_file
 from axformer.plan.trial import Trial, Verdict

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from axformer.config import PassConfig, make_config
-from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, PlanError
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import prepare
 from axformer.methods.axformer.algorithm import plan_of, search
 from axformer.methods.axformer.progress import longest_trace, progress_of
 from axformer.methods.axformer.targets import Targets

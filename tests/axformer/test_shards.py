@@ -4,11 +4,11 @@ import psutil
 import pytest
 
 from axformer.config import PassConfig, make_config
-from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError
 from axformer.evaluation import shard_process
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import prepare
 from axformer.run import PruningRun
 from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_models import tiny_rows

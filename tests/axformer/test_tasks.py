@@ -8,11 +8,11 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 from transformers import BertConfig
 
 from axformer.config import PassConfig
-from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import prepare
 from axformer.tasks.class_scores import class_scores
 from axformer.tasks.classification import Classification
 from axformer.tasks.regression import Regression

@@ -3,12 +3,12 @@
 import torch
 
 from axformer.config import PassConfig
-from axformer.data.dataset import prepare
 from axformer.data.reading import rows_of
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.shard import Setup
 from axformer.evaluation.sharded import ShardedEvaluator
 from axformer.evaluation.threads import MOST_THREADS, Threads, threads_for
+from axformer.intake.dataset import prepare
 from axformer.plan.plan import Plan
 from tests.family_cases import Case, checkpoint_of
 from tests.tiny_models import tiny_rows

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.reading import read_rows
 from axformer.errors import DataError
-from axformer.tasks.labels import ClassNames, LabelColumn
 
 
 class Known:

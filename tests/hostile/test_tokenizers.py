@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from axformer.config import PassConfig
-from axformer.data.dataset import encode
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, DataError
 from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.dataset import encode
 from tests.hostile.checkpoints import Change, changed_json, listed, must_be_refused, written
 
 CONFIG, TABLE = "tokenizer_config.json", "tokenizer.json"

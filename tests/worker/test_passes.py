@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from axformer.config import make_config
-from axformer.data.dataset import DataSource
+from axformer.intake.dataset import DataSource
 from axformer.methods.axformer.orders import SEARCHED_ORDERS, final_loss
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun

@@ -15,7 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from axformer.config import make_config
-from axformer.data.dataset import DataSource
+from axformer.intake.dataset import DataSource
 from axformer.plan.trial import Trial
 from axformer.repair.settings import make_settings
 from axformer.run import PruningRun

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from axformer.config import PassConfig
 from axformer.methods.axformer.confirmation import MeasuredPath, note_of
 from axformer.methods.axformer.orders import Rank, best_of, final_loss
+from axformer.methods.axformer.path_report import path_report
 from axformer.methods.axformer.targets import Targets
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Point, points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
-from axformer.reporting.path_report import path_report
-from axformer.reporting.report import OrderResult, PathPoint
+from axformer.wire.report import OrderResult, PathPoint
 
 
 class Passes:

@@ -16,13 +16,13 @@ from transformers import (
 )
 
 from axformer.config import PassConfig
-from axformer.data.dataset import prepare
 from axformer.data.padding import Padding, padding_of
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError
 from axformer.evaluation.plain import predict
 from axformer.forms.facts import facts_of
 from axformer.intake.checkpoint import Checkpoint, from_memory
+from axformer.intake.dataset import prepare
 from axformer.repair.finetune import finetune
 from axformer.repair.settings import FinetuneSettings
 from axformer.run import PruningRun

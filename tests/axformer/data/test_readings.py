@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axformer.data.delimited import DelimitedError, head_of, read_delimited
+from axformer.data.labels import ClassNames, LabelColumn, Reading
 from axformer.data.rows import Rows
 from axformer.errors import DataError
-from axformer.tasks.labels import ClassNames, LabelColumn, Reading
 from tests.axformer.data.readings import DOCUMENT, TABLES, Case, document, encoded_of, labels_of
 
 CASES = [case for cases in TABLES.values() for case in cases]

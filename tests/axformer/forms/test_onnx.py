@@ -13,13 +13,13 @@ import torch
 from torch import Tensor, nn
 
 import axformer.auto  # noqa: F401 - registers the compact models
-from axformer.data.dataset import DataSet
 from axformer.errors import ArtifactError, FormError
 from axformer.evaluation.plain import predict
 from axformer.forms.agreement import compare_outputs
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
 from axformer.forms.onnx_model import OnnxModel
+from axformer.intake.dataset import DataSet
 from axformer.model.compact import compact
 from axformer.scores.scoring import score
 from tests.axformer.forms.uneven_data import uneven_data

@@ -3,8 +3,8 @@
 from functools import cache
 
 from axformer.config import PassConfig
-from axformer.data.dataset import DataSet, prepare
 from axformer.data.reading import rows_of
+from axformer.intake.dataset import DataSet, prepare
 from tests.family_cases import SETTINGS, Case, checkpoint_of
 from tests.tiny_models import question_rows
 

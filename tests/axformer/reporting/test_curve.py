@@ -12,7 +12,7 @@ from axformer.drawing.chart import loss_chart
 from axformer.drawing.curve import describe_path, path_curve
 from axformer.drawing.picture import picture
 from axformer.errors import InputError
-from axformer.reporting.report import PathPoint
+from axformer.wire.report import PathPoint
 from tests.axformer.reporting.test_chart import assert_readable, some_trace
 from tests.family_cases import some_plan
 from tests.tiny_families import DIMENSIONS

@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator
 
 from axformer.artifact import load
 from axformer.config import PassConfig
-from axformer.data.dataset import prepare
 from axformer.data.reading import read_rows
 from axformer.forms.form import Form, NotMade
 from axformer.forms.fresh import program_of, run_fresh
@@ -20,6 +19,8 @@ from axformer.forms.memory import peak_bytes
 from axformer.forms.selfcheck import check_inputs
 from axformer.forms.whole import load as load_whole
 from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.dataset import prepare
+from axformer.methods.axformer.path_report import path_report
 from axformer.methods.axformer.targets import Targets
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
@@ -29,9 +30,8 @@ from axformer.plan.trial import Trial
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.measure import Outcome, make_report
-from axformer.reporting.path_report import path_report
-from axformer.reporting.report import Report
 from axformer.reporting.schema import schema_text
+from axformer.wire.report import Report
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
 REASON = "its graph has a shape that cannot be written"

@@ -15,7 +15,7 @@ from axformer.plan.plan import PlanFile, read_plan_file
 from axformer.plan.trial import Trial, Verdict
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.page import PAGE, report_page
-from axformer.reporting.report import Report
+from axformer.wire.report import Report
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 LOADING = Loading("text-classification", 'predict = pipeline("text-classification", model="model")', "AutoModel")

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from transformers import AutoModelForQuestionAnswering
 
 from axformer.config import PassConfig
-from axformer.data.dataset import prepare
 from axformer.data.reading import read_rows, rows_of
 from axformer.errors import DataError
 from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import prepare
 from axformer.methods.axformer.confirmation import CONFIRMING
 from axformer.run import PruningRun
 from axformer.tasks.question_answering import QuestionAnswering

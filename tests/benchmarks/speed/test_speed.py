@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from axformer.config import make_config
-from axformer.data.dataset import prepare
 from axformer.data.reading import read_rows
 from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.dataset import prepare
 from axformer.plan.trial import Verdict
 from benchmarks.speed.__main__ import measure_set
 from benchmarks.speed.child import measure

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from axformer.methods.axformer.targets import Targets
 from axformer.plan.path import Point
-from axformer.reporting.report import PathPoint
 from axformer.scores.confidence import Figures
+from axformer.wire.report import PathPoint
 
 
 def path_report(

@@ -6,10 +6,10 @@ from dataclasses import replace
 import torch
 
 from axformer.config import PassConfig
-from axformer.data.dataset import DataSet, prepare
 from axformer.data.encoding import Encoded
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet, prepare
 
 
 def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tuple[DataSet, DataSet | None]:

@@ -7,13 +7,13 @@ from typing import Any
 from axformer.config import PassConfig
 from axformer.data.batches import Samples, batched
 from axformer.data.encoding import Encoded
+from axformer.data.labels import ClassNames, Reading
 from axformer.data.rows import Rows
 from axformer.data.source import DataSource
 from axformer.devices import batch_tokens_of
 from axformer.errors import CheckpointError, ConfigError, DataError, first_line
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.panics import LibraryPanicError, panics_as_errors
-from axformer.tasks.labels import ClassNames, Reading
 
 __all__ = ["DataSet", "DataSource", "encode", "prepare", "prepare_like"]
 
