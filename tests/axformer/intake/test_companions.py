@@ -19,7 +19,7 @@ from tests.tiny_models import tiny_config
 
 BERT = architecture_of("bert")
 NOTES: dict[str, Any] = {
-    "sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid", "version": "4.0.1"},
+    "another_library": {"activation_fn": "torch.nn.modules.activation.Sigmoid", "version": "4.0.1"},
     "custom_labels_note": "0 is négative, 😀, \ud800",
     "finetuning_task": "sst2",
     "task_specific_params": {"a": [1, 2.5, 1e-300, None, True]},
