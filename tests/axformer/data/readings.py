@@ -16,9 +16,12 @@ from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
 from axformer.errors import DataError
 from axformer.tasks.base import Task
+from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
+from axformer.tasks.graded import GradedClassification
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
+from axformer.tasks.regression import Regression
 from axformer.tasks.token_classification import TokenClassification
 from tests.tiny_models import tiny_tokenizer
 
@@ -36,6 +39,11 @@ STARS, TRUTHS, UNNAMED = classes(*"12345"), classes("False", "True"), classes("L
 TOPICS = classes("toxic", "threat", "insult", "hate")
 TAGS = classes("O", "B-PER", "I-PER")
 TAGGER = TokenClassification(tuple(TAGS.id2label.values()))
+
+
+def outputs(count: int) -> SimpleNamespace:
+    """The configuration of a model with so many outputs that are numbers."""
+    return SimpleNamespace(id2label=None, num_labels=count)
 
 
 @dataclass(frozen=True)
@@ -179,6 +187,22 @@ OTHERS = (
     ),
 )  # fmt: skip
 
+ONE_NUMBER: dict[str, Any] = {"model": outputs(1), "task": Regression()}
+TWO_NUMBERS: dict[str, Any] = {"model": outputs(2), "task": Regression()}
+YES_OR_NO: dict[str, Any] = {"model": outputs(1), "task": BinaryClassification()}
+DEGREE: dict[str, Any] = {"model": outputs(1), "task": GradedClassification()}
+NUMBERS = (
+    Case("numbers, also as text", table("1.5", "-2"), [[1.5], [-2.0]], **ONE_NUMBER, file="data.csv"),
+    Case("a word", lines(1.5, "good"), refused="'good' is not a number", **ONE_NUMBER),
+    Case("a list of numbers, one an output", lines([0.5, 2], [1, 3]), [[0.5, 2.0], [1.0, 3.0]], **TWO_NUMBERS),
+    Case("too few numbers", lines([0.5, 2], [1]), refused="the model has 2 outputs", **TWO_NUMBERS),
+    Case("0 and 1, for yes or no", lines(0, 1), [0.0, 1.0], **YES_OR_NO),
+    Case("true and false, for yes or no", lines(True, False), [1.0, 0.0], **YES_OR_NO),
+    Case("another number, for yes or no", lines(0, 2), refused="neither 0 nor 1", **YES_OR_NO),
+    Case("numbers between 0 and 1, for a sigmoid", lines(0.25, 1), [0.25, 1.0], **DEGREE),
+    Case("a number beyond 1, for a sigmoid", lines(0.25, 5), refused="not between 0 and 1", **DEGREE),
+)
+
 FILES = (
     Case("JSON Lines", lines(0, 1), [0, 1]),
     Case("one list of objects", _ONE_LIST, [0, 1], file="data.json"),
@@ -207,7 +231,7 @@ FILES = (
     ),
 )  # fmt: skip
 
-TABLES = {"files": FILES, "labels": LABELS, "label sets": LABEL_SETS, "other tasks": OTHERS}
+TABLES = {"files": FILES, "labels": LABELS, "label sets": LABEL_SETS, "other tasks": OTHERS, "numbers": NUMBERS}
 
 
 def encoded_of(case: Case) -> Encoded:
@@ -233,11 +257,14 @@ def outcome(case: Case) -> str:
         return f"refused: {what}"
     labels = ", ".join(_shown(label) for label in labels_of(case, encoded))
     said = "".join(f"; said: {note}" for note in encoded.notes)
-    return f"{labels}: {encoded.labels_as}{said}"
+    read = "" if encoded.labels_as is None else f": {encoded.labels_as}"
+    return f"{labels}{read}{said}"
 
 
 def _shown(label: Any) -> str:
-    return str([int(part) for part in label]) if isinstance(label, list) else str(label)
+    if isinstance(label, list):
+        return f"[{', '.join(map(_shown, label))}]"
+    return f"{label:g}" if isinstance(label, float) else str(label)
 
 
 def written(name: str) -> str:
