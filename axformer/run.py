@@ -3,28 +3,22 @@
 import time
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from axformer.artifact import new_directory, write_texts
 from axformer.config import PassConfig
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.records import Records
 from axformer.data.rows import Rows
-from axformer.drawing.curve import CURVE, path_curve
-from axformer.drawing.picture import picture
 from axformer.errors import ConfigError, PlanError, WrongTypeError
 from axformer.evaluation.build import evaluators
-from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
-from axformer.forms.kinds import COMPACT
-from axformer.forms.make import Finished, make_forms
-from axformer.intake.checkpoint import Checkpoint, from_memory, load_checkpoint
-from axformer.intake.dataset import DataSet, DataSource, encode, prepare, prepare_like
+from axformer.intake.checkpoint import Checkpoint, from_memory
+from axformer.intake.dataset import DataSet, DataSource, prepare
 from axformer.intake.parts import split_off
 from axformer.methods.axformer.algorithm import plan_of, search
 from axformer.methods.axformer.confirmation import CONFIRMING, measure_path
-from axformer.methods.axformer.metric_limit import MetricLimit, too_few_rows
+from axformer.methods.axformer.metric_limit import MetricLimit
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.orders import opening_of, pass_configs, passes_in
 from axformer.methods.axformer.passes import Passes
@@ -33,19 +27,14 @@ from axformer.model.compact import compact
 from axformer.model.number_format import cast
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
+from axformer.opening import check_fits, notes_on, open_inputs
 from axformer.plan.path import points_of
-from axformer.plan.plan import Plan, PlanFile, PlanSource
+from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
-from axformer.repair.settings import FinetuneSettings, check_trainable
+from axformer.publishing import Decided, publish
+from axformer.repair.settings import FinetuneSettings
 from axformer.repair.training import Trained, Training
-from axformer.reporting.card import PICTURE, write_card
-from axformer.reporting.card_forms import loading_of
 from axformer.reporting.look import Look, look_at
-from axformer.reporting.measure import Outcome, make_report
-from axformer.reporting.page import PAGE, report_page
-from axformer.tasks.causal_lm import CausalLanguageModelling
-from axformer.tasks.masked_lm import MaskedLanguageModelling
-from axformer.wire.report import Report
 
 
 @dataclass(frozen=True)
@@ -76,7 +65,7 @@ class PruningRun:
         self._configs = pass_configs(config)
         for one in self._configs:
             inspection_order(checkpoint.dimensions, one)  # an order that does not fit is refused before any work
-        _check_fits(config, checkpoint, shards)
+        check_fits(config, checkpoint, shards)
         self.config = config
         self.dimensions = checkpoint.dimensions
         self._checkpoint = checkpoint
@@ -124,18 +113,8 @@ class PruningRun:
             InputError: something does not fit; the message says what and what to do.
         """
         config = config or PassConfig()
-        lessons = None if train is None else read_rows(train.path, train.columns)
-        rows = read_rows(validation.path, validation.columns)
-        held_out = None if test is None else read_rows(test.path, test.columns)
-        loaded = load_checkpoint(checkpoint, device).for_rows(rows)
-        deciding = prepare(rows, loaded, config)
-        test_set = None if held_out is None else prepare_like(deciding, held_out, loaded, config)
-        training = None
-        if lessons is not None:
-            check_trainable(loaded.task.name, device)
-            lessons = replace(lessons, labels_as=deciding.rows.labels_as)
-            training = Training(lessons, encode(lessons, loaded, config), finetune or FinetuneSettings())
-        return cls(loaded, deciding, test_set, config, shards, training)
+        inputs = open_inputs(checkpoint, validation, config, device, test=test, train=train, finetune=finetune)
+        return cls(inputs.checkpoint, inputs.validation, inputs.test, config, shards, inputs.training)
 
     def look(self) -> Look:
         """See before the pass whether the untouched model is better than guessing on the rows that decide.
@@ -228,36 +207,7 @@ class PruningRun:
     def notes(self) -> list[str]:
         """What the user should know of his input, or of this machine, before the pass begins."""
         sets = {"validation": self._validation, "test": self._test}
-        notes = [
-            f"{name} data: {data.samples.cut} of {len(data.rows)} rows are longer than max_length="
-            f"{self.config.max_length} and lose their end"
-            for name, data in sets.items()
-            if data is not None and data.samples.cut
-        ]
-        read = [f"{name} data: {note}" for name, data in sets.items() if data for note in data.samples.encoded.notes]
-        return notes + read + self._notes_on_padding() + self._notes_on_points() + self._notes_on_precision()
-
-    def _notes_on_padding(self) -> list[str]:
-        if not self._checkpoint.padding.alone:
-            return []
-        return [
-            "the model names no pad token, so its rows go through it one at a time, as transformers has it; a pass takes less "
-            "time with pad_token_id in config.json, a token that ends no text"
-        ]
-
-    def _notes_on_points(self) -> list[str]:
-        points, confirming = self.config.within_points, self._confirming
-        if points is None or confirming is None:
-            return []
-        told = too_few_rows(self._checkpoint.task.name, len(confirming.samples), points)
-        return [] if told is None else [told]
-
-    def _notes_on_precision(self) -> list[str]:
-        if self.config.precision != "guarded":
-            return []
-        device = self._checkpoint.model.device
-        told = advice(gain_in_rate(device), low_precision(device))
-        return [] if told is None else [told]
+        return notes_on(self._checkpoint, sets, self._confirming, self.config)
 
     @property
     def _others(self) -> dict[str, DataSet | None]:
@@ -319,65 +269,10 @@ class PruningRun:
             ArtifactError: the compact form does not load in a fresh process, or computes something else.
         """
         self.finetune()
-        checkpoint, trained = self._checkpoint, self._trained
-        model, finetuning = (self.compact_model(), None) if trained is None else (trained.model, trained.finetuning)
-        with new_directory(directory) as draft:
-            finished = Finished(checkpoint, self.plan, model, self._validation.samples, trained is not None)
-            made = make_forms(finished, {COMPACT, *forms}, draft)
-            outcome = Outcome(
-                *(self.trace, self.plan, model, made, self._targets, self._passes.orders, self._passes.path),
-                finetuning,
-            )
-            report = make_report(checkpoint, outcome, self._validation, self._others, self.config)
-            write_texts(draft, self._texts(report))
-        return report.model_dump(mode="json")
-
-    def _texts(self, report: Report) -> dict[str, str]:
-        """What stands beside the model, by the name of its file."""
-        plan, dimensions = self._plan_file(), self.dimensions
-        loading = loading_of(self._checkpoint.task, self._checkpoint.head)
-        return {
-            "plan.json": plan.model_dump_json(indent=1) + "\n",
-            "trace.jsonl": "".join(trial.model_dump_json() + "\n" for trial in self.trace),
-            "report.json": report.model_dump_json(indent=1) + "\n",
-            "README.md": write_card(report, plan.plan, dimensions, loading),
-            PICTURE: picture(plan.plan, dimensions),
-            CURVE: path_curve(report.path),
-            PAGE: report_page(report, plan, dimensions, self.trace, loading),
-        }
-
-    def _plan_file(self) -> PlanFile:
-        """The plan, with the knobs of the very pass that led to it."""
-        source = PlanSource(model_type=self._checkpoint.architecture.model_type, sha256=self._checkpoint.sha256)
-        config = self._passes.config.model_dump(mode="json")
-        return PlanFile(source=source, config=config, layers=self.plan.layers)
-
-
-def _check_fits(config: PassConfig, checkpoint: Checkpoint, shards: int) -> None:
-    """Refuse what cannot be done.
-
-    Raises:
-        ConfigError: a knob asks for it.
-    """
-    architecture = checkpoint.architecture
-    if shards < 1:
-        raise ConfigError(f"shards={shards}: a pass needs at least 1 process")
-    if config.within_points is not None and checkpoint.task.name in (
-        CausalLanguageModelling.name,
-        MaskedLanguageModelling.name,
-    ):
-        raise ConfigError(
-            f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; use "
-            "tolerance alone"
-        )
-    if config.one_process is not None and shards > 1:
-        raise ConfigError(f"shards={shards}: passes with {config.one_process} run in one process; use shards=1")
-    if config.evaluate_in == "int8" and config.precision == "guarded":
-        raise ConfigError("knob precision='guarded' screens float32 and goes with evaluate_in=float32, not with int8")
-    if config.evaluate_in == "int8" and not architecture.int8:
-        raise ConfigError(
-            f"knob evaluate_in='int8': models of type '{architecture.model_type}' keep projections outside of linear "
-            "modules, where int8 does not reach them; use evaluate_in=float32"
+        trained, decided = self._trained, Decided(self._checkpoint, self._passes, self._targets, self.config)
+        model = self.compact_model() if trained is None else trained.model
+        return publish(*(decided, model, trained, self._validation, self._others), directory, forms).model_dump(
+            mode="json"
         )
 
 

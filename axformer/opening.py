@@ -1,0 +1,138 @@
+"""What a pass begins with: a checkpoint and its data, loaded and found to fit, and what the user should know of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from axformer.config import PassConfig
+from axformer.data.reading import read_rows
+from axformer.data.source import DataSource
+from axformer.errors import ConfigError
+from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
+from axformer.intake.checkpoint import Checkpoint, load_checkpoint
+from axformer.intake.dataset import DataSet, encode, prepare, prepare_like
+from axformer.methods.axformer.metric_limit import too_few_rows
+from axformer.repair.settings import FinetuneSettings, check_trainable
+from axformer.repair.training import Training
+from axformer.tasks.causal_lm import CausalLanguageModelling
+from axformer.tasks.masked_lm import MaskedLanguageModelling
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A checkpoint with the data of a run, all read as the rows that decide are."""
+
+    checkpoint: Checkpoint
+    validation: DataSet
+    test: DataSet | None = None
+    training: Training | None = None
+
+
+def open_inputs(
+    checkpoint: str | Path,
+    validation: DataSource,
+    config: PassConfig,
+    device: str,
+    *,
+    test: DataSource | None = None,
+    train: DataSource | None = None,
+    finetune: FinetuneSettings | None = None,
+) -> Inputs:
+    """Load a checkpoint and its data; arguments as of :meth:`axformer.run.PruningRun.open`.
+
+    Raises:
+        InputError: something cannot be read, or does not fit the rest.
+    """
+    lessons = None if train is None else read_rows(train.path, train.columns)
+    rows = read_rows(validation.path, validation.columns)
+    held_out = None if test is None else read_rows(test.path, test.columns)
+    loaded = load_checkpoint(checkpoint, device).for_rows(rows)
+    deciding = prepare(rows, loaded, config)
+    measuring = None if held_out is None else prepare_like(deciding, held_out, loaded, config)
+    training = None
+    if lessons is not None:
+        check_trainable(loaded.task.name, device)
+        lessons = replace(lessons, labels_as=deciding.rows.labels_as)
+        training = Training(lessons, encode(lessons, loaded, config), finetune or FinetuneSettings())
+    return Inputs(loaded, deciding, measuring, training)
+
+
+def check_fits(config: PassConfig, checkpoint: Checkpoint, shards: int) -> None:
+    """Refuse what cannot be done.
+
+    Raises:
+        ConfigError: a knob asks for it.
+    """
+    architecture = checkpoint.architecture
+    if shards < 1:
+        raise ConfigError(f"shards={shards}: a pass needs at least 1 process")
+    if config.within_points is not None and checkpoint.task.name in (
+        CausalLanguageModelling.name,
+        MaskedLanguageModelling.name,
+    ):
+        raise ConfigError(
+            f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; use "
+            "tolerance alone"
+        )
+    if config.one_process is not None and shards > 1:
+        raise ConfigError(f"shards={shards}: passes with {config.one_process} run in one process; use shards=1")
+    if config.evaluate_in == "int8" and config.precision == "guarded":
+        raise ConfigError("knob precision='guarded' screens float32 and goes with evaluate_in=float32, not with int8")
+    if config.evaluate_in == "int8" and not architecture.int8:
+        raise ConfigError(
+            f"knob evaluate_in='int8': models of type '{architecture.model_type}' keep projections outside of linear "
+            "modules, where int8 does not reach them; use evaluate_in=float32"
+        )
+
+
+def notes_on(
+    checkpoint: Checkpoint, sets: Mapping[str, DataSet | None], confirming: DataSet | None, config: PassConfig
+) -> list[str]:
+    """What the user should know of his input, or of this machine, before the pass begins.
+
+    Args:
+        sets: data by its name in notes.
+        confirming: the part of it that confirms.
+    """
+    given = {name: data for name, data in sets.items() if data is not None}
+    return [
+        *_on_data(given, config),
+        *_on_padding(checkpoint),
+        *_on_points(checkpoint, confirming, config),
+        *_on_precision(checkpoint, config),
+    ]
+
+
+def _on_data(sets: Mapping[str, DataSet], config: PassConfig) -> Iterator[str]:
+    for name, data in sets.items():
+        if data.samples.cut:
+            yield (
+                f"{name} data: {data.samples.cut} of {len(data.rows)} rows are longer than max_length={config.max_length} and "
+                "lose their end"
+            )
+    for name, data in sets.items():
+        for note in data.samples.encoded.notes:
+            yield f"{name} data: {note}"
+
+
+def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:
+    if checkpoint.padding.alone:
+        yield (
+            "the model names no pad token, so its rows go through it one at a time, as transformers has it; a pass takes less "
+            "time with pad_token_id in config.json, a token that ends no text"
+        )
+
+
+def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: PassConfig) -> Iterator[str]:
+    if config.within_points is not None and confirming is not None:
+        told = too_few_rows(checkpoint.task.name, len(confirming.samples), config.within_points)
+        if told is not None:
+            yield told
+
+
+def _on_precision(checkpoint: Checkpoint, config: PassConfig) -> Iterator[str]:
+    if config.precision == "guarded":
+        device = checkpoint.model.device
+        told = advice(gain_in_rate(device), low_precision(device))
+        if told is not None:
+            yield told
