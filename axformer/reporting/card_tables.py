@@ -142,4 +142,4 @@ def latency_in_words(report: Report) -> str:
     if between is None:
         return ""
     told = without_removal(before, between, after)
-    return f" {told}: by so much the untouched model is faster in the class of the compact one, in the same turns."
+    return f" {told}: by so much the untouched model itself differs in the class of the compact one, in the same turns."
