@@ -104,7 +104,7 @@ def test_each_checkpoint_is_pruned_with_each_setting_and_seed(api, grid):
 def test_a_large_group_takes_as_many_statements_as_a_small_one(api, grid, sessions, crew, order):
     with session_scope(sessions) as session:
         set_limits(session, crew.id, Limits(queued=1000, stored_bytes=10**9))
-    grid["settings"] = [{"name": "paper", "config": {"order": order}}]
+    grid["settings"] = [{"name": "one order", "config": {"order": order}}]
     upload = {"uri": f"upload:{api.post('/v1/uploads', files={'file': ('dev.jsonl', b'{}')}).json()['id']}"}
     for one in grid["sets"]:
         one["validation"] = upload

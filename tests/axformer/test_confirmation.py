@@ -263,18 +263,21 @@ def test_processes_that_share_the_rows_choose_the_same() -> None:
     assert one.plan == two.plan
 
 
-@pytest.mark.parametrize(
-    ("count", "share", "complaint"),
-    [
-        (4, 0.1, "confirm=0.1 of the 4 validation rows is less than one row"),
-        (4, 0.25, "has only one class"),
-    ],
-)
-def test_parts_that_are_too_small_are_refused(count: int, share: float, complaint: str) -> None:
-    config = make_config("paper", {"confirm": share})
-    data = prepare(rows_of(tiny_rows(count)), CHECKPOINT, config)
-    with pytest.raises(InputError, match=complaint):
+def test_parts_that_are_too_small_are_refused() -> None:
+    config = make_config("paper", {"confirm": 0.1})
+    data = prepare(rows_of(tiny_rows(4)), CHECKPOINT, config)
+    with pytest.raises(InputError, match="confirm=0.1 of the 4 validation rows is less than one row"):
         PruningRun(CHECKPOINT, data, None, config)
+
+
+def test_a_part_of_one_class_may_confirm_and_not_decide() -> None:
+    config = make_config("paper", {"confirm": 0.25})
+    mixed, rare = ([{"text": "word1", "label": label} for label in labels] for labels in ((0, 0, 1, 1), (0, 0, 0, 1)))
+    deciding, confirming = split_off(prepare(rows_of(mixed), CHECKPOINT, config), CHECKPOINT, config)
+    assert confirming is not None
+    assert (len(deciding.rows), len(confirming.rows)) == (3, 1)
+    with pytest.raises(InputError, match=r"the part that decides\)' has only one class, '0'"):
+        split_off(prepare(rows_of(rare), CHECKPOINT, config), CHECKPOINT, config)
 
 
 @pytest.mark.parametrize("share", [-0.1, 0.51, math.nan])

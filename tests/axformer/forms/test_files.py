@@ -89,7 +89,7 @@ def of_a_base_class(directory: Path) -> None:
 
 
 def of_nothing_but_a_table(directory: Path) -> None:
-    of_no_class(directory)
+    of_bytes(directory)
     (directory / "tokenizer_config.json").write_text('{"pad_token": "<pad>"}')
 
 
