@@ -41,19 +41,19 @@ def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, chec
     held_out = write_rows(tmp_path / "test.jsonl", tiny_rows(10, seed=3))
     knobs = write_config(tmp_path / "knobs.toml", 'majority_fraction = 0.4\norder = "random"\n')
     output = tmp_path / "deep" / "out"
-    process = axformer(
+    result = invoke(
         *("prune", checkpoint, "--data", data, "--output", output, "--test", held_out),
         *("--config", knobs, "--set", "order=bottom-top-middle", "--set", "max_length=8"),
     )
-    assert process.returncode == 0, process.stderr
-    assert process.stderr == ""
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
     trace = [json.loads(line) for line in (output / "trace.jsonl").read_text().splitlines()]
-    shown = re.findall(r"^(\d+)/\d+ (\S+) (\w+) loss[>=]", process.stdout, re.MULTILINE)
+    shown = re.findall(r"^trial (\d+) (\S+) (\w+) loss[>=]", result.stdout, re.MULTILINE)
     assert [(int(seq), element, verdict) for seq, element, verdict in shown] == [
-        (trial["seq"] + 1, trial["element"] or "base", trial["verdict"]) for trial in trace
+        (trial["seq"], trial["element"] or "base", trial["verdict"]) for trial in trace
     ]
-    assert "rows are longer than max_length=8 and lose their end" in process.stdout
-    assert "held-out accuracy" in process.stdout
+    assert "rows are longer than max_length=8 and lose their end" in result.stdout
+    assert "held-out accuracy" in result.stdout
     config = json.loads((output / "report.json").read_text())["config"]
     assert (config["majority_fraction"], config["order"], config["max_length"]) == (0.4, "bottom-top-middle", 8)
 
