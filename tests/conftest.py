@@ -42,10 +42,17 @@ UNSAFE_AND_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_write
 
 
 def pytest_collection_finish() -> None:
-    """Fork what would be a fresh Python. Where a test has PyTorch, the process that forks starts before the first test."""
+    """Fork what would be a fresh Python, and measure a result's speed with two repeats.
+
+    Where a test has PyTorch, the process that forks starts before the first test. Real interpreters and real measurements are
+    in tests of their own, and wherever a test starts the service.
+    """
     interpreter.launch = forked.forked_interpreter
     if "torch" in sys.modules:
+        from axformer.reporting import measure, speed
+
         forked.start()
+        measure.QUICK = measure.HEADLINE = speed.Effort(least=2, most=2, seconds=1.0, warm_ups=1)
 
 
 def require_test_database(url: str) -> str:
