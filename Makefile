@@ -20,7 +20,7 @@ ONLY := $(addprefix --only ,$(SETS))
 OUTPUT ?= benchmarks
 # As many processes as cores, but not more than a server's memory holds PyTorch for; each computes with one thread.
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
-# What `make test` takes beside, for example TESTS="tests/api -k keys".
+# What `make test` and `make test-all` take beside, for example TESTS="tests/api -k keys".
 TESTS ?=
 # How much torture.
 RUNS ?= 3000
@@ -37,10 +37,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo serve test torture bench evidence families check lint types imports migrations containers docs clean
+.PHONY: help install demo serve test test-all torture bench evidence families check lint types imports migrations containers docs clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## Make the virtual environment .venv with every pinned package
 
@@ -50,7 +50,10 @@ demo: $(INSTALLED) ## Prune a real model through the whole service, and show wha
 serve: $(INSTALLED) ## Run the whole service on this machine until Ctrl-C (PORT=8000)
 	$(BIN)/python -m store.serve $(if $(PORT),--port $(PORT))
 
-test: $(INSTALLED) ## Run every test, on a PostgreSQL and a Valkey of their own
+test: $(INSTALLED) ## Run the tests that are quick, on a PostgreSQL and a Valkey of their own (TESTS="tests/api -k keys")
+	$(TEST) -m "not slow" $(TESTS)
+
+test-all: $(INSTALLED) ## Run every test, also those of whole services, real workers and a browser
 	$(TEST) $(TESTS)
 
 torture: $(INSTALLED) ## Simulate and break the service many times, put load on it, and print the figures (an hour)

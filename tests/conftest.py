@@ -5,6 +5,7 @@ test every connection is ended and every row deleted, which takes a millisecond 
 """
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from psycopg import sql
 from pydantic import SecretStr
 from sqlalchemy.engine import make_url
 
+from axformer.forms import interpreter
 from store.embedded.postgres import create_database, start_postgres
 from store.embedded.server import running
 from store.embedded.valkey import start_valkey
@@ -26,6 +28,7 @@ from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.tables.schema import metadata
 from store.tables.teams import Team
+from tests import forked
 
 # A law is tried on the same examples in every run, so that what passes here passes wherever it is run again, however busy
 # the machine; `make torture` tries others each time.
@@ -36,6 +39,20 @@ laws.load_profile("fixed")
 DATABASE = "axformer_test"
 EMPTY_DATABASE = "axformer_test_empty"
 UNSAFE_AND_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+
+
+def pytest_collection_finish() -> None:
+    """Fork what would be a fresh Python, and measure a result's speed with two repeats.
+
+    Where a test has PyTorch, the process that forks starts before the first test. Real interpreters and real measurements are
+    in tests of their own, and wherever a test starts the service.
+    """
+    interpreter.launch = forked.forked_interpreter
+    if "torch" in sys.modules:
+        from axformer.reporting import measure, speed
+
+        forked.start()
+        measure.QUICK = measure.HEADLINE = speed.Effort(least=2, most=2, seconds=1.0, warm_ups=1)
 
 
 def require_test_database(url: str) -> str:

@@ -6,7 +6,6 @@ forms that need this package, and :mod:`axformer.forms.stock` is another, for th
 """
 
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,12 +19,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from axformer.errors import ArtifactError
-from axformer.forms import stock
+from axformer.forms import interpreter, stock
 from axformer.forms.kinds import BASE, ZEROED, kind_named
 from axformer.forms.memory import peak_bytes
 from axformer.forms.stock import TEXTS
-
-TIMEOUT_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -74,13 +71,7 @@ def run_fresh(program: Sequence[str], directory: Path, device: str, inputs: dict
     with tempfile.TemporaryDirectory(prefix="axformer-fresh-") as scratch:
         asked, answered = Path(scratch, "inputs"), Path(scratch, "outputs")
         save_file({name: values.contiguous().cpu() for name, values in inputs.items()}, asked)
-        process = subprocess.run(  # noqa: S603 - our own interpreter and module
-            [sys.executable, *program, str(directory), device, str(asked), str(answered)],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
+        process = interpreter.launch([*program, str(directory), device, str(asked), str(answered)])
         if process.returncode != 0:
             reason = process.stderr.strip().splitlines()[-1] if process.stderr.strip() else "no reason given"
             raise ArtifactError(f"the saved model does not load in a fresh process: {reason}")

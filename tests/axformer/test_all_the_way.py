@@ -18,19 +18,22 @@ from tests.tiny_families import tiny_family_tokenizer
 from tests.tiny_models import write_rows
 
 CASES = [
-    Case("modernbert", "classification"),
     Case("distilbert", "multi_label_classification"),
-    Case("albert", "regression"),
     Case("llama", "token_classification"),
+    Case("modernbert", "classification"),
+    Case("albert", "regression"),
     Case("mpnet", "question_answering"),
     Case("xlnet", "multiple_choice"),
     Case("deberta-v2", "masked_lm"),
     Case("gpt2", "causal_lm"),
 ]
+QUICK = CASES[:2]
 CONFIG = PassConfig(majority_fraction=0.1, max_length=24)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES], ids=str
+)
 def test_a_checkpoint_becomes_a_smaller_model_that_measures_as_reported(case: Case, tmp_path: Path) -> None:
     stock_model(case).save_pretrained(tmp_path / "checkpoint")
     tiny_family_tokenizer(case.family).save_pretrained(tmp_path / "checkpoint")

@@ -24,41 +24,50 @@ from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_to
 
 
 def axformer(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    """The command in a real process."""
     command = [sys.executable, "-c", "from axformer.cli.main import app; app(prog_name='axformer')"]
     return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def invoke(*arguments: object) -> Any:
+    """The command in this process. What its users would see as a traceback is raised."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
 
 
 def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, checkpoint: Path, data: Path) -> None:
     held_out = write_rows(tmp_path / "test.jsonl", tiny_rows(10, seed=3))
     knobs = write_config(tmp_path / "knobs.toml", 'majority_fraction = 0.4\norder = "random"\n')
     output = tmp_path / "deep" / "out"
-    process = axformer(
+    result = invoke(
         *("prune", checkpoint, "--data", data, "--output", output, "--test", held_out),
         *("--config", knobs, "--set", "order=bottom-top-middle", "--set", "max_length=8"),
     )
-    assert process.returncode == 0, process.stderr
-    assert process.stderr == ""
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
     trace = [json.loads(line) for line in (output / "trace.jsonl").read_text().splitlines()]
-    shown = re.findall(r"^(\d+)/\d+ (\S+) (\w+) loss[>=]", process.stdout, re.MULTILINE)
+    shown = re.findall(r"^trial (\d+) (\S+) (\w+) loss[>=]", result.stdout, re.MULTILINE)
     assert [(int(seq), element, verdict) for seq, element, verdict in shown] == [
-        (trial["seq"] + 1, trial["element"] or "base", trial["verdict"]) for trial in trace
+        (trial["seq"], trial["element"] or "base", trial["verdict"]) for trial in trace
     ]
-    assert "rows are longer than max_length=8 and lose their end" in process.stdout
-    assert "held-out accuracy" in process.stdout
+    assert "rows are longer than max_length=8 and lose their end" in result.stdout
+    assert "held-out accuracy" in result.stdout
     config = json.loads((output / "report.json").read_text())["config"]
     assert (config["majority_fraction"], config["order"], config["max_length"]) == (0.4, "bottom-top-middle", 8)
 
 
 def test_prune_trains_what_is_left_where_it_is_told_to(tmp_path: Path, checkpoint: Path, data: Path) -> None:
     lessons = write_rows(tmp_path / "train.jsonl", tiny_rows(24, seed=8))
-    process = axformer(
+    result = invoke(
         *("prune", checkpoint, "--data", data, "--output", tmp_path / "out", "--train", lessons),
         *("--finetune", "epochs=2", "--finetune", "learning_rate=0.001", "--set", "hard_attention=false", "--json"),
     )
-    assert process.returncode == 0, process.stderr
-    report = json.loads(process.stdout)
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
     assert report == json.loads((tmp_path / "out" / "report.json").read_text())
-    assert f"{report['trials']} of {report['trials']} done" in process.stderr
+    assert f"{report['trials']} of {report['trials']} done" in result.stderr
     told = report["finetune"]
     assert told["settings"] == {"epochs": 2, "learning_rate": 0.001, "batch_size": 32, "seed": 0}
     assert told["data"]["rows"] == 24
@@ -70,16 +79,16 @@ def test_prune_stops_where_the_model_is_worse_than_guessing_and_goes_on_where_it
     tiny_tokenizer().save_pretrained(tmp_path / "model")
     swapped = write_rows(tmp_path / "swapped.jsonl", answered_rows(model, 60, (2, 1, 0)))
     command = ("prune", tmp_path / "model", "--data", swapped, "--output", tmp_path / "out", *("--preset", "paper"))
-    process = axformer(*command)
-    assert process.returncode == 2
-    assert process.stderr.startswith(f"error: data file '{swapped}': the untouched model is often wrong, because")
-    assert "0 = LABEL_2, 1 = LABEL_1, 2 = LABEL_0 (accuracy 1.0000)" in process.stderr
-    assert process.stderr.count("\n") == 1
+    result = invoke(*command)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: data file '{swapped}': the untouched model is often wrong, because")
+    assert "0 = LABEL_2, 1 = LABEL_1, 2 = LABEL_0 (accuracy 1.0000)" in result.stderr
+    assert result.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
-    process = axformer(*command, "--accept-poor-model", "--set", "hard_attention=false")
-    assert process.returncode == 0, process.stderr
-    first, note, *_ = process.stdout.splitlines()
+    result = invoke(*command, "--accept-poor-model", "--set", "hard_attention=false")
+    assert result.exit_code == 0, result.stderr
+    first, note, *_ = result.stdout.splitlines()
     assert first.startswith("validation: 60 rows, ")
     assert note.startswith("note: the untouched model is often wrong, because")
     assert json.loads((tmp_path / "out" / "report.json").read_text())["config"]["accept_poor_model"] is True
@@ -124,7 +133,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
 ) -> None:
     places = {"CHECKPOINT": str(checkpoint), "DATA": str(data)}
     given = [places.get(text, text) for text in arguments]
-    result = CliRunner().invoke(app, ["prune", *given, "--output", str(tmp_path / "out")])
+    result = invoke("prune", *given, "--output", tmp_path / "out")
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stderr.startswith("error: ")
@@ -140,10 +149,10 @@ def test_a_wrong_argument_ends_a_real_process_with_code_two(tmp_path: Path) -> N
 
 def test_an_output_that_is_taken_is_refused_before_any_work(tmp_path: Path, checkpoint: Path, data: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
-    process = axformer("prune", checkpoint, "--data", data, "--output", tmp_path)
-    assert process.returncode == 2
-    assert "exists and is not empty" in process.stderr
-    assert process.stdout == ""
+    result = invoke("prune", checkpoint, "--data", data, "--output", tmp_path)
+    assert result.exit_code == 2
+    assert "exists and is not empty" in result.stderr
+    assert result.stdout == ""
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.loopback import Answer, Loopback
 from tests.tiny_models import tiny_rows, write_rows
 
+pytestmark = pytest.mark.slow
 COMMIT = "c" * 40
 JSON = {"Content-Type": "application/json"}
 

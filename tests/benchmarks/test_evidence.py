@@ -144,6 +144,7 @@ def test_what_is_not_in_the_grid_is_refused(arms: list[str], only: list[str], co
         cells(arms, only)
 
 
+@pytest.mark.slow
 def test_a_cell_is_measured_once_and_told_as_it_was_measured(place: Place) -> None:
     assert run_cell(CELL, place) == "done"
     content = json.loads(place.file(CELL).read_text())
@@ -166,6 +167,7 @@ def test_a_cell_is_measured_once_and_told_as_it_was_measured(place: Place) -> No
             assert len({line.count("|") for line in lines}) == 1
 
 
+@pytest.mark.slow
 def test_a_pass_may_be_given_fewer_rows_to_decide_on(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ARMS, "rows-100", replace(ARMS["rows-100"], validation_rows=20))
     cell = Cell(TINY, "rows-100")
@@ -198,6 +200,7 @@ def test_a_promise_of_points_is_held_to_the_held_out_rows(change: float, word: s
     assert f"| {word} | 10.0% | 20.0% | 1.25x fewer | 2.00x |" in row
 
 
+@pytest.mark.slow
 def test_a_cell_that_fails_leaves_no_file_and_is_tried_again(place: Place) -> None:
     lost = Cell(replace(TINY, max_length=100_000), "paper")
     assert run_cell(lost, place).startswith("FAILED: error: knob max_length=100000")

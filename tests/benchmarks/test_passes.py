@@ -58,6 +58,7 @@ def sets(tmp_path: Path) -> Path:
     return tmp_path / "sets"
 
 
+@pytest.mark.slow
 def test_a_pass_runs_once_and_its_report_becomes_a_row(tmp_path, sets):
     home, output = save_tiny_checkpoint(tmp_path / "checkpoint"), tmp_path / "results" / TINY.name
     command = pass_command(TINY, home, sets, output, "published")
@@ -83,6 +84,7 @@ def test_a_pass_runs_once_and_its_report_becomes_a_row(tmp_path, sets):
     assert f"{report['base']['test']['loss']:.4f} → {report['pruned']['test']['loss']:.4f}" in held_out[2]
 
 
+@pytest.mark.slow
 def test_a_pass_that_fails_says_why_and_leaves_nothing(tmp_path, sets):
     home, output = save_tiny_checkpoint(tmp_path / "checkpoint"), tmp_path / "results" / "tiny"
     command = pass_command(replace(TINY, data="gone"), home, sets, output, "paper")
@@ -94,6 +96,7 @@ def test_a_pass_waits_for_its_checkpoint(tmp_path):
     assert run_pass([], tmp_path / "gone", tmp_path / "out") == f"waits, there is no checkpoint {tmp_path / 'gone'}"
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_trained_and_measured_once(tmp_path, sets):
     small = Checkpoint("small", "distilbert", "classification", "tiny", ("accuracy",), epochs=1, max_length=16)
     assert make(small, sets, tmp_path / "out", threads=1, bfloat16=False)
@@ -104,6 +107,7 @@ def test_a_checkpoint_is_trained_and_measured_once(tmp_path, sets):
     assert (tmp_path / "out" / "small" / "model.safetensors").stat().st_mtime_ns == written
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_trained_leaves_no_directory_but_its_log(tmp_path):
     broken = Checkpoint("broken", "distilbert", "classification", "gone", ("accuracy",))
     assert not make(broken, tmp_path, tmp_path / "out", threads=1, bfloat16=False)

@@ -14,7 +14,7 @@ from tests.api.conftest import Stage, trial
 from tests.api.test_paths import PATH
 from tests.browser.conftest import Open, Team
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 DIMENSIONS = {"layers": 3, "heads": 2, "hidden_size": 8, "intermediate_size": 12}
 CHANGES = {"differences": {"loss": {"value": -0.01, "interval": [-0.02, 0.0]}}}
 BARRIERS = ("moderate", "serious", "critical")

@@ -15,7 +15,7 @@ from tests.worker.conftest import Open as Opened
 
 __all__ = ["opened", "settings"]
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 ANNOUNCE_SECONDS = 1.0
 WRONG_KEY = f"axk_{'0' * 16}_{'0' * 64}"
 

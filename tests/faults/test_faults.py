@@ -21,6 +21,7 @@ def directory() -> Iterator[Path]:
         yield Path(made)
 
 
+@pytest.mark.slow
 def test_a_job_survives_the_death_of_everything(directory: Path) -> None:
     body = write_inputs(directory)
     with service(directory) as running:

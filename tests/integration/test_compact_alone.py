@@ -33,7 +33,7 @@ labels = [answer["label"] for answer in pipeline("text-classification", model=pa
 print(json.dumps({"file": axformer.__file__, "same": torch.equal(*logits), "logits": logits[0].tolist(), "labels": labels}))
 """
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from worker.context import worker_name
 
 __all__ = ["opened", "settings"]
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_an_idle_worker_is_known_and_stays_alive(settings: Settings, sessions: Sessions) -> None:

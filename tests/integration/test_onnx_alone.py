@@ -23,7 +23,7 @@ TEXTS = ["word1 word2 word3", "word4", "word5 word6 word7 word8 word9 word10 wor
 TOLERANCE = 1e-4
 CASE = Case("bert", "classification")
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ __all__ = ["opened"]
 WORKERS = 2
 JOB_SECONDS = 400.0
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

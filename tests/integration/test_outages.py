@@ -28,7 +28,7 @@ from tests.worker.conftest import Open, Watch, opened, watch
 
 __all__ = ["opened", "watch"]
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 BODY: dict[str, Any] = {"name": "job", "checkpoint": {"uri": "hf://a/b"}, "validation": {"uri": "s3://a/b.csv"}}
 
 

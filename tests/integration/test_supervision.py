@@ -31,7 +31,7 @@ __all__ = ["opened", "post", "settings", "watch"]
 
 OBEY_SECONDS = 2.0
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from worker.sandbox.launch import WALLS
 
 __all__ = ["opened", "post", "settings", "watch"]
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_a_message_wakes_a_worker_that_runs_the_job(settings: Settings, post: Post, watch: Watch) -> None:

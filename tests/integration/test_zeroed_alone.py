@@ -27,7 +27,7 @@ with torch.inference_mode():
 print(json.dumps({"class": type(model).__module__, "logits": logits.tolist()}))
 """
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def test_it_serves_alone(tmp_path: Path) -> None:

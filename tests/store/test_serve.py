@@ -93,6 +93,7 @@ def status(port: int, path: str, key: str) -> int:
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_it_serves_keeps_its_key_and_leaves_nothing_running(var: Path) -> None:
     port = free_port()
@@ -126,6 +127,7 @@ def test_it_serves_keeps_its_key_and_leaves_nothing_running(var: Path) -> None:
     wait_until_gone(parts)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_nothing_is_left_running_when_it_is_killed(var: Path) -> None:
     with start(var, "--port", str(free_port())) as process:

@@ -30,6 +30,7 @@ def export(context: WorkerContext, watch: Watch, job_id: str, seq: int) -> str:
         return create_export(session, new, source.progress).job.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"confirm": 0.5, "tolerance": 0.2}], ids=["plain", "confirmed"])
 def test_every_point_of_a_path_is_handed_out_as_the_pass_had_made_it(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open, more: dict[str, float]

@@ -5,6 +5,8 @@ import threading
 from itertools import groupby
 from typing import Any
 
+import pytest
+
 from axformer.config import make_config
 from axformer.intake.dataset import DataSource
 from axformer.methods.axformer.orders import SEARCHED_ORDERS, final_loss
@@ -48,6 +50,7 @@ def library_search(opened: Open) -> PruningRun:
     return run
 
 
+@pytest.mark.slow
 def test_the_passes_of_a_search_become_its_result(
     context: WorkerContext, post: Post, watch: Watch, sessions: Sessions, opened: Open
 ) -> None:

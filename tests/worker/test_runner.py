@@ -80,6 +80,7 @@ def left_behind(context: WorkerContext, job_id: str) -> list[Path]:
     return [path for place in places if place.exists() for path in place.iterdir()]
 
 
+@pytest.mark.slow
 def test_a_result_is_handed_out_in_the_forms_that_were_asked_for(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim
 ) -> None:
@@ -186,6 +187,7 @@ def undisturbed(opened: Open, tmp_path: Path) -> dict[str, Any]:
     return run.publish(tmp_path / "undisturbed")
 
 
+@pytest.mark.slow
 def test_a_job_that_is_paused_while_it_trains_trains_anew_and_ends_as_if_undisturbed(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open, undisturbed: dict[str, Any]
 ) -> None:

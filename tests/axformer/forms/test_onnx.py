@@ -37,7 +37,9 @@ CASES = [
     Case("llama", "token_classification"),
 ]
 BERT = CASES[0]
-cases = pytest.mark.parametrize("case", CASES, ids=str)
+cases = pytest.mark.parametrize(
+    "case", [BERT, *(pytest.param(case, marks=pytest.mark.slow) for case in CASES[1:])], ids=str
+)
 
 
 @cache

@@ -23,6 +23,7 @@ from worker.sandbox.sandboxes import Sandboxes
 
 __all__ = ["context", "opened", "post", "settings", "watch"]
 
+pytestmark = pytest.mark.slow
 NEVER = threading.Event()
 FORMS = (COMPACT, ONNX_INT8)
 NAMES = {KINDS[form].directory for form in FORMS} | {

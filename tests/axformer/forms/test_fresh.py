@@ -1,0 +1,77 @@
+"""A real interpreter for every form, and that the forked ones of all other tests do as it does."""
+
+from pathlib import Path
+
+import pytest
+
+from axformer.checkpoint import load_checkpoint
+from axformer.config import PassConfig
+from axformer.data.dataset import prepare
+from axformer.data.reading import read_rows
+from axformer.forms import interpreter
+from axformer.forms.fresh import program_of, run_fresh
+from axformer.forms.interpreter import fresh_interpreter
+from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
+from axformer.selfcheck import check_inputs
+from tests.forked import forked_interpreter
+
+FORMS = [
+    BASE.name,
+    COMPACT,
+    ZEROED,
+    pytest.param(ONNX, marks=pytest.mark.slow),
+    pytest.param(ONNX_INT8, marks=pytest.mark.slow),
+]
+ABOUT_ITSELF = """
+import os, sys
+print(os.getcwd(), os.environ.get("ONLY_NOW"), sys.argv[1:], "axformer" in sys.modules, __name__)
+"""
+THREADS_OF_ITS_PARENT = "import os; print(len(os.listdir(f'/proc/{os.getppid()}/task')))"
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_computes_the_same_in_a_real_interpreter_and_in_a_forked_one(
+    name: str, result: Path, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = load_checkpoint(checkpoint)
+    encoded = prepare(read_rows(str(data)), whole, PassConfig(max_length=10)).samples.encoded
+    home = checkpoint if name == BASE.name else result / KINDS[name].directory
+    asked = program_of(name, whole.head.auto_class.__name__), home, "cpu", check_inputs(encoded, whole.tokenizer, "cpu")
+    forked = run_fresh(*asked)
+    monkeypatch.setattr(interpreter, "launch", fresh_interpreter)
+    real = run_fresh(*asked)
+    assert real.load_seconds > 0
+    assert 0 < real.idle_bytes <= real.peak_bytes
+    assert real.texts.equal(forked.texts)
+    assert set(real.outputs) == set(forked.outputs)
+    for output, values in real.outputs.items():
+        assert values.equal(forked.outputs[output])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ABOUT_ITSELF,
+        "import sys; print('out'); sys.exit(3)",
+        "raise SystemExit('its reason')",
+        "print('out'); raise ValueError('its reason')",
+        "import os; os.kill(os.getpid(), 9)",
+    ],
+)
+def test_a_program_ends_in_a_forked_interpreter_as_in_a_real_one(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ONLY_NOW", "this")
+    Path("program.py").write_text(code, encoding="utf-8")
+    real, forked = (
+        launch(["-I", "program.py", "an", "argument"]) for launch in (fresh_interpreter, forked_interpreter)
+    )
+    assert (forked.returncode, forked.stdout) == (real.returncode, real.stdout)
+    assert forked.stderr.splitlines()[-1:] == real.stderr.splitlines()[-1:]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="threads are counted in /proc")
+def test_what_forks_has_one_thread(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(THREADS_OF_ITS_PARENT, encoding="utf-8")
+    assert forked_interpreter(["-I", str(tmp_path / "program.py")]).stdout == "1\n"
