@@ -266,7 +266,7 @@ def test_processes_that_share_the_rows_choose_the_same() -> None:
 def test_parts_that_are_too_small_are_refused() -> None:
     config = make_config("paper", {"confirm": 0.1})
     data = prepare(rows_of(tiny_rows(4)), CHECKPOINT, config)
-    with pytest.raises(InputError, match="confirm=0.1 of the 4 validation rows is less than one row"):
+    with pytest.raises(InputError, match=r"confirm=0\.1 of the 4 validation rows is less than one row"):
         PruningRun(CHECKPOINT, data, None, config)
 
 

@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import pytest
-
-from axformer.checkpoint import load_checkpoint
-from axformer.config import PassConfig
 from axformer.data.dataset import prepare
+
+from axformer.config import PassConfig
 from axformer.data.reading import read_rows
 from axformer.forms import interpreter
 from axformer.forms.fresh import program_of, run_fresh
 from axformer.forms.interpreter import fresh_interpreter
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
-from axformer.selfcheck import check_inputs
+from axformer.forms.selfcheck import check_inputs
+from axformer.intake.checkpoint import load_checkpoint
 from tests.forked import forked_interpreter
 
 FORMS = [
