@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from axformer import top_k
+from axformer.architectures import top_k
 from axformer.architectures.top_k import keep_top_k
 
 

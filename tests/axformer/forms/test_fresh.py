@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from axformer.data.dataset import prepare
 
 from axformer.config import PassConfig
 from axformer.data.reading import read_rows
@@ -13,6 +12,7 @@ from axformer.forms.interpreter import fresh_interpreter
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
 from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.dataset import prepare
 from tests.forked import forked_interpreter
 
 FORMS = [
