@@ -94,7 +94,7 @@ class LabelColumn:
         Raises:
             DataError: they have no reading in common; the message shows the first that fits none, and the classes.
         """
-        if all(_truth(value) is not None for value in self.values):
+        if all(truth_of(value) is not None for value in self.values):
             return self._read_truths(classes)
         named = list(map(find_name(classes.names), self.values))
         counted = [_index(value, classes.count) for value in self.values]
@@ -171,6 +171,11 @@ class LabelColumn:
         )
 
 
+def truth_of(value: Label) -> int | None:
+    """0 or 1 for a truth value, also one that is written as a word."""
+    return _TRUTHS.get(str(value).strip().lower()) if isinstance(value, bool | str) else None
+
+
 def find_name(names: Sequence[str], same: Callable[[str], str] = str) -> Callable[[Label], int | None]:
     """Looks a value up among names, also a number that is written otherwise; what two classes are called names neither."""
     known: dict[str, int | None] = {}
@@ -197,11 +202,6 @@ def _index(value: Label, count: int) -> int | None:
     number = _WHOLE.fullmatch(str(value).strip())
     index = int(number[1]) if number else -1
     return index if 0 <= index < count else None
-
-
-def _truth(value: Label) -> int | None:
-    """0 or 1 for a truth value, also one that is written as a word."""
-    return _TRUTHS.get(str(value).strip().lower()) if isinstance(value, bool | str) else None
 
 
 def _hint(value: Label) -> str:

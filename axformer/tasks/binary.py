@@ -1,7 +1,7 @@
 """Yes or no by one output: the layout of cross-encoders, whose logit goes through a sigmoid."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,14 +9,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.tasks.class_scores import average_precision, f1
 from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.multi_label import DECISION_LOGIT
-from axformer.tasks.numbers import numbers_in
+from axformer.tasks.numbers import encode_numbers, numbers_in
 from axformer.tasks.standing import Choices, Standing, agreement_of
-from axformer.tasks.texts import tokenize_texts
 
 _ANSWERS = ("0", "1")
 
@@ -40,10 +39,7 @@ class BinaryClassification:
         max_length: int | None,
         max_tokens: int | None,
     ) -> Encoded:
-        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
-        labels = self.labels(rows)
-        alike = f"only one label, {labels[0]:g}," if len(set(labels)) == 1 else None
-        return replace(one_row_a_sample(features, labels, cut), alike=alike, notes=self.notes)
+        return encode_numbers(rows, tokenizer, self.labels(rows), self.notes, max_length, max_tokens)
 
     def labels(self, rows: Rows) -> list[float]:
         """0 or 1 for each row.

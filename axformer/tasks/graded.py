@@ -1,7 +1,7 @@
 """A degree between 0 and 1 by one output: cross-encoders of similarity, trained with the binary cross-entropy too."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,14 +9,13 @@ from scipy.special import expit
 from torch import Tensor
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.tasks.binary import binary_losses
 from axformer.tasks.correlation import correlations
 from axformer.tasks.guess import Guess, guess_of_degrees
-from axformer.tasks.numbers import numbers_in
+from axformer.tasks.numbers import encode_numbers, numbers_in
 from axformer.tasks.standing import Standing
-from axformer.tasks.texts import tokenize_texts
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,7 @@ class GradedClassification:
         max_length: int | None,
         max_tokens: int | None,
     ) -> Encoded:
-        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
-        labels = self.labels(rows)
-        alike = f"only one label, {labels[0]:g}," if len(set(labels)) == 1 else None
-        return replace(one_row_a_sample(features, labels, cut), alike=alike, notes=self.notes)
+        return encode_numbers(rows, tokenizer, self.labels(rows), self.notes, max_length, max_tokens)
 
     def labels(self, rows: Rows) -> list[float]:
         """The degree of each row.

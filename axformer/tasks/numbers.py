@@ -1,11 +1,13 @@
 """Labels of models with one output, or with several that are numbers."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
+from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.labels import truth_of
 from axformer.data.rows import Label, Rows
-
-_TRUTHS = {"false": 0.0, "true": 1.0}
+from axformer.tasks.texts import tokenize_texts
 
 
 def number_of(value: Label, rows: Rows, row: int) -> float:
@@ -14,9 +16,9 @@ def number_of(value: Label, rows: Rows, row: int) -> float:
     Raises:
         DataError: it is no finite number; the message names the row, counted from 1.
     """
+    truth = truth_of(value)
     try:
-        number = _TRUTHS.get(str(value).strip().lower(), math.nan)
-        number = number if math.isfinite(number) else float(value)
+        number = float(value if truth is None else truth)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
@@ -26,6 +28,20 @@ def number_of(value: Label, rows: Rows, row: int) -> float:
             "says no or yes",
         )
     return number
+
+
+def encode_numbers(
+    rows: Rows,
+    tokenizer: Any,
+    numbers: list[float],
+    notes: tuple[str, ...],
+    max_length: int | None,
+    max_tokens: int | None,
+) -> Encoded:
+    """The texts of rows with one number each, for a model with one output."""
+    features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
+    alike = f"only one label, {numbers[0]:g}," if len(set(numbers)) == 1 else None
+    return replace(one_row_a_sample(features, numbers, cut), alike=alike, notes=notes)
 
 
 def numbers_in(rows: Rows) -> list[float]:

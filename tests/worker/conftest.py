@@ -3,12 +3,14 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy.orm import undefer
+from sqlalchemy import event
+from sqlalchemy.orm import Session, undefer
 
 from axformer.config import make_config
 from axformer.plan.trial import Trial
@@ -34,6 +36,9 @@ GUESSING = {"accept_poor_model": True}
 _WATCH_SECONDS = 180.0
 """For a job to come as far as a test waits for, on a loaded machine; the job's own end may be what never comes."""
 _LOOK_SECONDS = 0.01
+_BEATS = 3
+"""Of a lease until it has surely acted on what was there before the first: that may have begun earlier, and each acts when its
+transaction is over."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,35 @@ class Watch:
         thread = threading.Thread(target=wait)
         thread.start()
         return thread
+
+    @contextmanager
+    def in_the_middle(self, job_id: str, count: int, act: Callable[[], None]) -> Iterator[None]:
+        """Act between two writes of this thread's worker, as soon as so many trials are stored, and hold it until its lease has
+        seen that: a pass that is quicker than the machine's clock has a middle too."""
+        worker, beats = threading.current_thread(), threading.Semaphore(0)
+        looks, acted = threading.Lock(), threading.Event()
+
+        def committed(_: Session) -> None:
+            if threading.current_thread() is not worker:
+                if acted.is_set() and threading.current_thread().name == f"lease-{job_id}":
+                    beats.release()
+            elif not acted.is_set() and looks.acquire(blocking=False):  # the look commits, too
+                try:
+                    if len(self.trials(job_id)) < count:
+                        return
+                    act()
+                    acted.set()
+                finally:
+                    looks.release()
+                for _beat in range(_BEATS):
+                    assert beats.acquire(timeout=_WATCH_SECONDS)
+
+        event.listen(Session, "after_commit", committed)
+        try:
+            yield
+        finally:
+            event.remove(Session, "after_commit", committed)
+        assert acted.is_set(), f"the pass ended before {count} trials were stored"
 
 
 @pytest.fixture

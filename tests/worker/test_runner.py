@@ -379,9 +379,8 @@ def test_a_job_is_cancelled_in_the_middle_of_its_pass(
         with session_scope(sessions) as session:
             request_cancel(session, job_id)
 
-    watcher = watch.at_trial(job_id, 10, cancel)
-    run_job(context, claim(), NEVER)
-    watcher.join()
+    with watch.in_the_middle(job_id, 10, cancel):
+        run_job(context, claim(), NEVER)
 
     assert watch.job(job_id).state is JobState.CANCELLED
     assert watch.events(job_id)[-2:] == ["job.cancelling", "job.cancelled"]
@@ -398,14 +397,13 @@ def test_a_job_is_paused_in_the_middle_of_its_pass_and_resumed_it_ends_as_if_und
         with session_scope(sessions) as session:
             request_pause(session, job_id)
 
-    watcher = watch.at_trial(job_id, 20, pause)
-    run_job(context, claim(), NEVER)
-    watcher.join()
+    with watch.in_the_middle(job_id, 20, pause):
+        run_job(context, claim(), NEVER)
     paused, before = watch.job(job_id), watch.trials(job_id)
     assert (paused.state, paused.attempt, paused.worker) == (JobState.PAUSED, 0, None)
     assert watch.events(job_id)[-2:] == ["job.pausing", "job.paused"]
     undisturbed = library_run(opened, LONG_PASS)
-    assert 20 <= len(before) <= len(undisturbed.trace), "a busy machine may heed the pause when the last trial is over"
+    assert 20 <= len(before) < len(undisturbed.trace)
     assert list(context.settings.work_dir.iterdir()) == []
 
     with session_scope(sessions) as session:

@@ -197,7 +197,8 @@ def test_heads_that_were_removed_are_told_by_the_key(tmp_path: Path, heads: dict
 def test_no_removed_heads_are_none(tmp_path: Path) -> None:
     path = save_tiny_checkpoint(tmp_path) / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"pruned_heads": {}}))
-    load_checkpoint(tmp_path)
+    loaded = load_checkpoint(tmp_path)
+    assert loaded.dimensions.heads == loaded.model.config.num_attention_heads
 
 
 def test_what_lies_beside_the_weights_counts_for_nothing(tmp_path: Path) -> None:
