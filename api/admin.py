@@ -12,10 +12,10 @@ from sqlalchemy.exc import IntegrityError
 from api import admin_keys
 from api.admin_store import TeamName, find_team_or_refuse, refused, store
 from api.services import keys
+from axformer.wire.scopes import Scope
 from store.repositories.audit import Operator, note
 from store.repositories.quotas import Limits, Use, limits_of, set_limits, use_of
 from store.repositories.teams import create_team, list_teams
-from store.scopes import Scope
 from store.tables.teams import Team
 
 app = typer.Typer(no_args_is_help=True, help="Teams and keys of the AxFormer service.", pretty_exceptions_enable=False)
@@ -74,7 +74,7 @@ def _count(option: str, text: str) -> int | None:
     if text == _NO_LIMIT:
         return None
     if not text.isdecimal():
-        raise refused(f"{option}={text} is no limit; give a whole number from 0, or {_NO_LIMIT}")
+        raise refused(f"{option}={text} is not a limit; give a whole number from 0, or {_NO_LIMIT}")
     return int(text)
 
 
@@ -84,7 +84,7 @@ def _bytes(option: str, text: str) -> int | None:
     try:
         return int(_BYTES.validate_python(text))
     except ValidationError:
-        raise refused(f"{option}={text} is no limit; give bytes, as in 20GB or 512MiB, or {_NO_LIMIT}") from None
+        raise refused(f"{option}={text} is not a limit; give bytes, as in 20GB or 512MiB, or {_NO_LIMIT}") from None
 
 
 def _shown(team: Team, use: Use, limits: Limits) -> str:

@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 
 from api.admin_store import TeamName, find_team_or_refuse, refused, store
 from api.services import keys
+from axformer.wire.scopes import Scope
 from store.repositories.audit import Operator
 from store.repositories.keys import find_key, list_keys
-from store.scopes import Scope
 from store.settings import Settings
 from store.tables.teams import ApiKey
 

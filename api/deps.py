@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 from api.middleware.rate_limit_headers import tell_rate
 from api.resources import Resources
 from api.services import access
+from axformer.wire.scopes import Scope
 from store.repositories.keys import Caller
-from store.scopes import Scope
 from store.session import session_scope
 from store.settings import Settings
 from store.storage import Storage

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from api.job_views import job_path
 from api.paging import cursor_behind
-from api.schemas.groups import CellRead, GroupLinks, GroupRead, GroupRow
-from api.schemas.page import PageRead
 from api.services.group_table import table
+from axformer.wire.groups import CellRead, GroupLinks, GroupRead, GroupRow
+from axformer.wire.page import PageRead
 from store.page import Page
 from store.repositories.groups import CellRow
 from store.states import TERMINAL
@@ -25,10 +25,10 @@ def group_read(group: Group, cells: Sequence[CellRow]) -> GroupRead:
     return GroupRead(
         id=group.id,
         name=group.name,
-        has_ended=all(one.state in TERMINAL for one in cells),
-        counts=dict(Counter(one.state for one in cells)),
+        has_ended=all(cell.state in TERMINAL for cell in cells),
+        counts=dict(Counter(cell.state for cell in cells)),
         rows=[GroupRow(**vars(row)) for row in table(group.grid, cells)],
-        cells=[CellRead(job=one.job_id, **one.cell, state=one.state, url=job_path(one.job_id)) for one in cells],
+        cells=[CellRead(job=cell.job_id, **cell.cell, state=cell.state, url=job_path(cell.job_id)) for cell in cells],
         created_at=group.created_at,
         links=GroupLinks(self=path, cancel=f"{path}/cancel", retry=f"{path}/retry"),
     )

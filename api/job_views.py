@@ -1,25 +1,21 @@
 """Jobs as they are shown: what is public, with links, and without what might be secret."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.paging import cursor_behind
 from api.queue_views import place_read
-from api.references import shown
-from api.schemas.bulk import BulkErrorRead, BulkItemRead, BulkRead
-from api.schemas.jobs import JobErrorRead, JobLinks, JobRead, PassRead, ProgressRead, ReportRead
-from api.schemas.page import PageRead
-from api.schemas.webhooks import Webhook
 from api.services.queue import Place
 from api.services.steering import BulkOutcome
+from axformer.wire.bulk import BulkErrorRead, BulkItemRead, BulkRead
+from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
+from axformer.wire.page import PageRead
+from axformer.wire.webhooks import Webhook
 from store.errors import IllegalTransitionError
 from store.page import Page
+from store.references import shown
 from store.tables.jobs import Job
 
-_NOT_FOUND = "your team has no job '{}' that fits, or it is a pass of another job"
-
-Passes = Mapping[str, Sequence[Job]]
-"""The passes of each job that has any, by its id."""
+_NOT_FOUND = "your team has no job '{}' that fits"
 
 
 def job_path(job_id: str) -> str:
@@ -27,12 +23,11 @@ def job_path(job_id: str) -> str:
     return f"/v1/jobs/{job_id}"
 
 
-def job_read(job: Job, passes: Passes, place: Place | None = None) -> JobRead:
-    """A job as it is shown, given the passes of those that have any, and perhaps its place in the queue."""
-    mine = passes.get(job.id)
+def job_read(job: Job, place: Place | None = None) -> JobRead:
+    """A job as it is shown, perhaps with its place in the queue."""
     return JobRead(
         id=job.id,
-        parent=job.parent_id,
+        kind=job.kind,
         group=job.group_id,
         exported_from=job.exported_from,
         upto=job.upto,
@@ -54,8 +49,7 @@ def job_read(job: Job, passes: Passes, place: Place | None = None) -> JobRead:
         attempt=job.attempt,
         max_attempts=job.max_attempts,
         error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
-        progress=_progress(job.progress) if mine is None else _progress_of_all(mine),
-        passes=None if mine is None else [_pass_read(one) for one in mine],
+        progress=ProgressRead.model_validate(job.progress, extra="ignore") if job.progress else None,
         report=_report(job.summary) if job.summary else None,
         queue=place_read(place) if place else None,
         created_at=job.created_at,
@@ -66,10 +60,10 @@ def job_read(job: Job, passes: Passes, place: Place | None = None) -> JobRead:
     )
 
 
-def jobs_page(page: Page[Job], passes: Passes) -> PageRead[JobRead, str]:
-    """Jobs as a page, given the passes of those that have any."""
+def jobs_page(page: Page[Job]) -> PageRead[JobRead, str]:
+    """Jobs as a page."""
     following = cursor_behind(page.items[-1]) if page.items else None
-    jobs = [job_read(job, passes) for job in page.items]
+    jobs = [job_read(job) for job in page.items]
     return PageRead[JobRead, str](data=jobs, has_more=page.has_more, next=following)
 
 
@@ -90,43 +84,6 @@ def _bulk_item(job: Job, refusal: IllegalTransitionError | None) -> BulkItemRead
 
 def _reference(reference: dict[str, Any]) -> dict[str, Any]:
     return reference | {"uri": shown(reference["uri"])}
-
-
-def _pass_read(one: Job) -> PassRead:
-    return PassRead(
-        id=one.id,
-        order=one.config["order"],
-        state=one.state,
-        status_reason=one.status_reason,
-        progress=_progress(one.progress),
-        url=job_path(one.id),
-    )
-
-
-def _progress(progress: dict[str, Any] | None) -> ProgressRead | None:
-    return ProgressRead.model_validate(progress, extra="ignore") if progress else None
-
-
-def _progress_of_all(passes: Sequence[Job]) -> ProgressRead | None:
-    """How far the passes are together. Those that have not begun will have at least the trials of any other at first."""
-    begun = [one.progress for one in passes if one.progress]
-    if not begun:
-        return None
-    done = sum(progress["done"] for progress in begun)
-    known = sum(progress["known"] for progress in begun) + (len(passes) - len(begun)) * begun[0]["known_at_first"]
-    seconds = sum(progress["seconds"] for progress in begun)
-    best = min(begun, key=lambda progress: progress["min_loss"])
-    return ProgressRead(
-        done=done,
-        known=known,
-        seconds=seconds,
-        seconds_left=(known - done) * seconds / done if done else None,
-        base_loss=begun[0]["base_loss"],
-        first_look=begun[0].get("first_look"),
-        min_loss=best["min_loss"],
-        operations=best.get("operations"),
-        estimated_speedup=best.get("estimated_speedup"),
-    )
 
 
 def _report(summary: dict[str, Any]) -> ReportRead:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from api.schemas.audit import AuditRead
-from api.schemas.keys import KeyCreated, KeyRead, KeyRotated
-from api.schemas.page import PageRead
 from api.services.keys import Replaced
+from axformer.wire.audit import AuditRead
+from axformer.wire.keys import KeyCreated, KeyRead, KeyRotated
+from axformer.wire.page import PageRead
 from store.page import Page
 from store.repositories.keys import NewKey
 from store.tables.audit import AuditEntry

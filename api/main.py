@@ -52,7 +52,7 @@ _TAGS = [
     {"name": "artifacts", "description": "The finished model, its plan, trace and report."},
     {"name": "uploads", "description": "Files that jobs name as `upload:ID`."},
     {"name": "queue", "description": "Where your jobs stand."},
-    {"name": "webhooks", "description": "Who is told of a job's events, and what became of the messages."},
+    {"name": "webhooks", "description": "Where a job sends its events, and what became of the messages."},
     {"name": "keys", "description": "Who may ask for what, and who changed what."},
     {"name": "knobs", "description": "What a job can set."},
     {"name": "health", "description": "For those who run the service."},

@@ -24,7 +24,7 @@ class FilePart:
     def __init__(self, content_type: str | None, body: AsyncIterator[bytes]) -> None:
         kind, options = parse_options_header(content_type)
         if kind != b"multipart/form-data" or not options.get(b"boundary"):
-            raise UnsupportedMediaError(f"the body is no multipart/form-data with a boundary; {_HOW}")
+            raise UnsupportedMediaError(f"the body is not multipart/form-data with a boundary; {_HOW}")
         self._body = body
         self._parser = MultipartParser(
             options[b"boundary"],
@@ -114,7 +114,7 @@ def _file_name(given: str) -> str:
     """
     name = given.replace("\\", "/").rpartition("/")[2].strip()
     if not name or not name.isprintable() or name in (".", "..") or len(name.encode()) > _FILENAME_LENGTH:
-        raise _not_one_file(f"'{name}' is no file name; its ending says how the file is read, for example .jsonl")
+        raise _not_one_file(f"'{name}' is not a file name; its ending says how the file is read, for example .jsonl")
     return name
 
 

@@ -11,7 +11,7 @@ from api.errors import ApiError
 from api.problems import MEDIA_TYPE
 from api.schemas.examples import EXAMPLES
 from api.schemas.problem import Problem
-from store.scopes import Scope
+from axformer.wire.scopes import Scope
 
 Responses = dict[int | str, dict[str, Any]]
 
@@ -24,7 +24,7 @@ _DETAILS = {
     406: "'Accept: application/xml' is not on offer; there are application/json, application/x-ndjson",
     409: "job_0199d1c2a4b37c5f8e21d3b4a5968778: a job that is succeeded cannot become queued",
     413: "the body is larger than 1048576 bytes; send files to /v1/uploads and name them as upload:ID",
-    415: "the body is no multipart/form-data with a boundary; send it as curl -F file=@model.tar.gz does",
+    415: "the body is not multipart/form-data with a boundary; send it as curl -F file=@model.tar.gz does",
     416: "Range 'bytes=900-' lies outside the file, which has 512 bytes",
     422: "knob refine_margin=0.5: input should be greater than or equal to 1",
     429: "your team has 100 queued jobs and may have 100; wait until some have started, or cancel some",

@@ -24,7 +24,7 @@ class Limit:
     """How many items the caller wants."""
 
     asked: int | None
-    """Null where the caller has not said."""
+    """None if the caller has not said."""
     page: int
     """Items on a page."""
 
@@ -53,7 +53,7 @@ def cursor_behind(row: Job | Group) -> str:
 
 
 def parse_cursor(after: str, prefix: str) -> tuple[str, datetime | None]:
-    """The id in an ``after``, which begins with this prefix, and when its row was made; null in a bare id.
+    """The id in an ``after``, which begins with this prefix, and when its row was made; None in a bare id.
 
     Raises:
         InvalidInputError: it is neither.

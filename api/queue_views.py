@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from api.schemas.queue import PlaceRead, QueuedJobRead, QueueRead, WorkersRead
-from api.services.estimates import Estimate
+from api.services.estimates import WaitingTime
 from api.services.queue import Place, Queue
+from axformer.wire.queue import PlaceRead, QueuedJobRead, QueueRead, WorkersRead
 from store.repositories.queue import Waiting
 from store.tables.jobs import Job
 
@@ -17,8 +17,8 @@ def place_read(place: Place) -> PlaceRead:
 def queue_read(queue: Queue) -> QueueRead:
     """The queue as it is shown."""
     return QueueRead(
-        data=[_running(*one) for one in queue.active] + [_waiting(*one) for one in queue.waiting],
-        counts=dict(queue.counts),
+        data=[_running(*entry) for entry in queue.active] + [_waiting(*entry) for entry in queue.waiting],
+        counts=dict(queue.counts.items()),
         queued_of_all_teams=queue.queued_of_all_teams,
         workers_alive=sum(kind.alive for kind in queue.workers),
         workers_busy=sum(kind.busy for kind in queue.workers),
@@ -28,7 +28,7 @@ def queue_read(queue: Queue) -> QueueRead:
     )
 
 
-def _running(job: Job, estimate: Estimate) -> QueuedJobRead:
+def _running(job: Job, estimate: WaitingTime) -> QueuedJobRead:
     unplaced: dict[str, Any] = dict.fromkeys(PlaceRead.model_fields)
     unplaced["ends_in_seconds"] = estimate.ends
     return QueuedJobRead(id=job.id, name=job.name, state=job.state, device=job.device, **unplaced)

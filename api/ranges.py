@@ -24,7 +24,7 @@ class ByteRange:
 def parse_range(header: str, size: int) -> ByteRange | None:
     """The range that the header asks of a file of ``size`` bytes.
 
-    Null where the whole file is to be sent: the header is malformed, of another unit, or asks for several ranges, all
+    None if the whole file is to be sent: the header is malformed, of another unit, or asks for several ranges, all
     of which a server may ignore.
 
     Raises:

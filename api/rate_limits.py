@@ -58,21 +58,20 @@ class RateLimits:
     """Counters with a window each, which begins with the first request in it."""
 
     def __init__(self, settings: Settings) -> None:
-        self._window = settings.rate_window_seconds
-        self._pause = settings.rate_pause_seconds
+        rate = settings.rate
+        self._window, self._pause = rate.window_seconds, rate.pause_seconds
         self._prefix = f"{settings.celery_queue}:rate"
         self._paused_until = 0.0
-        seconds = settings.rate_timeout_seconds
         self._client: Redis = Redis.from_url(
             settings.broker_url.get_secret_value(),
-            socket_connect_timeout=seconds,
-            socket_timeout=seconds,
+            socket_connect_timeout=rate.timeout_seconds,
+            socket_timeout=rate.timeout_seconds,
             retry=Retry(NoBackoff(), _RETRIES),
         )
         self._count = self._client.register_script(_COUNT)
 
     def count(self, name: str, whose: str, limit: int) -> Rate | None:
-        """Count one more; null where there is no limit, or where the broker does not answer."""
+        """Count one more; None if there is no limit, or if the broker does not answer."""
         if not limit or time.monotonic() < self._paused_until:
             return None
         try:

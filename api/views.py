@@ -3,19 +3,19 @@
 from urllib.parse import quote
 
 from api.job_views import job_path
-from api.references import shown
-from api.schemas.artifacts import ArtifactRead
-from api.schemas.events import EventRead
-from api.schemas.page import PageRead
-from api.schemas.uploads import UploadRead
-from api.schemas.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretRead
 from axformer.plan.trial import Trial
+from axformer.wire.artifacts import ArtifactRead
+from axformer.wire.events import EventRead
+from axformer.wire.page import PageRead
+from axformer.wire.uploads import UploadRead
+from axformer.wire.webhooks import DeliveryRead, DeliveryState, WebhookSecretCreated, WebhookSecretRead
 from store.page import Page
+from store.references import shown
 from store.repositories.webhook_secrets import NewSecret
 from store.tables.artifacts import Artifact
 from store.tables.events import Event
 from store.tables.uploads import Upload
-from store.tables.webhooks import Delivery, DeliveryState, WebhookSecret
+from store.tables.webhooks import Delivery, WebhookSecret
 
 
 def event_read(event: Event) -> EventRead:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from axformer.artifact import new_directory
-from axformer.config import PassConfig
+from axformer.config import reading_config
 from axformer.data.reading import read_rows
 from axformer.errors import PlanError
 from axformer.forms.form import Form, NotMade
@@ -15,6 +15,8 @@ from axformer.model.compact import compact
 from axformer.model.number_format import cast
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import PlanFile
+from axformer.repair.refit import Refit, apply_refit, refit_plan
+from axformer.repair.storage import write_refit
 
 
 def apply_plan(
@@ -26,9 +28,10 @@ def apply_plan(
     forms: Collection[str],
     stop: Stop | None = None,
     other_weights: bool = False,
+    fits: Refit | None = None,
     device: str = "cpu",
 ) -> Sequence[Form | NotMade]:
-    """Write forms of what a plan leaves of a checkpoint, each in a directory of its own, and ``plan.json``.
+    """Apply a plan to a checkpoint, and write each form in a directory of its own, and ``plan.json``.
 
     Args:
         file: the plan.
@@ -39,10 +42,12 @@ def apply_plan(
         stop: on the path of the plan's pass, if not at its end.
         other_weights: whether the checkpoint may have other weights than those that the plan was made with, as after one more
             fine-tuning.
+        fits: the fitted weights that lie beside the plan; None where it has none. At another place on the path, or with other
+            weights, the model is fitted anew, calibrated on ``data``.
         device: where PyTorch computes.
 
     Returns:
-        Each form, or why this model does not have it.
+        Each form, or why this model cannot have it.
 
     Raises:
         PlanError: the plan was made from other weights, or does not fit the model or the place on the path.
@@ -52,16 +57,22 @@ def apply_plan(
     rows = read_rows(data.path, data.columns)
     loaded = load_checkpoint(checkpoint, device).for_rows(rows)
     check_source(file, loaded, other_weights=other_weights)
+    kept = file.plan
     if stop is not None:
         file = file_at(file, stop, loaded.dimensions)
-    # The knobs of the pass say how its data was read; those of an earlier version are not all known any more.
-    config = PassConfig(max_length=file.config.get("max_length"))
-    samples = prepare(rows, loaded, config).samples
-    model = cast(compact(loaded.model, loaded.architecture, file.plan), loaded.dtype)
+    samples = prepare(rows, loaded, reading_config(file.config)).samples
+    if file.repair is not None and (fits is None or file.plan != kept or other_weights):
+        fits = refit_plan(loaded.model, loaded.architecture, samples, file.plan)
+    small = compact(loaded.model, loaded.architecture, file.plan)
+    if fits is not None:
+        apply_refit(small, loaded.architecture, fits)
+    model = cast(small, loaded.dtype)
     with new_directory(output) as draft:
-        made = make_forms(Finished(loaded, file.plan, model, samples), forms, draft)
+        made = make_forms(Finished(loaded, file.plan, model, samples, fits is not None), forms, draft)
         source = file.source.model_copy(update={"sha256": loaded.sha256})
         text = file.model_copy(update={"source": source}).model_dump_json(indent=1)
+        if fits is not None:
+            write_refit(fits, draft)
         (draft / "plan.json").write_text(f"{text}\n", encoding="utf-8")
     return made
 

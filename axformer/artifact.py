@@ -82,6 +82,6 @@ def check_target(target: Path) -> None:
 
 
 def write_texts(directory: Path, texts: Mapping[str, str]) -> None:
-    """Write what stands beside the model, by the name of each file."""
+    """Write the text files next to the model, by name."""
     for name, text in texts.items():
         (directory / name).write_text(text, encoding="utf-8")

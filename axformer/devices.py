@@ -35,5 +35,5 @@ def batch_tokens_of(device: str) -> int:
 
 
 def batch_tokens_in(memory: int) -> int:
-    """How many tokens to evaluate together on a GPU with so many bytes."""
+    """How many tokens to evaluate together on a GPU with this much memory in bytes."""
     return max(1, min(MOST_BATCH_TOKENS, memory // GPU_BYTES_PER_TOKEN))

@@ -7,7 +7,7 @@ AxFormerError
 │   ├── DataError         the data cannot be read, or does not fit the model
 │   ├── PoorModelError    the untouched model is worse than guessing on the data that decides
 │   ├── PlanError         a plan or a stored trace does not fit this model
-│   └── WrongTypeError    an object was given in Python that is of no kind known there; it is a TypeError too
+│   └── WrongTypeError    a Python object of an unknown type was given; it is a TypeError too
 ├── ArtifactError         a finished model failed its own check and was not published
 └── FormError             a form of the finished model cannot be made of it; the others can
 
@@ -61,7 +61,7 @@ class PlanError(InputError):
 
 
 class WrongTypeError(InputError, TypeError):
-    """An object was given in Python that is of no kind known there."""
+    """A Python object of an unknown type was given."""
 
     code = "wrong_type"
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from axformer.artifact import new_directory
-from axformer.config import PassConfig
+from axformer.config import reading_config
 from axformer.data.reading import read_rows
 from axformer.errors import ConfigError
 from axformer.forms.form import Form, NotMade
@@ -31,7 +31,7 @@ def export(
         device: where PyTorch computes.
 
     Returns:
-        Each form, or why this model does not have it.
+        Each form, or why this model cannot have it.
 
     Raises:
         InputError: there is no result, it is damaged, the data does not fit it, or a form needs the checkpoint.
@@ -44,7 +44,6 @@ def export(
             )
     rows = read_rows(data.path, data.columns)
     file, compact = read_plan_file(result), compact_checkpoint(result, device).for_rows(rows)
-    config = PassConfig(max_length=file.config.get("max_length"))
-    samples = prepare(rows, compact, config).samples
+    samples = prepare(rows, compact, reading_config(file.config)).samples
     with new_directory(output) as draft:
         return make_forms(Finished(compact, file.plan, compact.model, samples), forms, draft)

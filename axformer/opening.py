@@ -4,16 +4,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from axformer.config import PassConfig
+from axformer.config import RunConfig
 from axformer.data.reading import read_rows
 from axformer.data.source import DataSource
 from axformer.errors import ConfigError
 from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode, prepare, prepare_like
-from axformer.methods.axformer.metric_limit import too_few_rows
+from axformer.repair.base import Repair
 from axformer.repair.settings import FinetuneSettings, check_trainable
 from axformer.repair.training import Training
+from axformer.scores.within_points import too_few_rows
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 
@@ -25,39 +26,43 @@ class Inputs:
     checkpoint: Checkpoint
     validation: DataSet
     test: DataSet | None = None
-    training: Training | None = None
+    repair: Repair | None = None
+    calibration: DataSet | None = None
 
 
 def open_inputs(
     checkpoint: str | Path,
     validation: DataSource,
-    config: PassConfig,
+    config: RunConfig,
     device: str,
     *,
     test: DataSource | None = None,
     train: DataSource | None = None,
     finetune: FinetuneSettings | None = None,
+    calibrate: DataSource | None = None,
 ) -> Inputs:
     """Load a checkpoint and its data; arguments as of :meth:`axformer.run.PruningRun.open`.
 
     Raises:
         InputError: something cannot be read, or does not fit the rest.
     """
-    lessons = None if train is None else read_rows(train.path, train.columns)
+    training_rows = None if train is None else read_rows(train.path, train.columns)
     rows = read_rows(validation.path, validation.columns)
     held_out = None if test is None else read_rows(test.path, test.columns)
+    more = None if calibrate is None else read_rows(calibrate.path, calibrate.columns)
     loaded = load_checkpoint(checkpoint, device).for_rows(rows)
     deciding = prepare(rows, loaded, config)
     measuring = None if held_out is None else prepare_like(deciding, held_out, loaded, config)
-    training = None
-    if lessons is not None:
+    calibration = None if more is None else prepare_like(deciding, more, loaded, config)
+    repair = None
+    if training_rows is not None:
         check_trainable(loaded.task.name, device)
-        lessons = replace(lessons, labels_as=deciding.rows.labels_as)
-        training = Training(lessons, encode(lessons, loaded, config), finetune or FinetuneSettings())
-    return Inputs(loaded, deciding, measuring, training)
+        training_rows = replace(training_rows, labels_as=deciding.rows.labels_as)
+        repair = Training(training_rows, encode(training_rows, loaded, config), finetune or FinetuneSettings())
+    return Inputs(loaded, deciding, measuring, repair, calibration)
 
 
-def check_fits(config: PassConfig, checkpoint: Checkpoint, shards: int) -> None:
+def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:
     """Refuse what cannot be done.
 
     Raises:
@@ -76,7 +81,7 @@ def check_fits(config: PassConfig, checkpoint: Checkpoint, shards: int) -> None:
         )
     if config.one_process is not None and shards > 1:
         raise ConfigError(f"shards={shards}: passes with {config.one_process} run in one process; use shards=1")
-    if config.evaluate_in == "int8" and config.precision == "guarded":
+    if config.evaluate_in == "int8" and config.is_guarded:
         raise ConfigError("knob precision='guarded' screens float32 and goes with evaluate_in=float32, not with int8")
     if config.evaluate_in == "int8" and not architecture.int8:
         raise ConfigError(
@@ -86,7 +91,7 @@ def check_fits(config: PassConfig, checkpoint: Checkpoint, shards: int) -> None:
 
 
 def notes_on(
-    checkpoint: Checkpoint, sets: Mapping[str, DataSet | None], confirming: DataSet | None, config: PassConfig
+    checkpoint: Checkpoint, sets: Mapping[str, DataSet | None], confirming: DataSet | None, config: RunConfig
 ) -> list[str]:
     """What the user should know of his input, or of this machine, before the pass begins.
 
@@ -103,7 +108,7 @@ def notes_on(
     ]
 
 
-def _on_data(sets: Mapping[str, DataSet], config: PassConfig) -> Iterator[str]:
+def _on_data(sets: Mapping[str, DataSet], config: RunConfig) -> Iterator[str]:
     for name, data in sets.items():
         if data.samples.cut:
             yield (
@@ -123,15 +128,15 @@ def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:
         )
 
 
-def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: PassConfig) -> Iterator[str]:
+def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunConfig) -> Iterator[str]:
     if config.within_points is not None and confirming is not None:
         told = too_few_rows(checkpoint.task.name, len(confirming.samples), config.within_points)
         if told is not None:
             yield told
 
 
-def _on_precision(checkpoint: Checkpoint, config: PassConfig) -> Iterator[str]:
-    if config.precision == "guarded":
+def _on_precision(checkpoint: Checkpoint, config: RunConfig) -> Iterator[str]:
+    if config.is_guarded:
         device = checkpoint.model.device
         told = advice(gain_in_rate(device), low_precision(device))
         if told is not None:

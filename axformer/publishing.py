@@ -6,22 +6,26 @@ from pathlib import Path
 from typing import Any
 
 from axformer.artifact import new_directory, write_texts
-from axformer.config import PassConfig
+from axformer.config import RunConfig
 from axformer.drawing.curve import CURVE, path_curve
 from axformer.drawing.picture import picture
+from axformer.evaluation.plain import Predictions
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.methods.axformer.passes import Passes
-from axformer.methods.axformer.targets import Targets
-from axformer.plan.plan import PlanFile, PlanSource
+from axformer.methods.passes import Passes
+from axformer.methods.targets import Targets
+from axformer.plan.plan import FITTED_FORMAT, PlanFile, PlanSource
 from axformer.plan.trial import Trial
-from axformer.repair.training import Trained
+from axformer.repair.base import Repaired
+from axformer.repair.refit import Refit, refitted
+from axformer.repair.storage import write_refit
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.page import PAGE, report_page
+from axformer.scores.certificate import before_training
 from axformer.wire.report import Report
 
 
@@ -32,34 +36,48 @@ class Decided:
     checkpoint: Checkpoint
     passes: Passes
     targets: Targets
-    config: PassConfig
+    config: RunConfig
     """The knobs of the run, which may be of several passes."""
 
-    @property
-    def plan_file(self) -> PlanFile:
+    def plan_file(self, *, is_fitted: bool) -> PlanFile:
         """The plan, with the knobs of the very pass that led to it."""
         source = PlanSource(model_type=self.checkpoint.architecture.model_type, sha256=self.checkpoint.sha256)
         config = self.passes.config.model_dump(mode="json")
-        return PlanFile(source=source, config=config, layers=self.passes.plan.layers)
+        layers = self.passes.plan.layers
+        if not is_fitted:
+            return PlanFile(source=source, config=config, layers=layers)
+        return PlanFile(format=FITTED_FORMAT, source=source, config=config, layers=layers, repair="refit")
+
+
+@dataclass(frozen=True)
+class Made:
+    """The model that is published, and what was done to its weights."""
+
+    model: Any
+    """Compact, in the number format of the checkpoint."""
+    repaired: Repaired | None
+    """What a repair after the run did; None where there was none."""
+    fits: Refit | None
+    """The weights that were fitted in closed form; None where none were."""
 
 
 def publish(
     decided: Decided,
-    model: Any,
-    trained: Trained | None,
+    made: Made,
     validation: DataSet,
     others: Mapping[str, DataSet | None],
     directory: Path,
     forms: Collection[str],
+    seen: Predictions | None = None,
 ) -> Report:
     """Write the forms of a model, measure them, and write what stands beside them; nothing is left where any of it fails.
 
     Args:
-        model: the compact model, trained or not.
-        trained: what the training was; null where there was none.
+        made: the model.
         others: the rows that confirmed, and held-out data, by their names in reports.
         directory: it must not exist, or be empty.
         forms: of :data:`axformer.forms.kinds.KINDS`, made beside the compact one.
+        seen: what the untouched model makes of the validation data in float32, where that is known.
 
     Raises:
         InputError: the directory is not empty.
@@ -67,19 +85,36 @@ def publish(
     """
     checkpoint, passes = decided.checkpoint, decided.passes
     with new_directory(directory) as draft:
-        finished = Finished(checkpoint, passes.plan, model, validation.samples, trained is not None)
-        made = make_forms(finished, {COMPACT, *forms}, draft)
-        finetuning = None if trained is None else trained.finetuning
+        has_own_weights = made.repaired is not None or made.fits is not None
+        finished = Finished(checkpoint, passes.plan, made.model, validation.samples, has_own_weights)
+        written = make_forms(finished, {COMPACT, *forms}, draft)
+        if made.fits is not None:
+            write_refit(made.fits, draft)
+        finetuning = None if made.repaired is None else made.repaired.record
         trace = tuple(passes.trace)
-        outcome = Outcome(trace, passes.plan, model, made, decided.targets, passes.orders, passes.path, finetuning)
-        report = make_report(checkpoint, outcome, validation, others, decided.config)
-        write_texts(draft, texts_of(decided, report, trace))
+        certificate = passes.certificate
+        if certificate is not None and finetuning is not None:
+            certificate = before_training(certificate)
+        outcome = Outcome(
+            trace,
+            passes.plan,
+            made.model,
+            written,
+            decided.targets,
+            passes.orders,
+            passes.path,
+            finetuning,
+            refitted(made.fits),
+            certificate,
+        )
+        report = make_report(checkpoint, outcome, validation, others, decided.config, seen)
+        write_texts(draft, texts_of(decided, report, trace, is_fitted=made.fits is not None))
     return report
 
 
-def texts_of(decided: Decided, report: Report, trace: Sequence[Trial]) -> dict[str, str]:
+def texts_of(decided: Decided, report: Report, trace: Sequence[Trial], *, is_fitted: bool) -> dict[str, str]:
     """What stands beside the model, by the name of its file."""
-    plan, checkpoint = decided.plan_file, decided.checkpoint
+    plan, checkpoint = decided.plan_file(is_fitted=is_fitted), decided.checkpoint
     loading = loading_of(checkpoint.task, checkpoint.head)
     return {
         "plan.json": plan.model_dump_json(indent=1) + "\n",

@@ -3,37 +3,35 @@
 import time
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from axformer.config import PassConfig
+from axformer.config import PassConfig, RunConfig
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.records import Records
 from axformer.data.rows import Rows
-from axformer.errors import ConfigError, PlanError, WrongTypeError
-from axformer.evaluation.build import evaluators
+from axformer.errors import ConfigError, WrongTypeError
+from axformer.evaluation.plain import Predictions
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import DataSet, DataSource, prepare
 from axformer.intake.parts import split_off
-from axformer.methods.axformer.algorithm import plan_of, search
-from axformer.methods.axformer.confirmation import CONFIRMING, measure_path
-from axformer.methods.axformer.metric_limit import MetricLimit
-from axformer.methods.axformer.ordering import inspection_order
-from axformer.methods.axformer.orders import opening_of, pass_configs, passes_in
-from axformer.methods.axformer.passes import Passes
-from axformer.methods.axformer.targets import Estimate, Targets
-from axformer.model.compact import compact
+from axformer.methods.base import Ground, plan_of
+from axformer.methods.confirmation import CONFIRMING, measure_path
+from axformer.methods.outline import outline_of
+from axformer.methods.passes import Passes
+from axformer.methods.registry import method_of
+from axformer.methods.targets import SpeedEstimate, Targets
 from axformer.model.number_format import cast
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
 from axformer.opening import check_fits, notes_on, open_inputs
-from axformer.plan.path import points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
-from axformer.publishing import Decided, publish
+from axformer.publishing import Decided, Made, publish
+from axformer.repair.base import Repair, Repaired
+from axformer.repair.refit import Refits, can_refit
 from axformer.repair.settings import FinetuneSettings
-from axformer.repair.training import Trained, Training
 from axformer.reporting.look import Look, look_at
 
 
@@ -58,23 +56,24 @@ class PruningRun:
         checkpoint: Checkpoint,
         validation: DataSet,
         test: DataSet | None,
-        config: PassConfig,
+        config: RunConfig,
         shards: int = 1,
-        training: Training | None = None,
+        repair: Repair | None = None,
+        calibration: DataSet | None = None,
     ) -> None:
-        self._configs = pass_configs(config)
-        for one in self._configs:
-            inspection_order(checkpoint.dimensions, one)  # an order that does not fit is refused before any work
+        self._method, self._configs = method_of(config), outline_of(config).passes(config)
+        self._method.check(config, checkpoint.dimensions)
         check_fits(config, checkpoint, shards)
         self.config = config
         self.dimensions = checkpoint.dimensions
         self._checkpoint = checkpoint
         self._validation = validation
-        self._deciding, self._confirming = split_off(validation, checkpoint, config)
+        self.deciding, self._confirming = split_off(validation, checkpoint, config)
         self._test = test
         self._shards = shards
-        self._training = training
-        self._trained: Trained | None = None
+        self._repair = repair
+        self._repaired: Repaired | None = None
+        self._seen: Predictions | None = None
         model, architecture, lengths = checkpoint.model, checkpoint.architecture, validation.samples.lengths
         parameters = ParameterCount(model, architecture)
         operations = Operations(model, architecture, pooled=checkpoint.task.pooled, lengths=lengths)
@@ -82,7 +81,18 @@ class PruningRun:
             *(config, Plan.full(self.dimensions), parameters.left, operations.left),
             *(parameters.encoder, operations.encoder),
         )
-        self._passes = self._no_passes()
+        calibrating = (calibration or self.deciding).samples
+        refits = None
+        if config.is_refitted and can_refit(model, architecture):
+            refits = Refits(model, architecture, calibrating)
+        self._ground = Ground(
+            *(checkpoint, self.deciding.samples, config, self._targets),
+            calibration=calibrating,
+            shards=shards,
+            refits=refits,
+        )
+        self.passes = self._no_passes()
+        """What the trials so far have come to."""
 
     @classmethod
     def open(
@@ -91,11 +101,12 @@ class PruningRun:
         validation: DataSource,
         *,
         test: DataSource | None = None,
-        config: PassConfig | None = None,
+        config: RunConfig | None = None,
         device: str = "cpu",
         shards: int = 1,
         train: DataSource | None = None,
         finetune: FinetuneSettings | None = None,
+        calibrate: DataSource | None = None,
     ) -> "PruningRun":
         """Load a checkpoint and its data and check that they fit.
 
@@ -108,13 +119,17 @@ class PruningRun:
             shards: processes that share the validation samples; on CUDA they take the GPUs in turn.
             train: data that the finished model is trained on; null trains nothing.
             finetune: how; the defaults where nothing is said.
+            calibrate: data of the same kind that weights are fitted on; the rows that decide if None. Its labels are not looked
+                at.
 
         Raises:
             InputError: something does not fit; the message says what and what to do.
         """
         config = config or PassConfig()
-        inputs = open_inputs(checkpoint, validation, config, device, test=test, train=train, finetune=finetune)
-        return cls(inputs.checkpoint, inputs.validation, inputs.test, config, shards, inputs.training)
+        inputs = open_inputs(
+            checkpoint, validation, config, device, test=test, train=train, finetune=finetune, calibrate=calibrate
+        )
+        return cls(inputs.checkpoint, inputs.validation, inputs.test, config, shards, inputs.repair, inputs.calibration)
 
     def look(self) -> Look:
         """See before the pass whether the untouched model is better than guessing on the rows that decide.
@@ -123,24 +138,31 @@ class PruningRun:
             PoorModelError: it is not, and ``accept_poor_model`` does not say to go on.
             CheckpointError: its loss is not a finite number.
         """
-        seen = look_at(self._checkpoint, self._deciding)
+        seen = look_at(self._checkpoint, self.deciding)
         if not self.config.accept_poor_model:
             seen.check()
+        if self.deciding is self._validation:
+            self._seen = seen.predictions  # the report asks for the same
         return seen
 
     def trials(
-        self, replay: Sequence[Trial] = (), clock: Callable[[], float] = time.monotonic, *, upto: int | None = None
+        self,
+        replay: Sequence[Trial] = (),
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        upto: int | None = None,
+        check_cancelled: Callable[[], None] = lambda: None,
     ) -> Generator[Trial, None, None]:
         """Run the pass, or with ``order=search`` one pass after another.
 
-        What opens all passes of a search alike is evaluated in the first and replayed in the others, so that each has a whole
-        trace of its own. With ``confirm`` or ``tolerance`` the path of each is measured when its last trial has been taken.
+        With ``confirm`` or ``tolerance`` the path of each pass is measured when the last trial has been taken.
 
         Args:
             replay: the first trials of this same run where it goes on after a stop; they are not evaluated again.
             clock: seconds, from any start.
             upto: end after the trial of this number and keep what stands then, also with ``confirm``, which then only measures;
                 null goes on to the end. Not with ``order=search``.
+            check_cancelled: called now and then where a trial takes long; what it raises ends the run.
 
         Yields:
             Every trial, the replayed ones first. Each pass begins with its base.
@@ -154,54 +176,34 @@ class PruningRun:
             raise ConfigError(
                 f"upto={upto}: a search of orders has several passes; name the order of the one that is meant"
             )
-        given = passes_in(replay)
-        if len(given) > len(self._configs):
-            raise PlanError(f"the stored trace holds {len(given)} passes, but this run has {len(self._configs)}")
-        passes = self._passes = self._no_passes()
-        for place, config in enumerate(self._configs):
-            opening = opening_of(passes.traces[0]) if passes.traces else []
-            stored = given[place] if place < len(given) else []
-            trace: list[Trial] = []
-            with closing(self._run(config, max(stored, opening, key=len), clock)) as running:
-                for trial in running:
-                    if not trace:
-                        passes.traces.append(trace)
-                    trace.append(trial)
-                    yield trial
-                    if trial.seq == upto:
-                        break
-            self._measure_path(trace, chooses=upto is None)
+        self.passes = self._no_passes()
+        ground = replace(self._ground, clock=clock, check_cancelled=check_cancelled)
+        with closing(self._method.trials(ground, replay)) as running:
+            for trial in running:
+                self.passes.add(trial)
+                yield trial
+                if trial.seq == upto:
+                    break
+        self._measure_paths(chooses=upto is None)
 
     def _no_passes(self) -> Passes:
         return Passes(self._configs, self.dimensions, self._targets)
 
-    def _measure_path(self, trace: Sequence[Trial], *, chooses: bool) -> None:
-        """Measure the models on the path of a pass that is over and choose between them, where rows confirm; measure them on
-        held-out data too where the pass has traded, since then the path is what was asked for."""
+    def _measure_paths(self, *, chooses: bool) -> None:
+        """Measure the models on the path of each pass and choose between them, where rows confirm; measure them on held-out
+        data too where loss was traded for size, since then the path is what was asked for."""
         sets = {name: data.samples for name, data in self._others.items() if data is not None}
-        if sets and (self._confirming is not None or self.config.tolerance is not None):
-            points = points_of(trace, self.dimensions, self.config)
-            self._passes.measured.append(measure_path(self._checkpoint, points, sets, self.config, chooses=chooses))
-
-    def _run(
-        self, config: PassConfig, replay: Sequence[Trial], clock: Callable[[], float]
-    ) -> Generator[Trial, None, None]:
-        samples, limit = self._deciding.samples, None
-        if config.within_points is not None and config.trades_within_points:
-            limit = MetricLimit(self._checkpoint.task, samples, config.within_points)
-        task = None if limit is None else limit.recording
-        with evaluators(self._checkpoint, samples, config, self._shards, task) as (evaluator, screen):
-            yield from search(
-                evaluator,
-                self.dimensions,
-                config,
-                parameters_left=self._targets.parameters,
-                is_enough=self._targets.is_reached,
-                screen=screen,
-                metric_limit=limit,
-                replay=replay,
-                clock=clock,
-            )
+        if sets and (self._confirming is not None or self.config.measures_path):
+            for points in self.passes.points():
+                model_of = self._ground.fitted_model_of
+                safest_first = None if model_of is None or self.config.within_points is None else self.deciding.samples
+                measured = measure_path(
+                    *(self._checkpoint, points, sets, self.config),
+                    model_of=model_of,
+                    deciding=safest_first,
+                    chooses=chooses,
+                )
+                self.passes.measured.append(measured)
 
     @property
     def notes(self) -> list[str]:
@@ -218,20 +220,20 @@ class PruningRun:
     @property
     def trace(self) -> tuple[Trial, ...]:
         """The trials so far; of several passes those of the best."""
-        return tuple(self._passes.trace)
+        return tuple(self.passes.trace)
 
     @property
     def plan(self) -> Plan:
         """What the trials so far leave of the model; with ``confirm``, and when they are over, up to the point that is kept."""
-        return self._passes.plan
+        return self.passes.plan
 
     @property
     def closing_note(self) -> str | None:
         """What the user should know of how the pass ended; null where it just came to its end."""
-        return self._passes.note
+        return self.passes.note
 
-    def estimate(self, trials: Sequence[Trial]) -> Estimate:
-        """What speed the plan of the first trials of one pass promises."""
+    def estimate(self, trials: Sequence[Trial]) -> SpeedEstimate:
+        """How fast the plan of the first trials of one pass is, counted from shapes."""
         return self._targets.estimate(plan_of(trials, self.dimensions, self.config))
 
     def compact_model(self) -> Any:
@@ -240,20 +242,22 @@ class PruningRun:
 
     def _small_model(self) -> Any:
         """The same in float32."""
-        return compact(self._checkpoint.model, self._checkpoint.architecture, self.plan)
+        return self._ground.model_of(self.plan)
 
-    def finetune(self, heed: Callable[[], None] = lambda: None) -> None:
-        """Train the model that the finished pass leaves, where there is data for it. A call that was broken off begins anew.
+    def repair(self, check_cancelled: Callable[[], None] = lambda: None) -> None:
+        """Repair the model that the finished run leaves, where that is asked for. A call that was broken off begins anew.
 
         Args:
-            heed: called before every step; what it raises ends the training.
+            check_cancelled: called before every step; what it raises ends the repair.
         """
-        if self._training is not None and self._trained is None:
+        if self._repair is not None and self._repaired is None:
             sets = {"validation": self._validation, **self._others}
-            self._trained = self._training.carry_out(self._checkpoint, self._small_model(), sets, heed)
+            self._repaired = self._repair.carry_out(
+                self._checkpoint, self._small_model(), self.plan, sets, check_cancelled
+            )
 
     def publish(self, directory: Path, forms: Collection[str] = ()) -> dict[str, Any]:
-        """Cut, train where that is asked for and not done, measure, write and check. Nothing is left behind where any of it
+        """Cut, repair where that is asked for and not done, measure, write and check. Nothing is left behind where any of it
         fails.
 
         Args:
@@ -268,15 +272,16 @@ class PruningRun:
             InputError: the directory exists and is not empty.
             ArtifactError: the compact form does not load in a fresh process, or computes something else.
         """
-        self.finetune()
-        trained, decided = self._trained, Decided(self._checkpoint, self._passes, self._targets, self.config)
-        model = self.compact_model() if trained is None else trained.model
-        return publish(*(decided, model, trained, self._validation, self._others), directory, forms).model_dump(
-            mode="json"
-        )
+        self.repair()
+        repaired, decided = self._repaired, Decided(self._checkpoint, self.passes, self._targets, self.config)
+        model = self.compact_model() if repaired is None else repaired.model
+        fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
+        made = Made(model, repaired, fits or None)
+        report = publish(decided, made, self._validation, self._others, directory, forms, self._seen)
+        return report.model_dump(mode="json")
 
 
-def prune(model: Any, tokenizer: Any, data: str | Path | Rows | Records, config: PassConfig | None = None) -> Result:
+def prune(model: Any, tokenizer: Any, data: str | Path | Rows | Records, config: RunConfig | None = None) -> Result:
     """Run a pass over a model in memory, which is left as it is.
 
     Args:
@@ -293,7 +298,7 @@ def prune(model: Any, tokenizer: Any, data: str | Path | Rows | Records, config:
         InputError: something does not fit; the message says what and what to do.
     """
     config = PassConfig() if config is None else config
-    if not isinstance(config, PassConfig):
+    if not isinstance(config, RunConfig):
         raise WrongTypeError(
             f"the config is of type {type(config).__name__}; make it with axformer.config.make_config('paper', {{...}})"
         )

@@ -24,7 +24,7 @@ from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 from axformer.reporting.environment import describe
 from axformer.reporting.speed import THOROUGH, Effort, measure_speed
-from axformer.reporting.workloads import own_workloads
+from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
 
 SPEED_FILE = "speed.json"
 BATCHES = (1, 32)
@@ -44,7 +44,8 @@ def measure(result: Path, checkpoint: Path, data: Path, effort: Effort) -> dict[
     config = PassConfig(max_length=read_plan_file(result).config.get("max_length"))
     encoded = prepare(read_rows(str(data), Columns()), compact, config).samples.encoded
     tokenizer = AutoTokenizer.from_pretrained(result / KINDS["compact"].directory)
-    loads = own_workloads(encoded, tokenizer, BATCHES)
+    limits = limits_of(compact.head, compact.model.config, compact.architecture.max_tokens(compact.model.config))
+    loads = own_workloads(encoded, tokenizer, limits, REPORTED)
     models = {BASE.name: BASE.load(checkpoint, "cpu")}
     models |= {kind.name: kind.load(result / kind.directory, "cpu") for kind in KINDS.values() if kind.is_in(result)}
     cells = measure_speed(list(models.values()), loads, effort)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from store.devices import Device
+from axformer.wire.devices import Device
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,7 @@ class Abilities:
     device: Device = Device.ANY
     """What it computes on; ``any`` takes every job."""
     knobs: frozenset[str] | None = None
-    """The knobs that it knows. A job with others is left to a newer worker; null knows all."""
+    """The knobs that it knows. A job with others is left to a newer worker; None knows all."""
 
 
 ALL = Abilities()

@@ -7,6 +7,7 @@ StoreError
 ├── PauseRequestedError      the job's owner asked to pause it; the worker should give it back
 ├── StorageError             content cannot be stored or is not there
 │   └── TooLargeError        more bytes than allowed
+├── ReferenceFormError       a reference to a checkpoint or data is not written in a form that is understood
 ├── EmbeddedServerError      an embedded server did not start
 ├── SigningKeyError          a secret was made with another key than the service has now
 ├── StackError               a part of the service on this machine cannot run, or has ended by itself
@@ -40,6 +41,10 @@ class StorageError(StoreError):
 
 class TooLargeError(StorageError):
     """There are more bytes than allowed."""
+
+
+class ReferenceFormError(StoreError):
+    """A reference to a checkpoint or data is not written in a form that is understood."""
 
 
 class EmbeddedServerError(StoreError):

@@ -6,9 +6,9 @@ import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from axformer.wire.scopes import Scope
 from store.repositories.keys import authenticate, create_key
 from store.repositories.teams import create_team, find_team
-from store.scopes import Scope
 from store.session import make_engine, make_sessions, session_scope
 from store.settings import Settings
 
@@ -27,7 +27,7 @@ class ServeFile:
 
 
 def read_serve_file(path: Path) -> ServeFile | None:
-    """What the last start has written; null where there is nothing or nothing of use."""
+    """What the last start has written; None if there is nothing or nothing of use."""
     try:
         return ServeFile(**json.loads(path.read_text()))
     except (FileNotFoundError, ValueError, TypeError):

@@ -1,7 +1,7 @@
-"""Child processes that end, with all that they have started, when they are told to or when this process dies.
+"""Child processes that end, with all their descendants, when asked to or when this process dies.
 
-A child that has ended keeps its id until it is waited for; then the system may give the id to any process. So whoever still
-has to end what a child has started looks with :func:`has_ended`, which does not wait for it as ``Popen.poll`` does.
+A child that has ended keeps its id until it is waited for; then the system may give the id to any process. So a caller that
+still has to end what a child has started checks with :func:`has_ended`, which does not wait for it as ``Popen.poll`` does.
 """
 
 import os

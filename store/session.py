@@ -24,20 +24,21 @@ _RETURNED_AT = "returned_at"
 
 def make_engine(settings: Settings) -> Engine:
     """A pool of connections with the timeouts of the settings. Make it after forking, once a process."""
+    database = settings.database
     timeouts = {
-        "statement_timeout": settings.statement_timeout_ms,
-        "lock_timeout": settings.lock_timeout_ms,
-        "idle_in_transaction_session_timeout": settings.idle_transaction_timeout_ms,
+        "statement_timeout": database.statement_timeout_ms,
+        "lock_timeout": database.lock_timeout_ms,
+        "idle_in_transaction_session_timeout": database.idle_transaction_timeout_ms,
         "timezone": "UTC",
     }
     engine = create_engine(
         settings.database_url.get_secret_value(),
-        pool_size=settings.pool_size,
-        max_overflow=settings.pool_overflow,
-        pool_timeout=settings.pool_timeout_seconds,
+        pool_size=database.pool_size,
+        max_overflow=database.pool_overflow,
+        pool_timeout=database.pool_timeout_seconds,
         pool_use_lifo=True,  # the connection that was used last knows its statements, and the others may rest
         connect_args={
-            "connect_timeout": settings.connect_timeout_seconds,
+            "connect_timeout": database.connect_timeout_seconds,
             "options": " ".join(f"-c {name}={value}" for name, value in timeouts.items()),
         },
     )
@@ -54,7 +55,7 @@ def make_reading_sessions(engine: Engine) -> Sessions:
     """The factory of sessions that only read, or write with single statements: each statement is a transaction of its own.
 
     Under READ COMMITTED, which is what all sessions have, each statement sees what is committed when it begins, also in one
-    transaction; so nothing changes but that the server is not told of a beginning and an end.
+    transaction; so all that changes is that no BEGIN and COMMIT are sent to the server.
     """
     return make_sessions(engine.execution_options(isolation_level="AUTOCOMMIT"))
 

@@ -9,10 +9,21 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode
+
+from store.setting_groups import (
+    GIB,
+    MIB,
+    DatabaseSettings,
+    FetchSettings,
+    Keys,
+    RateSettings,
+    RetainSettings,
+    WebhookSettings,
+    config,
+)
 
 DRIVER = "postgresql+psycopg"
-MIB, GIB = 2**20, 2**30
 MAX_ATTEMPTS = 3
 """A worker may be lost to a power cut and once more to bad luck; the third time it was the job."""
 HALF_LIFE_SECONDS = 4 * 3600.0
@@ -20,21 +31,14 @@ HALF_LIFE_SECONDS = 4 * 3600.0
 PRIORITY_SECONDS = 300.0
 """The ten points that people give to what is urgent put it 50 minutes ahead; nothing is ever put ahead by more than 17
 hours, which is the whole range of 200 points."""
-
-_CONFIG = SettingsConfigDict(
-    env_prefix="AXFORMER_",
-    populate_by_name=True,
-    frozen=True,
-    extra="ignore",
-    use_attribute_docstrings=True,
-    hide_input_in_errors=True,  # an address that is refused may hold a password
-)
+_FROM_ENVIRONMENT: Any = {}
+"""The default of a group, which reads its own environment variables."""
 
 
 class Settings(BaseSettings):
     """Settings of api, worker and migrations. Secrets print as stars; read them with ``get_secret_value()``."""
 
-    model_config = _CONFIG
+    model_config = config()
 
     database_url: SecretStr = Field(validation_alias=AliasChoices("DATABASE_URL", "database_url"))
     """PostgreSQL, the truth about every job. ``postgres://`` and ``postgresql://`` are read as psycopg 3."""
@@ -47,6 +51,12 @@ class Settings(BaseSettings):
     file_roots: Annotated[tuple[Path, ...], NoDecode] = ()
     """Directories that ``file://`` references may point into, separated by the system's path separator. None by
     default, because a caller's path is read with the service's rights."""
+
+    database: DatabaseSettings = _FROM_ENVIRONMENT
+    fetch: FetchSettings = _FROM_ENVIRONMENT
+    rate: RateSettings = _FROM_ENVIRONMENT
+    webhook: WebhookSettings = _FROM_ENVIRONMENT
+    retain: RetainSettings = _FROM_ENVIRONMENT
 
     celery_queue: str = "axformer"
     """Name of the Celery queue, so that two installations can share one broker."""
@@ -61,7 +71,7 @@ class Settings(BaseSettings):
     """How long a worker's process may take to stop where its job is cancelled, or to give it back where the worker is to end,
     before its supervisor stops it. A worker that is to end has 10 s in all."""
     memory_bytes: int | None = Field(default=None, ge=1)
-    """Main memory that a job may need here, where the worker shares a machine; null is all of the machine or container."""
+    """Main memory that a job may need here, where the worker shares a machine; None means all of the machine or container."""
     announce_seconds: float = Field(default=5.0, gt=0)
     """How often an idle worker looks whether jobs wait that no message speaks of, for example because the broker lost it."""
     share_half_life_seconds: float = Field(default=HALF_LIFE_SECONDS, gt=0)
@@ -73,7 +83,7 @@ class Settings(BaseSettings):
     shards: int = Field(default=1, ge=1)
     """Processes that share the validation samples of a job that runs in float32: one for each GPU of a machine, say."""
     sandbox: Literal["available", "required"] = "available"
-    """Whether a worker starts where its machine does not grant every wall between a job and the rest: files, network, other
+    """Whether a worker starts where its machine does not grant every restriction of a job's process: files, network, other
     processes. ``available`` takes those that it grants, and logs the others."""
     sandbox_file_bytes: int = Field(default=256 * GIB, ge=1)
     """Largest file that a job may write: what a pass keeps between trials may be in one."""
@@ -94,75 +104,25 @@ class Settings(BaseSettings):
     """Trials read from the database at a time while a whole trace is streamed."""
     upload_max_bytes: int = Field(default=2 * GIB, ge=1)
     """Largest upload accepted: a large encoder in float32 is 1.4 GB."""
-    fetch_max_bytes: int = Field(default=8 * GIB, ge=1)
-    """Most bytes fetched for one checkpoint or data set."""
 
-    fetch_plain_http: bool = False
-    """Whether ``http://`` references are taken; off, because anyone on the way could exchange a model."""
-    fetch_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    """Hosts that may be fetched from although their addresses are not public, separated by commas; all their ports are open."""
-    fetch_ports: Annotated[tuple[int, ...], NoDecode] = ()
-    """Ports of public hosts that may be fetched from beside 443 and 80, separated by commas."""
-    fetch_keep_free_bytes: int = Field(default=256 * MIB, ge=0)
-    """Bytes that fetching leaves free on the disk: enough for what running jobs write meanwhile."""
     hub_endpoint: str = Field(
         default="https://huggingface.co", validation_alias=AliasChoices("HF_ENDPOINT", "hub_endpoint")
     )
     """The model hub behind ``hf://``, or a mirror of it."""
     hub_token: SecretStr | None = Field(default=None, validation_alias=AliasChoices("HF_TOKEN", "hub_token"))
-    """Sent to the hub alone, for all teams; null reads public repositories only."""
+    """Sent to the hub alone, for all teams; None reads public repositories only."""
 
     key_grace_hours: float = Field(default=24.0, ge=0)
     """How long a key that was replaced stays valid, so that programs can change over without a gap."""
-    rate_requests: int = Field(default=6000, ge=0)
-    """Requests that a key may make in a window: a hundred a second, four times what the busiest key of the load benchmark
-    makes. 0 is no limit."""
-    rate_refusals: int = Field(default=600, ge=0)
-    """Requests without a valid key that an address may make in a window; enough for an office whose programs have all lost
-    their keys. 0 is no limit."""
-    rate_window_seconds: int = Field(default=60, ge=1)
-    """How long requests are counted together; whoever was refused need not wait longer."""
-    rate_timeout_seconds: float = Field(default=0.2, gt=0)
-    """How long the broker may take to count a request; it takes a fifth of a millisecond."""
-    rate_pause_seconds: float = Field(default=5.0, ge=0)
-    """How long requests pass uncounted after the broker did not answer, so that not each of them waits for it."""
 
     secret_key: SecretStr | None = Field(default=None, min_length=32)
     """What webhook secrets are made with, beside what the database holds; the same for api and workers. Where there is none,
     the file ``secret.key`` in ``var_dir`` holds one, made on the first use."""
-    secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
+    secret_keys: Keys = ()
     """Keys that encrypt the hub tokens of jobs, as Fernet makes them, separated by commas; the same for api and workers. The
     first encrypts, all decrypt: a new one goes first, and an old one leaves when its jobs have ended. Where there are none, one
     is made of ``secret_key``."""
-    webhook_plain_http: bool = False
-    """Whether webhooks may be sent to ``http://``; off, because anyone on the way could read and suppress them."""
-    webhook_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    """Hosts that webhooks may be sent to although their addresses are not public, separated by commas; all their ports are
-    open."""
-    webhook_ports: Annotated[tuple[int, ...], NoDecode] = ()
-    """Ports of public hosts that webhooks may be sent to beside 443 and 80, separated by commas."""
-    webhook_timeout_seconds: float = Field(default=15.0, gt=0)
-    """How long a receiver may take to answer, in all; the standard asks for 15 to 30 s."""
-    webhook_retry_seconds: Annotated[tuple[float, ...], NoDecode] = (5, 300, 1800, 7200, 18_000, 36_000)
-    """Pauses between the attempts to deliver a message, in seconds, separated by commas; after the last one it is dead. These
-    bridge an outage of 17 hours."""
-    webhook_overlap_hours: float = Field(default=24.0, ge=0)
-    """How long the secret before the newest signs too, so that receivers can change it without a gap."""
-    webhook_poll_seconds: float = Field(default=1.0, gt=0)
-    """How often a worker looks for messages to deliver."""
-    webhook_senders: int = Field(default=4, ge=1)
-    """Messages that a worker delivers at a time. No two go to one address, so a receiver that hangs holds one of them."""
 
-    retain_artifact_days: float | None = Field(default=None, gt=0)
-    """Days after its end for which a job keeps its files; null is for ever."""
-    retain_job_days: float | None = Field(default=None, gt=0)
-    """Days after its end for which a job is kept, with all that belongs to it; null is for ever."""
-    retain_upload_days: float | None = Field(default=None, gt=0)
-    """Days for which an upload is kept that no job names; null is for ever."""
-    retain_event_days: float | None = Field(default=None, gt=0)
-    """Days after a job's end for which its events and webhook messages are kept; null is for ever."""
-    retain_audit_days: float | None = Field(default=None, gt=0)
-    """Days for which an entry of the audit log is kept; null is for ever."""
     cache_max_bytes: int = Field(default=32 * GIB, ge=0)
     """Most bytes of fetched content that a machine keeps for other jobs; four of the largest checkpoints."""
     clean_seconds: float = Field(default=600.0, gt=0)
@@ -191,21 +151,6 @@ class Settings(BaseSettings):
     eta_sample: int = Field(default=20, ge=1)
     """Finished jobs whose median run time estimates those that wait; enough to be steady, few enough to be recent."""
 
-    pool_size: int = Field(default=10, ge=1)
-    """Database connections kept open by a process."""
-    pool_overflow: int = Field(default=40, ge=0)
-    """Connections opened above ``pool_size`` when needed. FastAPI runs 40 endpoints at a time, each with a session."""
-    pool_timeout_seconds: float = Field(default=5.0, gt=0)
-    """How long to wait for a free connection before the caller gets an error."""
-    connect_timeout_seconds: int = Field(default=5, ge=1)
-    """How long to wait for the database to accept a connection."""
-    statement_timeout_ms: int = Field(default=30_000, ge=0)
-    """Longest statement; every query here is a lookup or a page. 0 is no limit."""
-    lock_timeout_ms: int = Field(default=10_000, ge=0)
-    """Longest wait for a row lock; locks are held for one short transaction. 0 is no limit."""
-    idle_transaction_timeout_ms: int = Field(default=60_000, ge=0)
-    """A transaction idle for longer is ended by the server, so that a stuck process holds no locks. 0 is no limit."""
-
     @field_validator("database_url", mode="before")
     @classmethod
     def _with_driver(cls, url: Any) -> Any:
@@ -219,21 +164,6 @@ class Settings(BaseSettings):
     @classmethod
     def _split_roots(cls, roots: Any) -> Any:
         return [root for root in roots.split(os.pathsep) if root] if isinstance(roots, str) else roots
-
-    @field_validator("fetch_private_hosts", "webhook_private_hosts", mode="before")
-    @classmethod
-    def _split_hosts(cls, hosts: Any) -> Any:
-        return [host.strip().lower() for host in hosts.split(",") if host.strip()] if isinstance(hosts, str) else hosts
-
-    @field_validator("webhook_retry_seconds", "fetch_ports", "webhook_ports", mode="before")
-    @classmethod
-    def _split_numbers(cls, numbers: Any) -> Any:
-        return [number for number in numbers.split(",") if number.strip()] if isinstance(numbers, str) else numbers
-
-    @field_validator("secret_keys", mode="before")
-    @classmethod
-    def _split_keys(cls, keys: Any) -> Any:
-        return [key.strip() for key in keys.split(",") if key.strip()] if isinstance(keys, str) else keys
 
     @field_validator("secret_keys")
     @classmethod
@@ -281,9 +211,9 @@ class Settings(BaseSettings):
 
 
 class StackSettings(BaseSettings):
-    """What the program that starts everything on one machine (``python -m store.serve``) can be told."""
+    """Settings of the program that starts everything on one machine (``python -m store.serve``)."""
 
-    model_config = _CONFIG
+    model_config = config()
 
     database_url: SecretStr | None = Field(default=None, validation_alias=AliasChoices("DATABASE_URL", "database_url"))
     """A PostgreSQL to use; where there is none, an embedded one is started."""

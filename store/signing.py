@@ -1,4 +1,4 @@
-"""Secrets of webhooks, and signatures by them (https://www.standardwebhooks.com, version 1).
+"""Secrets of webhooks (https://www.standardwebhooks.com).
 
 A symmetric secret must be known to whoever signs, so a hash of it is not enough, and there is no key management service to
 lean on. Therefore a secret is not kept at all: it is computed from a random salt in the database and a key that is outside of
@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,7 +34,7 @@ class SigningKey:
 
     @property
     def fingerprint(self) -> str:
-        """Tells this key from others."""
+        """Identifies this key."""
         return hashlib.sha256(b"axformer fingerprint\0" + self.value).hexdigest()[:_FINGERPRINT_LENGTH]
 
     def secret(self, salt: bytes, fingerprint: str) -> str:
@@ -63,24 +62,6 @@ def signing_key(settings: Settings) -> SigningKey:
     except FileNotFoundError:
         _make_key(path)
         return SigningKey(path.read_bytes())
-
-
-def signatures(of: Sequence[str], message_id: str, timestamp: int, body: str) -> str:
-    """The ``webhook-signature`` header: one signature a secret, separated by spaces.
-
-    Args:
-        of: the secrets that are valid now.
-        message_id: the ``webhook-id``.
-        timestamp: the ``webhook-timestamp``, in seconds since 1970.
-        body: what is sent.
-    """
-    signed = f"{message_id}.{timestamp}.{body}".encode()
-    return " ".join(f"v1,{_signature(secret, signed)}" for secret in of)
-
-
-def _signature(secret: str, signed: bytes) -> str:
-    key = base64.b64decode(secret.removeprefix(_MARK))
-    return base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
 
 
 def _make_key(path: Path) -> None:

@@ -1,43 +1,22 @@
 """The states of a job and the moves between them, as one table. A job whose lease ran out may start again."""
 
-from enum import StrEnum
-
+from axformer.wire.states import TERMINAL as TERMINAL
+from axformer.wire.states import JobState as JobState
 from store.errors import IllegalTransitionError
 
-
-class JobState(StrEnum):
-    """Where a job stands."""
-
-    QUEUED = "queued"
-    FETCHING = "fetching"
-    VALIDATING = "validating"
-    RUNNING = "running"
-    PACKAGING = "packaging"
-    PAUSING = "pausing"
-    PAUSED = "paused"
-    CANCELLING = "cancelling"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
-"""Nothing happens to these by itself any more."""
 WORKING = frozenset({JobState.FETCHING, JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING})
 """A worker is on its way with the job."""
 ACTIVE = WORKING | {JobState.PAUSING, JobState.CANCELLING}
-"""A worker holds the job's lease, or, where the job waits for its passes, theirs."""
+"""A worker holds the job's lease."""
 
 _LEAVE = {JobState.FETCHING, JobState.QUEUED, JobState.CANCELLING, JobState.FAILED, JobState.CANCELLED}
 """What any working job may become: begun again by another worker, given back, cancelled, failed."""
 
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
-    # A job that waits for its passes is running without a worker of its own.
-    JobState.QUEUED: frozenset({JobState.FETCHING, JobState.RUNNING, JobState.PAUSED, JobState.CANCELLED}),
+    JobState.QUEUED: frozenset({JobState.FETCHING, JobState.PAUSED, JobState.CANCELLED}),
     JobState.FETCHING: frozenset({JobState.VALIDATING, JobState.PAUSING} | _LEAVE),
     JobState.VALIDATING: frozenset({JobState.RUNNING, JobState.PAUSING} | _LEAVE),
-    # Without a worker of its own it is paused at once where no worker has one of its passes.
-    JobState.RUNNING: frozenset({JobState.PACKAGING, JobState.PAUSING, JobState.PAUSED} | _LEAVE),
+    JobState.RUNNING: frozenset({JobState.PACKAGING, JobState.PAUSING} | _LEAVE),
     # It is about to end, so it is not paused.
     JobState.PACKAGING: frozenset({JobState.SUCCEEDED} | _LEAVE),
     JobState.PAUSING: frozenset({JobState.PAUSED, JobState.CANCELLING, JobState.CANCELLED, JobState.FAILED}),

@@ -78,7 +78,7 @@ class Storage(Protocol):
         ...
 
     def delete_unfinished(self, *, older_than: float) -> int:
-        """Remove what was begun and not touched for so many seconds, its writer being dead. How much that was."""
+        """Remove unfinished files that were not touched for so many seconds, and return how many: their writer is dead."""
         ...
 
     def belongs_to(self, database: str, *, adopt: bool) -> bool:

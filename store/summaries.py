@@ -8,6 +8,7 @@ _SHOWN = (
     "pruned",
     "comparison",
     "finding",
+    "certificate",
     "one_position_ms",
     "estimated_speedup",
     "seconds",

@@ -24,6 +24,10 @@ def test_the_contracts_of_the_library_load_no_model_library():
         "methods.axformer.ordering",
         "methods.axformer.acceptance",
         "data.columns",
+        "drawing.chart",
+        "drawing.comparison",
+        "drawing.curve",
+        "drawing.picture",
     )
     code = "; ".join(f"import axformer.{name}" for name in rooms)
     assert not loaded_after(code).intersection(HEAVY)

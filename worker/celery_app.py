@@ -23,8 +23,8 @@ app.conf.update(
     task_reject_on_worker_lost=False,
     worker_disable_prefetch=True,
     worker_prefetch_multiplier=1,
-    # One job at a time in a process of its own, begun afresh because a forked process cannot use a GPU, and not used for
-    # a second job because a GPU error stays with its process and memory is only surely given back at its end.
+    # One job at a time in a process of its own, begun afresh and not used for a second job, so that all that it holds is
+    # surely given back at its end.
     worker_pool="prefork",
     worker_pool_start_method="spawn",
     worker_concurrency=1,

@@ -9,12 +9,13 @@ from functools import cache
 
 from sqlalchemy.orm import Session
 
-from axformer.config import PassConfig
+from axformer.config import METHODS
+from axformer.config.axformer import REMOVED
 from store.migrate import newest_revision
 from store.repositories.revision import database_revision
 
-KNOBS = frozenset(PassConfig.model_fields)
-"""The knobs that this worker knows."""
+KNOBS = frozenset(name for config in METHODS.values() for name in config.model_fields) | frozenset(REMOVED)
+"""The knobs that this worker knows, or knows to be gone."""
 
 
 @cache

@@ -61,7 +61,7 @@ class RefusedInputError(Exception):
 
 
 @contextmanager
-def in_owners_words(inputs: Inputs) -> Iterator[None]:
+def with_original_uris(inputs: Inputs) -> Iterator[None]:
     """Where the library refuses something, call files as their owner does, and options of a command as the fields of a job.
 
     Raises:
@@ -71,7 +71,7 @@ def in_owners_words(inputs: Inputs) -> Iterator[None]:
         yield
     except InputError as error:
         message = str(error)
-        paths = _owners_names(inputs)
+        paths = _original_names(inputs)
         blamed = next((part for path, (part, _) in paths.items() if path in message), None)
         for path, (_, shown) in paths.items():
             message = message.replace(path, shown)
@@ -80,7 +80,7 @@ def in_owners_words(inputs: Inputs) -> Iterator[None]:
 
 
 def failure_of(error: Exception) -> Failure:
-    """What to tell the owner. An error that is not foreseen is logged under an id, and only the id is told."""
+    """What the owner reads. An error that is not foreseen is logged under an id, and only the id is shown."""
     if isinstance(error, RefusedInputError):
         return error.failure
     return _foreseen(error) or _unforeseen(error)
@@ -138,7 +138,7 @@ def _unforeseen(error: Exception) -> Failure:
     return Failure(INTERNAL_ERROR, message, retryable=True)
 
 
-def _owners_names(inputs: Inputs) -> Mapping[str, tuple[str, str]]:
+def _original_names(inputs: Inputs) -> Mapping[str, tuple[str, str]]:
     """For each local path the part of the job that it is, and what the owner calls it."""
     paths = {"checkpoint": str(inputs.checkpoint), "validation": inputs.validation.path}
     paths |= {part: one.path for part, one in (("test", inputs.test), ("train", inputs.train)) if one is not None}

@@ -1,6 +1,6 @@
 """Which kind of device this worker has, in the words that jobs ask for it."""
 
-from store.devices import Device
+from axformer.wire.devices import Device
 from store.settings import Settings
 from worker.sandbox.sandboxes import Sandboxes
 
@@ -21,5 +21,5 @@ def with_device(settings: Settings, sandboxes: Sandboxes) -> Settings:
 def device_kind(name: str) -> Device:
     """The kind of a device by PyTorch's name for it, which is not ``auto``."""
     if name == AUTO:
-        raise ValueError("'auto' is no device yet; with_device says which one it is here")
+        raise ValueError("'auto' is not a device yet; with_device says which one it is here")
     return Device.CPU if name.startswith("cpu") else Device.GPU

@@ -1,6 +1,6 @@
 """What a job works on, fetched to local files."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,18 +31,17 @@ class Inputs:
     """What their owner calls them, by the same parts."""
 
 
-def fetch_inputs(job: Job, passes: Sequence[Job], fetcher: Fetcher, work: Path) -> Inputs:
+def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
     """Fetch everything that a job refers to.
 
     Args:
         job: whose references are fetched.
-        passes: whose traces the job takes over.
         fetcher: brings content to this machine.
         work: where it goes.
 
     Raises:
         FetchError: something cannot be had; its ``param`` names the part of the job.
-        InputsChangedError: this goes on with traces that were begun on other content.
+        InputsChangedError: this goes on with a trace that was begun on other content.
     """
     with _blaming("checkpoint"):
         checkpoint = fetcher.checkpoint(job.checkpoint["uri"], work / "checkpoint", job.checkpoint.get("sha256"))
@@ -53,10 +52,8 @@ def fetch_inputs(job: Job, passes: Sequence[Job], fetcher: Fetcher, work: Path) 
     if job.train is not None:
         train, fetched["train"] = _fetch_data(job.train, fetcher, work / "train")
     digests = {part: one.sha256 for part, one in fetched.items()}
-    begun_with = [(one.progress or {}).get("inputs", digests) for one in (job, *passes)]
-    changed = [
-        name for name, digest in digests.items() if any(begun.get(name, digest) != digest for begun in begun_with)
-    ]
+    begun_with = (job.progress or {}).get("inputs", digests)
+    changed = [name for name, digest in digests.items() if begun_with.get(name, digest) != digest]
     if changed:
         raise InputsChangedError(
             f"the content of {' and '.join(changed)} has changed since the job began; retry it to begin again"

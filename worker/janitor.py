@@ -105,7 +105,7 @@ def _tell(cleaned: Cleaned) -> None:
 
 
 def main() -> int:
-    """Clean once, and tell what was removed."""
+    """Clean up once, and print what was removed."""
     configure_logs()
     settings = Settings.from_environment()
     engine = make_engine(settings)

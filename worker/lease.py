@@ -21,7 +21,7 @@ class StopRequestedError(Exception):
 class Lease:
     """A thread that renews the lease of a claimed job as long as the context is open.
 
-    The work calls ``heed`` where it can be broken off without harm, and ``check`` where only the job's own fate counts.
+    The work calls ``check_stop`` where it can be broken off without harm, and ``check`` where only the job's own fate counts.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Lease:
         if self._cancelled.is_set():
             raise CancelRequestedError(f"job {self._ledger.job_id} is being cancelled")
 
-    def heed(self) -> None:
+    def check_stop(self) -> None:
         """``check``, and make sure that this worker may go on.
 
         Raises:
@@ -70,7 +70,7 @@ class Lease:
         if self._paused.is_set():
             raise PauseRequestedError(f"job {self._ledger.job_id} is being paused")
         if self._stop.is_set():
-            raise StopRequestedError("the worker is told to stop")
+            raise StopRequestedError("the worker is to stop")
 
     def _beat(self) -> None:
         renewed = time.monotonic()

@@ -14,11 +14,9 @@ from store.abilities import Abilities
 from store.errors import LeaseLostError
 from store.repositories import leases, slices, trials
 from store.repositories.line import Rules
-from store.repositories.passes import passes_of
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.artifacts import Artifact
-from store.tables.jobs import Job
 from worker.compatibility import is_compatible
 
 
@@ -31,7 +29,7 @@ class Ledger:
     fence: int
 
     def renew(self, lease_seconds: float) -> JobState:
-        """Hold the job for so many seconds from now, and tell its state."""
+        """Renew the lease of the job for ``seconds`` from now, and return the job's state."""
         with self._scope() as session:
             return leases.heartbeat(session, self.job_id, self.fence, lease_seconds)
 
@@ -50,33 +48,23 @@ class Ledger:
             leases.add_event(session, self.job_id, self.fence, type, data)
 
     def stored_trials(self, chunk: int) -> list[Trial]:
-        """The trials that earlier workers have stored, read ``chunk`` at a time."""
+        """The trials of all passes that earlier workers have stored, one pass after another, read ``chunk`` at a time."""
         with self._scope() as session:
             return list(trials.all_trials(session, self.job_id, chunk=chunk))
 
-    def passes(self) -> list[Job]:
-        """The passes of a search of orders, in the order in which the library runs them; of other jobs there are none."""
+    def record(self, batch: Sequence[Trial], progress: Mapping[str, Any], pass_number: int) -> None:
+        """Write trials of one pass, and how far the job is."""
         with self._scope() as session:
-            return passes_of(session, [self.job_id]).get(self.job_id, [])
+            leases.add_trials(session, self.job_id, self.fence, batch, progress, pass_number=pass_number)
 
-    def trials_of(self, passes: Sequence[Job], chunk: int) -> list[Trial]:
-        """The trials of passes, one pass after another, read ``chunk`` at a time."""
-        with self._scope() as session:
-            return [trial for one in passes for trial in trials.all_trials(session, one.id, chunk=chunk)]
-
-    def record(self, batch: Sequence[Trial], progress: Mapping[str, Any] | None) -> None:
-        """Write trials and how far the pass is, which a search of orders leaves to its passes."""
-        with self._scope() as session:
-            leases.add_trials(session, self.job_id, self.fence, batch, progress)
-
-    def succeed(self, report: Mapping[str, Any] | None, artifacts: Sequence[Artifact]) -> None:
-        """End the job with its report and its files, all at once; a pass of a search has neither.
+    def succeed(self, report: Mapping[str, Any], artifacts: Sequence[Artifact], kept_pass: int) -> None:
+        """End the job with its report, its files, and the pass whose trace is shown, all at once.
 
         Raises:
             CancelRequestedError: its owner wants it cancelled.
         """
         with self._scope() as session:
-            leases.finish_succeeded(session, self.job_id, self.fence, report, artifacts)
+            leases.finish_succeeded(session, self.job_id, self.fence, report, artifacts, kept_pass=kept_pass)
 
     def fail(self, error: Mapping[str, Any]) -> None:
         """End the job with an error."""

@@ -1,8 +1,8 @@
 """What the worker's processes do beside Celery's own work.
 
-The main process announces jobs, supervises its children, delivers webhooks, cleans up, and passes on the word to stop. Each
-child starts a confined process before it has a job, whose imports take seconds that the job then need not wait for. Nobody else
-imports PyTorch.
+The main process announces jobs, supervises its children, delivers webhooks, cleans up, passes on the word to stop, and keeps
+the warm parent: a process that has done the imports, which take seconds, and that confined processes are forked from. Each
+child asks for one before it has a job. Nobody else imports PyTorch.
 """
 
 import os
@@ -25,8 +25,9 @@ from worker.logs import configure_logs
 from worker.outbox import Announcer
 from worker.processes import job_processes, kill_tree, stop_with_parent
 from worker.sandbox import launch
-from worker.sandbox.errors import WallsMissingError
-from worker.sandbox.probe import refused_walls
+from worker.sandbox.errors import RestrictionsMissingError
+from worker.sandbox.probe import refused_restrictions
+from worker.sandbox.warm_parent import Keeper
 from worker.supervisor import Supervisor
 from worker.tasks import WAKE_TASK, sandboxes
 from worker.webhooks.deliverer import Deliverer
@@ -39,9 +40,10 @@ _SUPERVISION_SECONDS = 1.0
 """Between two looks of the supervisor, each of which is one small query."""
 
 _contexts = ExitStack()
+_keeper = Keeper()
 _running: list[tuple[Announcer, Supervisor]] = []
 _refused: dict[str, str] = {}
-"""Walls that this machine does not grant, and why."""
+"""Restrictions that this machine does not grant, and why."""
 _beside: list[Deliverer | Janitor] = []
 """Threads that have nothing to do with which job is next."""
 
@@ -50,12 +52,13 @@ def _set_up_logs(**_: Any) -> None:
     configure_logs()
 
 
-def _ask_for_walls(**_: Any) -> None:
-    """Ask which walls there are between jobs and the rest, and end where the operator requires others."""
+def _probe_restrictions(**_: Any) -> None:
+    """Find out which restrictions this machine grants, and end where the operator requires others."""
     try:
-        _refused.update(refused_walls(settings))
-    except WallsMissingError as error:
+        _refused.update(refused_restrictions(settings))
+    except RestrictionsMissingError as error:
         raise SystemExit(str(error)) from None
+    _keeper.start()
 
 
 def _prepare_child(**_: Any) -> None:
@@ -83,14 +86,14 @@ def _start(**_: Any) -> None:
         every_seconds=_SUPERVISION_SECONDS,
     )
     _running.append((announcer, supervisor))
-    _LOG.info("walls_stand", walls=[wall for wall in launch.WALLS if wall not in _refused])
+    _LOG.info("sandbox_restrictions", restrictions=[name for name in launch.RESTRICTIONS if name not in _refused])
     if _refused:
-        _LOG.warning("walls_missing", walls=_refused, remedy="see docs/security.md")
+        _LOG.warning("sandbox_restrictions_missing", restrictions=_refused, remedy="see docs/security.md")
     announcer.start()
     supervisor.start()
-    for one in (Deliverer(context.sessions, settings), Janitor(context.sessions, settings)):
-        _beside.append(one)
-        one.start()
+    for thread in (Deliverer(context.sessions, settings), Janitor(context.sessions, settings)):
+        _beside.append(thread)
+        thread.start()
     # Celery would kill running jobs at the second Ctrl-C. Here all signals ask for the same, and may come again.
     for number in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.getsignal(signal.SIGTERM))
@@ -101,8 +104,8 @@ def _stop(**_: Any) -> None:
     for announcer, supervisor in _running:
         announcer.stop()
         supervisor.end_children()
-    for one in _beside:
-        one.stop()
+    for thread in _beside:
+        thread.stop()
     for pid in job_processes():
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
@@ -112,6 +115,7 @@ def _end(**_: Any) -> None:
     for announcer, supervisor in _running:
         announcer.join()
         supervisor.stop()
+    _keeper.stop()
     _contexts.close()
 
 
@@ -119,7 +123,7 @@ def _send() -> None:
     app.send_task(WAKE_TASK, expires=_MESSAGE_SECONDS, retry=False)
 
 
-signals.worker_init.connect(_ask_for_walls)
+signals.worker_init.connect(_probe_restrictions)
 signals.setup_logging.connect(_set_up_logs)
 signals.worker_process_init.connect(_prepare_child)
 signals.worker_ready.connect(_start)

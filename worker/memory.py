@@ -3,7 +3,7 @@
 from axformer.intake.footprint import Footprint
 from store.settings import Settings
 from worker.failure import Failure, RefusedInputError
-from worker.sandbox.messages import Estimate, Memory
+from worker.sandbox.messages import Memory, MemoryEstimate
 from worker.warm import WarmSlot
 
 TOO_BIG = "too_big"
@@ -11,7 +11,7 @@ TOO_BIG = "too_big"
 _GB = 1e9
 
 
-def make_room(estimate: Estimate, settings: Settings, warm: WarmSlot) -> None:
+def make_room(estimate: MemoryEstimate, settings: Settings, warm: WarmSlot) -> None:
     """Give a job the memory that it will use: refuse one that can never fit, and free what is kept of another.
 
     Raises:
@@ -23,7 +23,7 @@ def make_room(estimate: Estimate, settings: Settings, warm: WarmSlot) -> None:
     warm.make_room(_footprint(estimate.at_ease), _footprint(estimate.free))
 
 
-def _check_fits(what: str, needed: int, available: int, estimate: Estimate) -> None:
+def _check_fits(what: str, needed: int, available: int, estimate: MemoryEstimate) -> None:
     if needed <= available:
         return
     message = (

@@ -12,8 +12,8 @@ from kombu.exceptions import OperationalError as BrokerError
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from axformer.wire.devices import Device
 from store.abilities import Abilities
-from store.devices import Device
 from store.repositories.claims import is_anything_claimable
 from store.repositories.outbox import mark_sent, unsent_messages
 from store.repositories.workers import find_worker, see_worker

@@ -10,6 +10,7 @@ import billiard
 import psutil
 
 from store.launch import PR_SET_PDEATHSIG
+from worker.descendants import descendants
 
 
 def job_processes() -> list[int]:
@@ -26,7 +27,7 @@ def kill_tree(pid: int) -> None:
         process = psutil.Process(pid)
         if process.ppid() != os.getpid():
             return
-        for one in (*process.children(recursive=True), process):
+        for one in (*descendants(pid), process):
             with suppress(psutil.NoSuchProcess):
                 one.kill()
 

@@ -1,32 +1,53 @@
-"""Stores trials while a pass runs: many in one transaction, none later than a second, so that watchers see it grow."""
+"""Stores trials while passes run: many in one transaction, none later than a second, so that watchers see it grow."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from axformer.config import PassConfig
-from axformer.methods.axformer.orders import least_loss
-from axformer.methods.axformer.progress import ProgressMeter, progress_of
-from axformer.methods.axformer.targets import Estimate
+from axformer.config import RunConfig, make_config
+from axformer.methods.outline import outline_of
+from axformer.methods.traces import least_loss
 from axformer.plan.elements import Dimensions
-from axformer.plan.trial import Trial
+from axformer.plan.trial import Phase, Trial
 from worker.ledger import Ledger
+from worker.sandbox.messages import SpeedEstimate
+from worker.work import Work
+
+
+def recorder_of(work: Work) -> "Recorder":
+    """A recorder that continues from what is already stored of a job."""
+    opened, settings = work.opened, work.context.settings
+    stored = opened.trials
+    recorder = Recorder(
+        work.ledger,
+        opened.dimensions,
+        make_config(work.job.preset, work.job.config),
+        stored=len(stored),
+        inputs=opened.inputs.digests,
+        first_look=opened.first_look,
+        speed=lambda: opened.speed,
+        batch=settings.trial_batch,
+        batch_seconds=settings.trial_batch_seconds,
+    )
+    for trial in stored:
+        recorder.add(trial)
+    return recorder
 
 
 class Recorder:
-    """Collects the trials of one pass and writes them in batches."""
+    """Collects the trials of a job, one pass after another, and writes them in batches."""
 
     def __init__(
         self,
         ledger: Ledger,
         dimensions: Dimensions,
-        config: PassConfig,
+        config: RunConfig,
         *,
         stored: int,
         inputs: Mapping[str, str],
         first_look: str | None,
-        estimate: Callable[[Sequence[Trial]], Estimate],
+        speed: Callable[[], SpeedEstimate],
         batch: int,
         batch_seconds: float,
     ) -> None:
@@ -35,11 +56,11 @@ class Recorder:
         Args:
             ledger: where to.
             dimensions: of the model.
-            config: the knobs of the pass.
+            config: the knobs of the job.
             stored: trials that are in the database already; they are counted and not written again.
-            inputs: digests of what the pass works on, kept with the progress so that a resumed pass can compare them.
+            inputs: digests of what the job works on, kept with the progress so that a resumed job can compare them.
             first_look: the data that decides and the untouched model on it, in words; kept with the progress, too.
-            estimate: what speed the plan of the trials so far promises.
+            speed: estimates how fast the plan of the trials so far is.
             batch: most trials of one write.
             batch_seconds: longest time between two writes while trials come in.
         """
@@ -48,20 +69,24 @@ class Recorder:
         self._stored = stored
         self._inputs = dict(inputs)
         self._first_look = first_look
-        self._known_at_first = progress_of([], dimensions, config).known
-        self._meter = ProgressMeter(dimensions, config)
-        self._estimate = estimate
+        self._passes = outline_of(config).passes(config)
+        self._meter = outline_of(config).meter(dimensions, config)
+        self._speed = speed
         self._batch = batch
         self._batch_seconds = batch_seconds
         self._trials: list[Trial] = []
+        self._pass_number = 0
         self._waiting: list[Trial] = []
         self._written = float("-inf")
 
     def add(self, trial: Trial) -> None:
-        """Take the next trial, and write what waits if it is time."""
+        """Take the next trial, and write what waits if it is time, or if another pass begins."""
+        if trial.phase is Phase.BASE:
+            self.flush()
+            self._pass_number += 1
         self._trials.append(trial)
         self._meter.add([trial])
-        if trial.seq < self._stored:
+        if len(self._trials) <= self._stored:
             return
         self._waiting.append(trial)
         is_late = time.monotonic() - self._written >= self._batch_seconds
@@ -71,22 +96,24 @@ class Recorder:
     def flush(self) -> None:
         """Write what waits."""
         if self._waiting:
-            self._ledger.record(self._waiting, self._progress())
+            self._ledger.record(self._waiting, self._progress(), self._pass_number)
             self._waiting = []
             self._written = time.monotonic()
 
     def end(self) -> None:
-        """Write what waits, and that the pass is over, which at a target is before all that was known to come."""
-        self._ledger.record(self._waiting, self._progress(ended=True))
+        """Write what waits, and that the last pass is over, which at a target is before all that was known to come."""
+        self._ledger.record(self._waiting, self._progress(ended=True), self._pass_number)
         self._waiting = []
 
     def _progress(self, *, ended: bool = False) -> dict[str, Any]:
         return {
             **asdict(self._meter.progress(ended=ended)),
-            **asdict(self._estimate(self._trials)),
+            **self._speed().model_dump(),
+            "pass_number": self._pass_number,
+            "passes": len(self._passes),
+            "order": self._passes[self._pass_number - 1].model_dump(mode="json").get("order"),
             "base_loss": self._trials[0].loss,
             "min_loss": least_loss(self._trials),
-            "known_at_first": self._known_at_first,
             "dimensions": asdict(self._dimensions),
             "inputs": self._inputs,
             "first_look": self._first_look,

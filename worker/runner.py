@@ -30,14 +30,14 @@ _LOG = structlog.get_logger(__name__)
 def run_job(context: WorkerContext, job: Job, stop: threading.Event, warm: WarmSlot | None = None) -> bool:
     """Run a job to its end or to the end of its time slice, or give it back when ``stop`` is set.
 
-    Never raises for what is wrong with the job. Where the database is out of reach the job is left alone: its lease
-    runs out, and whoever claims it then goes on where the trace ends.
+    Never raises because of the job itself. If the database cannot be reached, the job is left alone: its lease runs
+    out, and the worker that claims it next goes on where the trace ends.
 
     Args:
         context: the tools of this process.
         job: just claimed.
         stop: set when this worker is to end.
-        warm: where passes stay whose slice is over; null where none does.
+        warm: keeps the passes whose slice is over; None keeps none.
 
     Returns:
         Whether this process is still good for another job.

@@ -58,13 +58,13 @@ class Supervisor:
         self._known: set[int] = set()
         """The processes that live, or that have died and of whose job nothing was done yet."""
         self._idle_since: dict[int, float | None] = {}
-        """When each process that has held a job, dead ones included, was first seen to hold none; null while it holds one."""
+        """When each process that has held a job, dead ones included, was first seen to hold none; None while it holds one."""
         self._pausing_since: dict[tuple[str, int], float] = {}
         """When each held job, by its fence, was first seen to be about to be paused."""
         self._taken: set[tuple[str, int]] = set()
         """The jobs, by their fences, that were taken from their processes and that nobody has claimed since."""
         self._stop_by: float | None = None
-        """When the processes must have ended; null as long as they may go on."""
+        """When the processes must have ended; None as long as they may go on."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
 
@@ -78,9 +78,11 @@ class Supervisor:
             self._stop_by = time.monotonic() + self._obey_seconds
 
     def stop(self) -> None:
-        """End the thread."""
+        """End the thread. A job that could not be given back while its process held its row is given back now."""
         self._over.set()
         self._thread.join()
+        if self._is_stopping_late():
+            self._try_to_look()
 
     def look(self) -> None:
         """Look once, and act.
@@ -91,24 +93,24 @@ class Supervisor:
         alive, now = set(self._children()), time.monotonic()
         pids = {worker_name(pid): pid for pid in alive | self._known}
         with session_scope(self._sessions) as session:
-            found = {(one.job_id, one.fence): one for one in held_by(session, pids.keys())}
-        self._taken &= found.keys()
-        held = [one for key, one in found.items() if key not in self._taken]
-        holders = {pids[one.worker] for one in held}
+            by_fence = {(job.job_id, job.fence): job for job in held_by(session, pids.keys())}
+        self._taken &= by_fence.keys()
+        held = [job for key, job in by_fence.items() if key not in self._taken]
+        holders = {pids[job.worker] for job in held}
         self._known = alive | holders
         self._idle_since.update(dict.fromkeys(holders))
-        pausing = {(one.job_id, one.fence) for one in held if one.is_pausing}
+        pausing = {(job.job_id, job.fence) for job in held if job.is_pausing}
         self._pausing_since = {key: self._pausing_since.get(key, now) for key in pausing}
-        for one in held:
-            self._judge(one, pids[one.worker], is_alive=pids[one.worker] in alive)
+        for job in held:
+            self._judge(job, pids[job.worker], is_alive=pids[job.worker] in alive)
         for pid in self._idle_since.keys() - holders:
             self._judge_idle(pid, now, is_alive=pid in alive)
 
     def _judge(self, held: Held, pid: int, *, is_alive: bool) -> None:
-        if not is_alive:
+        if self._is_stopping_late():
+            self._take(held, pid, "the worker was told to stop", give_back=True, is_alive=is_alive)
+        elif not is_alive:
             self._take(held, pid, "its process has died", is_alive=False)
-        elif self._is_stopping_late():
-            self._take(held, pid, "the worker was told to stop", give_back=True)
         elif max(held.cancelling_seconds or 0.0, self._pausing_seconds(held)) > self._obey_seconds:
             self._take(held, pid, "its process did not stop by itself and was ended")
         elif held.overdue_seconds > self._obey_seconds:
@@ -150,13 +152,16 @@ class Supervisor:
     def _is_stopping_late(self) -> bool:
         return self._stop_by is not None and time.monotonic() > self._stop_by
 
+    def _try_to_look(self) -> None:
+        try:
+            self.look()
+        except SQLAlchemyError as error:
+            _LOG.warning("supervising_failed", error=type(error).__name__)
+
     def _run(self) -> None:
         while not self._over.wait(self._every_seconds):
             was_late = self._is_stopping_late()  # asked before the look, which then gives back what is killed after it
-            try:
-                self.look()
-            except SQLAlchemyError as error:
-                _LOG.warning("supervising_failed", error=type(error).__name__)
+            self._try_to_look()
             if was_late:
                 for pid in self._children():  # also those without a job, or where the database is away
                     self._kill(pid)

@@ -4,55 +4,16 @@ It is the job's own process, waiting between two trials, so it goes on as if it 
 very next claim of its job: the fence tells whether anybody has had the job meanwhile.
 """
 
-from collections.abc import Sequence
-
 from axformer.intake.footprint import Footprint
-from axformer.methods.axformer.targets import Estimate
-from axformer.plan.elements import Dimensions
-from axformer.plan.trial import Trial
 from store.tables.jobs import Job
-from worker.inputs import Inputs
-from worker.sandbox.sandbox import Sandbox
-
-
-class OpenPass:
-    """One job's pass in its process, with the files that it came from. ``close`` ends and removes all of it."""
-
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        inputs: Inputs,
-        dimensions: Dimensions,
-        stored: Sequence[Trial],
-        first_look: str | None,
-    ) -> None:
-        """
-        Args:
-            sandbox: where it runs.
-            inputs: what it works on.
-            dimensions: of its model.
-            stored: its trials that are in the database.
-            first_look: the data that decides and the untouched model on it, in words; null where no trial is to come.
-        """
-        self.sandbox = sandbox
-        self.inputs = inputs
-        self.dimensions = dimensions
-        self.first_look = first_look
-        self.trace = list(stored)
-        """All of its trials that are known; while it waits all of them are in the database."""
-        self.promise: Estimate | None = None
-        """What speed the plan of all of them promises; null until one is new."""
-
-    def close(self) -> None:
-        """Free the memory and remove the files."""
-        self.sandbox.close()
+from worker.open_job import OpenJob
 
 
 class WarmSlot:
     """Room for one suspended pass. The first stays until it is taken up: two that take turns would else both be loaded anew."""
 
     def __init__(self) -> None:
-        self._kept: tuple[str, int, OpenPass] | None = None
+        self._kept: tuple[str, int, OpenJob] | None = None
 
     def __enter__(self) -> "WarmSlot":
         return self
@@ -65,14 +26,14 @@ class WarmSlot:
         """Whether no pass is kept."""
         return self._kept is None
 
-    def keep(self, job_id: str, fence: int, opened: OpenPass) -> None:
+    def keep(self, job_id: str, fence: int, opened: OpenJob) -> None:
         """Keep a pass whose job waits with this fence, or close it where another is kept."""
         if self._kept is not None:
             opened.close()
             return
         self._kept = (job_id, fence, opened)
 
-    def take(self, job: Job) -> OpenPass | None:
+    def take(self, job: Job) -> OpenJob | None:
         """The pass of a job that was just claimed, if it is kept whole and nobody else has had the job since."""
         if self._kept is None or self._kept[0] != job.id:
             return None
@@ -84,7 +45,7 @@ class WarmSlot:
         return opened
 
     def make_room(self, need: Footprint, free: Footprint) -> None:
-        """Give up the kept pass if another cannot have all that it would use beside it."""
+        """Give up the kept pass if it leaves too little memory for another."""
         if need.host_bytes > free.host_bytes or need.device_bytes > free.device_bytes:
             self.clear()
 

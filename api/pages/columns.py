@@ -42,7 +42,7 @@ class Preview:
 
 
 def preview(filename: str, head: bytes) -> Preview | None:
-    """What the first bytes of a file show; null where it is of another kind, or cannot be read."""
+    """What the first bytes of a file show; None if it is of another kind, or cannot be read."""
     ending, text = ending_of(filename), head.decode("utf-8", errors="replace").removeprefix("\ufeff")
     if is_packed(filename) or ending is None or ending == PARQUET_ENDING:
         return None
@@ -68,11 +68,11 @@ def _json_records(text: str) -> list[dict[str, Any]]:
     """The first objects of a text, one a line or in a list; what comes behind them may be cut."""
     records: list[dict[str, Any]] = []
     opening = _OPENING.match(text)
-    place, decoder = opening.end() if opening else 0, json.JSONDecoder()
+    position, decoder = opening.end() if opening else 0, json.JSONDecoder()
     while len(records) < ROWS_READ:
-        place += len(text[place:]) - len(text[place:].lstrip(_BETWEEN))
+        position += len(text[position:]) - len(text[position:].lstrip(_BETWEEN))
         try:
-            record, place = decoder.raw_decode(text, place)
+            record, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
             break
         if not isinstance(record, dict):

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse
 from api.pages import formats
 from api.pages.session import Seal
 from api.pages.static_files import StaticFiles, read_static_files
-from axformer.drawing.marks import LINES, MARKS
+from axformer.drawing.marks import MARKS
 from store.settings import Settings
 from store.signing import signing_key
 
@@ -74,7 +74,7 @@ class Pages:
             auto_reload=False,
         )
         made.filters.update(_FILTERS)
-        made.globals.update(static=self.static.url, marks=MARKS, lines=LINES)
+        made.globals.update(static=self.static.url, marks=MARKS)
         return made
 
     def text(self, template: str, **values: Any) -> str:

@@ -14,8 +14,8 @@ from api.pages.context import Pages
 from api.pages.session import FORM_COOKIE, FORM_FIELD, FORM_HEADER, SESSION_COOKIE
 from api.resources import Resources
 from api.services import access
+from axformer.wire.scopes import Scope
 from store.repositories.keys import Caller, is_still_valid
-from store.scopes import Scope
 from store.session import session_scope
 
 _MOST_FIELDS = 500
@@ -24,7 +24,7 @@ _MOST_FIELDS = 500
 
 @dataclass(frozen=True)
 class Visitor:
-    """Who looks at a page."""
+    """A person who is signed in to the pages."""
 
     caller: Caller
     form_token: str
@@ -51,7 +51,7 @@ PagesDep = Annotated[Pages, Depends(pages)]
 
 
 def visitor(request: Request, resources: ResourcesDep, pages: PagesDep) -> Visitor:
-    """Whom the request's cookie stands for, by a session of its own, as ``api.deps.caller``.
+    """The caller that the request's cookie belongs to, read in a session of its own, as ``api.deps.caller``.
 
     Raises:
         UnauthorizedError: nobody is signed in, or the key is no longer valid.
@@ -152,7 +152,7 @@ def check_token(pages: Pages, request: Request, token: str, cookie: str) -> None
 
 def check_origin(headers: Mapping[str, str]) -> None:
     """Make sure that the browser sends this from a page of the same host. Browsers name it in every request that changes
-    something; what names nothing is no browser, or one that hides it.
+    something; what names nothing is not a browser, or one that hides it.
 
     Raises:
         ForbiddenError: it comes from elsewhere, or does not say from where.

@@ -10,16 +10,18 @@ from starlette.datastructures import FormData
 
 from api.errors import ApiError
 from api.pages.once import NONCE_FIELD, form_nonce
-from api.schemas.jobs import JobCreate
-from axformer.config import PassConfig, parse_knob
+from axformer.config import METHODS, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import reason_of
+from axformer.forms.kinds import COMPACT
 from axformer.repair.settings import FinetuneSettings
+from axformer.wire.jobs import JobCreate
 
 KNOB, COLUMN, FINETUNE, WEBHOOK = "knob.", "column.", "finetune.", "webhook."
 """What the names of fields for knobs, columns, training and the webhook begin with."""
 REFERENCES = ("checkpoint", "validation", "test", "train")
-_LISTS = frozenset({"explicit_order"})
+_KNOBS = tuple(dict.fromkeys(name for config in METHODS.values() for name in config.model_fields))
+_LISTS = frozenset({"explicit_order", "budgets"})
 """Knobs that are lists; written with commas."""
 _SEPARATORS = re.compile(r"[\s,]+")
 
@@ -29,10 +31,10 @@ class JobForm:
     """A form as it was filled in."""
 
     values: Mapping[str, str] = field(default_factory=dict)
-    forms: tuple[str, ...] | None = None
-    """Ticked forms of the result; null where nothing was sent yet."""
+    forms: tuple[str, ...] = (COMPACT,)
+    """Ticked forms of the result."""
     events: tuple[str, ...] | None = None
-    """Ticked events of the webhook; null where nothing was sent yet."""
+    """Ticked events of the webhook; None if nothing was sent yet."""
     nonce: str = field(default_factory=form_nonce)
     """Makes one job of a form that is sent twice."""
     errors: list[tuple[str, str]] = field(default_factory=list)
@@ -58,7 +60,7 @@ class JobForm:
         return any(value for name, value in self.values.items() if name.startswith(prefix))
 
     def body(self) -> JobCreate | None:
-        """The job that is asked for; null where a field cannot be used, and then there are errors."""
+        """The job that is asked for; None if a field cannot be used, and then there are errors."""
         try:
             return JobCreate.model_validate(self._as_posted())
         except ValidationError as error:
@@ -87,7 +89,7 @@ class JobForm:
                 body[name] = {"uri": self.value(name)}
                 if columns and name != "checkpoint":
                     body[name]["columns"] = columns
-        body["config"] = {name: self._knob(name) for name in PassConfig.model_fields if self.value(KNOB + name)}
+        body["config"] = {name: self._knob(name) for name in _KNOBS if self.value(KNOB + name)}
         if self.forms:
             body["forms"] = list(self.forms)
         if self.value("hub_token"):  # the one field that a page never shows again

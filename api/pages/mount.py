@@ -1,4 +1,4 @@
-"""Puts the pages on an app. They stand beside the API, call the same services, and are no part of its document."""
+"""Puts the pages on an app. They stand beside the API, call the same services, and are not part of its document."""
 
 from fastapi import APIRouter, FastAPI
 from starlette.responses import Response

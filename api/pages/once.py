@@ -4,7 +4,7 @@ import secrets
 
 NONCE_FIELD = "nonce"
 _NONCE_BYTES = 12
-"""Enough that two forms of a team never have the same; it is no secret."""
+"""Enough that two forms of a team never have the same; it is not a secret."""
 _MOST_LETTERS = 64
 
 
@@ -14,5 +14,5 @@ def form_nonce() -> str:
 
 
 def key_of(nonce: str) -> str | None:
-    """The idempotency key of a form; null where a browser has sent something that no form of ours holds."""
+    """The idempotency key of a form; None if a browser has sent something that no form of ours holds."""
     return f"page-{nonce}" if nonce.isascii() and nonce.isalnum() and len(nonce) <= _MOST_LETTERS else None

@@ -1,7 +1,7 @@
-"""Who looks at a page: a key in a cookie, sealed so that only this service can read it.
+"""The signed-in visitor of a page: a key in a cookie, sealed so that only this service can read it.
 
-Nothing is kept on the server, and the cookie holds the key itself, not its owner: every request asks the database anew whom
-the key stands for, so a key that is revoked or expired opens no page from that moment on.
+Nothing is kept on the server, and the cookie holds the key itself, not its owner: every request looks the key
+up in the database, so a key that is revoked or expired opens no page from that moment on.
 """
 
 import base64
@@ -41,7 +41,7 @@ class Seal:
         return self._fernet().encrypt(text.encode()).decode()
 
     def opened(self, cookie: str) -> str | None:
-        """The key in a cookie; null where it is too old, or not sealed by this service."""
+        """The key in a cookie; None if it is too old, or not sealed by this service."""
         try:
             return self._fernet().decrypt(cookie.encode(), ttl=self.seconds).decode()
         except InvalidToken:

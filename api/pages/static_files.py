@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from api.errors import NotFoundError
+from axformer.drawing.sheet import SHEET
 
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _DIGEST_LENGTH = 12  # hexadecimal digits; tells versions apart
@@ -43,5 +44,6 @@ def read_static_files() -> StaticFiles:
     """Read them all."""
     folder = resources.files("api.pages") / "static"
     files = {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(tuple(_MEDIA_TYPES))}
+    files["pictures.css"] = SHEET.encode()
     digest = hashlib.sha256(b"\0".join(part for name in sorted(files) for part in (name.encode(), files[name])))
     return StaticFiles(files, digest.hexdigest()[:_DIGEST_LENGTH])

@@ -37,7 +37,7 @@ class Look:
 Wait = Callable[[], Awaitable[None]]
 """Ends when it is time for the next look."""
 Looker = Callable[[], Look | None]
-"""Looks, in a thread; null where the visitor may no longer see the page."""
+"""Looks, in a thread; None if the visitor may no longer see the page."""
 
 
 def at_intervals(resources: Resources) -> Wait:

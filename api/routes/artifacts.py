@@ -6,9 +6,9 @@ from starlette.responses import Response
 from api import downloads
 from api.deps import CallerDep, ReadingDep, StorageDep
 from api.openapi import answers
-from api.schemas.artifacts import ArtifactList
 from api.services import artifacts
 from api.views import artifact_read
+from axformer.wire.artifacts import ArtifactList
 
 router = APIRouter(prefix="/jobs/{job_id}/artifacts", tags=["artifacts"])
 

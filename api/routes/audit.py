@@ -8,8 +8,8 @@ from api.deps import AdminDep, ReadingDep
 from api.key_views import audit_page
 from api.openapi import answers
 from api.paging import MOST_NUMBER, LimitDep
-from api.schemas.audit import AuditRead
-from api.schemas.page import PageRead
+from axformer.wire.audit import AuditRead
+from axformer.wire.page import PageRead
 from store.repositories.audit import entries_before
 
 router = APIRouter(prefix="/audit", tags=["keys"])

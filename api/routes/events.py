@@ -9,10 +9,10 @@ from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.negotiation import choose
 from api.openapi import answers
 from api.paging import MOST_NUMBER, LimitDep
-from api.schemas.events import EventRead
-from api.schemas.page import PageRead
 from api.services import event_stream, jobs
 from api.views import events_page
+from axformer.wire.events import EventRead
+from axformer.wire.page import PageRead
 from store.repositories.events import events_after
 from store.repositories.jobs import Standing
 from store.states import TERMINAL

@@ -11,9 +11,9 @@ from api.group_views import group_path, group_read, groups_page
 from api.openapi import answers
 from api.paging import LimitDep
 from api.routes.posted import IdempotencyKey
-from api.schemas.groups import GroupCreate, GroupRead
-from api.schemas.page import PageRead
 from api.services import groups
+from axformer.wire.groups import GroupCreate, GroupRead
+from axformer.wire.page import PageRead
 from store.repositories.groups import cells_of
 from store.storage import job_folder
 from store.tables.groups import Group

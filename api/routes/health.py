@@ -10,8 +10,8 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.metrics import counted, jobs_by_state
 from api.openapi import Responses, answer, answers
-from api.schemas.health import HealthRead, ReadyRead
 from api.services import health
+from axformer.wire.health import HealthRead, ReadyRead
 
 router = APIRouter(tags=["health"])
 

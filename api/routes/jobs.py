@@ -10,10 +10,11 @@ from api.job_views import bulk_read, job_read, jobs_page
 from api.openapi import answers
 from api.paging import LimitDep
 from api.routes.posted import IdempotencyKey, answer_of_posting
-from api.schemas.bulk import BulkCancel, BulkRead
-from api.schemas.jobs import JobCreate, JobRead
-from api.schemas.page import PageRead
 from api.services import jobs, posting, queue, steering
+from axformer.wire.bulk import BulkCancel, BulkRead
+from axformer.wire.jobs import JobCreate, JobRead
+from axformer.wire.kinds import JobKind
+from axformer.wire.page import PageRead
 from store.states import JobState
 from store.storage import job_folder
 
@@ -55,11 +56,14 @@ def list_jobs(
     limit: LimitDep,
     after: Annotated[str | None, Query(description="The `next` of the page before, or a job's id.")] = None,
     state: Annotated[list[JobState], Query(description="Only in these states.")] = [],  # noqa: B006 - never changed
+    kind: Annotated[list[JobKind], Query(description="Only of these kinds.")] = [],  # noqa: B006
     label: Annotated[list[str], Query(description="Only with all of these, written `key:value`.")] = [],  # noqa: B006
 ) -> Response:
-    """List your team's jobs. The passes of a search of orders stand with it, not by themselves."""
-    page = jobs.list_jobs(session, caller.team_id, limit=limit.page, after=after, states=state, labels=label)
-    return as_json(jobs_page(page, jobs.passes(session, page.items)))
+    """List your team's jobs."""
+    page = jobs.list_jobs(
+        session, caller.team_id, limit=limit.page, after=after, states=state, kinds=kind, labels=label
+    )
+    return as_json(jobs_page(page))
 
 
 @router.post("/cancel", responses=answers(200, "What became of each job.", "bulk", 401, 422))
@@ -75,14 +79,14 @@ def get_job(job_id: str, caller: CallerDep, session: ReadingDep, resources: Reso
     job = jobs.find(session, caller.team_id, job_id)
     is_queued = job.state is JobState.QUEUED
     place = queue.place_of(resources.queue_views.get(), caller, job) if is_queued else None
-    return as_json(job_read(job, jobs.passes(session, [job]), place))
+    return as_json(job_read(job, place))
 
 
 @router.delete("/{job_id}", status_code=204, responses=answers(204, "The job is gone.", None, 401, 404, 409))
 def delete_job(
     job_id: str, caller: WriterDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
 ) -> None:
-    """Delete a job that has ended, with its trace, events, files and passes."""
+    """Delete a job that has ended, with its trace, events and files."""
     steering.delete(session, caller, job_id)
     after_commit.add_task(storage.delete, job_folder(job_id))
 
@@ -93,12 +97,9 @@ def delete_job(
     responses=answers(202, "The job is cancelled, or its worker is told to stop.", "job", 401, 404, 409),
 )
 def cancel_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
-    """Cancel a job: a queued one at once, a running one at the next trial. Doing so again changes nothing.
-
-    A search of orders ends when all its passes have.
-    """
+    """Cancel a job: a queued one at once, a running one at the next trial. Doing so again changes nothing."""
     job = steering.cancel(session, caller, job_id)
-    return job_read(job, jobs.passes(session, [job]))
+    return job_read(job)
 
 
 @router.post(
@@ -109,10 +110,10 @@ def cancel_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
 def pause_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
     """Pause a job: a queued one at once, a running one at the next trial. It keeps its trace. Doing so again changes nothing.
 
-    A search of orders is paused with its passes. A job that is packaging is about to end and cannot be paused.
+    A job that is packaging is about to end and cannot be paused.
     """
     job = steering.pause(session, caller, job_id)
-    return job_read(job, jobs.passes(session, [job]))
+    return job_read(job)
 
 
 @router.post(
@@ -126,7 +127,7 @@ def resume_job(
     """Queue a paused job again; it goes on where its trace ends. A job that is queued or worked on stays as it is."""
     job = steering.resume(session, caller, job_id)
     after_commit.add_task(resources.wakeup.wake)
-    return job_read(job, jobs.passes(session, [job]))
+    return job_read(job)
 
 
 @router.post(
@@ -142,10 +143,7 @@ def retry_job(
     resources: ResourcesDep,
     after_commit: BackgroundTasks,
 ) -> JobRead:
-    """Queue a failed or cancelled job afresh, under the same id. Its trace begins anew; its events go on.
-
-    A search of orders gets new passes.
-    """
+    """Queue a failed or cancelled job afresh, under the same id. Its trace begins anew; its events go on."""
     job = steering.retry(session, storage, caller, job_id)
     after_commit.add_task(resources.wakeup.wake)
-    return job_read(job, jobs.passes(session, [job]))
+    return job_read(job)

@@ -8,10 +8,10 @@ from api.deps import AdminDep, ReadingDep, SessionDep, SettingsDep
 from api.key_views import key_created, key_rotated, keys_page
 from api.openapi import answers
 from api.paging import LimitDep
-from api.schemas.keys import KeyCreate, KeyCreated, KeyRead, KeyRotate, KeyRotated
-from api.schemas.page import PageRead
 from api.services import keys
-from store.scopes import Scope
+from axformer.wire.keys import KeyCreate, KeyCreated, KeyRead, KeyRotate, KeyRotated
+from axformer.wire.page import PageRead
+from axformer.wire.scopes import Scope
 
 router = APIRouter(prefix="/keys", tags=["keys"])
 
@@ -27,7 +27,7 @@ def list_keys(
     return keys_page(keys.list_keys(session, caller.team_id, after=after, limit=limit.page))
 
 
-@router.post("", status_code=201, responses=answers(201, "The key, shown this once.", "key", 401, 422))
+@router.post("", status_code=201, responses=answers(201, "The key, shown only once.", "key", 401, 422))
 def post_key(body: KeyCreate, caller: AdminDep, session: SessionDep) -> KeyCreated:
     """Make a key for your team. Give each program its own, with no more than it needs."""
     most = max(body.scopes, key=lambda scope: Scope(scope).rank)
@@ -37,7 +37,7 @@ def post_key(body: KeyCreate, caller: AdminDep, session: SessionDep) -> KeyCreat
 @router.post(
     "/{key_id}/rotate",
     status_code=201,
-    responses=answers(201, "The new key, shown this once.", "key_rotated", 401, 404, 409, 422),
+    responses=answers(201, "The new key, shown only once.", "key_rotated", 401, 404, 409, 422),
 )
 def rotate_key(
     key_id: str, caller: AdminDep, session: SessionDep, settings: SettingsDep, body: KeyRotate | None = None

@@ -3,8 +3,8 @@
 from fastapi import APIRouter
 
 from api.openapi import answer
-from api.schemas.knobs import KnobsRead
 from api.services.knobs import list_knobs
+from axformer.wire.knobs import KnobsRead
 
 router = APIRouter(prefix="/knobs", tags=["knobs"])
 

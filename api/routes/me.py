@@ -5,8 +5,8 @@ from fastapi import APIRouter
 from api.deps import CallerDep, ReadingDep
 from api.key_views import key_read
 from api.openapi import answers
-from api.schemas.keys import MeRead, TeamRead
 from api.services import keys
+from axformer.wire.keys import MeRead, TeamRead
 
 router = APIRouter(prefix="/me", tags=["keys"])
 

@@ -8,11 +8,11 @@ from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDe
 from api.openapi import answers
 from api.paging import MOST_NUMBER
 from api.routes.posted import IdempotencyKey, answer_of_posting
-from api.schemas.exports import ExportCreate
-from api.schemas.jobs import JobRead
-from api.schemas.paths import PathRead
 from api.services import exports, paths
 from axformer.plan.plan import PlanFile
+from axformer.wire.exports import ExportCreate
+from axformer.wire.jobs import JobRead
+from axformer.wire.paths import PathRead
 
 router = APIRouter(prefix="/jobs/{job_id}/path", tags=["trace"])
 

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from api.job_views import job_path, job_read
 from api.resources import Resources
-from api.services import jobs, posting
+from api.services import posting
 from store.repositories.audit import note
 from store.repositories.jobs import Created
 from store.repositories.keys import Caller
@@ -30,7 +30,7 @@ def answer_of_posting(
     """The answer to a request that has made a job, or to one that came again, which is answered as the first was."""
     headers = {"Location": job_path(created.job.id)}
     if created.is_new:
-        text = job_read(created.job, jobs.passes(session, [created.job])).model_dump_json()
+        text = job_read(created.job).model_dump_json()
         posting.remember_answer(created.job, text)
         note(session, caller, "job.create", created.job.id)
         after_commit.add_task(resources.wakeup.wake)

@@ -6,8 +6,8 @@ from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.openapi import answers
 from api.queue_views import queue_read
-from api.schemas.queue import QueueRead
 from api.services import queue
+from axformer.wire.queue import QueueRead
 
 router = APIRouter(prefix="/queue", tags=["queue"])
 

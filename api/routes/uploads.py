@@ -11,10 +11,10 @@ from api.errors import TooLargeError
 from api.multipart import FIELD, FilePart
 from api.openapi import answers
 from api.resources import Resources
-from api.schemas.uploads import UploadRead
 from api.services import uploads
 from api.services.quotas import no_room_for_upload, room_for_upload
 from api.views import upload_read
+from axformer.wire.uploads import UploadRead
 from store.errors import TooLargeError as StoredTooLargeError
 from store.ids import UPLOAD_PREFIX, new_id
 from store.repositories.audit import note

@@ -7,10 +7,10 @@ from fastapi import APIRouter, Query
 from api.deps import AdminDep, CallerDep, SessionDep, SettingsDep, WriterDep
 from api.openapi import answers
 from api.paging import MOST_NUMBER, LimitDep
-from api.schemas.page import PageRead
-from api.schemas.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretList
 from api.services import jobs, webhooks
 from api.views import deliveries_page, delivery_read, secret_created, secret_read
+from axformer.wire.page import PageRead
+from axformer.wire.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretList
 from store.repositories.audit import note
 from store.repositories.deliveries import deliveries_after
 
@@ -20,7 +20,7 @@ router = APIRouter(tags=["webhooks"])
 @router.post(
     "/webhook-secrets",
     status_code=201,
-    responses=answers(201, "The secret, shown this once.", "webhook_secret", 401),
+    responses=answers(201, "The secret, shown only once.", "webhook_secret", 401),
 )
 def post_secret(caller: AdminDep, session: SessionDep, settings: SettingsDep) -> WebhookSecretCreated:
     """Make a secret that signs your team's webhooks, the first or a new one.

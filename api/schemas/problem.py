@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from api.schemas.base import Schema
+from axformer.wire.base import Schema
 
 
 class ProblemField(Schema):

@@ -6,9 +6,9 @@ from dataclasses import replace
 from api.errors import ApiError, ForbiddenError, TooManyRequestsError, UnauthorizedError
 from api.rate_limits import Rate
 from api.resources import Resources
+from axformer.wire.scopes import Scope
 from store.repositories.audit import count_refusal
 from store.repositories.keys import Caller, Reason, Refusal, recognise
-from store.scopes import Scope
 from store.session import session_scope
 
 _CHALLENGE = 'Bearer realm="axformer"'
@@ -22,7 +22,7 @@ _WHY = {
 
 
 def sign_in(resources: Resources, key: str | None, address: str | None) -> Caller:
-    """Whom a key stands for, by a session of its own, so that no stream or upload keeps one open.
+    """The caller that a key belongs to, read in a session of its own, so that no stream or upload keeps one open.
 
     Raises:
         UnauthorizedError: there is no key, or it is not valid.
@@ -41,12 +41,12 @@ def sign_in(resources: Resources, key: str | None, address: str | None) -> Calle
 
 
 def count_request(resources: Resources, caller: Caller) -> Rate | None:
-    """Count a request of a valid key; null where it is not counted.
+    """Count a request of a valid key; None if it is not counted.
 
     Raises:
         TooManyRequestsError: the key has made too many in a short time.
     """
-    rate = resources.rate_limits.count("key", caller.key_id, resources.settings.rate_requests)
+    rate = resources.rate_limits.count("key", caller.key_id, resources.settings.rate.requests)
     if rate is not None and rate.is_exceeded:
         raise _too_many(rate, f"key {caller.key_id} has made more than {rate.limit} requests")
     return rate
@@ -69,7 +69,7 @@ def check_scope(caller: Caller, demanded: Scope) -> None:
 
 
 def _refused(resources: Resources, detail: str, challenge: str, address: str | None) -> ApiError:
-    rate = resources.rate_limits.count("address", address or "unknown", resources.settings.rate_refusals)
+    rate = resources.rate_limits.count("address", address or "unknown", resources.settings.rate.refusals)
     if rate is not None and rate.is_exceeded:
         return _too_many(rate, f"more than {rate.limit} requests without a valid key came from {address}")
     return UnauthorizedError(detail, headers={"WWW-Authenticate": challenge})

@@ -46,6 +46,4 @@ def download(session: Session, storage: Storage, team_id: str, job_id: str, name
 
 def _without(job: Job) -> str:
     """Why a job has not some file."""
-    if job.parent_id is not None:
-        return f"is a pass of {job.parent_id}, which has the files of the best pass"
     return "has no file of this name" if job.summary else f"is {job.state}; files come when it has succeeded"

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from store.devices import Device
+from axformer.wire.devices import Device
 
 
 class Busy(NamedTuple):
@@ -13,7 +13,7 @@ class Busy(NamedTuple):
     device: Device
     """``any`` where it is not known."""
     seconds: float | None
-    """Until it is free: 0 of an idle one, null where it cannot be said."""
+    """Until it is free: 0 for an idle one, None if it cannot be said."""
 
 
 class Demand(NamedTuple):
@@ -21,17 +21,17 @@ class Demand(NamedTuple):
 
     device: Device
     seconds: float | None
-    """Of a worker's time that it takes; null where it cannot be said."""
+    """Of a worker's time that it takes; None if it cannot be said."""
 
 
-class Estimate(NamedTuple):
-    """Seconds from now; null where it cannot be said."""
+class WaitingTime(NamedTuple):
+    """Seconds from now; None if it cannot be said."""
 
     starts: float | None
     ends: float | None
 
 
-UNKNOWN = Estimate(None, None)
+UNKNOWN = WaitingTime(None, None)
 
 
 class _Workers:
@@ -43,7 +43,7 @@ class _Workers:
         heapq.heapify(self.known)
 
 
-def estimates(workers: Sequence[Busy], line: Sequence[Demand]) -> list[Estimate]:
+def estimates(workers: Sequence[Busy], line: Sequence[Demand]) -> list[WaitingTime]:
     """When each job in the line starts and ends, if no other job is posted."""
     kinds = {kind: _Workers([worker for worker in workers if worker.device is kind]) for kind in Device}
     alive = {kind: those for kind, those in kinds.items() if those.known or those.unknown}
@@ -56,7 +56,7 @@ def can_take(worker: Device, wanted: Device) -> bool:
     return Device.ANY in (worker, wanted) or worker is wanted
 
 
-def _give(seconds: float | None, candidates: Sequence[_Workers]) -> Estimate:
+def _give(seconds: float | None, candidates: Sequence[_Workers]) -> WaitingTime:
     """Let the first worker of the candidates to be free take a job of so many seconds."""
     first, unknown = None, 0
     for workers in candidates:
@@ -71,6 +71,6 @@ def _give(seconds: float | None, candidates: Sequence[_Workers]) -> Estimate:
     if seconds is None:
         heapq.heappop(first.known)
         first.unknown += 1
-        return Estimate(start, None)
+        return WaitingTime(start, None)
     heapq.heapreplace(first.known, start + seconds)
-    return Estimate(start, start + seconds)
+    return WaitingTime(start, start + seconds)

@@ -93,7 +93,7 @@ async def _news(
 
 
 def _read(sessions: Sessions, key_id: str, job_id: str, after: int, limit: int) -> Sequence[Event] | None:
-    """Up to so many events; null where the key is no longer valid."""
+    """Up to so many events; None if the key is no longer valid."""
     with session_scope(sessions) as session:
         if not is_still_valid(session, key_id):
             return None

@@ -6,12 +6,14 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from api.errors import ConflictError, NotFoundError
-from api.schemas.base import NAME_LENGTH
-from api.schemas.exports import ExportCreate
 from api.services import jobs, posting
 from api.services.quotas import check_queued
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.plan.trial import Trial
+from axformer.wire.base import NAME_LENGTH
+from axformer.wire.exports import ExportCreate
+from axformer.wire.kinds import JobKind
+from store.references import UPLOAD_PREFIX
 from store.repositories.exports import create_export
 from store.repositories.jobs import Created, NewJob
 from store.repositories.trace_views import standing_trials
@@ -19,8 +21,7 @@ from store.repositories.uploads import hold_upload
 from store.settings import Settings
 from store.states import JobState
 from store.tables.jobs import Job
-
-_UPLOAD = "upload:"
+from store.tables.trials import FIRST_PASS
 
 
 def submit(
@@ -32,19 +33,19 @@ def submit(
         NotFoundError: the team has no such job, or its trial ``seq`` made no model.
         ConflictError: the job has not succeeded, does not say what it worked on, or named an upload that is gone; or there is
             no room for results.
-        InvalidInputError: the key came with another body before, or the hub token is of no use.
+        InvalidInputError: the key came with another body before, or the hub token cannot be used.
         TooManyRequestsError: the team has as many queued jobs as it may have.
     """
     source = jobs.find(session, team_id, job_id)
-    if source.state is not JobState.SUCCEEDED or source.parent_id is not None:
-        detail = f"{job_id} is {source.state}; only a job that has succeeded, and is no pass of another, can be exported from"
+    if source.state is not JobState.SUCCEEDED:
+        detail = f"{job_id} is {source.state}; only a job that has succeeded can be exported from"
         raise ConflictError(detail, code="wrong_state")
     last = next((trial for trial in standing_trials(session, job_id) if trial.seq == seq), None)
     if last is None:
         raise no_point(job_id, seq)
     asked = f"{job_id} {seq} {body.model_dump_json(exclude_defaults=True)}"
     body_sha256 = hashlib.sha256(asked.encode()).digest()
-    progress = _progress(session, source, last)
+    progress = _progress(source, last)
     created = create_export(session, _job(settings, source, seq, body, key, body_sha256), progress)
     if created.is_new:
         _check_uploads(session, team_id, source)
@@ -80,6 +81,7 @@ def _job(settings: Settings, source: Job, seq: int, body: ExportCreate, key: str
         idempotency_key=key,
         body_sha256=body_sha256 if key is not None else None,
         hub_token=posting.locked_token(settings, body.hub_token, [one["uri"] for one in sources if one is not None]),
+        kind=JobKind.EXPORT,
         exported_from=source.id,
         upto=seq,
     )
@@ -92,26 +94,26 @@ def _order(source: Job) -> str:
     return kept
 
 
-def _progress(session: Session, source: Job, last: Trial) -> dict[str, Any]:
+def _progress(source: Job, last: Trial) -> dict[str, Any]:
     """How far the pass had come at its trial ``last``, with what it worked on.
 
     Raises:
         ConflictError: nobody has said what that was, so that an export could not tell whether it is still the same.
     """
-    below = jobs.passes(session, [source]).get(source.id, [])
-    told = next((one.progress for one in (source, *below) if one.progress and "inputs" in one.progress), None)
-    if told is None:
+    before = source.progress or {}
+    if "inputs" not in before:
         detail = f"{source.id} does not say with which checkpoint and data it worked; its plan is still there"
         raise ConflictError(f"{detail}: GET /v1/jobs/{source.id}/path/{last.seq}/plan", code="inputs_unknown")
-    now = {"done": last.seq + 1, "known": last.seq + 1, "seconds": last.seconds, "seconds_left": 0.0}
-    # What its plan promises is told when the model is there.
-    kept = {name: value for name, value in told.items() if name not in ("operations", "estimated_speedup")}
-    return kept | now | {"min_loss": last.min_loss}
+    now: dict[str, Any] = {"done": last.seq + 1, "known": last.seq + 1, "seconds": last.seconds, "seconds_left": 0.0}
+    now |= {"min_loss": last.min_loss, "pass_number": FIRST_PASS, "passes": 1, "order": _order(source)}
+    # How fast its plan is estimated to be is known when the model is there.
+    kept = {name: value for name, value in before.items() if name not in ("operations", "estimated_speedup")}
+    return kept | now
 
 
 def _check_uploads(session: Session, team_id: str, source: Job) -> None:
     for part in ("checkpoint", "validation", "test", "train"):
         uri = (getattr(source, part) or {}).get("uri", "")
-        if uri.startswith(_UPLOAD) and hold_upload(session, uri.removeprefix(_UPLOAD), team_id) is None:
+        if uri.startswith(UPLOAD_PREFIX) and hold_upload(session, uri.removeprefix(UPLOAD_PREFIX), team_id) is None:
             detail = f"the {part} of {source.id} was '{uri}', which has been deleted since; its plan is still there"
             raise ConflictError(f"{detail}: GET /v1/jobs/{source.id}/path/SEQ/plan", code="upload_gone")

@@ -6,9 +6,9 @@ from itertools import product
 from typing import Any
 
 from api.errors import FieldError, InvalidInputError
-from api.schemas.groups import GroupCreate, GroupSet, GroupSetting
-from api.schemas.jobs import JobCreate
-from api.services.posting import HUB_SCHEME
+from axformer.wire.groups import GroupCreate, GroupSet, GroupSetting
+from axformer.wire.jobs import JobCreate
+from store.references import HUB_PREFIX
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Cell:
 def cells(grid: GroupCreate) -> Iterator[Cell]:
     """Every job of the grid, the settings of a checkpoint one after the other, so that comparisons are there early."""
     seeds: Sequence[int | None] = grid.seeds or [None]
-    for at_set, one in enumerate(grid.sets):
-        checkpoints = range(len(one.checkpoints))
+    for at_set, set_ in enumerate(grid.sets):
+        checkpoints = range(len(set_.checkpoints))
         for at_checkpoint, seed, (at_setting, setting) in product(checkpoints, seeds, enumerate(grid.settings)):
             pointers = {
                 "#/checkpoint": f"#/sets/{at_set}/checkpoints/{at_checkpoint}",
@@ -34,32 +34,32 @@ def cells(grid: GroupCreate) -> Iterator[Cell]:
                 "#/test": f"#/sets/{at_set}/test",
                 "#/config": f"#/settings/{at_setting}/config",
             }
-            place = {"set": one.name, "checkpoint": at_checkpoint, "setting": setting.name, "seed": seed}
-            yield Cell(_job(grid, one, at_checkpoint, setting, seed), place, pointers)
+            cell = {"set": set_.name, "checkpoint": at_checkpoint, "setting": setting.name, "seed": seed}
+            yield Cell(_job(grid, set_, at_checkpoint, setting, seed), cell, pointers)
 
 
 def said_of_grid(error: InvalidInputError, cell: Cell) -> InvalidInputError:
-    """What is wrong with a job's body, as what is wrong with the grid's."""
+    """Turn the errors of one job's body into errors of the grid's body."""
 
-    def moved(one: FieldError) -> FieldError:
-        for mine, theirs in cell.pointers.items():
-            if one.pointer is not None and one.pointer.startswith(mine):
-                return replace(one, pointer=theirs + one.pointer.removeprefix(mine))
-        return one
+    def moved(field_error: FieldError) -> FieldError:
+        for in_job, in_grid in cell.pointers.items():
+            if field_error.pointer is not None and field_error.pointer.startswith(in_job):
+                return replace(field_error, pointer=in_grid + field_error.pointer.removeprefix(in_job))
+        return field_error
 
-    return replace(error, errors=[moved(one) for one in error.errors])
+    return replace(error, errors=[moved(field_error) for field_error in error.errors])
 
 
-def _job(grid: GroupCreate, one: GroupSet, at_checkpoint: int, setting: GroupSetting, seed: int | None) -> JobCreate:
-    checkpoint = one.checkpoints[at_checkpoint]
-    run = f"{one.name} {at_checkpoint}" + ("" if seed is None else f", seed {seed}")
-    sources = (checkpoint, one.validation, one.test)
-    reads_hub = any(source is not None and source.uri.startswith(HUB_SCHEME) for source in sources)
+def _job(grid: GroupCreate, set_: GroupSet, at_checkpoint: int, setting: GroupSetting, seed: int | None) -> JobCreate:
+    checkpoint = set_.checkpoints[at_checkpoint]
+    run = f"{set_.name} {at_checkpoint}" + ("" if seed is None else f", seed {seed}")
+    sources = (checkpoint, set_.validation, set_.test)
+    reads_hub = any(source is not None and source.uri.startswith(HUB_PREFIX) for source in sources)
     return JobCreate(
         name=f"{grid.name}: {run}, {setting.name}",
         checkpoint=checkpoint,
-        validation=one.validation,
-        test=one.test,
+        validation=set_.validation,
+        test=set_.test,
         preset=setting.preset,
         config=setting.config | ({} if seed is None else {"seed": seed}),
         priority=grid.priority,

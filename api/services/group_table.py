@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from axformer.config import changed_knobs
-from axformer.scores.spread import Spread, spread_of
+from axformer.scores.spread import spread_of
+from axformer.wire.spread import Spread
 from store.repositories.groups import CellRow
 from store.states import JobState
 
@@ -16,7 +17,7 @@ Changes = dict[str, dict[str, Spread]]
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one setting on one set; see ``api.schemas.groups.GroupRow`` for the fields."""
+    """What came of one setting on one set; see ``axformer.wire.groups.GroupRow`` for the fields."""
 
     set: str
     setting: str
@@ -38,30 +39,32 @@ def table(grid: Mapping[str, Sequence[str]], cells: Sequence[CellRow]) -> list[R
     rows = []
     for name in grid["sets"]:
         for setting in grid["settings"]:
-            same = [one for one in cells if (one.cell["set"], one.cell["setting"]) == (name, setting)]
+            same = [cell for cell in cells if (cell.cell["set"], cell.cell["setting"]) == (name, setting)]
             if same:
                 rows.append(_row(name, setting, same))
     return rows
 
 
 def _row(name: str, setting: str, cells: Sequence[CellRow]) -> Row:
-    found = [one.figures for one in cells if one.figures is not None]
+    figures = [cell.figures for cell in cells if cell.figures is not None]
     return Row(
         set=name,
         setting=setting,
         preset=cells[0].preset,
         config=_changed(cells[0]),
         jobs=len(cells),
-        succeeded=sum(one.state is JobState.SUCCEEDED for one in cells),
-        changes=_changes([one.comparison for one in found]),
-        removed=_spread([1 - after / before for before, after in (one.parameters for one in found)]),
-        encoder_removed=_spread([1 - one.encoder[1] / one.encoder[0] for one in found if one.encoder is not None]),
-        operations=_spread([one.estimated_speedup for one in found]),
-        latency=_spread([before / after for before, after in (one.latency_ms for one in found)]),
-        latency_by_pruning=_spread(
-            [one.one_position_ms / one.latency_ms[1] for one in found if one.one_position_ms is not None]
+        succeeded=sum(cell.state is JobState.SUCCEEDED for cell in cells),
+        changes=_changes([figure.comparison for figure in figures]),
+        removed=_spread([1 - after / before for before, after in (figure.parameters for figure in figures)]),
+        encoder_removed=_spread(
+            [1 - figure.encoder[1] / figure.encoder[0] for figure in figures if figure.encoder is not None]
         ),
-        verdicts=Counter(one.verdict for one in found if one.verdict is not None),
+        operations=_spread([figure.estimated_speedup for figure in figures]),
+        latency=_spread([before / after for before, after in (figure.latency_ms for figure in figures)]),
+        latency_by_pruning=_spread(
+            [figure.one_position_ms / figure.latency_ms[1] for figure in figures if figure.one_position_ms is not None]
+        ),
+        verdicts=Counter(figure.verdict for figure in figures if figure.verdict is not None),
     )
 
 
@@ -76,8 +79,8 @@ def _changed(cell: CellRow) -> dict[str, Any]:
 def _changes(comparisons: Sequence[Mapping[str, Any]]) -> Changes:
     values: dict[str, dict[str, list[float]]] = {}
     for comparison in comparisons:
-        for data, told in comparison.items():
-            for figure, difference in told["differences"].items() if told else ():
+        for data, measured in comparison.items():
+            for figure, difference in measured["differences"].items() if measured else ():
                 values.setdefault(data, {}).setdefault(figure, []).append(difference["value"])
     return {data: {name: spread_of(each) for name, each in figures.items()} for data, figures in values.items()}
 

@@ -9,11 +9,11 @@ from sqlalchemy.orm import Session
 
 from api.errors import ConflictError, InvalidInputError, NotFoundError, TooManyRequestsError
 from api.paging import parse_cursor, unknown_cursor
-from api.schemas.groups import GroupCreate
 from api.services import posting
 from api.services import steering as jobs_steering
 from api.services.grid import Cell, cells, said_of_grid
 from api.services.quotas import check_queued
+from axformer.wire.groups import GroupCreate
 from store.errors import IllegalTransitionError
 from store.ids import GROUP_PREFIX
 from store.page import Page

@@ -4,8 +4,8 @@ from kombu.exceptions import OperationalError as BrokerError
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.resources import Resources
-from api.schemas.health import ReadyRead
 from api.wakeup import Wakeup
+from axformer.wire.health import ReadyRead
 from store.migrate import newest_revision
 from store.repositories.revision import database_revision
 from store.session import Sessions, session_scope

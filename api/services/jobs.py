@@ -6,10 +6,10 @@ from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError, NotFoundError
 from api.paging import parse_cursor, unknown_cursor
+from axformer.wire.kinds import JobKind
 from store.ids import JOB_PREFIX
 from store.page import Page
 from store.repositories import jobs as repository
-from store.repositories.passes import is_search, passes_of
 from store.states import JobState
 from store.tables.jobs import Job
 
@@ -31,12 +31,6 @@ def no_job(job_id: str) -> NotFoundError:
     return NotFoundError(f"your team has no job '{job_id}'; GET /v1/jobs lists those there are", code="job_not_found")
 
 
-def passes(session: Session, jobs: Sequence[Job]) -> dict[str, list[Job]]:
-    """The passes of those of these jobs that search orders."""
-    parents = [job.id for job in jobs if is_search(job)]
-    return passes_of(session, parents) if parents else {}
-
-
 def list_jobs(
     session: Session,
     team_id: str,
@@ -45,9 +39,10 @@ def list_jobs(
     after: str | None,
     states: Sequence[JobState],
     labels: Sequence[str],
+    kinds: Sequence[JobKind] = (),
     text: str | None = None,
 ) -> Page[Job]:
-    """The team's jobs without passes, newest first, in one of the states and with all labels (written ``key:value``).
+    """The team's jobs, newest first, in one of the states, of one of the kinds, and with all labels (written ``key:value``).
 
     With ``text`` only those whose name holds it or whose id begins with it.
 
@@ -56,7 +51,9 @@ def list_jobs(
     """
     last = _last_seen(session, team_id, after) if after is not None else None
     wanted = dict(_label(text) for text in labels)
-    return repository.list_jobs(session, team_id, limit=limit, after=last, states=states, labels=wanted, text=text)
+    return repository.list_jobs(
+        session, team_id, limit=limit, after=last, states=states, kinds=kinds, labels=wanted, text=text
+    )
 
 
 def _last_seen(session: Session, team_id: str, after: str) -> Job:

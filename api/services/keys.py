@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.orm import Session
 
 from api.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
+from axformer.wire.scopes import Scope
 from store.page import Page
 from store.repositories import keys as repository
 from store.repositories.audit import Actor, note
 from store.repositories.keys import NewKey
-from store.scopes import Scope
 from store.settings import Settings
 from store.tables.teams import ApiKey
 
@@ -41,11 +41,11 @@ def list_keys(session: Session, team_id: str, *, after: str | None, limit: int) 
     """A page of the team's keys, the newest first.
 
     Raises:
-        InvalidInputError: ``after`` is no key of the team.
+        InvalidInputError: ``after`` is not a key of the team.
     """
     last = None if after is None else repository.find_key(session, after, team_id)
     if after is not None and last is None:
-        detail = f"after='{after}' is no key of your team; give the `next` of the page before"
+        detail = f"after='{after}' is not a key of your team; give the `next` of the page before"
         raise InvalidInputError(detail, errors=[FieldError(detail, parameter="after")])
     return repository.list_keys(session, team_id, after=last, limit=limit)
 

@@ -1,27 +1,36 @@
-"""The knobs of a pass as the library declares them: name, default, what is accepted, and the reason."""
+"""The knobs as the library declares them: name, default, what is accepted, the methods that have it, and the reason."""
 
 from typing import Any
 
-from api.schemas.knobs import KnobRead, KnobsRead
-from axformer.config import DEFAULT_PRESET, PassConfig, Preset, make_config
+from axformer.config import DEFAULT_PRESET, METHODS, Preset, make_config
+from axformer.config.axformer import PAPER_ONLY
+from axformer.wire.knobs import KnobRead, KnobsRead
+
+_OWN = "method"
+"""Which names the method itself."""
 
 
 def list_knobs() -> KnobsRead:
-    """All knobs and presets."""
-    schema = PassConfig.model_json_schema()
-    definitions = schema.get("$defs", {})
-    defaults = make_config().model_dump(mode="json")
-    knobs = [
-        KnobRead(
-            name=name,
-            default=defaults[name],
-            reason=about.get("description", ""),
-            accepts=_accepts(about, definitions),
-        )
-        for name, about in schema["properties"].items()
-    ]
+    """All knobs and presets; what several methods have stands once, as the first of them has it."""
+    knobs: dict[str, KnobRead] = {}
+    for method, config in METHODS.items():
+        schema, defaults = config.model_json_schema(), config().model_dump(mode="json")
+        definitions = schema.get("$defs", {})
+        for name, about in schema["properties"].items():
+            if name in knobs:
+                known = knobs[name]
+                knobs[name] = known.model_copy(update={"methods": (*known.methods, method)})
+                continue
+            knobs[name] = KnobRead(
+                name=name,
+                default=defaults[name],
+                reason=about.get("description", ""),
+                accepts={"enum": list(METHODS), "type": "string"} if name == _OWN else _accepts(about, definitions),
+                methods=(method,),
+                paper_only=name in PAPER_ONLY,
+            )
     return KnobsRead(
-        knobs=knobs,
+        knobs=list(knobs.values()),
         presets={preset.value: make_config(preset).model_dump(mode="json") for preset in Preset},
         default_preset=DEFAULT_PRESET,
     )

@@ -3,13 +3,13 @@
 from sqlalchemy.orm import Session
 
 from api.errors import NotFoundError
-from api.schemas.paths import PathRead
 from api.services import artifacts, jobs
 from api.services.exports import no_point
 from axformer.errors import PlanError
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import PlanFile, parse_plan_file
+from axformer.wire.paths import PathRead
 from axformer.wire.report import PathPoint
 from store.repositories.trace_views import standing_trials
 from store.storage import Storage
@@ -19,7 +19,7 @@ _PLAN = "plan.json"
 
 
 def path_of(session: Session, team_id: str, job_id: str) -> PathRead:
-    """The path of the team's job; of one that has not succeeded, or is a pass of another, it has no points.
+    """The path of the team's job; of one that has not succeeded it has no points.
 
     Raises:
         NotFoundError: the team has no such job.
@@ -43,22 +43,21 @@ def plan_at(session: Session, storage: Storage, team_id: str, job_id: str, seq: 
         raise no_point(job_id, seq)
     try:
         file = parse_plan_file(b"".join(kept.read(0, kept.size)).decode())
-        return file_at(file, Stop(trace, seq), _dimensions(session, job))
+        return file_at(file, Stop(trace, seq), _dimensions(job))
     except (PlanError, UnicodeDecodeError) as error:
         raise NotFoundError(
-            f"the {_PLAN} of job {job_id} does not go with its trace: {error}; retry is of no use, post the job again",
+            f"the {_PLAN} of job {job_id} does not go with its trace: {error}; retrying does not help; post the job again",
             code="point_not_found",
         ) from None
 
 
-def _dimensions(session: Session, job: Job) -> Dimensions:
-    """Of the model before the pass, as the worker told them; those of a search of orders stand with its passes.
+def _dimensions(job: Job) -> Dimensions:
+    """Of the model before the pass, as the worker has noted them.
 
     Raises:
-        PlanError: nobody told them.
+        PlanError: it has not.
     """
-    below = jobs.passes(session, [job]).get(job.id, [])
-    for one in (job, *below):
-        if told := (one.progress or {}).get("dimensions"):
-            return Dimensions(**told)
-    raise PlanError("the job does not say of what model it was")
+    noted = (job.progress or {}).get("dimensions")
+    if not noted:
+        raise PlanError("the job does not say of what model it was")
+    return Dimensions(**noted)

@@ -9,27 +9,25 @@ from pydantic import SecretStr
 from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError
-from api.references import UPLOAD_SCHEME, check_reference, refused
-from api.schemas.jobs import JobCreate
+from api.references import check_reference, refused
 from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
 from axformer.config import make_config
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.repair.settings import FinetuneSettings
+from axformer.wire.jobs import JobCreate
+from store.references import HUB_PREFIX, UPLOAD_PREFIX
 from store.repositories.jobs import Created, NewJob, create_job
 from store.repositories.uploads import hold_upload
 from store.settings import Settings
 from store.tables.jobs import Job
 from store.vault import open_vault
 
-HUB_SCHEME = "hf://"
-_UPLOAD = f"{UPLOAD_SCHEME}:"
-
 
 @dataclass(frozen=True)
 class InGroup:
-    """Of which group a job is a cell, and which."""
+    """The group that a job belongs to, and its cell in the group."""
 
     group_id: str
     cell: Mapping[str, Any]
@@ -107,14 +105,14 @@ def locked_token(settings: Settings, token: SecretStr | None, uris: Sequence[str
     """
     if token is None:
         return None
-    if not any(uri.startswith(HUB_SCHEME) for uri in uris):
+    if not any(uri.startswith(HUB_PREFIX) for uri in uris):
         raise unused_token()
     return open_vault(settings).lock(token.get_secret_value())
 
 
 def unused_token() -> InvalidInputError:
     """What to raise where a hub token comes with nothing to read from the hub."""
-    detail = f"is for {HUB_SCHEME} references, and there are none; leave it out"
+    detail = f"is for {HUB_PREFIX} references, and there are none; leave it out"
     return InvalidInputError(f"hub_token {detail}", errors=[FieldError(detail, pointer="#/hub_token")])
 
 
@@ -143,7 +141,11 @@ def _finetune(body: JobCreate) -> dict[str, Any] | None:
 
 def uploads_of(body: JobCreate) -> list[tuple[str, str]]:
     """The ids of the uploads that a job names, each with its place in the body."""
-    return [(pointer, uri.removeprefix(_UPLOAD)) for pointer, uri in _references(body) if uri.startswith(_UPLOAD)]
+    return [
+        (pointer, uri.removeprefix(UPLOAD_PREFIX))
+        for pointer, uri in _references(body)
+        if uri.startswith(UPLOAD_PREFIX)
+    ]
 
 
 def _references(body: JobCreate) -> list[tuple[str, str]]:
@@ -159,4 +161,4 @@ def check_upload(session: Session, team_id: str, pointer: str, upload_id: str) -
         InvalidInputError: the team has none of this id.
     """
     if hold_upload(session, upload_id, team_id) is None:
-        raise refused(f"upload:{upload_id}", pointer, "is no upload of your team; POST /v1/uploads makes one")
+        raise refused(f"upload:{upload_id}", pointer, "is not an upload of your team; POST /v1/uploads makes one")

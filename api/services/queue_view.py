@@ -13,8 +13,9 @@ from statistics import median
 
 from sqlalchemy.orm import Session
 
-from api.services.estimates import Busy, Demand, Estimate, estimates
-from store.devices import Device
+from api.services.estimates import Busy, Demand, WaitingTime, estimates
+from axformer.wire.devices import Device
+from store.passes import pass_count
 from store.repositories import queue as repository
 from store.repositories.line import rules_of
 from store.repositories.queue import Waiting
@@ -29,7 +30,7 @@ class Living:
     """A worker that is alive."""
 
     queue: str | None
-    """Null where it has not made itself known, and is alive since it holds a job."""
+    """None if it has not made itself known, and is alive since it holds a job."""
     is_idle: bool
     time: Busy
     """Until it has done the job that it holds."""
@@ -44,14 +45,14 @@ class View:
     line: Sequence[Waiting]
     by_id: Mapping[str, Waiting]
     """The same by the ids of the jobs."""
-    estimates: Mapping[str, Estimate]
+    estimates: Mapping[str, WaitingTime]
     """Of each job in the line, by its id, but for those that a limit holds back."""
     active: Sequence[Job]
     ends: Mapping[str, float | None]
     """Seconds until each active job ends, by its id."""
     workers: Sequence[Living]
     typical: float | None
-    """Seconds that a job takes of which nothing is known."""
+    """Seconds that a pass takes of which nothing is known."""
     sample: int
     """Succeeded jobs whose median that is."""
     slice_seconds: float
@@ -59,7 +60,8 @@ class View:
 
 
 class Views:
-    """The latest view, which all share who look within so many seconds: a long line is costly to read, and many watch it."""
+    """The latest view, shared by all callers within ``queue_view_seconds``: a long queue is costly to read, and many watch
+    it."""
 
     def __init__(self, sessions: Sessions, settings: Settings) -> None:
         self._sessions = sessions
@@ -72,7 +74,7 @@ class Views:
         if (young := self._young()) is not None:
             return young
         if not self._making.acquire(blocking=self._latest is None):
-            assert self._latest is not None, "it never becomes null again"
+            assert self._latest is not None, "it never becomes None again"
             return self._latest[1]
         try:
             return self._young() or self._make()
@@ -97,10 +99,12 @@ def view_now(session: Session, settings: Settings) -> View:
     """The queue now."""
     now = datetime.now(UTC)
     active = repository.active_jobs(session)
-    recent = repository.recent_run_seconds(session, settings.eta_sample)
+    recent = repository.recent_pass_seconds(session, settings.eta_sample)
     typical = median(recent) if recent else None
     ends = {job.id: _seconds_left(job, typical, now) for job in active}
-    known = {one.process: (one.queue, one.device) for one in living_workers(session, settings.lease_seconds)}
+    known = {
+        worker.process: (worker.queue, worker.device) for worker in living_workers(session, settings.lease_seconds)
+    }
     held = {str(job.worker): job for job in active}
     workers = []
     for process in known | held:
@@ -113,7 +117,7 @@ def view_now(session: Session, settings: Settings) -> View:
     line = repository.waiting_jobs(session, rules_of(settings))
     return View(
         line=line,
-        by_id={one.job_id: one for one in line},
+        by_id={job.job_id: job for job in line},
         estimates=_estimates(line, workers, typical, settings.slice_seconds),
         active=active,
         ends=ends,
@@ -127,15 +131,22 @@ def view_now(session: Session, settings: Settings) -> View:
 
 def _estimates(
     line: Sequence[Waiting], workers: Sequence[Living], typical: float | None, slice_seconds: float
-) -> Mapping[str, Estimate]:
+) -> Mapping[str, WaitingTime]:
     """When jobs start, if those before them give way after a slice, and when they end, if none does."""
     # What a limit holds back starts when a job of its team ends, whoever else is in the line, so it is left out of it.
-    free = [one for one in line if not one.held_back]
-    demands = [Demand(one.device, typical if one.seconds_left is None else one.seconds_left) for one in free]
-    slices = [Demand(one.device, min(one.seconds or slice_seconds, slice_seconds)) for one in demands]
+    free = [job for job in line if not job.held_back]
+    demands = [Demand(job.device, _seconds_of(job, typical)) for job in free]
+    slices = [Demand(demand.device, min(demand.seconds or slice_seconds, slice_seconds)) for demand in demands]
     starts = estimates([worker.slice for worker in workers], slices)
     ends = estimates([worker.time for worker in workers], demands)
-    return {one.job_id: Estimate(start.starts, end.ends) for one, start, end in zip(free, starts, ends, strict=True)}
+    return {job.job_id: WaitingTime(start.starts, end.ends) for job, start, end in zip(free, starts, ends, strict=True)}
+
+
+def _seconds_of(job: Waiting, typical: float | None) -> float | None:
+    """That a waiting job takes of a worker."""
+    if job.seconds_left is not None:
+        return job.seconds_left
+    return None if typical is None else typical * job.passes
 
 
 def _slice_left(job: Job, slice_seconds: float, now: datetime) -> float:
@@ -151,4 +162,4 @@ def _seconds_left(job: Job, typical: float | None, now: datetime) -> float | Non
         return max(0.0, float(left))
     if typical is None or job.claimed_at is None:
         return None
-    return max(0.0, typical - job.worker_seconds - (now - job.claimed_at).total_seconds())
+    return max(0.0, typical * pass_count(job) - job.worker_seconds - (now - job.claimed_at).total_seconds())

@@ -51,7 +51,7 @@ def check_stored(session: Session, team_id: str, added: int) -> None:
 
 
 def room_for_upload(session: Session, team_id: str) -> int | None:
-    """Bytes that a team may still store; null where there is no limit.
+    """Bytes that a team may still store; None if there is no limit.
 
     Raises:
         ConflictError: none.

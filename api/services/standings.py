@@ -20,7 +20,7 @@ class Standings:
         self._looks: set[asyncio.Task[Mapping[str, Standing]]] = set()
 
     async def next(self, job_id: str) -> Standing | None:
-        """Where the job stands at the next look; null where there is no such job.
+        """Where the job stands at the next look; None if there is no such job.
 
         Raises:
             sqlalchemy.exc.SQLAlchemyError: the database does not answer.

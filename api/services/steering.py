@@ -8,9 +8,9 @@ from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
 from api.errors import ConflictError
-from api.schemas.bulk import BULK_MOST, BulkCancel
 from api.services.jobs import find, no_job
 from api.services.quotas import check_queued
+from axformer.wire.bulk import BULK_MOST, BulkCancel
 from store.errors import IllegalTransitionError
 from store.repositories import steering as repository
 from store.repositories.audit import Actor, note
@@ -27,7 +27,7 @@ class BulkOutcome:
     jobs: Sequence[tuple[Job, IllegalTransitionError | None]]
     """Each as it is now, and why it was left so, if it was."""
     unknown: Sequence[str]
-    """Ids that were named and are no jobs of the team, or do not fit the rest of the description."""
+    """Ids that were named and are not jobs of the team, or do not fit the rest of the description."""
     has_more: bool
     """Whether more fit the description than are taken at a time."""
 
@@ -40,9 +40,9 @@ def cancel(session: Session, actor: Actor, job_id: str) -> Job:
 
     Raises:
         NotFoundError: the team has no such job.
-        ConflictError: it has ended otherwise, or is a pass.
+        ConflictError: it has ended otherwise.
     """
-    with _as_answers(_find_whole(session, actor.team_id, job_id)) as job:
+    with _as_answers(find(session, actor.team_id, job_id)) as job:
         changed = repository.request_cancel(session, job.id)
     note(session, actor, "job.cancel", job_id)
     return changed
@@ -67,9 +67,9 @@ def pause(session: Session, actor: Actor, job_id: str) -> Job:
 
     Raises:
         NotFoundError: the team has no such job.
-        ConflictError: it is about to end or has ended, or is a pass.
+        ConflictError: it is about to end or has ended.
     """
-    with _as_answers(_find_whole(session, actor.team_id, job_id)) as job:
+    with _as_answers(find(session, actor.team_id, job_id)) as job:
         changed = repository.request_pause(session, job.id)
     note(session, actor, "job.pause", job_id)
     return changed
@@ -80,9 +80,9 @@ def resume(session: Session, actor: Actor, job_id: str) -> Job:
 
     Raises:
         NotFoundError: the team has no such job.
-        ConflictError: it is not paused yet, or has ended, or is a pass.
+        ConflictError: it is not paused yet, or has ended.
     """
-    with _as_answers(_find_whole(session, actor.team_id, job_id)) as job:
+    with _as_answers(find(session, actor.team_id, job_id)) as job:
         changed = repository.resume_job(session, job.id)
     note(session, actor, "job.resume", job_id)
     return changed
@@ -93,10 +93,10 @@ def retry(session: Session, storage: Storage, actor: Actor, job_id: str) -> Job:
 
     Raises:
         NotFoundError: the team has no such job.
-        ConflictError: it has not ended, or has succeeded, or is a pass; or there is no room for its results.
+        ConflictError: it has not ended, or has succeeded; or there is no room for its results.
         TooManyRequestsError: the team has as many queued jobs as it may have.
     """
-    return retry_all(session, storage, actor, [_find_whole(session, actor.team_id, job_id)])[0]
+    return retry_all(session, storage, actor, [find(session, actor.team_id, job_id)])[0]
 
 
 def retry_all(session: Session, storage: Storage, actor: Actor, jobs: Sequence[Job]) -> list[Job]:
@@ -125,19 +125,11 @@ def delete(session: Session, actor: Actor, job_id: str) -> None:
 
     Raises:
         NotFoundError: the team has no such job.
-        ConflictError: it has not ended, or is a pass.
+        ConflictError: it has not ended.
     """
-    with _as_answers(_find_whole(session, actor.team_id, job_id)) as job:
+    with _as_answers(find(session, actor.team_id, job_id)) as job:
         repository.delete_job(session, job.id)
     note(session, actor, "job.delete", job_id)
-
-
-def _find_whole(session: Session, team_id: str, job_id: str) -> Job:
-    """The team's job, which is no pass of another."""
-    job = find(session, team_id, job_id)
-    if job.parent_id is not None:
-        raise ConflictError(f"{job.id} is a pass of {job.parent_id}; do this with that job", code="part_of_job")
-    return job
 
 
 @contextmanager

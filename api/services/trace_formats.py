@@ -5,8 +5,10 @@ A line of NDJSON is, byte for byte, the line of the artifact's ``trace.jsonl``.
 
 import csv
 import io
+import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,6 +39,7 @@ _ARROW_SCHEMA = pa.schema(
         pa.field("precision", pa.string(), nullable=False),
         pa.field("parameters", pa.int64(), nullable=False),
         pa.field("seconds", pa.float64(), nullable=False),
+        pa.field("plan", pa.string()),
     ]
 )
 
@@ -48,13 +51,13 @@ def ndjson(trials: Iterable[Trial]) -> Iterator[bytes]:
 
 
 def comma_separated(trials: Iterable[Trial]) -> Iterator[bytes]:
-    """A header, then a line a trial; null is empty, truth is ``true`` or ``false``, numbers are as in JSON."""
+    """A header, then a line a trial; None is an empty cell, truth is ``true`` or ``false``, numbers are as in JSON."""
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\n")
     writer.writerow(_FIELDS)
     yield _taken(line)
     for trial in trials:
-        writer.writerow([_cell(value) for value in trial.model_dump(mode="json").values()])
+        writer.writerow([_cell(value) for value in _flat(trial).values()])
         yield _taken(line)
 
 
@@ -63,7 +66,7 @@ def parquet(trials: Iterable[Trial]) -> Iterator[bytes]:
     sink = _Drain()
     with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), _ARROW_SCHEMA) as writer:
         remaining = iter(trials)
-        while rows := [trial.model_dump(mode="json") for trial in islice(remaining, _ROW_GROUP)]:
+        while rows := [_flat(trial) for trial in islice(remaining, _ROW_GROUP)]:
             writer.write_table(pa.Table.from_pylist(rows, schema=_ARROW_SCHEMA))
             yield sink.taken()
     yield sink.taken()
@@ -104,6 +107,12 @@ class _Drain(io.RawIOBase):
         """What was written since the last time."""
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)
+
+
+def _flat(trial: Trial) -> dict[str, Any]:
+    """A trial whose plan, where it has one, is a text of JSON."""
+    values = trial.model_dump(mode="json")
+    return values | {"plan": None if trial.plan is None else json.dumps(values["plan"])}
 
 
 def _taken(line: io.StringIO) -> bytes:

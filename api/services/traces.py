@@ -14,9 +14,9 @@ from store.session import Sessions, session_scope
 
 
 def stream(
-    sessions: Sessions, caller: Caller, job_id: str, *, after: int, limit: int | None, chunk: int
+    sessions: Sessions, caller: Caller, job_id: str, pass_number: int, *, after: int, limit: int | None, chunk: int
 ) -> Iterator[Trial]:
-    """The job's trials with numbers above ``after``, in order, at most ``limit`` of them.
+    """The trials of one pass of the job with numbers above ``after``, in order, at most ``limit`` of them.
 
     Raises:
         UnauthorizedError: the caller's key has become invalid on the way. The answer breaks off, so that nobody takes what
@@ -27,7 +27,8 @@ def stream(
         with session_scope(sessions) as session:
             if not is_still_valid(session, caller.key_id):
                 raise UnauthorizedError(f"key {caller.key_id} is no longer valid; the trace breaks off here")
-            page = trials_after(session, job_id, after=after, limit=chunk if left is None else min(chunk, left))
+            most = chunk if left is None else min(chunk, left)
+            page = trials_after(session, job_id, after=after, limit=most, pass_number=pass_number)
         yield from page.items
         if not page.has_more:
             return

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError, NotFoundError
-from api.references import shown
-from api.schemas.webhooks import Webhook
+from axformer.wire.webhooks import Webhook
 from store.addresses import is_public, numeric_addresses
+from store.references import shown
 from store.repositories import webhook_secrets as repository
 from store.repositories.audit import Actor, note
 from store.repositories.deliveries import redeliver
@@ -35,13 +35,13 @@ def check_webhook(settings: Settings, webhook: Webhook) -> None:
         host, _ = parts.hostname, parts.port
     except ValueError as error:
         raise _refused(url, f"is not a URL: {error}") from None
-    if parts.scheme != "https" and not (parts.scheme == "http" and settings.webhook_plain_http):
+    if parts.scheme != "https" and not (parts.scheme == "http" and settings.webhook.plain_http):
         raise _refused(url, "is not sent to; use an https:// address")
     if "@" in parts.netloc:
         raise _refused(url, "holds a user name or password; leave them out")
     if not host:
         raise _refused(url, "names no host")
-    if host in settings.webhook_private_hosts:
+    if host in settings.webhook.private_hosts:
         return
     is_local = host == _LOCAL[0] or host.endswith(_LOCAL[1:])
     if is_local or not all(is_public(address) for address in numeric_addresses(host)):
@@ -61,7 +61,7 @@ def check_secret(session: Session, team_id: str) -> None:
 
 def create_secret(session: Session, settings: Settings, actor: Actor) -> NewSecret:
     """Make a secret; the one before it signs too for a while, and older ones no more. It is noted who did."""
-    overlap = timedelta(hours=settings.webhook_overlap_hours)
+    overlap = timedelta(hours=settings.webhook.overlap_hours)
     made = repository.create_secret(session, actor.team_id, signing_key(settings), overlap)
     note(session, actor, "webhook_secret.create", made.row.id)
     return made

@@ -20,6 +20,11 @@ from axformer.architectures.slices import Slice
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan
 
+See = Callable[[Tensor], Tensor]
+"""Sees a tensor of shape (..., columns) and gives what is to be computed with in its place."""
+Tap = Callable[[See], Callable[[], None]]
+"""Lets something see a tensor each time that it is computed, until what it gives back is called."""
+
 
 @dataclass(frozen=True)
 class PlainAttention:
@@ -52,9 +57,18 @@ class BlockWeights:
     """Of attention: the module that hard attention is switched on."""
     plain: PlainAttention | None = None
     """Of attention that is plain."""
+    tap: Tap | None = None
+    """How to see what comes into the projection out, where that is not a module; None where it is one."""
     activation: tuple[nn.Module, str] | None = None
     """Of an FFN: the module that holds the activation function as a module, and its name there, where nothing else stands
     between the projection in and the projection out."""
+
+    def watch(self, see: See) -> Callable[[], None]:
+        """Call a function with each input of the output projection, shape (..., columns), until the returned function is
+        called. Each head or neuron owns as many columns as any other, one after the other."""
+        if self.tap is not None:
+            return self.tap(see)
+        return self.output.module.register_forward_pre_hook(lambda _, inputs: (see(inputs[0]), *inputs[1:])).remove
 
     def keep(self, units: Sequence[int], total: int) -> None:
         """Keep some of the heads or neurons, and drop the others."""
@@ -100,7 +114,7 @@ def read_first(_: Any, ids: Tensor) -> Tensor | None:
 
 
 def read_last(config: Any, ids: Tensor) -> Tensor | None:
-    """Heads read the last token that is no padding; the very last where the model knows no pad token."""
+    """Heads read the last token that is not padding; the very last where the model knows no pad token."""
     if config.pad_token_id is None:
         return ids.new_full(ids.shape[:1], ids.shape[-1] - 1)
     places = (ids != config.pad_token_id).int() * ids.new_ones(ids.shape).cumsum(dim=-1)
@@ -125,11 +139,11 @@ class Architecture:
     intermediate_size: Callable[[Any], int] = lambda config: int(config.intermediate_size)
     """Neurons of a feed-forward block, from a configuration."""
     max_tokens: Callable[[Any], int | None] = max_positions
-    """The longest input that models take, special tokens included, from a configuration; null where there is no limit."""
+    """The longest input that models take, special tokens included, from a configuration; None if there is no limit."""
     read_position: Callable[[Any, Tensor], Tensor | None] = read_first
-    """Which position heads that pool read, from a configuration and token ids (batch, tokens); null where they read more."""
+    """Which position heads that pool read, from a configuration and token ids (batch, tokens); None if they read more."""
     reads_behind_padding: tuple[Any, ...] = ()
-    """Auto classes of heads that read the first token that is no padding, not that of ``read_position``; their compact models,
+    """Auto classes of heads that read the first token that is not padding, not that of ``read_position``; their compact models,
     which are not told where padding stands, compute all positions."""
     causal: bool = False
     """Whether attention looks back only."""
@@ -159,7 +173,7 @@ class Architecture:
         return heads_of(self.model_type, causal=self.causal)
 
     def head_of(self, model: Any) -> Head | None:
-        """The kind of head that a model has; null of a class that the family does not name."""
+        """The kind of head that a model has; None for a class that the family does not name."""
         return next((head for head in self.heads if isinstance(model, head.model_class)), None)
 
     def layout(self, block: int) -> BlockLayout:

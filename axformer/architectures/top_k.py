@@ -46,7 +46,7 @@ def _is_sorted_faster(probabilities: Tensor) -> bool:
 
 
 def _kept_by_sorting(probabilities: Tensor, k: int) -> Tensor | None:
-    """1 where one of the ``k`` largest stands, else 0; null where the next one is as large, which ``topk`` has to settle.
+    """1 where one of the ``k`` largest stands, else 0; None if the next one is as large, which ``topk`` has to settle.
 
     Where the k-th largest is 0, all is kept: what is 0 stays 0.
     """

@@ -3,12 +3,13 @@
 Only the content stream is known here; the query stream is for pretraining and generation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
-from axformer.architectures.base import Architecture, BlockWeights, read_first
+from axformer.architectures.base import Architecture, BlockWeights, See, read_first
 from axformer.architectures.hard_attention import HardAttentionDropout
 from axformer.architectures.removed import ResidualNorm
 from axformer.architectures.slices import Slice, into, out_of
@@ -24,7 +25,7 @@ class XLNetAttention:
     def weights(self, layer: Any) -> BlockWeights:
         module = layer.rel_attn
         inputs = tuple(Slice(module, name, axis) for name, axis in HEAD_AXES.items())
-        return BlockWeights(inputs, Slice(module, "o", 1), core=module.dropout)
+        return BlockWeights(inputs, Slice(module, "o", 1), core=module.dropout, tap=partial(_tap, module))
 
     def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         output: Tensor = layer.rel_attn(hidden, None, **{name: arguments[name] for name in ARGUMENTS})[0]
@@ -39,6 +40,18 @@ class XLNetAttention:
 
     def keep_heads(self, layer: Any, heads: Sequence[int], total: int) -> None:  # noqa: ARG002 - all heads are alike
         layer.rel_attn.n_head = len(heads)
+
+
+def _tap(module: Any, see: See) -> Callable[[], None]:
+    """Let something see the contexts of all heads, shape (tokens, batch, heads * size), before the projection out."""
+
+    def post_attention(hidden: Tensor, contexts: Tensor, residual: bool = True) -> Tensor:
+        seen = see(contexts.flatten(start_dim=2)).view_as(contexts)
+        output: Tensor = type(module).post_attention(module, hidden, seen, residual)
+        return output
+
+    module.post_attention = post_attention
+    return lambda: delattr(module, "post_attention")
 
 
 class XLNetFeedForward:

@@ -20,27 +20,28 @@ if TYPE_CHECKING:
 def apply(
     plan: Annotated[Path, typer.Argument(help="A plan.json, or the directory of a result.")],
     checkpoint: Annotated[
-        str, typer.Argument(help="The checkpoint that the pass began with, or hf://organisation/name.")
+        str, typer.Argument(help="The checkpoint that the pass started from, or hf://organisation/name.")
     ],
-    data: Annotated[
-        str, typer.Option(help="Data that every form is checked with: a .jsonl, .json, .csv, .tsv or .parquet.")
-    ],
+    data: Annotated[str, typer.Option(help="Data to check every form with: a .jsonl, .json, .csv, .tsv or .parquet.")],
     output: Annotated[Path, typer.Option(help="Directory for the forms; it must not exist, or be empty.")],
     forms: Annotated[
-        str, typer.Option(help="Forms to make, with commas between: compact, zeroed, onnx, onnx_int8.")
+        str, typer.Option(help="Forms to make, comma-separated: compact, zeroed, onnx, onnx_int8.")
     ] = "compact",
     columns: ColumnsOption = None,
     upto: Annotated[
         int | None,
-        typer.Option(help="Go along the pass no further than this trial of its trace.jsonl; 0 is the untouched model."),
+        typer.Option(help="Stop at this trial of the pass's trace.jsonl; 0 is the untouched model."),
     ] = None,
     other_weights: Annotated[
-        bool, typer.Option("--other-weights", help="Let the checkpoint have other weights than the plan was made from.")
+        bool,
+        typer.Option(
+            "--other-weights", help="Allow a checkpoint with other weights than those the plan was made from."
+        ),
     ] = False,
     device: DeviceOption = "auto",
     as_json: MadeJsonOption = False,
 ) -> None:
-    """Carry out a plan on a checkpoint without another pass, and write the forms of the result."""
+    """Apply a plan to a checkpoint without another pass, and write the forms of the result."""
     with failing():
         names, read = forms_of(forms), columns_of(columns)
         console = Console(highlight=False, stderr=as_json)
@@ -69,9 +70,11 @@ def _run(
     from axformer.devices import resolve_device
     from axformer.intake.dataset import DataSource
     from axformer.plan.path import Stop, read_trace_beside
+    from axformer.repair.storage import read_refit
 
     silence_libraries()
     file = read_plan_file(plan)
+    fits = read_refit(plan if plan.is_dir() else plan.parent) if file.repair is not None else None
     stop = None if upto is None else Stop(read_trace_beside(plan), upto)
     check_target(output)
     with console.status("Making and checking the forms"):
@@ -83,5 +86,6 @@ def _run(
             forms=names,
             stop=stop,
             other_weights=other_weights,
+            fits=fits,
             device=resolve_device(device),
         )

@@ -21,7 +21,7 @@ _UNKNOWN = "–"
 def bench(
     result: Annotated[Path, typer.Argument(help="Directory of a result, as axformer prune writes it.")],
     checkpoint: Annotated[
-        str | None, typer.Option(help="The checkpoint before the pass, to be measured beside the forms.")
+        str | None, typer.Option(help="The checkpoint before the pass, to measure along with the forms.")
     ] = None,
     data: Annotated[
         str | None,
@@ -31,7 +31,7 @@ def bench(
     device: DeviceOption = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Measure all forms of a result against each other: speed, loading, memory, and what they answer."""
+    """Compare all forms of a result: speed, loading, memory and answers."""
     with failing():
         report = _measure(result, checkpoint, data, columns, device)
     if as_json:

@@ -22,7 +22,7 @@ def compare(
     jobs: Annotated[list[str], typer.Argument(help=f"Ids of {LEAST} to {MOST} jobs.", metavar="JOB...")],
     as_json: JsonOption = False,
 ) -> None:
-    """Show jobs side by side: the knobs in which they differ, and what came of each."""
+    """Compare jobs: the knobs in which they differ, and the result of each."""
     with failing():
         if not LEAST <= len(jobs) <= MOST:
             raise InputError(f"compare takes {LEAST} to {MOST} jobs, not {len(jobs)}")

@@ -11,9 +11,10 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
-from axformer.config import PassConfig
-from axformer.methods.axformer.orders import pass_configs, passes_in
-from axformer.methods.axformer.progress import Progress, ProgressMeter
+from axformer.config import RunConfig
+from axformer.methods.outline import outline_of
+from axformer.methods.progress import Progress
+from axformer.methods.traces import passes_in
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.latency import share, without_removal
@@ -46,9 +47,9 @@ Measure = Callable[[Sequence[Trial], bool], Progress]
 """How far a pass with these trials is, given whether it is over."""
 
 
-def measured_by(dimensions: Dimensions, config: PassConfig) -> Measure:
+def measured_by(dimensions: Dimensions, config: RunConfig) -> Measure:
     """The measure of one pass over a model that is known here. It is asked about a trace that grows."""
-    meter, seen = ProgressMeter(dimensions, config), 0
+    meter, seen = outline_of(config).meter(dimensions, config), 0
 
     def measure(trials: Sequence[Trial], ended: bool) -> Progress:
         nonlocal seen
@@ -59,10 +60,10 @@ def measured_by(dimensions: Dimensions, config: PassConfig) -> Measure:
     return measure
 
 
-def names_of_passes(config: PassConfig) -> list[str]:
+def names_of_passes(config: RunConfig) -> list[str]:
     """What the passes are called where there are several; else none."""
-    configs = pass_configs(config)
-    return [one.order.value for one in configs] if len(configs) > 1 else []
+    configs = outline_of(config).passes(config)
+    return [config.order.value for config in configs] if len(configs) > 1 else []
 
 
 @contextmanager
@@ -159,7 +160,7 @@ def closing_table(report: dict[str, Any]) -> Table:
     """Before and after, and what the pass did, from the content of a ``report.json``."""
     table = before_and_after(report)
     removed, hard = count(len(report["removed"]), "element"), count(len(report["hard_attention"]), "layer")
-    kept = [one["order"] for one in report.get("orders") or [] if one["kept"]]
+    kept = [entry["order"] for entry in report.get("orders") or [] if entry["kept"]]
     lines = [] if table.caption is None else [str(table.caption)]
     lines += [
         f"{removed} removed, hard attention in {hard}",
@@ -173,8 +174,8 @@ def closing_table(report: dict[str, Any]) -> Table:
 def finding_line(finding: Mapping[str, Any]) -> Text:
     """Whether the model is better, as far as data that did not decide can tell."""
     style = _VERDICTS.get(finding["verdict"], "")
-    told = " ".join(part for part in (finding["advice"], finding["answers"]) if part)
-    return Text.assemble((finding["sentence"], style), f" {told}" if told else "")
+    notes = " ".join(part for part in (finding["advice"], finding["answers"]) if part)
+    return Text.assemble((finding["sentence"], style), f" {notes}" if notes else "")
 
 
 def before_and_after(report: Mapping[str, Any]) -> Table:
@@ -192,11 +193,11 @@ def before_and_after(report: Mapping[str, Any]) -> Table:
         if base.get(key) is not None and pruned.get(key) is not None:
             before, after = base[key] / scale, pruned[key] / scale
             table.add_row(name, format(before, form), format(after, form), share(before, after))
-    _tell_pruning_alone(table, base.get("latency_ms"), report.get("one_position_ms"), pruned.get("latency_ms"))
+    _add_pruning_alone(table, base.get("latency_ms"), report.get("one_position_ms"), pruned.get("latency_ms"))
     return table
 
 
-def _tell_pruning_alone(table: Table, before: float | None, between: float | None, after: float | None) -> None:
+def _add_pruning_alone(table: Table, before: float | None, between: float | None, after: float | None) -> None:
     """How much of the latency is saved without a removal, where a report says it."""
     if before is None or between is None or after is None:
         return
@@ -208,8 +209,8 @@ def _pass_name(trials: list[Trial], names: Sequence[str]) -> str:
     """Which of several passes the last trial belongs to; empty where there is one."""
     if not names:
         return ""
-    place = len(passes_in(trials))
-    return f"[{place}/{len(names)} {names[place - 1]}] "
+    number = len(passes_in(trials))
+    return f"[{number}/{len(names)} {names[number - 1]}] "
 
 
 def count(number: int, noun: str) -> str:

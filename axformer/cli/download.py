@@ -24,22 +24,24 @@ class NoFilesError(ServiceError):
 
 def download(
     job: JobArgument,
-    to: Annotated[Path | None, typer.Option("--output", help="Directory; by default one of the job's id.")] = None,
+    to: Annotated[
+        Path | None, typer.Option("--output", help="Directory; by default one named after the job's id.")
+    ] = None,
     name: Annotated[
         list[str] | None, typer.Option(help="A file, for example plan.json or artifact.tar.gz; may be repeated.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Download a finished job's files, each compared with its SHA-256. What broke off goes on where it ended."""
+    """Download a finished job's files, each verified by its SHA-256. An interrupted download continues where it stopped."""
     with service() as client:
         directory = to or Path(job)
         chosen = choose(_files(client, job), name)
-        with bar(notes(), "Downloading", sum(one.bytes for one in chosen)) as heed:
-            paths = client.download(job, directory, [one.name for one in chosen], heed)
+        with bar(notes(), "Downloading", sum(artifact.bytes for artifact in chosen)) as on_progress:
+            paths = client.download(job, directory, [artifact.name for artifact in chosen], on_progress)
     if as_json:
         sys.stdout.write(json.dumps([str(path) for path in paths], indent=1) + "\n")
         return
-    size = sum(one.bytes for one in chosen) / 1e6
+    size = sum(artifact.bytes for artifact in chosen) / 1e6
     output().print(f"{count(len(paths), 'file')}, {size:,.1f} MB, in {directory}/", soft_wrap=True)
 
 
@@ -49,11 +51,11 @@ def _files(client: Client, job_id: str) -> list[Artifact]:
     Raises:
         NoFilesError: it has none.
     """
-    found = client.artifacts(job_id)
-    if not found:
+    artifacts = client.artifacts(job_id)
+    if not artifacts:
         job = client.job(job_id)
         if job.has_succeeded:
             raise NoFilesError(f"the files of job {job_id} are past retention; only its report and trace are kept")
         reason = failure(job) if job.has_ended else f"job {job_id} is {job.state}; wait with: axformer watch {job_id}"
         raise NoFilesError(f"there are no files: {reason}")
-    return found
+    return artifacts

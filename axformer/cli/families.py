@@ -25,7 +25,7 @@ decide for the quantized model (evaluate_in=int8). To add a family: docs/add-a-f
 def families(
     as_json: Annotated[bool, typer.Option("--json", help="Print the matrix as JSON.")] = False,
 ) -> None:
-    """List the model families, and what their models may be fine-tuned for."""
+    """List the supported model families, and the tasks of each."""
     matrix = family_matrix()
     if as_json:
         print(json.dumps(matrix, indent=1))  # noqa: T201 - this is what was asked for
@@ -36,7 +36,7 @@ def families(
 
 
 def family_matrix() -> dict[str, dict[str, Any]]:
-    """For each family the classes of its heads by kind (null where there is none), and whether it can decide in int8."""
+    """For each family the classes of its heads by kind (None if there is none), and whether it can decide in int8."""
     from axformer.architectures.heads import HEAD_KINDS
     from axformer.architectures.registry import ARCHITECTURES
 

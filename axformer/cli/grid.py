@@ -14,12 +14,13 @@ from axformer.cli.hub_token import HubTokenOption, hub_token_of
 from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.upload import sent
 from axformer.client import Client, Upload
+from axformer.client.references import is_reference
 from axformer.config import DEFAULT_PRESET, Preset, check_setting_name, make_config
 from axformer.errors import ConfigError, DataError
 
 
 class _Part(BaseModel):
-    """Of a grid file; a name that is not known is refused."""
+    """A part of a grid file; unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,20 +53,21 @@ class _Grid(_Part):
 
 
 def grid(
-    file: Annotated[
-        Path, typer.Argument(help="The grid: a .toml or .json file; paths in it count from where it lies.")
-    ],
+    file: Annotated[Path, typer.Argument(help="The grid: a .toml or .json file; paths in it are relative to it.")],
     hub_token: HubTokenOption = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Wait for the end, and show the table.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Wait until all jobs have ended, and show the table.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Queue a grid of jobs: each checkpoint of each set with each setting and seed. Paths are uploaded first, each once."""
+    """Queue a grid of jobs: each checkpoint of each set with each setting and seed. Local paths are uploaded first, each
+    once."""
     with service() as client:
         wanted = _read(file)
         for setting in wanted.settings:
             check_setting_name(setting.name, setting.preset)  # what is wrong is said before anything is sent
             make_config(setting.preset, setting.config)
-        sources = {one for each in wanted.sets for one in (*each.checkpoints, each.validation, each.test) if one}
+        sources = {
+            source for each in wanted.sets for source in (*each.checkpoints, each.validation, each.test) if source
+        }
         token = hub_token_of(hub_token, sources)
         group = client.submit_group(
             wanted.name,
@@ -91,8 +93,8 @@ def _read(file: Path) -> _Grid:
         return _Grid.model_validate(tomllib.loads(text) if file.suffix == ".toml" else json.loads(text))
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(step) for step in first["loc"])
-        raise ConfigError(f"grid file '{file}': {place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+        field = ".".join(str(step) for step in first["loc"])
+        raise ConfigError(f"grid file '{file}': {field}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"grid file '{file}' cannot be read as .toml or .json: {error}") from None
 
@@ -102,7 +104,7 @@ def _named(client: Client, wanted: _Grid, directory: Path) -> list[dict[str, Any
 
     @cache
     def reference(text: str) -> str | Upload:
-        if "://" in text or text.startswith("upload:"):
+        if is_reference(text):
             return text
         path = directory / text
         if not path.exists():
@@ -110,8 +112,11 @@ def _named(client: Client, wanted: _Grid, directory: Path) -> list[dict[str, Any
         return sent(client, path)
 
     named = []
-    for one in wanted.sets:
-        data = {"validation": reference(one.validation), "test": None if one.test is None else reference(one.test)}
-        checkpoints = [reference(each) for each in one.checkpoints]
-        named.append({"name": one.name, "checkpoints": checkpoints, "columns": one.columns, **data})
+    for data_set in wanted.sets:
+        data = {
+            "validation": reference(data_set.validation),
+            "test": None if data_set.test is None else reference(data_set.test),
+        }
+        checkpoints = [reference(each) for each in data_set.checkpoints]
+        named.append({"name": data_set.name, "checkpoints": checkpoints, "columns": data_set.columns, **data})
     return named

@@ -1,4 +1,4 @@
-"""``axformer group`` and ``groups``: a grid of jobs, and the table of what came of it."""
+"""``axformer group`` and ``groups``: a grid of jobs, and the table of its results."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -13,21 +13,21 @@ from axformer.cli.watch import EXIT_INTERRUPTED
 from axformer.cli.words import ID_WIDTH, NAME_WIDTH, NOTHING, age, knobs, standing
 from axformer.client import Client, Group
 from axformer.client.answers import GroupRow
-from axformer.scores.spread import Spread
+from axformer.wire.spread import Spread
 
 _LOSS = "loss"
 _DATA = {"test": "change of held-out", "confirming": "change of confirming", "validation": "change of validation"}
-"""What figures are told of, the most honest first."""
+"""The data that figures are shown for, the most honest first."""
 _FIGURE_WIDTH = 38
 _JUDGED = (("gain", "gain"), ("no_reliable_gain", "none"), ("loss", "loss"), ("not_measured", "not measured"))
 
 
 def group(
-    group: Annotated[str, typer.Argument(help="Id of a group, as grid and groups tell it.", metavar="GROUP")],
-    watch: Annotated[bool, typer.Option("--watch", help="Wait for its end first.")] = False,
+    group: Annotated[str, typer.Argument(help="Id of a group, as printed by grid and groups.", metavar="GROUP")],
+    watch: Annotated[bool, typer.Option("--watch", help="Wait until the group has ended.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what came of a group of jobs so far: means over checkpoints and seeds, with spreads and intervals."""
+    """Show the results of a group of jobs so far: means over checkpoints and seeds, with spreads and intervals."""
     with service() as client:
         if watch:
             follow_group(client, group, as_json=as_json)
@@ -36,17 +36,18 @@ def group(
 
 
 def groups(
-    limit: Annotated[int, typer.Option(min=1, help="Most groups to list.")] = 20, as_json: JsonOption = False
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of groups to list.")] = 20,
+    as_json: JsonOption = False,
 ) -> None:
     """List your team's groups of jobs, the newest first."""
     with service() as client:
-        found = list(islice(client.groups(), limit))
+        listed = list(islice(client.groups(), limit))
     if as_json:
-        print_json(found)
-    elif not found:
+        print_json(listed)
+    elif not listed:
         output().print("There are no groups yet; axformer grid makes one.")
     else:
-        output().print(_list(found))
+        output().print(_list(listed))
 
 
 def follow_group(client: Client, group_id: str, *, as_json: bool) -> None:
@@ -57,20 +58,20 @@ def follow_group(client: Client, group_id: str, *, as_json: bool) -> None:
     """
     try:
         with notes().status("Waiting for the first job") as status:
-            found = client.wait_for_group(group_id, heed=lambda one: status.update(standing(one)))
+            group = client.wait_for_group(group_id, on_progress=lambda group: status.update(standing(group)))
     except KeyboardInterrupt:
         notes().print(f"\nNo longer watching; the jobs go on. Look again with: axformer group {group_id}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    _tell(found, as_json=as_json)
+    _tell(group, as_json=as_json)
 
 
-def _tell(found: Group, *, as_json: bool) -> None:
+def _tell(group: Group, *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(group)
         return
     screen = output()
-    screen.print(f"{found.name}: {standing(found)}", markup=False, soft_wrap=True)
-    for row in found.rows:
+    screen.print(f"{group.name}: {standing(group)}", markup=False, soft_wrap=True)
+    for row in group.rows:
         judged = ", ".join(f"{row.verdicts[name]} {word}" for name, word in _JUDGED if name in row.verdicts)
         setting = row.setting if row.preset is None else f"{row.setting} ({knobs(row.preset, row.config)})"
         words = f"{row.set}, {setting}: {row.succeeded} of {row.jobs}" + (f", judged {judged}" if judged else "")
@@ -84,19 +85,19 @@ def _table(row: GroupRow) -> Table:
     table.add_column("", min_width=_FIGURE_WIDTH)
     for name in ("mean", "deviation", "95 % interval"):
         table.add_column(name, justify="right", no_wrap=True)
-    for words, told, form in _figures(row):
-        deviation = NOTHING if told.deviation is None else form.replace("+", "").format(told.deviation)
-        interval = NOTHING if told.interval is None else " to ".join(form.format(end) for end in told.interval)
-        table.add_row(words, form.format(told.mean), deviation, interval)
+    for words, spread, form in _figures(row):
+        deviation = NOTHING if spread.deviation is None else form.replace("+", "").format(spread.deviation)
+        interval = NOTHING if spread.interval is None else " to ".join(form.format(end) for end in spread.interval)
+        table.add_row(words, form.format(spread.mean), deviation, interval)
     return table
 
 
 def _figures(row: GroupRow) -> Iterator[tuple[str, Spread, str]]:
-    """What is told of a row: its words, its spread, and how its numbers are written."""
+    """The lines shown for a row: words, spread, and number format."""
     data = next((data for data in _DATA if data in row.changes), None)
     if data is not None:
-        for name, told in sorted(row.changes[data].items(), key=lambda figure: figure[0] != _LOSS):
-            yield f"{_DATA[data]} {name.replace('_', ' ')}", told, "{:+.4f}"
+        for name, spread in sorted(row.changes[data].items(), key=lambda figure: figure[0] != _LOSS):
+            yield f"{_DATA[data]} {name.replace('_', ' ')}", spread, "{:+.4f}"
     for words, size, form in (
         ("parameters removed", row.removed, "{:.1%}"),
         ("of the encoder's", row.encoder_removed, "{:.1%}"),
@@ -108,12 +109,12 @@ def _figures(row: GroupRow) -> Iterator[tuple[str, Spread, str]]:
             yield words, size, form
 
 
-def _list(found: Sequence[Group]) -> Table:
+def _list(groups: Sequence[Group]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     table.add_column("group", no_wrap=True, min_width=ID_WIDTH)
     table.add_column("name", overflow="fold", max_width=NAME_WIDTH)
     table.add_column("jobs", overflow="fold")
     table.add_column("age", justify="right", no_wrap=True)
-    for one in found:
-        table.add_row(one.id, one.name, standing(one), age(one.created_at))
+    for group in groups:
+        table.add_row(group.id, group.name, standing(group), age(group.created_at))
     return table

@@ -14,8 +14,9 @@ from axformer.client import Job
 
 def jobs(
     wanted: Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Only of this kind: pass or export; may be repeated.")] = None,
     label: Annotated[list[str] | None, typer.Option(help="Only with this label: key=value; may be repeated.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most jobs to list.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of jobs to list.")] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """List your team's jobs, the newest first.
@@ -24,19 +25,23 @@ def jobs(
     data; a job that is not finished shows its trials and the loss so far.
     """
     with service() as client:
-        found = list(islice(client.jobs(states=wanted or [], labels=labels_of(label)), limit))
+        found = list(islice(client.jobs(states=wanted or [], kinds=kind or [], labels=labels_of(label)), limit))
     if as_json:
         print_json(found)
     elif not found:
         output().print(
-            "There are no such jobs." if wanted or label else "There are no jobs yet; axformer submit makes one."
+            "There are no such jobs."
+            if wanted or kind or label
+            else "There are no jobs yet; axformer submit makes one."
         )
     else:
         output().print(_table(found))
 
 
 def _table(found: list[Job]) -> Table:
-    table = list_of_jobs(("result", 16), ("age", 6))
+    has_kinds = any(job.kind != "pass" for job in found)  # most teams have passes alone, and the table is wide enough
+    table = list_of_jobs(*([("kind", 6)] if has_kinds else []), ("result", 16), ("age", 6))
     for job in found:
-        table.add_row(job.id, job.name, state(job.state), result(job), age(job.created_at))
+        kind = [job.kind] if has_kinds else []
+        table.add_row(job.id, job.name, state(job.state), *kind, result(job), age(job.created_at))
     return table

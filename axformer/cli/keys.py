@@ -12,23 +12,28 @@ from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.words import NOTHING, age
 from axformer.client.answers import Key, NewKey
 
-keys = typer.Typer(help="List, make, replace and revoke your team's keys; for admins.", no_args_is_help=True)
+keys = typer.Typer(
+    help="List, create, rotate and revoke your team's keys; for admins.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
 
 KeyArgument = Annotated[str, typer.Argument(help="Id of a key: its part between the two underscores.", metavar="KEY")]
 
 
 @keys.command("list")
 def list_(as_json: JsonOption = False) -> None:
-    """List the keys of your team, also those that are not valid any more."""
+    """List your team's keys, including those that are no longer valid."""
     with service() as client:
-        found = list(client.keys())
+        listed = list(client.keys())
     if as_json:
-        print_json(found)
+        print_json(listed)
         return
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for name in ("key", "name", "may", "last used", "state"):
         table.add_column(name, no_wrap=name != "name")
-    for key in found:
+    for key in listed:
         used = NOTHING if key.last_used_at is None else f"{age(key.last_used_at)} ago"
         table.add_row(key.id, key.name, key.scopes[-1], used, _state(key))
     output().print(table)
@@ -36,12 +41,12 @@ def list_(as_json: JsonOption = False) -> None:
 
 @keys.command()
 def create(
-    name: Annotated[str, typer.Argument(help="What it is for.")],
-    scope: Annotated[str, typer.Option(help="What it may do: read, write or admin.")] = "write",
-    days: Annotated[int | None, typer.Option(min=1, help="Days until it is refused; by default never.")] = None,
+    name: Annotated[str, typer.Argument(help="What the key is for.")],
+    scope: Annotated[str, typer.Option(help="What the key may do: read, write or admin.")] = "write",
+    days: Annotated[int | None, typer.Option(min=1, help="Days until the key expires; by default never.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a key and print it, this once."""
+    """Create a key, and print it once."""
     ends = None if days is None else datetime.now(UTC) + timedelta(days=days)
     with service() as client:
         _tell(client.create_key(name, scope, ends), as_json=as_json)
@@ -53,21 +58,21 @@ def rotate(
     grace_hours: Annotated[float | None, typer.Option(min=0, help="How long the old key stays valid.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a key that takes the place of another, and print it, this once."""
+    """Create a key that replaces another, and print it once."""
     with service() as client:
-        made = client.rotate_key(key, grace_hours)
-        _tell(made, as_json=as_json)
-    if not as_json and made.replaces.expires_at is not None:
-        notes().print(f"The old key is valid until {made.replaces.expires_at:%Y-%m-%d %H:%M %Z}.")
+        new_key = client.rotate_key(key, grace_hours)
+        _tell(new_key, as_json=as_json)
+    if not as_json and new_key.replaces.expires_at is not None:
+        notes().print(f"The old key is valid until {new_key.replaces.expires_at:%Y-%m-%d %H:%M %Z}.")
 
 
 @keys.command()
 def revoke(
     key: KeyArgument,
-    even_last: Annotated[bool, typer.Option("--even-last", help="Also where your team then has no admin.")] = False,
+    even_last: Annotated[bool, typer.Option("--even-last", help="Revoke even your team's last admin key.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a key be valid no more, at once."""
+    """Revoke a key, effective at once."""
     with service() as client:
         client.revoke_key(key, even_last=even_last)
         if as_json:
@@ -77,12 +82,12 @@ def revoke(
     output().print(f"{key} is revoked")
 
 
-def _tell(made: NewKey, *, as_json: bool) -> None:
+def _tell(new_key: NewKey, *, as_json: bool) -> None:
     if as_json:
-        print_json(made)
+        print_json(new_key)
         return
-    output().print(made.key, soft_wrap=True)
-    notes().print("This is shown once; keep it where its program finds it.")
+    output().print(new_key.key, soft_wrap=True)
+    notes().print("The key is shown only once; store it where its program finds it.")
 
 
 def _state(key: Key) -> str:

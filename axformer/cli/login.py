@@ -14,7 +14,8 @@ def login(
     url: Annotated[str, typer.Argument(help="Address of the service, for example https://axformer.example.com.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Keep the address of the service and a key, readable by you alone. The key is asked for, or read from a pipe."""
+    """Store the address of the service and a key, readable by you alone. The command asks for the key, or reads it from a
+    pipe."""
     with failing():
         address = make_address(url, read_secret("API key"))
         with Client(address.url, address.api_key, patience=Patience(attempts=2)) as client:

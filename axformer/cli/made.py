@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from axformer.forms.form import Form, NotMade
 
 
-MadeJsonOption = Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")]
+MadeJsonOption = Annotated[bool, typer.Option("--json", help="Print the created forms as JSON.")]
 
 
 def show_made(console: Console, made: "Sequence[Form | NotMade]", output: Path, *, as_json: bool) -> None:

@@ -1,38 +1,70 @@
-"""The command line. Each command is a file of this package; this one puts them together.
+"""The command line. Each command is a file of this package; this one lists them.
 
-None of them imports PyTorch before it needs it, so that help and the commands that speak with the service come at once.
+None is imported before it is wanted, and none imports PyTorch before it needs it, so that help and the commands that speak
+with the service come at once.
 """
 
-from collections.abc import Callable
-from typing import Any
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import typer
 
-from axformer.cli.apply import apply
-from axformer.cli.bench import bench
 from axformer.cli.characters import replace_unknown_characters
-from axformer.cli.compare import compare
-from axformer.cli.diff import diff
-from axformer.cli.download import download
-from axformer.cli.export import export
-from axformer.cli.families import families
-from axformer.cli.grid import grid
-from axformer.cli.group import group, groups
-from axformer.cli.jobs import jobs
-from axformer.cli.keys import keys
-from axformer.cli.login import login
-from axformer.cli.path import path
-from axformer.cli.plot import plot
-from axformer.cli.prune import prune
-from axformer.cli.queue import queue
-from axformer.cli.show import show
-from axformer.cli.steer import cancel, pause, resume, retry
-from axformer.cli.submit import submit
-from axformer.cli.trace import trace
-from axformer.cli.upload import upload
-from axformer.cli.watch import watch
+from axformer.cli.commands import Command, LazyGroup
 
 _HERE, _SERVICE = "On this machine", "On the service"
+
+
+class _Listed(LazyGroup):
+    """The commands, in the order in which they are shown."""
+
+    listed: ClassVar[Mapping[str, Command]] = {
+        "prune": Command(_HERE, "Prune a fine-tuned model, and write the smaller, verified model."),
+        "apply": Command(
+            _HERE, "Apply a plan to a checkpoint without another pass, and write the forms of the result."
+        ),
+        "diff": Command(_HERE, "Compare two plans of one model, layer by layer."),
+        "bench": Command(_HERE, "Compare all forms of a result: speed, loading, memory and answers."),
+        "disagree": Command(_HERE, "Write the rows on which two models answer differently: only these need labels."),
+        "certify": Command(
+            _HERE,
+            "Say whether a model has lost less than so many points of accuracy, with 95 % confidence; exit code 1 where not.",
+        ),
+        "export": Command(_HERE, "Write ONNX forms of a finished result, without its checkpoint."),
+        "families": Command(_HERE, "List the supported model families, and the tasks of each."),
+        "plot": Command(_HERE, "Write the pictures of a pass as SVG."),
+        "login": Command(_SERVICE, "Store the address of the service and a key, readable by you alone."),
+        "upload": Command(_SERVICE, "Upload a file or a checkpoint's directory, and print its reference for jobs."),
+        "submit": Command(_SERVICE, "Queue a job for a checkpoint and its data, and print its id."),
+        "watch": Command(_SERVICE, "Follow a job to its end; exit code 0 only if it succeeds."),
+        "jobs": Command(_SERVICE, "List your team's jobs, the newest first."),
+        "show": Command(_SERVICE, "Show a job: its inputs, its state and its result."),
+        "queue": Command(
+            _SERVICE,
+            "Show your team's unfinished jobs, when they should start and end, and the number of workers.",
+        ),
+        "trace": Command(_SERVICE, "Print or write the trials of a job so far."),
+        "download": Command(_SERVICE, "Download a finished job's files, each verified by its SHA-256."),
+        "path": Command(
+            _SERVICE,
+            "List the models on the path of a finished pass, or export one with --export, without another pass.",
+        ),
+        "cancel": Command(
+            _SERVICE, "Cancel a job: a queued one at once, a running one at its next trial.", module="steer"
+        ),
+        "pause": Command(_SERVICE, "Pause a job at its next trial; it keeps its trace.", module="steer"),
+        "resume": Command(_SERVICE, "Resume a paused job where its trace ends.", module="steer"),
+        "retry": Command(_SERVICE, "Run a failed or cancelled job again from the start.", module="steer"),
+        "compare": Command(_SERVICE, "Compare jobs: the knobs in which they differ, and the result of each."),
+        "grid": Command(_SERVICE, "Queue a grid of jobs: each checkpoint of each set with each setting and seed."),
+        "group": Command(
+            _SERVICE,
+            "Show the results of a group of jobs so far: means over checkpoints and seeds, with spreads and intervals.",
+        ),
+        "groups": Command(_SERVICE, "List your team's groups of jobs, the newest first.", module="group"),
+        "keys": Command(_SERVICE, "List, create, rotate and revoke your team's keys; for admins."),
+    }
 
 
 class _Commands(typer.Typer):
@@ -40,22 +72,14 @@ class _Commands(typer.Typer):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         replace_unknown_characters()
+        # Before PyTorch is imported: threads that spin while they wait slow each other down on a shared machine.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         return super().__call__(*args, **kwargs)
 
 
-app = _Commands(
-    name="axformer",
-    help="Make fine-tuned transformers more accurate, smaller and faster without training.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-)
-_LOCAL: tuple[Callable[..., None], ...] = (prune, apply, diff, bench, export, families, plot)
-_REMOTE: tuple[Callable[..., None], ...] = (
-    *(login, upload, submit, watch, jobs, show, queue, trace, download),
-    *(path, cancel, pause, resume, retry, compare, grid, group, groups),
-)
-for panel, commands in ((_HERE, _LOCAL), (_SERVICE, _REMOTE)):
-    for command in commands:
-        app.command(rich_help_panel=panel)(command)
-app.add_typer(keys, name="keys", rich_help_panel=_SERVICE)
+app = _Commands(name="axformer", cls=_Listed, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def _axformer() -> None:
+    """Make fine-tuned transformers more accurate, smaller and faster without training."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axformer.config import ABOUT_PRESETS, PassConfig, Preset, parse_knob
+from axformer.config import ABOUT_PRESETS, METHODS, Preset, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError
 from axformer.forms.kinds import KINDS
@@ -22,7 +22,9 @@ DataOption = Annotated[
         help="Validation data that decides: a .jsonl, .json, .csv, .tsv or .parquet path or URL, or hf://datasets/..."
     ),
 ]
-TestOption = Annotated[str | None, typer.Option(help="Held-out data, measured before and after; never decides.")]
+TestOption = Annotated[
+    str | None, typer.Option(help="Held-out data, measured before and after, and never used to decide.")
+]
 PresetOption = Annotated[
     Preset,
     typer.Option(help=f"Named set of knobs. {'; '.join(f'{name}: {about}' for name, about in ABOUT_PRESETS.items())}."),
@@ -31,10 +33,10 @@ PresetOption = Annotated[
 
 def knob_names(incomplete: str) -> list[tuple[str, str]]:
     """What a shell offers behind ``--set``: the knobs that begin so, each with the first line of its reason."""
-    fields = PassConfig.model_fields.items()
+    fields = {name: about for config in METHODS.values() for name, about in config.model_fields.items()}
     return [
         (f"{name}=", (about.description or "").partition("\n")[0].replace("``", ""))
-        for name, about in fields
+        for name, about in fields.items()
         if name.startswith(incomplete)
     ]
 
@@ -43,31 +45,35 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="A knob, for example refine_margin=1.2; may be repeated.", autocompletion=knob_names),
 ]
-ConfigOption = Annotated[Path | None, typer.Option(help="Knobs in a .toml or .json file; --set comes after it.")]
+ConfigOption = Annotated[Path | None, typer.Option(help="Knobs in a .toml or .json file; --set overrides it.")]
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
         help="Names of the columns, for example text=sentence,label=class; several make a list: choices=ending0+ending1."
     ),
 ]
-DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU where there is one.")]
-TrainOption = Annotated[str | None, typer.Option(help="Data to train the finished model on; trains nothing else.")]
+DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one.")]
+CalibrateOption = Annotated[
+    str | None,
+    typer.Option(help="Data that weights are fitted on, with method=compress; the rows that decide if none is given."),
+]
+TrainOption = Annotated[str | None, typer.Option(help="Data to train the finished model on.")]
 FinetuneOption = Annotated[
     list[str] | None,
     typer.Option(help="How to train, for example epochs=2 (learning_rate, batch_size, seed); may be repeated."),
 ]
 FormsOption = Annotated[
-    str, typer.Option(help="Forms of the result, with commas between: compact, zeroed, onnx, onnx_int8.")
+    str, typer.Option(help="Forms of the result, comma-separated: compact, zeroed, onnx, onnx_int8.")
 ]
 
 AcceptPoorModelOption = Annotated[
     bool,
-    typer.Option("--accept-poor-model", help="Go on where the untouched model is worse than guessing on the data."),
+    typer.Option("--accept-poor-model", help="Go on even if the untouched model is worse than guessing on the data."),
 ]
 
 
 def columns_of(text: str | None) -> Columns:
-    """``ours=theirs`` with commas between.
+    """Comma-separated ``ours=theirs`` pairs.
 
     Raises:
         ConfigError: it is not that.
@@ -85,7 +91,7 @@ def columns_of(text: str | None) -> Columns:
 
 
 def forms_of(text: str) -> list[str]:
-    """Names of forms with commas between.
+    """Comma-separated names of forms.
 
     Raises:
         ConfigError: there is no such form.
@@ -93,7 +99,7 @@ def forms_of(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in KINDS:
-            raise ConfigError(f"--forms '{name}' is no form; there are {', '.join(KINDS)}")
+            raise ConfigError(f"--forms '{name}' is not a form; there are {', '.join(KINDS)}")
     return names
 
 

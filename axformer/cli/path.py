@@ -19,20 +19,20 @@ _KEPT = "→"
 def path(
     job: JobArgument,
     export: Annotated[
-        int | None, typer.Option(help="Queue a job that hands out the model of this trial; 0 is the untouched one.")
+        int | None, typer.Option(help="Queue a job that exports the model of this trial; 0 is the untouched model.")
     ] = None,
     forms: FormsOption = "compact",
     hub_token: HubTokenOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show every model that a finished pass went through, or with --export hand out one of them without another pass."""
+    """List the models on the path of a finished pass, or export one with --export, without another pass."""
     with service() as client:
         if export is None:
-            found = client.path(job)
+            models = client.path(job)
             if as_json:
-                print_json(found)
-            elif found.data:
-                output().print(_table(found))
+                print_json(models)
+            elif models.data:
+                output().print(_table(models))
             else:
                 notes().print("There is no path: the job has not succeeded, or is a pass of another.")
         else:
@@ -42,24 +42,24 @@ def path(
 def _export(client: Client, job_id: str, seq: int, forms: list[str], *, asked: bool, as_json: bool) -> None:
     source = client.job(job_id)
     references = (source.checkpoint, source.validation, source.test, source.train)
-    token = hub_token_of(asked, [one["uri"] for one in references if one is not None])
-    made = client.export_point(job_id, seq, forms=forms, hub_token=token)
+    token = hub_token_of(asked, [reference["uri"] for reference in references if reference is not None])
+    exported = client.export_point(job_id, seq, forms=forms, hub_token=token)
     if as_json:
-        print_json(made)
+        print_json(exported)
     else:
-        output().print(made.id, soft_wrap=True)
+        output().print(exported.id, soft_wrap=True)
 
 
-def _table(found: PassPath) -> Table:
+def _table(path: PassPath) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("trial", justify="right", no_wrap=True)
     table.add_column("accepted", overflow="fold")
     for name in ("loss", "confirming", "held-out", "size", "encoder", "speed", "latency"):
         table.add_column(name, justify="right", no_wrap=True)
-    untouched = found.data[0]
-    for point in found.data:
-        losses = (NOTHING if told is None else f"{told[_LOSS]:.4f}" for told in (point.confirming, point.test))
+    untouched = path.data[0]
+    for point in path.data:
+        losses = (NOTHING if figures is None else f"{figures[_LOSS]:.4f}" for figures in (point.confirming, point.test))
         size, speed = f"{point.parameters / untouched.parameters:.1%}", f"{point.estimated_speedup:.2f}x"
         encoder = _share_left(point.encoder_parameters, untouched.encoder_parameters)
         latency = NOTHING if point.estimated_latency_ms is None else f"{point.estimated_latency_ms:.2f} ms"

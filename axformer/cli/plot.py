@@ -42,9 +42,9 @@ def _of_directory(result: Path, to: Path) -> list[Path]:
         lines = (result / _TRACE).read_text(encoding="utf-8").splitlines()
         trials = [Trial.model_validate_json(line) for line in lines]
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"'{result}' is no result of a pass: {error}") from None
+        raise InputError(f"'{result}' is not a result of a pass: {error}") from None
     except ValidationError as error:
-        raise InputError(f"'{result / _TRACE}' is no trace: {error.errors()[0]['msg']}") from None
+        raise InputError(f"'{result / _TRACE}' is not a trace: {error.errors()[0]['msg']}") from None
     written = [_write(to / LOSS, loss_chart(trials))]
     for name in _OF_RESULTS:
         made = result / name

@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 
 from axformer.cli import options
-from axformer.cli.display import closing_table, display_for, finding_line, measured_by, names_of_passes
 from axformer.cli.failing import failing
+from axformer.cli.importing import importing
 from axformer.config import DEFAULT_PRESET, make_config
 
 if TYPE_CHECKING:
@@ -26,33 +26,38 @@ def prune(
     config: options.ConfigOption = None,
     columns: options.ColumnsOption = None,
     device: options.DeviceOption = "auto",
+    calibrate: options.CalibrateOption = None,
     train: options.TrainOption = None,
     finetune: options.FinetuneOption = None,
     forms: options.FormsOption = "compact",
     shards: Annotated[
-        int, typer.Option(help="Processes that share the validation samples: one for each GPU, say.", metavar="N")
+        int,
+        typer.Option(help="Processes that share the validation samples, for example one for each GPU.", metavar="N"),
     ] = 1,
     accept_poor_model: options.AcceptPoorModelOption = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print report.json; what moves goes to standard error.")
+        bool, typer.Option("--json", help="Print report.json; progress goes to standard error.")
     ] = False,
 ) -> None:
-    """Remove what hinders a fine-tuned model on its task, and write the smaller, checked model."""
+    """Prune a fine-tuned model, and write the smaller, verified model."""
     with failing():
         knobs = make_config(preset, options.knobs_of(config, set_, accept_poor_model=accept_poor_model))
         names, made = options.columns_of(columns), options.forms_of(forms)
         settings = options.finetune_of(train, finetune)
         console = Console(highlight=False, stderr=as_json)
 
-        from axformer.artifact import check_target
-        from axformer.cli.quiet import silence_libraries
-        from axformer.devices import resolve_device
-        from axformer.intake.dataset import DataSource
-        from axformer.run import PruningRun
+        with importing():
+            from axformer.artifact import check_target
+            from axformer.cli.quiet import silence_libraries
+            from axformer.devices import resolve_device
+            from axformer.intake.dataset import DataSource
+            from axformer.run import PruningRun
 
         silence_libraries()
         check_target(output)
-        held_out, lessons = (None if file is None else DataSource(file, names) for file in (test, train))
+        held_out, calibrating, lessons = (
+            None if file is None else DataSource(file, names) for file in (test, calibrate, train)
+        )
         with console.status("Loading the checkpoint and the data"):
             run = PruningRun.open(
                 checkpoint,
@@ -63,6 +68,7 @@ def prune(
                 shards=shards,
                 train=lessons,
                 finetune=settings,
+                calibrate=calibrating,
             )
         report = _carry_out(console, run, output, made)
     if as_json:
@@ -72,7 +78,9 @@ def prune(
 
 
 def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
-    """Run the pass where it can be watched, and publish; gives the report."""
+    """Run the pass with a display, publish, and return the report."""
+    from axformer.cli.display import display_for, measured_by, names_of_passes
+
     for note in run.notes:
         console.print(f"note: {note}", soft_wrap=True)
     with console.status("Looking at the untouched model"):
@@ -87,14 +95,18 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
     if run.closing_note is not None:
         console.print(f"note: {run.closing_note}")
     with console.status("Training the model"):
-        run.finetune()  # which does nothing where there is nothing to train on
+        run.repair()  # which does nothing where there is nothing to train on
     with console.status("Cutting, measuring and checking the model"):
         return run.publish(output, forms)
 
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
+    from axformer.cli.display import closing_table, finding_line
+
     console.print(closing_table(report))
     console.print(finding_line(report["finding"]), soft_wrap=True)
+    if report["certificate"] is not None:
+        console.print(report["certificate"]["sentence"], soft_wrap=True)
     for form in report["forms"]:
         if not form["made"]:
             console.print(f"note: no form '{form['name']}': {form['reason']}", soft_wrap=True)

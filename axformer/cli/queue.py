@@ -9,25 +9,25 @@ from axformer.client import Queue
 
 
 def queue(as_json: JsonOption = False) -> None:
-    """Show your team's unfinished jobs, when they are likely to start and end, and how many workers there are."""
+    """Show your team's unfinished jobs, when they should start and end, and the number of workers."""
     with service() as client:
-        found = client.queue()
+        queue = client.queue()
     if as_json:
-        print_json(found)
+        print_json(queue)
         return
     console = output()
-    if found.data:
-        console.print(_table(found))
+    if queue.data:
+        console.print(_table(queue))
     else:
-        console.print("No job of your team waits or runs.")
-    workers = f"{count(found.workers_alive, 'worker')}, {found.workers_busy} busy"
-    console.print(f"{workers}; {count(found.queued_of_all_teams, 'job')} of all teams waiting", soft_wrap=True)
+        console.print("Your team has no waiting or running jobs.")
+    workers = f"{count(queue.workers_alive, 'worker')}, {queue.workers_busy} busy"
+    console.print(f"{workers}; {count(queue.queued_of_all_teams, 'job')} of all teams waiting", soft_wrap=True)
 
 
-def _table(found: Queue) -> Table:
+def _table(queue: Queue) -> Table:
     table = list_of_jobs(("place", 5), ("starts in", 6), ("ends in", 6))
-    for one in found.data:
-        position = NOTHING if one.position is None else str(one.position)
-        times = (span(one.starts_in_seconds), span(one.ends_in_seconds))
-        table.add_row(one.id, one.name, state(one.state), position, *times)
+    for job in queue.data:
+        position = NOTHING if job.position is None else str(job.position)
+        times = (span(job.starts_in_seconds), span(job.ends_in_seconds))
+        table.add_row(job.id, job.name, state(job.state), position, *times)
     return table

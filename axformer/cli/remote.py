@@ -13,8 +13,8 @@ from rich.console import Console
 from axformer.cli.failing import failing
 from axformer.client import Client, Patience
 
-JobArgument = Annotated[str, typer.Argument(help="Id of a job, as submit and jobs tell it.", metavar="JOB")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print what the service answers as JSON.")]
+JobArgument = Annotated[str, typer.Argument(help="Id of a job, as printed by submit and jobs.", metavar="JOB")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the service's answer as JSON.")]
 
 _PATIENCE = Patience(attempts=5, longest_wait=8.0)
 """Someone sits and waits: a few seconds are enough to outlast a hiccup. What follows a job is as patient as any client."""
@@ -33,12 +33,12 @@ def output() -> Console:
 
 
 def notes() -> Console:
-    """Where words go that are no results: a program that reads the output does not meet them."""
+    """Where messages go, so that a program that reads the output sees results only."""
     return Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 
 def read_secret(name: str) -> str:
-    """What must not stand on a command line, where every program of the machine may read it: asked for, or from a pipe."""
+    """Read a secret from a prompt or a pipe: every program on the machine can read a command line."""
     if sys.stdin.isatty():
         return str(typer.prompt(name, hide_input=True, err=True))
     return sys.stdin.readline().strip()

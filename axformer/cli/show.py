@@ -15,27 +15,30 @@ from axformer.config import changed_knobs
 
 
 def show(job: JobArgument, as_json: JsonOption = False) -> None:
-    """Show a job: what it is of, how it stands, and what came of it."""
+    """Show a job: its inputs, its state and its result."""
     with service() as client:
-        found = client.job(job)
+        shown = client.job(job)
     if as_json:
-        print_json(found)
+        print_json(shown)
         return
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in _facts(found):
+    for name, value in _facts(shown):
         table.add_row(name, value)
     output().print(table)
-    if found.report is not None:
-        output().print(before_and_after(found.report.model_dump()))
-        if found.report.finding is not None:
-            output().print(finding_line(found.report.finding), soft_wrap=True)
+    if shown.report is not None:
+        output().print(before_and_after(shown.report.model_dump()))
+        if shown.report.finding is not None:
+            output().print(finding_line(shown.report.finding), soft_wrap=True)
+        if shown.report.certificate is not None:
+            output().print(shown.report.certificate["sentence"], soft_wrap=True)
 
 
 def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
     yield "job", job.id
     yield "name", job.name
+    yield "kind", job.kind
     yield "state", _state(job)
     if job.error is not None:
         yield "error", f"{job.error.message} ({job.error.code})"
@@ -47,8 +50,6 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
         yield "pass", _pass(job)
     if job.report is not None:
         yield "result", _result(job.report)
-    for one in job.passes or []:
-        yield f"  {one.order}", f"{one.state} {one.id}"
     yield "checkpoint", str(job.checkpoint["uri"])
     for name, data in (("validation", job.validation), ("test", job.test), ("train", job.train)):
         if data is not None:
@@ -60,7 +61,7 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
     if job.labels:
         yield "labels", ", ".join(f"{key}={value}" for key, value in job.labels.items())
     if job.webhook is not None:
-        yield "webhook", str(job.webhook["url"])
+        yield "webhook", job.webhook.url
     yield "posted", f"{age(job.created_at)} ago"
     if job.started_at is not None and job.finished_at is not None:
         yield "took", duration((job.finished_at - job.started_at).total_seconds())
@@ -76,8 +77,8 @@ def _state(job: Job) -> Text:
 
 
 def _result(report: JobReport) -> str:
-    found = outcome(report)
-    words = f"{found.data} {found.words} {found.before:.4f} → {found.after:.4f} ({found.after - found.before:+.4f})"
+    figures = outcome(report)
+    words = f"{figures.data} {figures.words} {figures.before:.4f} → {figures.after:.4f} ({figures.after - figures.before:+.4f})"
     if report.estimated_speedup is not None:
         words += f", {report.estimated_speedup:.2f} times fewer operations"
     return words
@@ -85,13 +86,15 @@ def _result(report: JobReport) -> str:
 
 def _pass(job: Job) -> str:
     """How far it is; where there is a report, the pass may have gone on beyond the model that was kept."""
-    made = job.progress
-    assert made is not None
+    progress = job.progress
+    assert progress is not None
     if job.report is not None:
-        return f"{made.done} trials"
-    words = f"{made.done} of {made.known} trials, loss {change_of_loss(made)}"
-    if made.estimated_speedup is not None:
-        words += f", {made.estimated_speedup:.2f} times fewer operations"
-    if made.seconds_left and not job.has_ended:
-        words += f", about {duration(made.seconds_left)} left"
+        return f"{progress.done} trials"
+    words = f"{progress.done} of {progress.known} trials, loss {change_of_loss(progress)}"
+    if progress.passes > 1 and not job.has_ended:
+        words = f"{progress.pass_number} of {progress.passes} ({progress.order}), {words}"
+    if progress.estimated_speedup is not None:
+        words += f", {progress.estimated_speedup:.2f} times fewer operations"
+    if progress.seconds_left and not job.has_ended:
+        words += f", about {duration(progress.seconds_left)} left"
     return words

@@ -13,25 +13,25 @@ JobOrGroupArgument = Annotated[str, typer.Argument(help="Id of a job, or of a gr
 
 
 def cancel(job: JobOrGroupArgument, as_json: JsonOption = False) -> None:
-    """Cancel a job: a queued one at once, a running one at its next trial. Of a group, all that have not ended."""
+    """Cancel a job: a queued one at once, a running one at its next trial. For a group: all jobs that have not ended."""
     with service() as client:
         _tell(client.cancel_group(job) if _is_group(job) else client.cancel(job), as_json=as_json)
 
 
 def pause(job: JobArgument, as_json: JsonOption = False) -> None:
-    """Take a job off its worker at its next trial; it keeps its trace."""
+    """Pause a job at its next trial; it keeps its trace."""
     with service() as client:
         _tell(client.pause(job), as_json=as_json)
 
 
 def resume(job: JobArgument, as_json: JsonOption = False) -> None:
-    """Queue a paused job again; it goes on where its trace ends."""
+    """Resume a paused job where its trace ends."""
     with service() as client:
         _tell(client.resume(job), as_json=as_json)
 
 
 def retry(job: JobOrGroupArgument, as_json: JsonOption = False) -> None:
-    """Queue a failed or cancelled job afresh. Of a group, all that are."""
+    """Run a failed or cancelled job again from the start. For a group: all failed or cancelled jobs."""
     with service() as client:
         if _is_group(job):
             _tell(client.retry_group(job), as_json=as_json)

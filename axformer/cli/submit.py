@@ -14,6 +14,7 @@ from axformer.cli.upload import sent
 from axformer.cli.watch import follow
 from axformer.cli.words import place
 from axformer.client import Client, Job, Upload
+from axformer.client.references import is_reference
 from axformer.config import DEFAULT_PRESET, make_config
 from axformer.errors import ConfigError, DataError
 
@@ -30,19 +31,21 @@ def submit(
     finetune: options.FinetuneOption = None,
     forms: options.FormsOption = "compact",
     accept_poor_model: options.AcceptPoorModelOption = False,
-    name: Annotated[str | None, typer.Option(help="For people; by default the checkpoint's own name.")] = None,
-    device: Annotated[str, typer.Option(help="What its worker must have: any, cpu or gpu.")] = "any",
-    priority: Annotated[int, typer.Option(help="Higher is sooner among your team's jobs.")] = 0,
-    label: Annotated[list[str] | None, typer.Option(help="A word to find it by: key=value; may be repeated.")] = None,
-    webhook: Annotated[str | None, typer.Option(help="An https:// address that is told of the job's events.")] = None,
+    name: Annotated[str | None, typer.Option(help="A name for people; by default the checkpoint's own name.")] = None,
+    device: Annotated[str, typer.Option(help="The device that the worker must have: any, cpu or gpu.")] = "any",
+    priority: Annotated[int, typer.Option(help="Higher runs sooner, among your team's jobs.")] = 0,
+    label: Annotated[
+        list[str] | None, typer.Option(help="A label to find the job by: key=value; may be repeated.")
+    ] = None,
+    webhook: Annotated[str | None, typer.Option(help="An https:// address that receives the job's events.")] = None,
     webhook_event: Annotated[
-        list[str] | None, typer.Option(help="An event it is told of, by default how the job ends; may be repeated.")
+        list[str] | None, typer.Option(help="An event to send, by default those that end the job; may be repeated.")
     ] = None,
     hub_token: HubTokenOption = False,
     watch: Annotated[bool, typer.Option("--watch", help="Follow the job to its end.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Queue a job for a checkpoint and its data, and print its id. What lies on this machine is uploaded first."""
+    """Queue a job for a checkpoint and its data, and print its id. Local files are uploaded first."""
     with service() as client:
         knobs = options.knobs_of(config, set_, accept_poor_model=accept_poor_model)
         make_config(preset, knobs)  # what is wrong is said before anything is sent
@@ -97,7 +100,7 @@ def _references(client: Client) -> Callable[[str], str | Upload]:
 
     @cache
     def reference(text: str) -> str | Upload:
-        if "://" in text or text.startswith("upload:"):
+        if is_reference(text):
             return text
         path = Path(text)
         if not path.exists():

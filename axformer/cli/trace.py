@@ -24,11 +24,11 @@ class Format(StrEnum):
 
 def trace(
     job: JobArgument,
-    form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.JSONL,
+    form: Annotated[Format, typer.Option("--format", help="The format to write.")] = Format.JSONL,
     to: Annotated[Path | None, typer.Option("--output", help="File to write; by default standard output.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl: an object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl: one object per line.")] = False,
 ) -> None:
-    """Print or write the trials that a job has so far."""
+    """Print or write the trials of a job so far."""
     form = Format.JSONL if as_json else form
     with failing():
         if form is Format.PARQUET and to is None and sys.stdout.isatty():

@@ -14,7 +14,7 @@ def upload(
     path: Annotated[Path, typer.Argument(help="A data file, an archive, or the directory of a checkpoint.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Send a file, or a checkpoint's directory, and print the reference that a job names it by."""
+    """Upload a file or a checkpoint's directory, and print its reference for jobs."""
     with service() as client:
         stored = sent(client, path)
     if as_json:
@@ -26,8 +26,8 @@ def upload(
 def sent(client: Client, path: Path) -> Upload:
     """Send a file or a directory, with a bar on terminals."""
     size = sum(one.stat().st_size for one in path.iterdir() if one.is_file()) if path.is_dir() else _size(path)
-    with bar(notes(), f"Sending {path.name or path}", size) as heed:
-        return client.upload(path, heed)
+    with bar(notes(), f"Sending {path.name or path}", size) as on_progress:
+        return client.upload(path, on_progress)
 
 
 def _size(path: Path) -> int:

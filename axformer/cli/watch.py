@@ -9,26 +9,28 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from axformer.cli.display import before_and_after, display_for, duration, finding_line
+from axformer.cli.display import before_and_after, display_for, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
 from axformer.cli.words import failure
 from axformer.client import Client, Job, ServiceError, Update
-from axformer.client.answers import ENDED
-from axformer.methods.axformer.progress import Progress
+from axformer.config import Order
+from axformer.methods.axformer.orders import SEARCHED_ORDERS
+from axformer.methods.progress import Progress
 from axformer.plan.trial import Trial
+from axformer.wire.states import TERMINAL
 
 EXIT_INTERRUPTED = 130
 """What shells give for Ctrl-C."""
 
 
 class JobFailedError(ServiceError):
-    """The job has ended otherwise than hoped."""
+    """The job has ended without success."""
 
     code = "job_failed"
 
 
 def watch(job: JobArgument, as_json: JsonOption = False) -> None:
-    """Follow a job to its end; exit code 0 only where it has succeeded. Ctrl-C leaves the job running.
+    """Follow a job to its end; exit code 0 only if it succeeds. Ctrl-C leaves the job running.
 
     With --json each trial is a line {"trial": ...}, and each new state of the job a line {"job": ...}.
     """
@@ -52,6 +54,8 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
                 output().print(before_and_after(job.report.model_dump()))
                 if job.report.finding is not None:
                     output().print(finding_line(job.report.finding), soft_wrap=True)
+                if job.report.certificate is not None:
+                    output().print(job.report.certificate["sentence"], soft_wrap=True)
             output().print(f"Its files: axformer download {job.id}", soft_wrap=True)
     except KeyboardInterrupt:
         notes().print(f"\nNo longer watching; the job goes on. Look at it again with: axformer watch {job_id}")
@@ -103,15 +107,11 @@ def _line(kind: str, content: Any) -> None:
 
 
 def _shown(console: Console, updates: Iterator[Update]) -> Job:
-    first = next(updates)
-    show = _show_trials if first.job.passes is None else _show_passes
-    return show(console, chain([first], updates))
-
-
-def _show_trials(console: Console, updates: Iterator[Update]) -> Job:
     meter, says = _Meter(), _Says(console)
-    with display_for(console, meter) as display:
-        for update in updates:
+    first = next(updates)
+    names = [order.value for order in SEARCHED_ORDERS] if first.job.config.get("order") == Order.SEARCH else []
+    with display_for(console, meter, names) as display:
+        for update in chain([first], updates):
             meter.job = update.job
             is_over = update.job.state in _AFTER_TRIALS  # then they were made before it came to stand so
             if not is_over:
@@ -125,31 +125,16 @@ def _show_trials(console: Console, updates: Iterator[Update]) -> Job:
     return update.job
 
 
-def _show_passes(console: Console, updates: Iterator[Update]) -> Job:
-    """The passes of a search of orders as they begin and end; how far they are together on terminals."""
-    says = _Says(console)
-    with console.status("Waiting for the first trials") as status:
-        for update in updates:
-            says(_standing(update.job))
-            for one in update.job.passes or []:
-                says(f"  {one.order}: {one.state}", place=one.order)
-            made = update.job.progress
-            if made is not None:
-                left = f", about {duration(made.seconds_left)} left" if made.seconds_left else ""
-                status.update(f"{made.done} of {made.known} trials{left}")
-    return update.job
-
-
 class _Says:
-    """Prints what is new at its place."""
+    """Prints what is new."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._said: dict[str, str] = {}
+        self._said = ""
 
-    def __call__(self, words: str, place: str = "") -> None:
-        if self._said.get(place) != words:
-            self._said[place] = words
+    def __call__(self, words: str) -> None:
+        if self._said != words:
+            self._said = words
             self._console.print(words, style="dim", markup=False, soft_wrap=True)
 
 
@@ -161,12 +146,13 @@ class _Meter:
 
     def __call__(self, trials: Sequence[Trial], ended: bool) -> Progress:
         self.has_trials = True
-        told = self.job.progress
-        done = len(trials)
-        if told is None:
-            return Progress(done=done, known=done, seconds=trials[-1].seconds, seconds_left=None)
-        left = None if ended or self.job.has_ended else told.seconds_left
-        return Progress(done=done, known=max(done, told.known), seconds=told.seconds, seconds_left=left)
+        progress = self.job.progress
+        if progress is None:
+            return Progress(done=len(trials), known=len(trials), seconds=trials[-1].seconds, seconds_left=None)
+        left = None if ended or self.job.has_ended else progress.seconds_left
+        # Trials that open all passes of a search alike are counted once.
+        done = len(trials) if progress.passes == 1 else progress.done
+        return Progress(done=done, known=max(done, progress.known), seconds=progress.seconds, seconds_left=left)
 
 
 def _standing(job: Job) -> str:
@@ -182,5 +168,5 @@ def _standing(job: Job) -> str:
 
 
 _ENDED = {"cancelled": "been cancelled"}
-_AFTER_TRIALS = ENDED | {"packaging"}
+_AFTER_TRIALS = TERMINAL | {"packaging"}
 """States in which a job makes no trial any more."""

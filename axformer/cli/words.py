@@ -35,25 +35,25 @@ def state(name: str) -> Text:
     return Text(name, _COLOURS.get(name, _RUNNING))
 
 
-def progress(made: JobProgress | None) -> str:
+def progress(measured: JobProgress | None) -> str:
     """How far a pass is, in one cell."""
-    return NOTHING if made is None else f"{made.done}/{made.known}"
+    return NOTHING if measured is None else f"{measured.done}/{measured.known}"
 
 
-def change_of_loss(made: JobProgress | None) -> str:
+def change_of_loss(measured: JobProgress | None) -> str:
     """What the pass has done to the validation loss so far, in one narrow cell."""
-    if made is None or not made.base_loss or made.min_loss is None:
+    if measured is None or not measured.base_loss or measured.min_loss is None:
         return NOTHING
-    return f"{made.min_loss / made.base_loss - 1:+.1%}"
+    return f"{measured.min_loss / measured.base_loss - 1:+.1%}"
 
 
 def result(job: Job) -> str:
     """What came of a job in one cell, of the model that was kept; of a job that has no result, how far it is."""
     if job.report is not None:
-        found = outcome(job.report)
-        if found.figure == "loss":
-            return f"loss {found.after / found.before - 1:+.1%}"
-        return f"{found.words} {found.after - found.before:+.4f}"
+        figures = outcome(job.report)
+        if figures.figure == "loss":
+            return f"loss {figures.after / figures.before - 1:+.1%}"
+        return f"{figures.words} {figures.after - figures.before:+.4f}"
     return NOTHING if job.progress is None else f"{progress(job.progress)} {change_of_loss(job.progress)}"
 
 

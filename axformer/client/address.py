@@ -29,7 +29,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class AddressError(InputError):
-    """It is not known where the service is, or with which key."""
+    """The address of the service or the key for it is missing."""
 
     code = "no_address"
 
@@ -108,7 +108,7 @@ def _kept() -> Iterator[Address]:
 
 
 def _read(path: Path) -> Address | None:
-    """What a file keeps; null where there is none.
+    """What a file keeps; None if there is none.
 
     Raises:
         AddressError: it is there and must not be used: others may read or have written it, or it is damaged.
@@ -137,5 +137,5 @@ def _checked(url: str) -> str:
     except ValueError:
         is_address = False
     if not is_address:
-        raise AddressError(f"'{url}' is no address of a service; write for example https://axformer.example.com")
+        raise AddressError(f"'{url}' is not an address of a service; write for example https://axformer.example.com")
     return url.rstrip("/").removesuffix("/v1")

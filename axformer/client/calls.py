@@ -7,11 +7,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from axformer.client.address import find_address
-from axformer.client.answers import Item, Page, Upload
-from axformer.client.connection import Connection, Shape
+from axformer.client.answers import Page, Upload
+from axformer.client.connection import Connection
 from axformer.client.errors import TransferError
 from axformer.client.packing import Watched, packed
 from axformer.client.patience import Patience
+from axformer.wire.base import Shape
+from axformer.wire.page import Item
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at a job; a worker stores new trials no more often."""
@@ -50,7 +52,7 @@ class Calls:
         """Close all connections."""
         self._connection.close()
 
-    def upload(self, path: str | Path, heed: Callable[[int], None] = lambda _: None) -> Upload:
+    def upload(self, path: str | Path, on_progress: Callable[[int], None] = lambda _: None) -> Upload:
         """Send a file, or the directory of a checkpoint as an archive of its configuration, tokenizer and safetensors.
 
         The file is read in pieces. It is sent again where the way to the service breaks; should the first have arrived after
@@ -58,14 +60,14 @@ class Calls:
 
         Args:
             path: of the file or directory.
-            heed: told of each piece how many bytes were sent; less than 0 where sending begins again.
+            on_progress: called after each piece with the number of bytes sent; negative when sending starts over.
 
         Raises:
-            InputError: the path cannot be read, or the directory is no checkpoint.
+            InputError: the path cannot be read, or the directory is not a checkpoint.
             TransferError: the service has received other bytes than were sent.
         """
         with packed(Path(path)) as sent:
-            files = {"file": (sent.name, Watched(sent.file, heed))}
+            files = {"file": (sent.name, Watched(sent.file, on_progress))}
             stored = self._connection.read(Upload, "POST", "/uploads", files=files)
         if stored.sha256 != sent.sha256:
             raise TransferError(f"'{path}' has changed while it was sent, or on the way ({stored.id}); send it again")
@@ -82,7 +84,7 @@ class Calls:
             after = {"after": answer.next}
 
     def _make(self, shape: type[Shape], path: str, body: Mapping[str, Any], idempotency_key: str | None) -> Shape:
-        """Make one thing, however often the request is sent; what is null is not said."""
+        """Make one thing, however often the request is sent; None values are left out."""
         said = {field: value for field, value in body.items() if value is not None}
         headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(_KEY_BYTES)}
         return self._connection.read(shape, "POST", path, json=said, headers=headers)

@@ -57,12 +57,12 @@ class Client(GroupCalls, KeyCalls):
             finetune: how it is trained, for example ``{"epochs": 2}``.
             preset: ``paper``, ``published`` or ``robust``; without it the service's own choice.
             config: knobs that differ from the preset.
-            forms: of the result; without it the service's own choice.
+            forms: of the result; without them the compact one alone.
             priority: higher is sooner among your team's jobs.
             device: ``any``, ``cpu`` or ``gpu``.
             labels: words to find jobs by.
-            webhook: ``{"url": ..., "events": [...]}``, told of the job's events.
-            hub_token: of yours for the model hub, where the job's ``hf://`` references need it; forgotten when the job ends.
+            webhook: ``{"url": ..., "events": [...]}``, which receives the job's events.
+            hub_token: your token for the model hub, if the job's ``hf://`` references need one; deleted when the job ends.
             idempotency_key: your own; the same key with the same body makes one job, in any number of processes.
         """
         sources = {"checkpoint": checkpoint, "validation": validation, "test": test, "train": train}
@@ -72,16 +72,22 @@ class Client(GroupCalls, KeyCalls):
         return self._make(Job, "/jobs", body, idempotency_key)
 
     def jobs(
-        self, *, states: Sequence[str] = (), labels: Mapping[str, str] | None = None, page: int | None = None
+        self,
+        *,
+        states: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        labels: Mapping[str, str] | None = None,
+        page: int | None = None,
     ) -> Iterator[Job]:
         """Your team's jobs, newest first, read page by page as they are taken.
 
         Args:
             states: only in these.
+            kinds: only of these: ``pass``, ``export``.
             labels: only with all of these.
             page: jobs of one request.
         """
-        asked: dict[str, Any] = {"state": list(states)}
+        asked: dict[str, Any] = {"state": list(states), "kind": list(kinds)}
         asked["label"] = [f"{key}:{value}" for key, value in (labels or {}).items()]
         if page is not None:
             asked["limit"] = page
@@ -91,9 +97,12 @@ class Client(GroupCalls, KeyCalls):
         """How a job stands, and while it is queued at which place."""
         return self._connection.read(Job, "GET", _path(job_id))
 
-    def trace(self, job_id: str, after: int = -1) -> Iterator[Trial]:
-        """The trials that a job has so far, behind number ``after``. A connection that breaks is made again."""
-        return traces.trials(self._connection, _path(job_id), after)
+    def trace(self, job_id: str, after: int = -1, pass_number: int | None = None) -> Iterator[Trial]:
+        """The trials that a job has so far, behind number ``after``. A connection that breaks is made again.
+
+        With ``order=search`` they are those of the pass that runs, or at the end is kept, or of the one with this number.
+        """
+        return traces.trials(self._connection, _path(job_id), after, pass_number)
 
     def save_trace(self, job_id: str, path: str | Path, form: str = "jsonl") -> Path:
         """Write the trials that a job has so far as ``csv``, ``jsonl`` or ``parquet``; the file is there once it is whole."""
@@ -114,11 +123,11 @@ class Client(GroupCalls, KeyCalls):
         Args:
             job_id: of the job.
             every: seconds between two looks.
-            lost: told of each failure to reach the service; trying goes on for as long as ``Patience.outage`` allows.
+            lost: called with each failure to reach the service; trying goes on for as long as ``Patience.outage`` allows.
         """
         return updates_of(
             lambda: self.job(job_id),
-            lambda after: self.trace(job_id, after),
+            lambda pass_number, after: self.trace(job_id, after, pass_number),
             self._patience,
             every=every,
             lost=lost,
@@ -203,7 +212,7 @@ class Client(GroupCalls, KeyCalls):
         job_id: str,
         directory: str | Path,
         names: Sequence[str] | None = None,
-        heed: Callable[[int], None] = lambda _: None,
+        on_progress: Callable[[int], None] = lambda _: None,
     ) -> list[Path]:
         """Bring a finished job's files, each compared with its SHA-256; one that is there and whole is not fetched again.
 
@@ -214,14 +223,14 @@ class Client(GroupCalls, KeyCalls):
             job_id: of the job.
             directory: where the files go; it is made.
             names: of files; without them all but ``artifact.tar.gz``, which holds all others once more.
-            heed: told how many more bytes are there.
+            on_progress: called with the number of bytes that arrived since the last call.
 
         Raises:
             TransferError: there is no such file, its name leads out of the directory, or other bytes arrive than promised.
         """
         target = Path(directory)
         chosen = downloads.choose(self.artifacts(job_id), names)
-        return [downloads.fetch(self._connection, _path(job_id), one, target, heed) for one in chosen]
+        return [downloads.fetch(self._connection, _path(job_id), one, target, on_progress) for one in chosen]
 
     def _steer(self, job_id: str, verb: str, *, again: bool = True) -> Job:
         return self._connection.read(Job, "POST", f"{_path(job_id)}/{verb}", again=again)

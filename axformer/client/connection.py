@@ -4,17 +4,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from axformer.client.address import Address
 from axformer.client.errors import RefusedError, UnexpectedAnswerError, UnreachableError, refusal_class
 from axformer.client.patience import Patience
-
-Shape = TypeVar("Shape", bound=BaseModel)
+from axformer.wire.base import Shape, read_answer
 
 PREFIX = "/v1"
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
@@ -79,8 +78,10 @@ class Connection:
         try:
             answer = self._http.send(built, stream=True)
         except httpx2.TransportError as error:
-            told = f"{self.url} does not answer: {error or type(error).__name__}; check the address, or try again later"
-            raise UnreachableError(told, may_have_acted=not isinstance(error, _NOT_SENT)) from error
+            message = (
+                f"{self.url} does not answer: {error or type(error).__name__}; check the address, or try again later"
+            )
+            raise UnreachableError(message, may_have_acted=not isinstance(error, _NOT_SENT)) from error
         with closing(answer):
             if not answer.is_success:
                 with _reading(answer):
@@ -108,8 +109,8 @@ def _reading(answer: httpx2.Response) -> Iterator[None]:
 
 def broken_off(answer: httpx2.Response, error: Exception) -> UnreachableError:
     """The error for an answer that does not reach its end."""
-    told = f"{answer.request.method} {answer.request.url}: the answer broke off ({error or type(error).__name__})"
-    return UnreachableError(f"{told}; try again", may_have_acted=True)
+    message = f"{answer.request.method} {answer.request.url}: the answer broke off ({error or type(error).__name__})"
+    return UnreachableError(f"{message}; try again", may_have_acted=True)
 
 
 def parse(shape: type[Shape], answer: httpx2.Response) -> Shape:
@@ -119,12 +120,12 @@ def parse(shape: type[Shape], answer: httpx2.Response) -> Shape:
         UnexpectedAnswerError: it is none.
     """
     try:
-        return shape.model_validate_json(answer.content)
+        return read_answer(shape, answer.content)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the answer"
+        field = ".".join(map(str, first["loc"])) or "the answer"
         raise UnexpectedAnswerError(
-            f"{answer.request.url} answers something else than this client reads ({place}: {first['msg']}); check the "
+            f"{answer.request.url} answers something else than this client reads ({field}: {first['msg']}); check the "
             "address, and install the release of axformer that the service has"
         ) from None
 
@@ -152,5 +153,5 @@ def _problem(answer: httpx2.Response) -> Mapping[str, Any]:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Seconds of a ``Retry-After``; null where it is a date, which the service does not send, or is not there."""
+    """Seconds of a ``Retry-After``; None if it is a date, which the service does not send, or is not there."""
     return float(retry_after) if retry_after is not None and retry_after.isdecimal() else None

@@ -23,8 +23,8 @@ ARCHIVE = "artifact.tar.gz"
 _ATTEMPTS = 2
 """A part that was left by an older download may be damaged; the second attempt begins without it."""
 
-Heed = Callable[[int], None]
-"""Told how many bytes have come or are there already."""
+OnProgress = Callable[[int], None]
+"""Called with the number of bytes that arrived, or that were there already."""
 
 
 def choose(artifacts: Sequence[Artifact], names: Sequence[str] | None) -> list[Artifact]:
@@ -34,15 +34,15 @@ def choose(artifacts: Sequence[Artifact], names: Sequence[str] | None) -> list[A
         TransferError: there is no such file.
     """
     if names is None:
-        return [one for one in artifacts if one.name != ARCHIVE]
-    known = {one.name: one for one in artifacts}
+        return [artifact for artifact in artifacts if artifact.name != ARCHIVE]
+    known = {artifact.name: artifact for artifact in artifacts}
     for name in names:
         if name not in known:
             raise TransferError(f"the job has no file '{name}'; it has {', '.join(known) or 'none'}")
     return [known[name] for name in names]
 
 
-def fetch(connection: Connection, path: str, artifact: Artifact, directory: Path, heed: Heed) -> Path:
+def fetch(connection: Connection, path: str, artifact: Artifact, directory: Path, on_progress: OnProgress) -> Path:
     """Bring one file; one that is there already and whole is left as it is.
 
     Raises:
@@ -51,19 +51,19 @@ def fetch(connection: Connection, path: str, artifact: Artifact, directory: Path
     """
     target = _target(directory, artifact.name)
     if target.is_file() and target.stat().st_size == artifact.bytes and _digest(target) == artifact.sha256:
-        heed(artifact.bytes)
+        on_progress(artifact.bytes)
         return target
     part = directory / PARTS / artifact.sha256
     part.parent.mkdir(parents=True, exist_ok=True)
     arrived = 0
 
-    def tell(position: int) -> None:
+    def report_position(position: int) -> None:
         nonlocal arrived
-        heed(position - arrived)
+        on_progress(position - arrived)
         arrived = position
 
     for _ in range(_ATTEMPTS):
-        _bring(connection, path, artifact, part, tell)
+        _bring(connection, path, artifact, part, report_position)
         if _digest(part) == artifact.sha256:
             break
         part.unlink()
@@ -76,13 +76,13 @@ def fetch(connection: Connection, path: str, artifact: Artifact, directory: Path
     return target
 
 
-def _bring(connection: Connection, path: str, artifact: Artifact, part: Path, tell: Heed) -> None:
+def _bring(connection: Connection, path: str, artifact: Artifact, part: Path, report_position: OnProgress) -> None:
     """Bring all bytes of a file, however often the way there breaks."""
     outage = Outage(connection.patience)
     while True:
         before = _size(part)
         try:
-            _go_on(connection, path, artifact, part, tell)
+            _go_on(connection, path, artifact, part, report_position)
         except ServiceError as error:
             if _size(part) > before:
                 outage.is_over()
@@ -91,11 +91,11 @@ def _bring(connection: Connection, path: str, artifact: Artifact, part: Path, te
             return
 
 
-def _go_on(connection: Connection, path: str, artifact: Artifact, part: Path, tell: Heed) -> None:
+def _go_on(connection: Connection, path: str, artifact: Artifact, part: Path, report_position: OnProgress) -> None:
     """Ask for what is missing of a file, and write it behind what is there."""
     start = _size(part)
     if start == artifact.bytes and part.exists():
-        tell(start)
+        report_position(start)
         return
     if start > artifact.bytes:
         start = 0
@@ -108,12 +108,12 @@ def _go_on(connection: Connection, path: str, artifact: Artifact, part: Path, te
         with part.open("r+b" if part.exists() else "xb") as file:
             file.truncate(start)
             file.seek(start)
-            tell(start)
+            report_position(start)
             try:
                 # As they come: of larger pieces the last one, not yet full, would be lost where the answer breaks off.
                 for chunk in answer.iter_raw():
                     file.write(chunk)
-                    tell(file.tell())
+                    report_position(file.tell())
             except httpx2.TransportError as error:
                 raise broken_off(answer, error) from error
             finally:

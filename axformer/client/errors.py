@@ -3,7 +3,7 @@
 AxFormerError
 └── ServiceError              whatever went wrong with the service
     ├── UnreachableError      it does not answer, or its answers break off
-    ├── UnexpectedAnswerError it answers something that is no answer of AxFormer
+    ├── UnexpectedAnswerError it answers something that is not an answer of AxFormer
     ├── TransferError         a file arrived changed
     ├── WaitTimeoutError      a job has not ended in the time that it was given
     └── RefusedError          it answers with a problem; ``status`` and ``code`` say which
@@ -27,7 +27,7 @@ class ServiceError(AxFormerError):
 
     code = "service_error"
     status: int | None = None
-    """Of the answer; null where there is none."""
+    """Of the answer; None if there is none."""
 
     @property
     def message(self) -> str:

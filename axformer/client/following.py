@@ -13,13 +13,14 @@ from axformer.client.connection import Connection, broken_off
 from axformer.client.errors import ServiceError, UnexpectedAnswerError
 from axformer.client.patience import Outage, Patience, is_passing
 from axformer.plan.trial import Trial
+from axformer.wire.base import read_answer
 
 SSE = "text/event-stream"
 
 
 @dataclass(frozen=True)
 class Update:
-    """News of a job: how it stands, and the trials that are new."""
+    """News of a job: how it stands, and the trials that are new, with ``order=search`` those of one pass after another."""
 
     job: Job
     trials: Sequence[Trial]
@@ -57,7 +58,7 @@ def events_of(connection: Connection, path: str, after: int, has_ended: Callable
 
 
 def _stream(connection: Connection, path: str, after: int) -> Iterator[Event | None]:
-    """The events of one stream; null for what else is said, such as how soon to come back."""
+    """The events of one stream; None for what else is said, such as how soon to come back."""
     patience = connection.patience
     timeout = httpx2.Timeout(patience.silence, connect=patience.connect)
     headers = {"Accept": SSE, "Last-Event-ID": str(after)}
@@ -66,7 +67,7 @@ def _stream(connection: Connection, path: str, after: int) -> Iterator[Event | N
             return
         try:
             for sent in httpx2.EventSource(answer):
-                yield Event.model_validate_json(sent.data) if sent.data else None
+                yield read_answer(Event, sent.data) if sent.data else None
         except httpx2.SSEError as error:
             raise UnexpectedAnswerError(f"{answer.request.url}: {error}") from error
         except httpx2.TransportError as error:
@@ -80,7 +81,7 @@ def _stream(connection: Connection, path: str, after: int) -> Iterator[Event | N
 
 def updates_of(
     look: Callable[[], Job],
-    trials_after: Callable[[int], Iterator[Trial]],
+    trials_after: Callable[[int, int], Iterator[Trial]],
     patience: Patience,
     *,
     every: float,
@@ -90,28 +91,39 @@ def updates_of(
 
     Args:
         look: at the job.
-        trials_after: its trials behind a number.
+        trials_after: its trials of a pass, from 1, behind a number.
         patience: with a service that is away.
         every: seconds between two looks.
-        lost: told of each failure that is waited out.
+        lost: called with each failure that is waited out.
 
     Raises:
         ServiceError: the service refuses, or has been away for too long.
     """
-    outage, after = Outage(patience), -1
+    outage, seen = Outage(patience), (1, -1)
     while True:
         try:
             # The job comes before its trace: once it has ended, no trial is missed. One that was retried begins anew.
             job = look()
-            trials = list(trials_after(after))
+            trials = list(_new_trials(job, trials_after, seen))
         except ServiceError as error:
             if is_passing(error):
                 lost(error)
             outage.wait(error)
             continue
         outage.is_over()
-        yield Update(job, trials)
-        after = trials[-1].seq if trials else after
+        yield Update(job, [trial for _, trial in trials])
+        seen = (trials[-1][0], trials[-1][1].seq) if trials else seen
         if job.has_ended:
             return
         time.sleep(every)
+
+
+def _new_trials(
+    job: Job, trials_after: Callable[[int, int], Iterator[Trial]], seen: tuple[int, int]
+) -> Iterator[tuple[int, Trial]]:
+    """The trials behind the last one that was seen, given by its pass and its number, each with its pass."""
+    pass_number, after = seen
+    last = max(pass_number, 1 if job.progress is None else job.progress.pass_number)
+    for number in range(pass_number, last + 1):
+        yield from ((number, trial) for trial in trials_after(number, after))
+        after = -1

@@ -57,17 +57,17 @@ class GroupCalls(Calls):
         return self._connection.read(Group, "GET", _group_path(group_id))
 
     def wait_for_group(
-        self, group_id: str, *, every: float = LOOK_EVERY, heed: Callable[[Group], None] = lambda _: None
+        self, group_id: str, *, every: float = LOOK_EVERY, on_progress: Callable[[Group], None] = lambda _: None
     ) -> Group:
         """The group once all its jobs have ended, however they ended.
 
         Args:
             group_id: of the group.
             every: seconds between two looks.
-            heed: told of each look.
+            on_progress: called with the group after each look.
         """
         while not (found := self.group(group_id)).has_ended:
-            heed(found)
+            on_progress(found)
             time.sleep(every)
         return found
 

@@ -49,5 +49,5 @@ class KeyCalls(Calls):
         self._connection.ask("DELETE", f"/keys/{quote(key_id, safe='')}", params=asked)
 
     def audit(self) -> Iterator[AuditEntry]:
-        """Who of your team changed what, newest first. For admins."""
+        """The changes made by your team, with who made them, newest first. For admins."""
         return self._pages(Page[AuditEntry, int], "/audit", {})

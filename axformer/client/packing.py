@@ -31,7 +31,7 @@ def packed(path: Path) -> Iterator[Packed]:
     """A file, or a directory packed as ``NAME.tar`` in a temporary file.
 
     Raises:
-        CheckpointError: the directory is no checkpoint with safetensors weights.
+        CheckpointError: the directory is not a checkpoint with safetensors weights.
         DataError: the path is neither file nor directory, or cannot be read.
     """
     with ExitStack() as stack:
@@ -62,7 +62,7 @@ def _pack(directory: Path, archive: IO[bytes]) -> None:
     files = sorted(path for path in directory.iterdir() if path.is_file() and is_checkpoint_file(path.name))
     if not any(is_shard(path.name) for path in files) or not (directory / CONFIG).is_file():
         raise CheckpointError(
-            f"'{directory}' is no checkpoint with safetensors weights: it needs {CONFIG} and *.safetensors; "
+            f"'{directory}' is not a checkpoint with safetensors weights: it needs {CONFIG} and *.safetensors; "
             f"{remedy_in(directory)}"
         )
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
@@ -74,18 +74,18 @@ def _pack(directory: Path, archive: IO[bytes]) -> None:
 
 
 class Watched:
-    """A file that tells how far it has been read."""
+    """A file that reports how far it has been read."""
 
-    def __init__(self, file: IO[bytes], heed: Callable[[int], None]) -> None:
+    def __init__(self, file: IO[bytes], on_progress: Callable[[int], None]) -> None:
         self._file = file
-        self._heed = heed
-        self._told = 0
+        self._on_progress = on_progress
+        self._reported = 0
 
     def read(self, size: int = -1) -> bytes:
         """Read on."""
         chunk = self._file.read(size)
-        self._heed(self._file.tell() - self._told)
-        self._told = self._file.tell()
+        self._on_progress(self._file.tell() - self._reported)
+        self._reported = self._file.tell()
         return chunk
 
     def __getattr__(self, name: str) -> Any:

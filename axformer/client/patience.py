@@ -57,7 +57,7 @@ class Patience:
         return min(self.longest_wait, self.first_wait * 2.0 ** (count - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
     def _wait_after(self, error: ServiceError, count: int) -> float | None:
-        """Seconds to wait after a failure; null where the service wants to be left alone for too long."""
+        """Seconds to wait after a failure; None if the service wants to be left alone for too long."""
         told = error.retry_after if isinstance(error, RefusedError) else None
         if told is None:
             return self.backoff(count)
@@ -92,7 +92,7 @@ class Outage:
         """Wait until the next try.
 
         Raises:
-            ServiceError: ``error``, where trying again is of no use or has been for too long.
+            ServiceError: ``error``, if trying again cannot help, or has gone on for too long.
         """
         if not is_passing(error):
             raise error

@@ -10,6 +10,11 @@ Reference = str | Path | Upload
 """Where a checkpoint or data is: a URI such as ``hf://organisation/name``, a path of this machine, or an upload."""
 
 
+def is_reference(text: str) -> bool:
+    """Whether this is a reference; anything else is a path of this machine."""
+    return "://" in text or text.startswith("upload:")
+
+
 class References:
     """The references of one request; each path is uploaded once."""
 

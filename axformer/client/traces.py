@@ -12,6 +12,7 @@ from axformer.client.errors import ServiceError, UnexpectedAnswerError
 from axformer.client.patience import Outage
 from axformer.errors import InputError
 from axformer.plan.trial import Trial
+from axformer.wire.base import read_answer
 
 FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 """Endings of files, and what the service calls them."""
@@ -19,13 +20,14 @@ _CHUNK = 1 << 18
 """Bytes written at a time."""
 
 
-def trials(connection: Connection, path: str, after: int) -> Iterator[Trial]:
+def trials(connection: Connection, path: str, after: int, pass_number: int | None) -> Iterator[Trial]:
     """The trials behind a number, each once and in order, read as they are taken.
 
     Args:
         connection: to the service.
         path: of the job.
         after: number of the last trial seen; -1 gives all.
+        pass_number: of which pass; `None` takes the one that is shown.
 
     Raises:
         ServiceError: the service refuses, or has been away for too long.
@@ -33,7 +35,7 @@ def trials(connection: Connection, path: str, after: int) -> Iterator[Trial]:
     outage = Outage(connection.patience)
     while True:
         try:
-            for trial in _stream(connection, path, after):
+            for trial in _stream(connection, path, after, pass_number):
                 outage.is_over()
                 after = trial.seq
                 yield trial
@@ -43,12 +45,13 @@ def trials(connection: Connection, path: str, after: int) -> Iterator[Trial]:
             return
 
 
-def _stream(connection: Connection, path: str, after: int) -> Iterator[Trial]:
-    asked = {"params": {"after": after}, "headers": {"Accept": FORMATS["jsonl"]}}
+def _stream(connection: Connection, path: str, after: int, pass_number: int | None) -> Iterator[Trial]:
+    params = {"after": after} if pass_number is None else {"after": after, "pass": pass_number}
+    asked = {"params": params, "headers": {"Accept": FORMATS["jsonl"]}}
     with connection.open("GET", f"{path}/trace", **asked) as answer:
         try:
             for line in answer.iter_lines():
-                yield Trial.model_validate_json(line, extra="ignore")
+                yield read_answer(Trial, line)
         except httpx2.TransportError as error:
             raise broken_off(answer, error) from error
         except ValidationError as error:

@@ -87,9 +87,9 @@ def batched(encoded: Encoded, tokenizer: Any, *, batch_tokens: int, device: str)
 
 def assemble(encoded: Encoded, places: Sequence[int], tokenizer: Any, device: str) -> Batch:
     """One batch of the model rows at some places."""
-    chosen = {name: [values[place] for place in places] for name, values in encoded.features.items()}
+    chosen = {name: [values[row] for row in places] for name, values in encoded.features.items()}
     inputs = padded(chosen, encoded.choices, tokenizer, encoded.padding)
-    labels = [encoded.labels[place] for place in places]
+    labels = [encoded.labels[row] for row in places]
     if encoded.per_token:
         tokens, side = inputs["input_ids"].shape[-1], encoded.padding.side or tokenizer.padding_side
         labels = [padded_row(row, UNLABELLED, tokens, side) for row in labels]
@@ -103,11 +103,11 @@ def assemble(encoded: Encoded, places: Sequence[int], tokenizer: Any, device: st
 def _groups(lengths: Tensor, batch_tokens: int) -> Iterator[list[int]]:
     """Places of model rows, shortest first, in groups of at most ``batch_tokens`` tokens."""
     group: list[int] = []
-    for place in torch.argsort(lengths, stable=True).tolist():
-        if group and (len(group) + 1) * int(lengths[place]) > batch_tokens:
+    for row in torch.argsort(lengths, stable=True).tolist():
+        if group and (len(group) + 1) * int(lengths[row]) > batch_tokens:
             yield group
             group = []
-        group.append(place)
+        group.append(row)
     if group:
         yield group
 

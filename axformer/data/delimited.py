@@ -155,8 +155,8 @@ def _cells(count: int) -> str:
 
 def _named(names: list[str]) -> list[str]:
     """The names without spaces around them; one that is empty, as pandas writes it for its index, gets its place."""
-    names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(names)]
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    names = [name.strip() or f"Unnamed: {index}" for index, name in enumerate(names)]
+    twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
     if twice is not None:
         row = "; the first line looks like a row: add a line of names above it" if looks_like_a_row(names) else ""
         raise DelimitedError(f"two columns are called '{twice}'{row or '; rename one'}")

@@ -31,13 +31,13 @@ class Encoded:
     padding: Padding = BY_TOKENIZER
     """How model rows share a batch."""
     labels_as: str | None = None
-    """How the column of labels is read, in words; null where there is none to decide about."""
+    """How the column of labels is read, in words; None if there is none to decide about."""
     alike: str | None = None
-    """What all labels are, in words, where they are all the same and so cannot decide anything; else null."""
+    """What all labels are, in words, where they are all the same and so cannot decide anything; else None."""
     notes: tuple[str, ...] = ()
     """What the user should know of how the rows were read."""
     kept: list[int] | None = None
-    """The places of the rows that are samples, where some are not; null where all are."""
+    """The places of the rows that are samples, where some are not; None if all are."""
 
     @property
     def samples(self) -> int:
@@ -82,8 +82,8 @@ def tokenize(
     """Token ids of texts or of pairs of texts.
 
     Args:
-        max_length: longer inputs are cut to this many tokens; null cuts none.
-        max_tokens: the longest input that the model takes; null where it takes any.
+        max_length: longer inputs are cut to this many tokens; None cuts none.
+        max_tokens: the longest input that the model takes; None if it takes any.
         inputs_a_row: how many inputs in a row a row of the file has.
         options: more arguments of the tokenizer.
 

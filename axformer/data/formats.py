@@ -11,7 +11,7 @@ PACKED = ".gz"
 
 
 def ending_of(path: str) -> str | None:
-    """The ending that says how a file is read, in lower case, ``.gz`` taken off; null where it is none of these.
+    """The ending that says how a file is read, in lower case, ``.gz`` taken off; None if it is none of these.
 
     Args:
         path: a path, or a URL whose question is left out.

@@ -55,7 +55,7 @@ def _is_whole(line: str) -> bool:
 
 
 def _data_of(text: str) -> list[Any] | None:
-    """What a single object holds as its ``data``; null where the text is something else, such as a file of one row."""
+    """What a single object holds as its ``data``; None if the text is something else, such as a file of one row."""
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):

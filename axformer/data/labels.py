@@ -130,31 +130,31 @@ class LabelColumn:
         else:
             why = "for every one is a name; if they count the classes from 0, write the names of the classes instead"
             reading, taken = Reading.NAMES, names
-        place = next(place for place, pair in enumerate(zip(names, indices, strict=True)) if pair[0] != pair[1])
-        example = self._example(place, taken, classes)
+        position = next(
+            position for position, pair in enumerate(zip(names, indices, strict=True)) if pair[0] != pair[1]
+        )
+        example = self._example(position, taken, classes)
         return Read(taken, reading, f"{self.what}s are read as {reading}, so that {example}, {why}")
 
     def _near_names(self, named: list[int | None], indices: list[int], classes: ClassNames) -> str | None:
         """What to say of indices some of which are names of other classes."""
-        places = [place for place, index in enumerate(named) if index not in (None, indices[place])]
-        if not places:
+        positions = [position for position, index in enumerate(named) if index not in (None, indices[position])]
+        if not positions:
             return None
         other = self.values[named.index(None)]
-        example = self._example(places[0], indices, classes)
-        return (
-            f"{self.what}s are read as {Reading.INDICES}, so that {example}, for {other!r} is among them and is no name"
-        )
+        example = self._example(positions[0], indices, classes)
+        return f"{self.what}s are read as {Reading.INDICES}, so that {example}, for {other!r} is among them and is not a name"
 
-    def _example(self, place: int, indices: list[int], classes: ClassNames) -> str:
-        return f"{self.values[place]!r} is class {indices[place]} ('{classes.names[indices[place]]}')"
+    def _example(self, position: int, indices: list[int], classes: ClassNames) -> str:
+        return f"{self.values[position]!r} is class {indices[position]} ('{classes.names[indices[position]]}')"
 
-    def _number(self, place: int) -> int:
-        return self.rows.number(self.row_of[place])
+    def _number(self, position: int) -> int:
+        return self.rows.number(self.row_of[position])
 
     def _misfit(self, named: Sequence[int | None], counted: Sequence[int | None], classes: ClassNames) -> DataError:
         """What is wrong: a value that is neither, else a mixture of names and indices."""
         neither = next(
-            (place for place, both in enumerate(zip(named, counted, strict=True)) if both == (None, None)), None
+            (position for position, both in enumerate(zip(named, counted, strict=True)) if both == (None, None)), None
         )
         if neither is not None:
             value = self.values[neither]
@@ -166,8 +166,8 @@ class LabelColumn:
         return self.rows.error(
             self.row_of[max(no_name, no_index)],
             f"{self.what}s are neither all names nor all indices of classes: {self.values[no_name]!r} (row "
-            f"{self._number(no_name)}) is no name, {self.values[no_index]!r} (row {self._number(no_index)}) is no index; write "
-            f"them alike; {classes.owner} knows {classes}",
+            f"{self._number(no_name)}) is not a name, {self.values[no_index]!r} "
+            f"(row {self._number(no_index)}) is not an index; write them alike; {classes.owner} knows {classes}",
         )
 
 

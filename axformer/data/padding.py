@@ -1,8 +1,8 @@
-"""How inputs of unlike length share a batch: who fills up the short ones, with which token, and on which side.
+"""How inputs of different length share a batch: what fills up the short ones, with which token, and on which side.
 
 A causal model looks back only, so what stands behind an input on the right changes nothing of it, whatever it is: any token
-does, and a model of text needs no pad token of its own. Only a head that reads the last token must be told which one that is,
-and transformers tells it by ``pad_token_id``. Without one it takes one row at a time, and so does a pass: any token in its
+does, and a model of text needs no pad token of its own. Only a head that reads the last token must know which one that is,
+and transformers finds it by ``pad_token_id``. Without one it takes one row at a time, and so does a pass: any token in its
 place could also end a text.
 """
 
@@ -23,9 +23,9 @@ class Padding:
     """How the rows of a batch are made equally long."""
 
     filler: int | None = None
-    """The token that fills up short rows; null where the tokenizer does that by itself, as it is set up."""
+    """The token that fills up short rows; None if the tokenizer does that by itself, as it is set up."""
     side: str | None = None
-    """Where it stands, ``left`` or ``right``; null where the tokenizer says."""
+    """Where it stands, ``left`` or ``right``; None if the tokenizer says."""
     alone: bool = False
     """Rows go through the model one at a time."""
 

@@ -56,7 +56,7 @@ def rows_of(data: Records, columns: Columns | None = None) -> Rows:
     """Records, columns or a table in memory; see :mod:`axformer.data.records`.
 
     Raises:
-        WrongTypeError: it is of no kind that is known.
+        WrongTypeError: its type is not known.
         DataError: it has no rows, or its columns are not equally long.
     """
     return _rows(_IN_MEMORY, table_of(data), columns or Columns())

@@ -38,7 +38,7 @@ def table_of(data: Records) -> dict[str, list[Any]]:
     """The columns of data in memory, row by row in its order.
 
     Raises:
-        WrongTypeError: it is of no kind that is known.
+        WrongTypeError: its type is not known.
         DataError: its columns are not equally long, or a record is none.
     """
     columns = _columns(data)
@@ -67,7 +67,7 @@ def plain(value: Any) -> Any:
 
 
 def _columns(data: Any) -> Mapping[Any, Iterable[Any]] | None:
-    """The columns of a table; null where the data are records."""
+    """The columns of a table; None if the data are records."""
     if hasattr(data, "to_pydict"):  # pyarrow
         columns: Mapping[Any, Iterable[Any]] = data.to_pydict()
         return columns

@@ -22,7 +22,7 @@ _FLAGS = {"0", "1", "0.0", "1.0"}
 """What a column for one class of several holds."""
 _LABEL_CHARACTERS = 1000
 _LABEL_MAGNITUDE = 1e15
-"""Numbers from here on are no labels: the squares of their sums are too large for float32."""
+"""Numbers from here on are not labels: the squares of their sums are too large for float32."""
 _NOT_TEXT = f"not text of at most {CELL_CHARACTERS} characters"
 _SHOWN = 80
 """Characters of a value that a message shows."""
@@ -44,7 +44,7 @@ class Rows:
     texts_only: bool = False
     """Every value is a text, as in CSV: an empty one is missing, and one may be written out, as a list in brackets."""
     numbers: Sequence[int] | None = None
-    """The number that each row has in the file, counted from 1; null where they are all there, one after the other."""
+    """The number that each row has in the file, counted from 1; None if they are all there, one after the other."""
     labels_as: str | None = None
     """The reading of the labels that was settled for the data that these rows are part of."""
 
@@ -72,8 +72,8 @@ class Rows:
 
     def at(self, places: Sequence[int]) -> "Rows":
         """The rows at some places, in that order."""
-        table = {name: [values[place] for place in places] for name, values in self.table.items()}
-        return replace(self, table=table, numbers=[self.number(place + 1) for place in places])
+        table = {name: [values[index] for index in places] for name, values in self.table.items()}
+        return replace(self, table=table, numbers=[self.number(index + 1) for index in places])
 
     def number(self, row: int) -> int:
         """The number in the file of one of these rows; both counted from 1."""

@@ -3,217 +3,271 @@
 Verdicts differ in form and colour. A trial that was decided early has a lower bound for a loss, and points up. The axis holds
 what was close: the base, what was accepted and what was refined. Trials above or below it stand in a gutter at its edge, since
 one removed block can cost more than all the rest together and would leave nothing else to see.
+
+Of a long pass, a sample of the rejected trials is enough: what is accepted or refined, and the counts, must be complete.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import groupby
+from types import MappingProxyType
 
-from axformer.drawing.marks import ACCENT, GOOD, LINES, MARKS, OPEN, QUIET, SOFT, Colour
+from axformer.drawing.marks import LINES, MARKS, Tried, kind_of, measured
 from axformer.drawing.scale import Scale, labels
-from axformer.drawing.svg import Canvas, words
+from axformer.drawing.svg import EDGE, LETTER, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
-from axformer.plan.elements import parse
-from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.plan.elements import ElementKind, is_of_encoder, parse
+from axformer.plan.trial import Verdict
 
-_WIDTH, _HEIGHT = 766, 512
-_LEFT, _RIGHT = 66, 746
-_UPPER, _BAND, _LOWER = (84, 264), 286, (344, 434)
-"""Top and bottom of both plots, and where the names of layers stand between them."""
+LEFT = 66
+"""Where plots begin."""
+_GAP, _UPPER, _BETWEEN, _LOWER = 20, 180, 80, 90
+"""Above the upper plot; its height; between the plots, where the names of layers stand; the height of the lower plot."""
 _GUTTER = 14
 _MARGIN = 0.2
 """Room above and below what is shown, as a share of it."""
 _LEAST_SPAN = 0.02
 """The axis spans at least this share of the base's loss, so that a flat pass looks flat."""
-_MOST_TICKS = 10
+_TICK_ROOM = 68
+"""Units between two numbers of trials, at least."""
+_MOST_TICKS = 5
 _MOST_NAMED = 2000
-"""Above so many trials only accepted ones have a tooltip each; a picture of a long pass stays small."""
-_LETTER = 6.4
-"""Width of a letter, about."""
+"""Above so many marks of rejected trials these have no tooltips; a picture of a long pass stays small."""
+_SPOT = 2.0
+"""What is closer than this, in units, cannot be summary apart: of two such marks of one form the later one is drawn."""
 
 
-def _both(colour: Colour, declarations: str, light: str = "", dark: str = "") -> tuple[str, str]:
-    """Declarations for light and for dark grounds, which may differ in more than their colour."""
-    return f"{declarations.format(colour.light)};{light}", f"{declarations.format(colour.dark)};{dark}"
+@dataclass(frozen=True)
+class Tally:
+    """A whole pass in counts."""
+
+    trials: int
+    """With the base."""
+    accepted: int
+    refined: int
+    rejected: int
+    early: int
+    """Of the rejected ones, those with a lower bound for a loss."""
+
+    @classmethod
+    def of(cls, trials: Sequence[Tried]) -> "Tally":
+        """Of all trials of a pass."""
+        kinds = [kind_of(trial) for trial in trials]
+        early = kinds.count("bound")
+        return cls(len(kinds), kinds.count("accept"), kinds.count("refine"), kinds.count("reject") + early, early)
 
 
-_SHADES = {
-    "grid": ("stroke:#e6e9ed", "stroke:#21262d"),
-    "base": _both(SOFT, "stroke:{};stroke-dasharray:6 4;fill:none"),
-    "least": _both(ACCENT, "stroke:{};stroke-width:2;stroke-linejoin:round;fill:none"),
-    "accept": _both(GOOD, "fill:{}", "stroke:#fff", "stroke:#0d1117"),
-    "refine": _both(OPEN, "stroke:{};stroke-width:1.5", "fill:#fff", "fill:#0d1117"),
-    "reject": _both(QUIET, "fill:none;stroke:{};stroke-width:5;stroke-linecap:round"),
-    "bound": _both(QUIET, "fill:none;stroke:{};stroke-width:1.5;stroke-linecap:round"),
-    "band": ("fill:#f1f4f7", "fill:#161b22"),
-}
+@dataclass(frozen=True)
+class Plot:
+    """One pair of axes."""
+
+    across: Scale
+    up: Scale
+
+    def place(self, trial: Tried) -> tuple[float, float]:
+        """Where a trial stands, in a gutter if need be; a loss that is not a number counts as high."""
+        x = self.across.place(trial.seq)
+        if not trial.loss <= self.up.high:
+            return x, self.up.stop - _GUTTER / 2
+        return x, self.up.start + _GUTTER / 2 if trial.loss < self.up.low else self.up.place(trial.loss)
 
 
-def loss_chart(trace: Sequence[Trial]) -> str:
+def loss_chart(trials: Sequence[Tried], tally: Tally | None = None, width: int = WIDTH) -> str:
     """The SVG text of a pass, or of its beginning while it runs.
 
     Args:
-        trace: the trials of one pass from its base on.
+        trials: of one pass from its base on; of the rejected ones some may be left out.
+        tally: of the whole pass, if trials are left out.
+        width: units of the picture.
 
     Raises:
         InputError: there is no trial.
     """
-    if not trace:
+    if not trials:
         raise InputError("the trace holds no trial, so there is nothing to draw; wait for the first")
-    across = Scale(0, max(len(trace) - 1, 1), _LEFT + 8, _RIGHT - 8)
-    canvas = Canvas("chart", "The loss, trial by trial", describe_trace(trace), _WIDTH, _HEIGHT, _SHADES)
-    return canvas.drawn(
-        [
-            words(_LEFT, 26, "The loss, trial by trial", "ink title"),
-            words(_LEFT, 46, describe_trace(trace), "faint"),
-            *_trials(trace, across),
-            *_layers(trace, across),
-            *_model(trace, across),
-            *_legend(),
-        ]
-    )
+    tally = tally or Tally.of(trials)
+    summary = describe_trace(trials, tally)
+    canvas = Canvas("chart", "The loss, trial by trial", [summary], summary, width)
+    top = canvas.top + _GAP
+    lower = top + _UPPER + _BETWEEN
+    across = Scale(0, max(tally.trials - 1, 1), LEFT + 8, width - EDGE - 8)
+    signs, height = legend(_signs(), lower + _LOWER + 48, width)
+    drawn = [
+        *_trials(trials, across, (top, top + _UPPER)),
+        *_layers(trials, across, top + _UPPER + 22),
+        *_model(trials, across, (lower, lower + _LOWER)),
+        *signs,
+    ]
+    return canvas.drawn(drawn, height)
 
 
-def describe_trace(trace: Sequence[Trial]) -> str:
+def describe_trace(trials: Sequence[Tried], tally: Tally | None = None) -> str:
     """The chart in words."""
-    counts = {verdict: sum(trial.verdict is verdict for trial in trace) for verdict in Verdict}
-    early = sum(_kind(trial) == "bound" for trial in trace)
-    base, last = _standing(trace)[0].loss, _standing(trace)[-1].loss
+    tally = tally or Tally.of(trials)
+    standing = _standing(trials)
+    left_out = tally.trials - len(trials)
     return (
-        f"{len(trace):,} trials: the untouched model, {counts[Verdict.ACCEPT]:,} accepted, {counts[Verdict.REFINE]:,} refined, "
-        f"{counts[Verdict.REJECT]:,} rejected ({early:,} early). Loss {base:.4f} → {last:.4f}"
+        f"{tally.trials:,} trials: the untouched model, {tally.accepted:,} accepted, {tally.refined:,} refined, "
+        f"{tally.rejected:,} rejected ({tally.early:,} early). Loss {standing[0].loss:.4f} → {standing[-1].loss:.4f}"
+        + (f". {left_out:,} of the rejected ones are not drawn" if left_out else "")
     )
 
 
-def _standing(trace: Sequence[Trial]) -> list[Trial]:
+def _standing(trials: Sequence[Tried]) -> list[Tried]:
     """The base and what was accepted: the trials whose loss is one that the model has had."""
-    return [trial for trial in trace if trial.verdict in (Verdict.BASE, Verdict.ACCEPT)]
+    return [trial for trial in trials if trial.verdict in (Verdict.BASE, Verdict.ACCEPT)]
 
 
-def _kind(trial: Trial) -> str:
-    return "bound" if trial.loss_is_bound and trial.verdict is Verdict.REJECT else trial.verdict.value
+def axis(losses: Sequence[float], base: float, bounds: tuple[float, float]) -> Scale:
+    """An upright axis that holds these losses.
 
-
-def _axis(losses: Sequence[float], base: float, plot: tuple[int, int]) -> Scale:
+    Args:
+        losses: what it has to hold.
+        base: loss of the untouched model, which says what a small difference is.
+        bounds: top and bottom of the plot.
+    """
     low, high = min(losses), max(losses)
     lacking = max(0.0, _LEAST_SPAN * abs(base) - (high - low)) or (0.0 if high > low else 1.0)
     low, high = low - lacking / 2, high + lacking / 2
     room = _MARGIN * (high - low)
-    return Scale(low - room, high + room, plot[1], plot[0])
+    return Scale(low - room, high + room, bounds[1], bounds[0])
 
 
-def _trials(trace: Sequence[Trial], across: Scale) -> Iterator[str]:
+def _trials(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
     """The upper plot."""
-    axis = _axis([trial.loss for trial in trace if trial.verdict is not Verdict.REJECT], trace[0].loss, _UPPER)
-    yield from _frame(axis, trace[0].loss)
-    least = [min(trial.loss, trial.min_loss) if trial.verdict is Verdict.ACCEPT else trial.min_loss for trial in trace]
-    yield _steps(enumerate(least), len(trace) - 1, axis, across)
-    if any(_is_above(trial, axis) for trial in trace):
-        yield words(_LEFT - 6, axis.stop - 4, "higher", "faint", "end")
-    if any(_is_below(trial, axis) for trial in trace):
-        yield words(_LEFT - 6, axis.start + 11, "lower", "faint", "end")
-    yield from _marks(trace, axis, across)
+    base = trials[0].loss
+    plot = Plot(across, axis([trial.loss for trial in trials if trial.verdict != Verdict.REJECT], base, bounds))
+    gutters = {
+        word: at
+        for word, at, is_used in (
+            ("higher", plot.up.stop, any(not trial.loss <= plot.up.high for trial in trials)),
+            ("lower", plot.up.start, any(trial.loss < plot.up.low for trial in trials)),
+        )
+        if is_used
+    }
+    yield from frame(plot, gutters)
+    yield _base(plot, base)
+    least = [
+        (one.seq, min(one.loss, one.min_loss) if one.verdict == Verdict.ACCEPT else one.min_loss) for one in trials
+    ]
+    yield f'<path class="least" d="{steps(least, plot, across.stop)}"/>'
+    yield from line_of(_marks(trials, plot))
 
 
-def _model(trace: Sequence[Trial], across: Scale) -> Iterator[str]:
+def _model(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
     """The lower plot."""
-    standing = _standing(trace)
-    axis = _axis([trial.loss for trial in standing], trace[0].loss, _LOWER)
-    yield words(_LEFT, _LOWER[0] - 14, "Loss of the model as it stood", "ink")
-    yield from _frame(axis, trace[0].loss)
-    yield _steps([(trial.seq, trial.loss) for trial in standing], len(trace) - 1, axis, across)
-    yield from _marks(standing[1:], axis, across)
-    for seq in across.ticks(_MOST_TICKS):
-        if seq == int(seq):
-            yield words(across.place(seq), _LOWER[1] + 18, f"{seq:,.0f}", "faint", "middle")
-    yield words(_LEFT - 6, _LOWER[1] + 18, "trial", "faint", "end")
+    standing = _standing(trials)
+    plot = Plot(across, axis([trial.loss for trial in standing], trials[0].loss, bounds))
+    yield words(EDGE, bounds[0] - 14, "Loss of the model as it stood", "ink")
+    yield from frame(plot)
+    yield _base(plot, trials[0].loss)
+    yield f'<path class="least" d="{steps([(trial.seq, trial.loss) for trial in standing], plot, across.stop)}"/>'
+    yield from line_of(_marks(standing[1:], plot))
+    yield from numbers(plot)
 
 
-def _frame(axis: Scale, base: float) -> Iterator[str]:
-    """Lines at round losses, and the one of the untouched model."""
-    ticks = axis.ticks(_MOST_TICKS // 2)
+def frame(plot: Plot, gutters: Mapping[str, float] = MappingProxyType({})) -> Iterator[str]:
+    """Lines at round losses, and words for what stands beyond an end of the axis."""
+    ticks = plot.up.ticks(_MOST_TICKS)
     for tick, label in zip(ticks, labels(ticks), strict=True):
-        yield f'<path class="grid" d="M{_LEFT} {axis.place(tick):.1f}H{_RIGHT}"/>'
-        yield words(_LEFT - 6, round(axis.place(tick) + 4, 1), label, "faint", "end")
-    yield f'<path class="base" d="M{_LEFT} {axis.place(base):.1f}H{_RIGHT}"><title>untouched model {base:.4f}</title></path>'
+        y = plot.up.place(tick)
+        yield f'<path class="grid" d="M{LEFT} {y:.1f}H{plot.across.stop + 8:g}"/>'
+        if all(abs(y - end) > _GUTTER for end in gutters.values()):
+            yield words(LEFT - 6, round(y + 4, 1), label, "faint", "end")
+    for word, end in gutters.items():
+        yield words(LEFT - 6, end + (-4 if end == plot.up.stop else 11), word, "faint", "end")
 
 
-def _steps(points: Iterable[tuple[int, float]], last: int, axis: Scale, across: Scale) -> str:
-    """A line that stays at a loss until the next one takes its place."""
-    path: list[str] = []
-    height: float | None = None
-    for seq, loss in points:
-        if height != axis.place(loss):
-            height = axis.place(loss)
-            x = across.place(seq)
-            path.append(f"H{x:.1f}V{height:.1f}" if path else f"M{x:.1f} {height:.1f}")
-    return f'<path class="least" d="{"".join(path)}H{across.place(last):.1f}"/>'
+def numbers(plot: Plot) -> Iterator[str]:
+    """Numbers of trials below a plot."""
+    y = plot.up.start + 18
+    for seq in plot.across.ticks(max(2, int((plot.across.stop - plot.across.start) / _TICK_ROOM))):
+        if seq == int(seq):
+            yield words(round(plot.across.place(seq), 1), y, f"{seq:,.0f}", "faint", "middle")
+    yield words(LEFT - 6, y, "trial", "faint", "end")
 
 
-def _marks(trials: Sequence[Trial], axis: Scale, across: Scale) -> Iterator[str]:
+def _base(plot: Plot, loss: float) -> str:
+    path = f"M{LEFT} {plot.up.place(loss):.1f}H{plot.across.stop + 8:g}"
+    return f'<path class="base" d="{path}"><title>untouched model {loss:.4f}</title></path>'
+
+
+def steps(points: Iterable[tuple[int, float]], plot: Plot, stop: float) -> str:
+    """The path of a line that stays at a loss until the next one takes its place.
+
+    Args:
+        points: number of the trial and loss, in order; at least one.
+        plot: what it is drawn in.
+        stop: where the line ends, in units.
+    """
+    at_spot = {round(x / _SPOT): (x, plot.up.place(loss)) for seq, loss in points for x in [plot.across.place(seq)]}
+    (start, height), *others = at_spot.values()
+    path = [f"M{start:.1f} {height:.1f}"]
+    for x, y in others:
+        if y != height:
+            path.append(f"H{x:.1f}V{y:.1f}")
+            height = y
+    return f"{''.join(path)}H{stop:.1f}"
+
+
+def _marks(trials: Sequence[Tried], plot: Plot) -> Iterator[str]:
     """A mark a trial, accepted ones above all others."""
-    named = len(trials) <= _MOST_NAMED
-    for kind, mark in reversed(MARKS.items()):
-        here = [trial for trial in trials if _kind(trial) == kind]
-        places = [f"M{across.place(trial.seq):.1f} {_height(trial, axis):.1f}{mark.path}" for trial in here]
-        if named or kind == "accept":
-            for trial, place in zip(here, places, strict=True):
-                yield f'<path class="{kind}" d="{place}"><title>{escape(_tooltip(trial))}</title></path>'
-        elif places:
-            yield f'<path class="{kind}" d="{"".join(places)}"/>'
+    spots: dict[str, dict[tuple[int, int], tuple[Tried, str]]] = {kind: {} for kind in MARKS}
+    for trial in trials:
+        kind = kind_of(trial)
+        if kind in spots:
+            x, y = plot.place(trial)
+            spots[kind][round(x / _SPOT), round(y / _SPOT)] = (trial, f"M{x:.1f} {y:.1f}{MARKS[kind].path}")
+    named = len(spots["reject"]) + len(spots["bound"]) <= _MOST_NAMED
+    for kind in reversed(MARKS):
+        if named or kind in ("accept", "refine"):
+            for trial, path in spots[kind].values():
+                yield f'<path class="{kind}" d="{path}"><title>{escape(_tooltip(trial))}</title></path>'
+        elif spots[kind]:
+            yield f'<path class="{kind}" d="{"".join(path for _, path in spots[kind].values())}"/>'
 
 
-def _tooltip(trial: Trial) -> str:
-    loss = f"{'at least ' if trial.loss_is_bound else ''}{trial.loss:.4f}"
-    told = f"{trial.seq}: {trial.element} {MARKS[_kind(trial)].verdict}, loss {loss}"
-    return f"{told}, least before {trial.min_loss:.4f}, helped {trial.helped} of {trial.samples}"
+def _tooltip(trial: Tried) -> str:
+    return f"{trial.seq}: {trial.element} {MARKS[kind_of(trial)].verdict}, {measured(trial)}"
 
 
-def _is_above(trial: Trial, axis: Scale) -> bool:
-    """A loss that is no number counts as high."""
-    return not trial.loss <= axis.high
-
-
-def _is_below(trial: Trial, axis: Scale) -> bool:
-    return trial.loss < axis.low
-
-
-def _height(trial: Trial, axis: Scale) -> float:
-    """Where a trial stands, in a gutter if need be."""
-    if _is_above(trial, axis):
-        return axis.stop - _GUTTER / 2
-    return axis.start + _GUTTER / 2 if _is_below(trial, axis) else axis.place(trial.loss)
-
-
-def _layers(trace: Sequence[Trial], across: Scale) -> Iterator[str]:
+def _layers(trials: Sequence[Tried], across: Scale, y: float) -> Iterator[str]:
     """Which layer the trials were about, as a band below them."""
-    runs = [list(run) for _, run in groupby(trace[1:], key=_subject)]
-    for count, run in enumerate(runs):
-        left, right = across.place(run[0].seq - 0.5), across.place(run[-1].seq + 0.5)
-        if count % 2 == 0:
-            yield f'<rect class="band" x="{left:.1f}" y="{_BAND}" width="{right - left:.1f}" height="18"/>'
-        room = right - left - _LETTER  # for a gap to the next name
-        name = next((name for name in _names(_subject(run[0])) if len(name) * _LETTER < room), None)
+    runs = [(subject, next(run).seq) for subject, run in groupby(trials[1:], key=_subject)]
+    ends = [first for _, first in runs[1:]] + [trials[-1].seq + 1]
+    for count, ((subject, first), end) in enumerate(zip(runs, ends, strict=False)):
+        left, right = across.place(first - 0.5), across.place(end - 0.5)
+        if count % 2 == 0 and right - left > _SPOT:
+            yield f'<rect class="band" x="{left:.1f}" y="{y:g}" width="{right - left:.1f}" height="18"/>'
+        room = right - left - LETTER  # for a gap to the next name
+        name = next((name for name in _names(subject) if len(name) * LETTER < room), None)
         if name is not None:
-            yield words(round((left + right) / 2, 1), _BAND + 13, name, "faint", "middle")
-    yield words(_LEFT - 6, _BAND + 13, "layer", "faint", "end")
+            yield words(round((left + right) / 2, 1), y + 13, name, "faint", "middle")
+    yield words(LEFT - 6, y + 13, "layer", "faint", "end")
 
 
-def _subject(trial: Trial) -> int | None:
-    """The layer of a trial; none where hard attention was tried, which goes through them all."""
-    return None if trial.phase is Phase.HARD_ATTENTION or trial.element is None else parse(trial.element).layer
+_WHOLE = -1
+"""Stands for trials of whole plans."""
+
+
+def _subject(trial: Tried) -> int | None:
+    """The layer of a trial; ``None`` where hard attention was tried, which goes through them all."""
+    if is_of_encoder(trial.element):
+        return _WHOLE
+    element = parse(str(trial.element))
+    return None if element.kind is ElementKind.HARD_ATTENTION else element.layer
 
 
 def _names(layer: int | None) -> tuple[str, ...]:
     """What may stand in the band, the longest first."""
+    if layer == _WHOLE:
+        return "whole plans", "all"
     return ("hard attention", "hard") if layer is None else (str(layer),)
 
 
-def _legend() -> Iterator[str]:
-    x, y = float(_LEFT), _HEIGHT - 22
+def _signs() -> Iterator[tuple[str, str]]:
     for kind, mark in MARKS.items():
-        yield f'<path class="{kind}" d="M{x + 5:g} {y - 4}{mark.path}"/>{words(x + 16, y, mark.legend, "ink")}'
-        x += 30 + _LETTER * len(mark.legend)
-    for kind in ("least", "base"):
-        yield f'<path class="{kind}" d="M{x:g} {y - 4}h22"/>{words(x + 28, y, LINES[kind], "ink")}'
-        x += 42 + _LETTER * len(LINES[kind])
+        yield f'<path class="{kind}" d="M0 0{mark.path}"/>', mark.legend
+    for kind, meaning in LINES.items():
+        yield f'<path class="{kind}" d="M-11 0h22"/>', meaning

@@ -1,62 +1,97 @@
 """A plan as a picture, after figure 3 of the AxFormer paper: a row a layer, attention by heads beside the FFN by neurons.
 
-Every part carries the id of its element in ``data-element`` and a tooltip.
+Every part carries the id of its element in ``data-element`` and a tooltip. With the trials of the pass it also shows what
+became of each element, and blocks and hard attention, which are tried too, stand as squares before their parts.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from axformer.drawing.marks import ACCENT, GOOD, KEPT
-from axformer.drawing.svg import Canvas, words
-from axformer.plan.elements import Dimensions
-from axformer.plan.elements import attention as attention_of
-from axformer.plan.elements import ffn as ffn_of
-from axformer.plan.elements import head as head_of
-from axformer.plan.elements import neurons as neurons_of
+from axformer.drawing.fates import FATES, Fates, Part, planned
+from axformer.drawing.marks import Tried
+from axformer.drawing.svg import EDGE, WIDTH, Canvas, legend, line_of, notes, words
+from axformer.plan.elements import Dimensions, attention, ffn
 from axformer.plan.plan import LayerPlan, Plan
 
 _ROW, _BLOCK = 26, 18
-_TOP, _BOTTOM = 64, 82
-_LEFT, _WIDTH, _SIDE = 54, 260, 96
-_FFN = _LEFT + _WIDTH + _SIDE
-_TOTAL = _FFN + _WIDTH + _SIDE
-_DASHES = "stroke-dasharray:3 2"
-_SHADES = {
-    "kept": (f"fill:{KEPT.light}", f"fill:{KEPT.dark}"),
-    "hard": (f"fill:{ACCENT.light}", f"fill:{ACCENT.dark}"),
-    "removed": (f"fill:none;stroke:{GOOD.light};{_DASHES}", f"fill:none;stroke:{GOOD.dark};{_DASHES}"),
-    "gone": (f"fill:none;stroke:{GOOD.light};{_DASHES}", f"fill:none;stroke:{GOOD.dark};{_DASHES}"),
-    "gap": ("fill:none", "fill:none"),
-}
-"""A removed block, a removed part, and one too thin for an outline."""
+_SQUARE = 24
+"""What the square of a block takes."""
+_NARROW = 600
+"""Below this width words beside the rows are short."""
+_PLAN = ("kept", "gone", "hard")
+_NOTES = (
+    "Heads and neurons stand at their own places; beside them, how many are left.",
+    "K: attention probabilities that hard attention keeps for each query.",
+)
+_SQUARES = "The squares, from left to right: hard attention, the attention block, the FFN block."
 
 
 @dataclass(frozen=True)
-class _Part:
-    """A run of heads or neurons that is kept or gone as one."""
+class _Columns:
+    """Where things stand in every row."""
 
-    element: str
-    start: int
-    stop: int
-    kept: bool
+    width: int
+    square: int
+    """Width of a square with its gap, or 0."""
+
+    @property
+    def is_narrow(self) -> bool:
+        return self.width < _NARROW
+
+    @property
+    def left(self) -> int:
+        """Where the name of the layer ends."""
+        return 30 if self.is_narrow else 62
+
+    @property
+    def _side(self) -> int:
+        """Room for words behind a block."""
+        return 50 if self.is_narrow else 96
+
+    @property
+    def strip(self) -> float:
+        """Width of a block's parts."""
+        return (self.width - self.left - 2 * self._side - 3 * self.square) / 2
+
+    @property
+    def attention(self) -> float:
+        return self.left + 2 * self.square
+
+    @property
+    def ffn(self) -> float:
+        return self.attention + self.strip + self._side + self.square
 
 
-def picture(plan: Plan, dimensions: Dimensions) -> str:
-    """The SVG text of a plan for a model with these dimensions, the last layer on top as in the paper."""
-    height = _TOP + _ROW * dimensions.layers + _BOTTOM
-    rows = (line for index, layer in enumerate(plan.layers) for line in _row(index, layer, dimensions))
-    canvas = Canvas("plan", "What is left of each layer", describe_plan(plan, dimensions), _TOTAL, height, _SHADES)
-    heading = words(_LEFT, 26, "What is left of each layer", "ink title")
-    return canvas.drawn([heading, *_headings(dimensions), *rows, *_legend(height - _BOTTOM + 22)])
+def picture(plan: Plan, dimensions: Dimensions, trials: Sequence[Tried] | None = None, width: int = WIDTH) -> str:
+    """The SVG text of a plan for a model with these dimensions, the last layer on top as in the paper.
+
+    Args:
+        plan: what is left.
+        dimensions: of the model before the pass.
+        trials: of the pass; the last one of each element counts. Without them the plan alone is shown.
+        width: units of the picture.
+    """
+    summary = describe_plan(plan, dimensions)
+    canvas = Canvas("plan", "What is left of each layer", ["; ".join(summary.split("; ")[:3])], summary, width)
+    fates = None if trials is None else Fates(dimensions, trials)
+    columns = _Columns(width, 0 if fates is None else _SQUARE)
+    first = canvas.top + 34
+    rows = (
+        line
+        for index, layer in enumerate(plan.layers)
+        for line in _row(index, layer, fates, dimensions, columns, first + _ROW * (dimensions.layers - 1 - index))
+    )
+    signs, below = legend(_signs(_PLAN if fates is None else FATES), first + _ROW * dimensions.layers + 24, width)
+    explained, height = notes(_NOTES if fates is None else (_SQUARES, *_NOTES), below + 4, width)
+    return canvas.drawn([*_headings(dimensions, columns, first - 10), *rows, *signs, *explained], height)
 
 
 def describe_plan(plan: Plan, dimensions: Dimensions) -> str:
     """The picture in words."""
     heads = sum(len(layer.heads) for layer in plan.layers)
     neurons = sum(layer.neuron_count for layer in plan.layers)
-    gone = [attention_of(index).id for index, layer in enumerate(plan.layers) if not layer.attention]
-    gone += [ffn_of(index).id for index, layer in enumerate(plan.layers) if not layer.ffn]
+    gone = [attention(index).id for index, layer in enumerate(plan.layers) if not layer.attention]
+    gone += [ffn(index).id for index, layer in enumerate(plan.layers) if not layer.ffn]
     hard = [str(index) for index, layer in enumerate(plan.layers) if layer.hard_attention is not None]
     parts = [
         f"{dimensions.layers} layers",
@@ -68,32 +103,43 @@ def describe_plan(plan: Plan, dimensions: Dimensions) -> str:
     return "; ".join(parts)
 
 
-def _headings(dimensions: Dimensions) -> Iterator[str]:
-    yield words(_LEFT, 50, f"attention, {dimensions.heads} heads", "ink")
-    yield words(_FFN, 50, f"FFN, {dimensions.intermediate_size:,} neurons", "ink")
-    yield words(_LEFT - 10, 50, "layer", "ink", "end")
+def _headings(dimensions: Dimensions, columns: _Columns, y: float) -> Iterator[str]:
+    heads, neurons = f"{dimensions.heads} heads", f"{dimensions.intermediate_size:,} neurons"
+    yield words(columns.attention, y, heads if columns.is_narrow else f"attention, {heads}", "ink")
+    yield words(columns.ffn, y, neurons if columns.is_narrow else f"FFN, {neurons}", "ink")
+    if not columns.is_narrow:
+        yield words(EDGE, y, "layer", "ink")
 
 
-def _row(index: int, layer: LayerPlan, dimensions: Dimensions) -> Iterator[str]:
-    y = _TOP + _ROW * (dimensions.layers - 1 - index)
-    yield words(_LEFT - 10, y + 13, str(index), "ink", "end")
-    if layer.attention:
-        shade = "kept" if layer.hard_attention is None else "hard"
-        yield from _block(_head_parts(index, layer, dimensions), dimensions.heads, _LEFT, y, shade)
-        yield words(_LEFT + _WIDTH + 8, y + 13, _attention_note(layer, dimensions), "ink")
-    else:
-        yield from _hollow(attention_of(index).id, _LEFT, y)
-    if layer.ffn:
-        parts = _neuron_parts(index, layer, dimensions)
-        yield from _block(parts, dimensions.intermediate_size, _FFN, y, "kept")
-        yield words(_FFN + _WIDTH + 8, y + 13, _percent(layer.neuron_count, dimensions.intermediate_size), "ink")
-    else:
-        yield from _hollow(ffn_of(index).id, _FFN, y)
+def _row(
+    index: int, layer: LayerPlan, fates: Fates | None, dimensions: Dimensions, columns: _Columns, y: float
+) -> Iterator[str]:
+    yield words(columns.left - 10, y + 13, str(index), "ink", "end")
+    heads, neurons = planned(index, layer, dimensions) if fates is None else (fates.heads(index), fates.neurons(index))
+    squares = [] if fates is None else fates.squares(index)
+    yield from line_of(
+        [
+            *(_square(part, columns.left + place * _SQUARE, y) for place, part in enumerate(squares[:2])),
+            *_strip(heads, dimensions.heads, columns.attention, columns.strip, y),
+            *(_square(part, columns.ffn - _SQUARE, y) for part in squares[2:]),
+            *_strip(neurons, dimensions.intermediate_size, columns.ffn, columns.strip, y),
+        ]
+    )
+    shade = "ink" if layer.attention else "faint"
+    yield words(columns.attention + columns.strip + 8, y + 13, _heads_left(layer, dimensions, columns), shade)
+    left = _percent(layer.neuron_count, dimensions.intermediate_size) if layer.ffn else _removed(columns)
+    yield words(columns.ffn + columns.strip + 8, y + 13, left, "ink" if layer.ffn else "faint")
 
 
-def _attention_note(layer: LayerPlan, dimensions: Dimensions) -> str:
-    hard = "" if layer.hard_attention is None else f", K {layer.hard_attention}"
+def _heads_left(layer: LayerPlan, dimensions: Dimensions, columns: _Columns) -> str:
+    if not layer.attention:
+        return _removed(columns)
+    hard = "" if layer.hard_attention is None or columns.is_narrow else f", K {layer.hard_attention}"
     return f"{len(layer.heads)}/{dimensions.heads}{hard}"
+
+
+def _removed(columns: _Columns) -> str:
+    return "–" if columns.is_narrow else "removed"
 
 
 def _percent(kept: int, total: int) -> str:
@@ -101,48 +147,24 @@ def _percent(kept: int, total: int) -> str:
     return f"{min(max(round(100 * kept / total), int(kept > 0)), 100 - int(kept < total))} %"
 
 
-def _head_parts(index: int, layer: LayerPlan, dimensions: Dimensions) -> list[_Part]:
-    heads = range(dimensions.heads)
-    return [_Part(head_of(index, place).id, place, place + 1, place in layer.heads) for place in heads]
+def _square(part: Part, x: float, y: float) -> str:
+    return _rect(part, part.shade, x + 0.5, y + 0.5, _BLOCK - 1, 2)
 
 
-def _neuron_parts(index: int, layer: LayerPlan, dimensions: Dimensions) -> list[_Part]:
-    edges = [0, *(edge for bounds in layer.neurons for edge in bounds), dimensions.intermediate_size]
-    runs = [(start, stop, bool(place % 2)) for place, (start, stop) in enumerate(pairwise(edges))]
-    return [_Part(neurons_of(index, start, stop).id, start, stop, kept) for start, stop, kept in runs if start < stop]
-
-
-def _block(parts: Sequence[_Part], total: int, x: int, y: int, shade: str) -> Iterator[str]:
-    """The parts of a block that stands, side by side; a hair between those that are wide enough."""
+def _strip(parts: Sequence[Part], total: int, x: float, width: float, y: float) -> Iterator[str]:
+    """The parts of a block side by side; a hair between those that are wide enough."""
     for part in parts:
-        left, right = x + _WIDTH * part.start / total, x + _WIDTH * part.stop / total
+        left, right = x + width * part.start / total, x + width * part.stop / total
         gap = 1.5 if right - left > 5 else 0
-        box = f'x="{left:.2f}" y="{y}" width="{right - left - gap:.2f}" height="{_BLOCK}"'
-        gone = "gone" if gap else "gap"
-        yield (
-            f'<rect class="{shade if part.kept else gone}" data-element="{part.element}" {box} rx="{min(2, gap)}">'
-            f"<title>{part.element}: {'kept' if part.kept else 'removed'}</title></rect>"
-        )
+        shade = "gap" if part.shade == "gone" and not gap else part.shade
+        yield _rect(part, shade, left + gap / 2, y + 0.5, max(right - left - gap, 0.5), min(2, gap))
 
 
-def _hollow(element: str, x: int, y: int) -> Iterator[str]:
-    yield (
-        f'<rect class="removed" data-element="{element}" x="{x + 0.5}" y="{y + 0.5}" width="{_WIDTH - 1.5}" '
-        f'height="{_BLOCK - 1}" rx="2"><title>{element}: removed</title></rect>'
-    )
-    yield words(x + _WIDTH + 8, y + 13, "removed", "faint")
+def _rect(part: Part, shade: str, x: float, y: float, width: float, corner: float) -> str:
+    box = f'x="{x:.2f}" y="{y:g}" width="{width:.2f}" height="{_BLOCK - 1}" rx="{corner:g}"'
+    return f'<rect class="{shade}" data-element="{part.element}" {box}><title>{part.element}: {part.meaning}</title></rect>'
 
 
-def _legend(y: int) -> Iterator[str]:
-    entries = (
-        ("kept", "kept"),
-        ("removed", "removed"),
-        ("hard", "kept, with hard attention"),
-    )
-    x = _LEFT
-    for shade, meaning in entries:
-        yield f'<rect class="{shade}" x="{x + 0.5}" y="{y - 10.5}" width="21" height="13" rx="2"/>'
-        yield words(x + 29, y, meaning, "ink")
-        x += 60 + 7 * len(meaning)
-    yield words(_LEFT, y + 24, "Heads and neurons stand at their own places; beside them, how many are left.", "faint")
-    yield words(_LEFT, y + 42, "K: attention probabilities that hard attention keeps for each query.", "faint")
+def _signs(shades: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for shade in shades:
+        yield f'<rect class="{shade}" x="-10.5" y="-6.5" width="21" height="13" rx="2"/>', FATES[shade]

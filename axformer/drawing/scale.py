@@ -30,7 +30,7 @@ class Scale:
 
 
 def labels(ticks: list[float]) -> list[str]:
-    """Numbers with as many digits as tell neighbours apart."""
+    """Numbers with just enough digits to tell neighbours apart."""
     if len(ticks) < 2:
         return [f"{tick:.4g}" for tick in ticks]
     step = ticks[1] - ticks[0]

@@ -93,7 +93,7 @@ class Activations:
         return self._file.size
 
     def nearest(self, batch: int, block: int) -> tuple[int, Tensor] | None:
-        """The highest kept block that is not above ``block``, and its input; null where a walk starts at the embeddings.
+        """The highest kept block that is not above ``block``, and its input; None if a walk starts at the embeddings.
 
         The tensor may be the one in the cache: read it only.
         """

@@ -44,7 +44,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     def see_first(self, samples: Tensor | None) -> None:
-        """Begin plans to come with parts that hold many of these samples; null for the shortest. No loss changes by it.
+        """Begin plans to come with parts that hold many of these samples; None for the shortest. It changes no loss.
 
         Args:
             samples: which, bool of shape (samples,).

@@ -41,7 +41,7 @@ def total_bytes(device: str) -> int:
 
 
 def container_limit(cgroup: Path) -> int | None:
-    """Bytes that the container may have (cgroup v2); null where there is no limit."""
+    """Bytes that the container may have (cgroup v2); None if there is no limit."""
     limit = cgroup / "memory.max"
     if not limit.is_file() or (most := limit.read_text().strip()) == "max":
         return None
@@ -49,7 +49,7 @@ def container_limit(cgroup: Path) -> int | None:
 
 
 def container_left(cgroup: Path) -> int | None:
-    """Bytes that the container's limit (cgroup v2) leaves; null where there is none. File pages are given up when needed."""
+    """Bytes that the container's limit (cgroup v2) leaves; None if there is none. File pages are given up when needed."""
     most = container_limit(cgroup)
     if most is None:
         return None

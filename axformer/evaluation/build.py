@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import torch
 
-from axformer.config import PassConfig
+from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.budget import cache_budget
@@ -26,7 +26,7 @@ from axformer.tasks.base import Losses
 
 @contextmanager
 def evaluators(
-    checkpoint: Checkpoint, samples: Samples, config: PassConfig, shards: int, task: Losses | None = None
+    checkpoint: Checkpoint, samples: Samples, config: RunConfig, shards: int, task: Losses | None = None
 ) -> Iterator[tuple[Evaluator, Screen | None]]:
     """What measures the trials, and what looks at them first in low precision where the knobs ask for that.
 
@@ -42,13 +42,12 @@ def evaluators(
         exact = PrefixEvaluator(model, architecture, task, samples, plan, budget=budget, techniques=techniques)
         yield Int8Evaluator(exact, model, architecture), None
         return
-    is_guarded = config.precision == "guarded"
     setup, cores = Setup(model, architecture.model_type, task, samples, plan, budget), torch.get_num_threads()
     threads = threads_for(model.device, cores)
     if shards == threads == 1:
         exact = PrefixEvaluator(model, architecture, task, samples, plan, budget=budget)
-        yield exact, LowPrecisionScreen(exact, model, architecture, samples) if is_guarded else None
+        yield exact, LowPrecisionScreen(exact, model, architecture, samples) if config.is_guarded else None
         return
     with Processes(setup, shards) if shards > 1 else Threads(setup, threads, cores) as parts:
-        screen = ShardedScreen(parts, name_of(low_precision(model.device))) if is_guarded else None
+        screen = ShardedScreen(parts, name_of(low_precision(model.device))) if config.is_guarded else None
         yield ShardedEvaluator(parts), screen

@@ -6,7 +6,7 @@ from torch.nn.functional import linear
 from axformer.model.number_format import name_of
 
 PAYS_FROM = 2.0
-"""How many times as fast as in float32 products must run for looks to save time: what is no product stays as it is
+"""How many times as fast as in float32 products must run for looks to save time: what is not a product stays as it is
 (``benchmarks/RESULTS.md``)."""
 
 _SHAPE = 512, 512, 2048
@@ -27,7 +27,7 @@ def gain_in_rate(device: torch.device) -> float:
 
 
 def advice(gain: float, dtype: torch.dtype) -> str | None:
-    """What to tell who asks for looks where they save no time."""
+    """The advice for a user who asks for screening passes on a machine where they save no time."""
     if gain >= PAYS_FROM:
         return None
     return (

@@ -24,6 +24,7 @@ from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.evaluation.changes import Units, first_changed_block, longest_untouched, units_removed
 from axformer.evaluation.cut_layers import CutLayers, leave
 from axformer.evaluation.multiply import multiply_fast
+from axformer.evaluation.route import Route, route_of
 from axformer.evaluation.shares import added, has_shares
 from axformer.evaluation.techniques import ALL, Techniques
 from axformer.evaluation.walk import Walk
@@ -115,12 +116,12 @@ class PrefixEvaluator(Evaluator):
         order = self._order if every == 1 else range(0, len(self._samples.batches), every)
 
         def computed() -> Iterator[tuple[Tensor, Tensor]]:
-            for place in order:
-                rows = self._rows[place]
-                if untouched is not None and self._samples.batches[place].tokens <= reach:
+            for index in order:
+                rows = self._rows[index]
+                if untouched is not None and self._samples.batches[index].tokens <= reach:
                     yield rows, untouched[rows]
                 else:
-                    yield rows, self._run(trial, place)
+                    yield rows, self._run(trial, index)
 
         yield from arriving(computed(), AHEAD_ON_GPU if self._model.device.type == "cuda" else 0)
 
@@ -141,20 +142,17 @@ class PrefixEvaluator(Evaluator):
         if samples is not None:
             wanted = samples[self._samples.sample_of_row]
             batches = self._samples.batches
-            self._order.sort(key=lambda place: -wanted[self._rows[place]].sum().item() / batches[place].size)
+            self._order.sort(key=lambda index: -wanted[self._rows[index]].sum().item() / batches[index].size)
 
     def _trial(self, plan: Plan, above: CutLayers, first: int) -> "_Trial":
-        now, then = self._tail(self.plan), self._tail(plan)
-        # What is kept has all positions up to the tail as it is now, so a tail that moves down begins with the change.
-        known, tail = (min(first, now), then) if then > now else (first, max(then, min(first, now)))
-        units = self._units_removed(plan)
-        runs = plan if units is None else self.plan
-        exact, rest = self._layers.get(runs), above.get(runs)
+        units, tails = self._units_removed(plan), (self._tail(self.plan), self._tail(plan))
+        route = route_of(self.plan, plan, first, tails, units)
+        exact, rest = self._layers.get(route.runs), above.get(route.runs)
         layers = [(exact if block < first else rest)[block // 2] for block in range(2 * len(exact))]
         if units is None:
-            return _Trial(runs, layers, first, known, tail)
+            return _Trial(route, layers)
         layers[units.block] = exact[units.block // 2]
-        return _Trial(runs, layers, first, known, tail, self._layers.alone(units))
+        return _Trial(route, layers, self._layers.alone(units))
 
     def _units_removed(self, plan: Plan) -> Units | None:
         """What a trial takes off the output of a block, where that is all that it does to it."""
@@ -167,26 +165,26 @@ class PrefixEvaluator(Evaluator):
         return units if has_shares(self._architecture.layout(units.block), layer) else None
 
     @torch.inference_mode()
-    def _run(self, trial: "_Trial", place: int) -> Tensor:
+    def _run(self, trial: "_Trial", index: int) -> Tensor:
         """The losses of one batch, by its place, on its device."""
-        batch = self._samples.batches[place]
-        start, entry = self.activations.nearest(place, trial.known) or (0, None)
+        batch = self._samples.batches[index]
+        start, entry = self.activations.nearest(index, trial.route.known) or (0, None)
 
         def keep(block: int, hidden: Tensor) -> None:
-            if self._techniques.prefixes and block <= trial.known:
-                self.activations.offer(place, block, hidden, trial.known)
+            if self._techniques.prefixes and block <= trial.route.known:
+                self.activations.offer(index, block, hidden, trial.route.known)
 
         walk = Walk(
             self._architecture,
-            trial.plan,
+            trial.route.runs,
             trial.layers,
             start,
             entry,
-            trial.tail,
-            self._positions[place],
+            trial.route.tail,
+            self._positions[index],
             batch.tokens,
             keep,
-            {} if trial.alone is None else {trial.first: partial(self._without, place, trial)},
+            {} if trial.alone is None else {trial.route.first: partial(self._without, index, trial)},
             self._techniques.absorbed,
         )
         with walk.on(self._model):
@@ -194,16 +192,18 @@ class PrefixEvaluator(Evaluator):
         return self._task.losses(output, batch)
 
     def _without(
-        self, place: int, trial: "_Trial", layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]
+        self, index: int, trial: "_Trial", layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]
     ) -> Tensor:
         """A block without the share of some of its heads or neurons."""
         assert trial.alone is not None
-        layout = self._architecture.layout(trial.first)
-        position = self._positions[place] if trial.first == trial.tail and mixes(trial.plan, trial.first) else None
-        whole = self.activations.added(place, trial.first)
+        route = trial.route
+        layout = self._architecture.layout(route.first)
+        at_tail = route.first == route.tail and mixes(route.runs, route.first)
+        position = self._positions[index] if at_tail else None
+        whole = self.activations.added(index, route.first)
         if whole is None:
             whole = added(layout, layer, hidden, arguments, position, absorbed=self._techniques.absorbed)
-            self.activations.keep_added(place, trial.first, whole, trial.known)
+            self.activations.keep_added(index, route.first, whole, route.known)
         rest = whole - added(layout, trial.alone, hidden, arguments, position, absorbed=self._techniques.absorbed)
         return layout.skip(layer, (hidden if position is None else position.narrow(hidden)) + rest)
 
@@ -227,16 +227,10 @@ class PrefixEvaluator(Evaluator):
 
 @dataclass(frozen=True)
 class _Trial:
-    """How one plan is run."""
+    """How one plan is run, with the layers that run it."""
 
-    plan: Plan
+    route: Route
     layers: Sequence[nn.Module]
     """For every block the layer that it belongs to."""
-    first: int
-    """The first block that is not as it is now."""
-    known: int
-    """The highest block whose input is as it is now."""
-    tail: int
-    """The first block of the tail."""
     alone: nn.Module | None = None
     """The layer with the heads or neurons alone that the first block is run without."""

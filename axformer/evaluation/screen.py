@@ -39,10 +39,10 @@ class Screen(Evaluator):
         return Guard.measured(*self.pairs(plan))
 
     def accept(self, plan: Plan) -> None:
-        """The other evaluator is told."""
+        """Pass it on to the other evaluator."""
 
     def see_first(self, samples: Tensor | None) -> None:
-        """The other evaluator is told."""
+        """Pass it on to the other evaluator."""
 
 
 class LowPrecisionScreen(Screen):

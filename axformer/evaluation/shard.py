@@ -36,7 +36,7 @@ class Setup:
     """Bytes of activations of all shards together."""
 
     def shards(self, wanted: int) -> int:
-        """How many there are where so many are wanted: none is without a batch."""
+        """The number of shards to start when ``wanted`` are asked for: none may be without a batch."""
         return min(wanted, len(self.samples.batches))
 
 
@@ -52,15 +52,15 @@ class Shards(ABC):
 
     @abstractmethod
     def next(self) -> Sequence[Part | None]:
-        """The next batch of each; null where a shard is done."""
+        """The next batch of each; None if a shard is done."""
 
     @abstractmethod
     def accept(self, plan: Plan) -> None:
-        """Tell all that plans to come are this one with one more change."""
+        """Tell all shards that the plans to come are this one with one more change."""
 
     @abstractmethod
     def see_first(self, samples: Tensor | None) -> None:
-        """Tell all; see :meth:`axformer.evaluation.base.Evaluator.see_first`."""
+        """Pass it on to all shards; see :meth:`axformer.evaluation.base.Evaluator.see_first`."""
 
     @abstractmethod
     def pairs(self, plan: Plan) -> Sequence[tuple[Tensor, Tensor]]:
@@ -89,7 +89,7 @@ class Shard:
         self._rows = self._screen.rows(plan) if low else self._exact.rows(plan)
 
     def next(self) -> Part | None:
-        """Evaluate one batch of it; null where all are done. The places are those of model rows."""
+        """Evaluate one batch of it; None if all are done. The places are those of model rows."""
         return next(self._rows, None)
 
     def accept(self, plan: Plan) -> None:

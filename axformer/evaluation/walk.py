@@ -33,9 +33,9 @@ class Walk:
     start: int = 0
     """The first block to run."""
     entry: Tensor | None = None
-    """Its input; null where it is what the embeddings give."""
+    """Its input; None if it is what the embeddings give."""
     tail: int | None = None
-    """The first block that is run at the position that the head reads only; null where all positions are read."""
+    """The first block that is run at the position that the head reads only; None if all positions are read."""
     position: ReadPosition | None = None
     tokens: int = 0
     """How many positions the model's own activations have."""

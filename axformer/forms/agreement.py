@@ -15,7 +15,7 @@ from axformer.tasks.base import Task
 
 @dataclass(frozen=True)
 class Agreement:
-    """One form beside the model in memory."""
+    """How one form compares with the model in memory."""
 
     difference: float
     """The largest absolute difference of any logit."""
@@ -27,7 +27,7 @@ class Agreement:
 def compare_outputs(
     reference: Any, forms: Mapping[str, Any], task: Task, samples: Samples
 ) -> tuple[Predictions, dict[str, Agreement]]:
-    """Run forms over a data set beside the model that they were made of, batch by batch.
+    """Run forms and the model they were made from over a data set, batch by batch.
 
     Args:
         reference: the model in memory.
@@ -36,23 +36,23 @@ def compare_outputs(
         samples: on the device of the model in memory.
 
     Returns:
-        What the model in memory makes of the data set, and how each form compares.
+        The predictions of the model in memory, and how each form compares with them.
 
     Raises:
-        ArtifactError: a form gives back something that is no number.
+        ArtifactError: a form gives back something that is not a number.
     """
-    made, apart = _no_predictions(samples), dict.fromkeys(forms, 0.0)
+    of_reference, apart = _no_predictions(samples), dict.fromkeys(forms, 0.0)
     by_form = {name: _no_predictions(samples) for name in forms}
     for batch in samples.batches:
         output = run(reference, batch)
-        _take(output, task, batch, made)
+        _take(output, task, batch, of_reference)
         expected = _logits(output, batch, task)
         for name, form in forms.items():
-            mine = _on_device(batch, form.device)
-            output = run(form, mine)
-            _take(output, task, mine, by_form[name])
+            own_batch = _on_device(batch, form.device)
+            output = run(form, own_batch)
+            _take(output, task, own_batch, by_form[name])
             apart[name] = max(apart[name], _difference(expected, _logits(output, batch, task), name))
-    return made, {name: Agreement(apart[name], by_form[name]) for name in forms}
+    return of_reference, {name: Agreement(apart[name], by_form[name]) for name in forms}
 
 
 def _no_predictions(samples: Samples) -> Predictions:
@@ -63,27 +63,27 @@ def _no_predictions(samples: Samples) -> Predictions:
 def _take(output: Any, task: Task, batch: Batch, predictions: Predictions) -> None:
     """Note what a model makes of one batch."""
     predictions.losses[batch.rows.cpu()] = task.losses(output, batch).cpu()
-    for place, answer in zip(batch.rows.tolist(), task.answers(output, batch), strict=True):
-        predictions.answers[place] = answer
+    for row, answer in zip(batch.rows.tolist(), task.answers(output, batch), strict=True):
+        predictions.answers[row] = answer
 
 
-def _difference(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], form: str) -> float:
+def _difference(expected: Mapping[str, Tensor], actual: Mapping[str, Tensor], form: str) -> float:
     largest = 0.0
     for name, values in expected.items():
-        difference = torch.where(found[name] == values, 0.0, (found[name] - values).abs())
+        difference = torch.where(actual[name] == values, 0.0, (actual[name] - values).abs())
         if not difference.isfinite().all():
-            raise ArtifactError(f"the form '{form}' gives back {name} that are no numbers; it was not published")
+            raise ArtifactError(f"the form '{form}' gives back {name} that are not numbers; it was not published")
         largest = max(largest, float(difference.max()))
     return largest
 
 
 def _logits(output: Mapping[str, Any], batch: Batch, task: Task) -> dict[str, Tensor]:
     """The logits of an output, on the CPU; of heads that answer for every token without those of padding."""
-    found = {name: values.cpu() for name, values in output.items() if name.endswith("logits")}
+    logits = {name: values.cpu() for name, values in output.items() if name.endswith("logits")}
     if task.pooled:
-        return found
+        return logits
     real = batch.inputs["attention_mask"].bool().cpu()
-    return {name: values[real] for name, values in found.items()}
+    return {name: values[real] for name, values in logits.items()}
 
 
 def _on_device(batch: Batch, device: Any) -> Batch:

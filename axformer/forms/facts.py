@@ -23,14 +23,14 @@ class Facts(BaseModel):
     outputs: tuple[str, ...]
     """Names of what it gives, float32."""
     max_length: int | None
-    """The longest input in tokens, special ones included; null where there is no limit."""
+    """The longest input in tokens, special ones included; None if there is no limit."""
     padding_side: str
     pad_token: str
     """Any token where the tokenizer has none for it: a causal model that is padded on the right does not see it."""
     pad_token_id: int
     pad_token_type_id: int
     problem_type: str | None
-    """What transformers knows a classification head for; null where the model does not say."""
+    """What transformers knows a classification head for; None if the model does not say."""
     id2label: dict[int, str]
 
     def write(self, directory: Path) -> None:

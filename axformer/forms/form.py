@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from axformer.evaluation.plain import Predictions
+from axformer.forms.agreement import Agreement
 from axformer.forms.fresh import Fresh
 
 
@@ -17,7 +19,19 @@ class Form:
     bytes: int
     """Size of the weight files."""
     fresh: Fresh | None
-    """What a fresh process needed for it; null where none could be had."""
+    """What a fresh process needed for it; None if none could be had."""
+
+    checked: "Checked | None" = None
+    """How it was compared in float32 with the model in memory, over all rows; None if it was not."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A form compared with the model in memory, both computing in float32."""
+
+    expected: Predictions
+    """Of the model in memory."""
+    agreement: Agreement
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from axformer.data.batches import Samples
 from axformer.errors import ArtifactError, FormError
 from axformer.forms.agreement import compare_outputs
 from axformer.forms.files import write_model, write_tokenizer
-from axformer.forms.form import Form, NotMade
+from axformer.forms.form import Checked, Form, NotMade
 from axformer.forms.fresh import program_of
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED, Kind
 from axformer.forms.onnx import write_onnx
@@ -37,7 +37,7 @@ class Finished:
     samples: Samples
     """Real inputs, all of which every form must answer as the compact model does."""
     is_trained: bool = False
-    """Whether the compact model was trained after the pass, so that it has other weights than the whole one."""
+    """Whether the compact model was trained or fitted, so that it has other weights than the whole one."""
 
 
 def make_forms(finished: Finished, names: Collection[str], result: Path) -> list[Form | NotMade]:
@@ -79,9 +79,10 @@ def _checked(finished: Finished, kind: Kind, directory: Path) -> Form:
         fresh = self_check(model, checkpoint.tokenizer, finished.samples.encoded, kind, directory, program)
     form = Form(kind.name, kind.load(directory, str(model.device)), kind.bytes_in(directory), fresh)
     with computing_in(model, torch.float32), computing_in(form.model, torch.float32):
-        _, agreements = compare_outputs(model, {kind.name: form.model}, checkpoint.task, finished.samples)
-    check_difference(f"form '{kind.name}': its logits over the data", agreements[kind.name].difference, kind.tolerance)
-    return form
+        expected, agreements = compare_outputs(model, {kind.name: form.model}, checkpoint.task, finished.samples)
+    agreement = agreements[kind.name]
+    check_difference(f"form '{kind.name}': its logits over the data", agreement.difference, kind.tolerance)
+    return replace(form, checked=Checked(expected, agreement))
 
 
 def _write_compact(finished: Finished, result: Path) -> None:
@@ -92,7 +93,7 @@ def _write_zeroed(finished: Finished, result: Path) -> None:
     checkpoint = finished.checkpoint
     if finished.is_trained:
         raise FormError(
-            "there is no zeroed form of a model that was trained after its pass, which has other weights than the checkpoint; "
+            "there is no zeroed form of a model whose weights were trained or fitted, since they are not the checkpoint's; "
             "take the compact or the ONNX form"
         )
     whole = zeroed(checkpoint.model, checkpoint.architecture, finished.plan)

@@ -24,5 +24,5 @@ def peak_bytes() -> int:
 
 
 def device_peak_bytes(device: str) -> int | None:
-    """The most that PyTorch has held on a GPU since the process began; null on a CPU."""
+    """The most that PyTorch has held on a GPU since the process began; None on a CPU."""
     return int(torch.cuda.max_memory_allocated(device)) if torch.device(device).type == "cuda" else None

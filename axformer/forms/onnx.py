@@ -25,7 +25,7 @@ WEIGHTS_FILE = "model.onnx.data"
 OUTPUTS = ("logits", "start_logits", "end_logits")
 """What heads give back, as transformers names it."""
 EXAMPLE = 2, 7
-"""Rows and tokens of the example that is followed through the model; of no axis may there be 0 or 1, which are special."""
+"""Rows and tokens of the example that is followed through the model; no axis may be 0 or 1, which are special."""
 PACKAGES = ("onnx", "onnxscript")
 """What the exporter of PyTorch is made with."""
 LOGGERS = ("torch.onnx", "onnxscript", "onnx_ir")

@@ -64,7 +64,7 @@ def _read(path: Path) -> Any:
     try:
         return onnx.load(path)
     except Exception as error:  # noqa: BLE001 - of the disk, protobuf or ONNX: all are about this file
-        raise ArtifactError(f"'{path}' is no ONNX graph that loads: {first_line(error)}") from None
+        raise ArtifactError(f"'{path}' is not an ONNX graph that loads: {first_line(error)}") from None
 
 
 def _by_head(graph: Any) -> list[str]:

@@ -27,7 +27,7 @@ class OnnxModel:
 
         Args:
             directory: where ``model.onnx`` and ``config.json`` are.
-            threads: that share each operation; as many as there are cores where null.
+            threads: that share each operation; None means one for each core.
 
         Raises:
             ArtifactError: the files are missing or damaged, or not of one form.
@@ -74,4 +74,4 @@ def _session(path: Path, threads: int | None) -> Any:
     try:
         return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # noqa: BLE001 - its errors have no base of their own
-        raise ArtifactError(f"'{path}' is no ONNX graph that loads: {first_line(error)}") from None
+        raise ArtifactError(f"'{path}' is not an ONNX graph that loads: {first_line(error)}") from None

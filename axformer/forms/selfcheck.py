@@ -74,12 +74,12 @@ def _check_numbers(expected: dict[str, Tensor]) -> None:
     """Refuse a model that does not compute at its own precision, as float16 overflows with some that were trained in another.
 
     Raises:
-        ArtifactError: some logits are no numbers.
+        ArtifactError: some logits are not numbers.
     """
     for name, values in expected.items():
         if name.endswith("logits") and values.isnan().any():
             raise ArtifactError(
-                f"the model gives back {name} that are no numbers where it computes in {name_of(values.dtype)}; save the "
+                f"the model gives back {name} that are not numbers where it computes in {name_of(values.dtype)}; save the "
                 "checkpoint in float32 or bfloat16, and run the pass again"
             )
 
@@ -104,7 +104,7 @@ def check_difference(what: str, difference: float, tolerance: float) -> None:
     """Refuse outputs that are further apart than their form allows.
 
     Raises:
-        ArtifactError: they are, or some are no numbers.
+        ArtifactError: they are, or some are not numbers.
     """
     if not difference <= tolerance:
         raise ArtifactError(

@@ -36,7 +36,7 @@ class Admitted:
     """What ``config.json`` holds beside it, for the results alone."""
     weights: Weights
     tokenizer_class: Any
-    """What ``config.json`` says of the tokenizer, whatever it is; null if nothing."""
+    """What ``config.json`` says of the tokenizer, whatever it is; None if nothing."""
 
 
 def admit(directory: Path) -> Admitted:
@@ -78,7 +78,9 @@ def _head_of(directory: Path, raw: dict[str, Any], architecture: Architecture) -
     heads = architecture.heads
     names = raw.get("architectures") or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise CheckpointError(f"checkpoint '{directory}': architectures in config.json is no list of names; correct it")
+        raise CheckpointError(
+            f"checkpoint '{directory}': architectures in config.json is not a list of names; correct it"
+        )
     for head in heads:
         if head.name in names:
             return head

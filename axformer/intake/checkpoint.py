@@ -56,7 +56,7 @@ class Checkpoint:
     companions: Companions
     """What goes along into results."""
     directory: Path | None = None
-    """Where it was loaded from; null where it was in memory."""
+    """Where it was loaded from; None if it was in memory."""
 
     @property
     def dimensions(self) -> Dimensions:

@@ -60,7 +60,7 @@ _FROM_MODEL = "_from_model_config"
 
 @dataclass(frozen=True)
 class Companions:
-    """What is written beside the weights of a result."""
+    """The files written next to a result's weights."""
 
     files: Mapping[str, bytes]
     """Contents by name: of the tokenizer, a chat template, settings of generation."""
@@ -83,7 +83,7 @@ def notes_in(raw: Mapping[str, Any], architecture: Architecture) -> dict[str, An
 
 
 def companion_files(directory: Path) -> dict[str, bytes]:
-    """The chat template and the settings of generation beside a checkpoint. What is too large or damaged is left out."""
+    """A checkpoint's chat template and generation settings. Files that are too large or damaged are left out."""
     files = {name: _read(directory / name) for name in (CHAT_TEMPLATE, GENERATION_CONFIG)}
     files[GENERATION_CONFIG] = _harmless(files[GENERATION_CONFIG])
     return {name: content for name, content in files.items() if content is not None}
@@ -94,7 +94,7 @@ def tokenizer_files(tokenizer: Any, directory: Path | None = None) -> dict[str, 
 
     Args:
         tokenizer: as it was loaded; calling it changes what it would write.
-        directory: where it was loaded from; null for one in memory.
+        directory: where it was loaded from; None for one in memory.
 
     Returns:
         Contents by name. They name the class of the tokenizer, so that it loads the same whatever the model beside it is, and
@@ -132,7 +132,7 @@ def _is_note(key: str, config_class: type[PreTrainedConfig]) -> bool:
 
 
 def _read(path: Path) -> bytes | None:
-    """A small text of a file; null where there is none."""
+    """A small text of a file; None if there is none."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -145,7 +145,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _harmless(content: bytes | None) -> bytes | None:
-    """Settings of generation without keys that are private, obeyed by loaders, or methods; null where they are no object."""
+    """Settings of generation without keys that are private, obeyed by loaders, or methods; None if they are not an object."""
     try:
         settings = None if content is None else parse_json(content)
     except ValueError:

@@ -4,7 +4,7 @@ import inspect
 from dataclasses import dataclass, replace
 from typing import Any
 
-from axformer.config import PassConfig
+from axformer.config import RunConfig
 from axformer.data.batches import Samples, batched
 from axformer.data.encoding import Encoded
 from axformer.data.labels import ClassNames, Reading
@@ -26,7 +26,7 @@ class DataSet:
     samples: Samples
 
 
-def prepare(rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> DataSet:
+def prepare(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
     """Read the columns that the checkpoint's task needs, tokenise, and make batches.
 
     The rows of the result are those that are samples, and know how their labels were read, so that parts of them are read
@@ -43,7 +43,7 @@ def prepare(rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> DataSet:
     return DataSet(rows, batched(encoded, checkpoint.tokenizer, batch_tokens=batch_tokens, device=device))
 
 
-def prepare_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> DataSet:
+def prepare_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
     """Prepare more data of the same kind: labels that could be read two ways are read as those of the other set.
 
     Raises:
@@ -62,7 +62,7 @@ def prepare_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: Pas
     return data
 
 
-def encode(rows: Rows, checkpoint: Checkpoint, config: PassConfig) -> Encoded:
+def encode(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> Encoded:
     """Read the columns that the checkpoint's task needs, and tokenise; raises what :func:`prepare` raises."""
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     max_tokens = checkpoint.architecture.max_tokens(model.config)

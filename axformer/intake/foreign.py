@@ -60,7 +60,7 @@ _NEVER_MERGED = {"PREFIX_TUNING", "PROMPT_TUNING", "P_TUNING", "MULTITASK_PROMPT
 
 
 def remedy_for(names: Collection[str]) -> str:
-    """What to do about files that are no checkpoint, by their names; ends a message.
+    """What to do about files that are not a checkpoint, by their names; ends a message.
 
     Args:
         names: base names of the files that lie there.
@@ -72,7 +72,7 @@ def remedy_for(names: Collection[str]) -> str:
 
 
 def remedy_in(directory: Path) -> str:
-    """What to do about a directory that is no checkpoint, by what lies in it and below it."""
+    """What to do about a directory that is not a checkpoint, by what lies in it and below it."""
     below = [
         path.name for path in directory.iterdir() if any((path / name).is_file() for name in (CONFIG, ADAPTER_CONFIG))
     ]

@@ -64,7 +64,7 @@ def read_header(path: Path) -> dict[str, Tensor]:
     except ValueError as error:
         raise ValueError(f"its header cannot be read: {error}") from None
     if not isinstance(header, dict):
-        raise ValueError("its header is no object")
+        raise ValueError("its header is not an object")
     return _tensors(header, size - _LENGTH_BYTES - length)
 
 

@@ -30,7 +30,7 @@ def label_names(raw: Mapping[str, Any]) -> tuple[str, ...] | None:
         raw: the keys of a ``config.json``.
 
     Returns:
-        Names of which no two are alike; null where nothing is said of classes, which transformers reads as two of them.
+        Names of which no two are alike; None if nothing is said of classes, which transformers reads as two of them.
 
     Raises:
         ValueError: the maps or ``num_labels`` contradict each other, or a class has no name, or shares one.
@@ -84,12 +84,12 @@ def _names_in(key: str, value: Any) -> _Names:
     """What a map calls each class, whichever way around it is; entries of null say nothing.
 
     Raises:
-        ValueError: it is no map between whole numbers and names.
+        ValueError: it is not a map between whole numbers and names.
     """
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ValueError(f"{key} is no object: {_short(value)}")
+        raise ValueError(f"{key} is not an object: {_short(value)}")
     pairs = [(left, right) for left, right in value.items() if right is not None]
     if key == LABEL2ID:
         pairs = [(right, left) for left, right in pairs]

@@ -7,7 +7,7 @@ import re
 
 CONFIG = "config.json"
 ADAPTER_CONFIG = "adapter_config.json"
-"""Lies beside an adapter, which is no checkpoint; only looked for."""
+"""Lies beside an adapter, which is not a checkpoint; only looked for."""
 WEIGHTS = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"
 TOKENIZER = "tokenizer.json"

@@ -51,7 +51,7 @@ def check_tokenizer(tokenizer: Any) -> None:
 
 
 def _inside(model: Any) -> Any:
-    """What is wrapped in a model; null where nothing is."""
+    """What is wrapped in a model; None if nothing is."""
     if isinstance(model, torch.nn.DataParallel | DistributedDataParallel):
         return model.module
     return getattr(model, "_orig_mod", None)

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import torch
 
-from axformer.config import PassConfig
+from axformer.config import RunConfig
 from axformer.data.encoding import Encoded
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare
 
 
-def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tuple[DataSet, DataSet | None]:
-    """The part that decides, and the one that confirms; all and null where nothing is to confirm.
+def split_off(data: DataSet, checkpoint: Checkpoint, config: RunConfig) -> tuple[DataSet, DataSet | None]:
+    """The part that decides, and the one that confirms; all samples and None if nothing is to confirm.
 
     Raises:
         ConfigError: the share is less than a row.
@@ -31,7 +31,7 @@ def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tupl
         )
 
     def part(name: str, *, confirms: bool) -> DataSet:
-        rows = data.rows.at([place for place in range(len(data.rows)) if (place in confirming) is confirms])
+        rows = data.rows.at([row for row in range(len(data.rows)) if (row in confirming) is confirms])
         return prepare(replace(rows, source=f"{rows.source} ({name})"), checkpoint, config)
 
     deciding = part("the part that decides", confirms=False)
@@ -40,7 +40,7 @@ def split_off(data: DataSet, checkpoint: Checkpoint, config: PassConfig) -> tupl
 
 
 def _one_label_each(encoded: Encoded) -> list[float] | None:
-    """The class or the number of each sample; null where samples have none, or several."""
+    """The class or the number of each sample; None if samples have none, or several."""
     labels = encoded.labels
     if isinstance(labels[0], list) and len(labels[0]) == 1 and not encoded.per_token:
         labels = [number for (number,) in labels]
@@ -65,9 +65,9 @@ def confirming_places(rows: int, labels: Sequence[float] | None, share: float, s
     """The places of the rows that confirm, ``share`` of all, rounded down.
 
     Drawn by chance among the rows of each label, so that every class is in both parts with its share, give or take a row;
-    numbers that are no classes are drawn along their order, which spreads them evenly.
+    numbers that are not classes are drawn along their order, which spreads them evenly.
     """
     order: list[int] = torch.randperm(rows, generator=torch.Generator().manual_seed(seed)).tolist()
     if labels is not None:
         order.sort(key=labels.__getitem__)
-    return [place for rank, place in enumerate(order) if int((rank + 1) * share) > int(rank * share)]
+    return [row for rank, row in enumerate(order) if int((rank + 1) * share) > int(rank * share)]

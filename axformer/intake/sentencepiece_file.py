@@ -23,7 +23,7 @@ def check_sentencepiece(path: Path) -> None:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is too large, is no SentencePiece model, or one of another kind than Unigram.
+        ValueError: it is too large, is not a SentencePiece model, or one of another kind than Unigram.
     """
     if path.stat().st_size > SENTENCEPIECE_BYTES:
         raise ValueError(f"it has more than {SENTENCEPIECE_BYTES} bytes")
@@ -32,7 +32,7 @@ def check_sentencepiece(path: Path) -> None:
         model.ParseFromString(path.read_bytes())
         pieces = [(piece.piece, piece.score, piece.type) for piece in model.pieces]
     except Exception as error:  # noqa: BLE001 - the parser's own class of errors comes with each of its versions
-        raise ValueError(f"it is no SentencePiece model ({error})") from None
+        raise ValueError(f"it is not a SentencePiece model ({error})") from None
     if model.trainer_spec.model_type != _UNIGRAM:
         raise ValueError("it is a SentencePiece model of another kind than Unigram, which is not read")
     _check_pieces(pieces)
@@ -47,4 +47,4 @@ def _check_pieces(pieces: list[tuple[str, float, int]]) -> None:
     if sum(kind in (_CONTROL, _OWN) for _, _, kind in pieces) > LIST_LENGTH:
         raise ValueError(f"it has more than {LIST_LENGTH} pieces of control")
     if any(len(text) > NAME_LENGTH or not math.isfinite(score) for text, score, _ in pieces):
-        raise ValueError(f"it has pieces of more than {NAME_LENGTH} characters, or with scores that are no numbers")
+        raise ValueError(f"it has pieces of more than {NAME_LENGTH} characters, or with scores that are not numbers")

@@ -51,7 +51,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"it holds {name}, which is no number")
+    raise ValueError(f"it holds {name}, which is not a number")
 
 
 def _check_depth(value: Any) -> None:

@@ -33,12 +33,12 @@ def class_of(model_type: str, named: str | None) -> str:
 
     Args:
         model_type: the family of its model.
-        named: what the tokenizer's or the model's configuration says; null where neither says anything.
+        named: what the tokenizer's or the model's configuration says; None if neither says anything.
     """
     return str(named or TOKENIZER_MAPPING_NAMES.get(model_type) or PLAIN_CLASS).removesuffix("Fast")
 
 
 def kind_of(name: str) -> str | None:
-    """The kind of table that a known class makes its tokenizer of, as ``tokenizer.json`` calls it; null if of any."""
+    """The kind of table that a known class makes its tokenizer of, as ``tokenizer.json`` calls it; None if of any."""
     model = getattr(tokenizer_class_from_name(name), "model", None)
     return None if model is None else str(model.__name__)

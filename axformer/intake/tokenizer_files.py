@@ -36,12 +36,12 @@ _SPECIAL_TOKEN = "_token"  # noqa: S105 - the end of a key
 
 
 def take_tokenizer(directory: Path, model_type: str, named: Any, into: Path) -> None:
-    """Put what is known of a tokenizer's files into another directory.
+    """Copy the known parts of a tokenizer's files into another directory.
 
     Args:
         directory: the checkpoint's.
         model_type: the family of its model, which has a class of tokenizers of its own.
-        named: the class that the model's configuration names; null if none. The tokenizer's own comes before it.
+        named: the class that the model's configuration names; None if none. The tokenizer's own comes before it.
         into: the other directory.
 
     Raises:
@@ -79,7 +79,7 @@ def check_words(directory: Path, tokenizer: Any) -> None:
 
 
 def unloadable(directory: Path, why: str) -> CheckpointError:
-    """The error of a tokenizer whose files are there and of no use."""
+    """The error for a tokenizer whose files exist and cannot be used."""
     remedy = "save it again" if (directory / TOKENIZER).is_file() else _write(directory)
     return CheckpointError(f"checkpoint '{directory}' has no tokenizer that loads: {why}; {remedy}")
 

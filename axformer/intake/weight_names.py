@@ -44,7 +44,7 @@ def unread(names: Collection[str], *, is_language_model: bool) -> list[str]:
 
     Args:
         names: the weights that the model has no place for.
-        is_language_model: whether the model has such a head itself; another weight of one is no leftover then.
+        is_language_model: whether the model has such a head itself; another weight of one is not a leftover then.
     """
     known = _LEFTOVERS.search, lambda name: None if is_language_model else _OTHER_HEADS.search(name)
     return sorted(name for name in names if not any(search(name) for search in known))
@@ -67,14 +67,14 @@ def unwrapped(names: Collection[str], own: Collection[str], base: str) -> dict[s
     around = max(
         prefixes, key=lambda prefix: len(known & {name.removeprefix(prefix) for name in plain.values()}), default=""
     )
-    found = {name: short.removeprefix(around) for name, short in plain.items()}
-    _check_unlike(found, set(own), base)
-    return found
+    shortened = {name: short.removeprefix(around) for name, short in plain.items()}
+    _check_unlike(shortened, set(own), base)
+    return shortened
 
 
 def place_of(name: str, base: str, own: Collection[str]) -> str | None:
-    """Which of a model's own weights a name of a file means, as it is or without ``base``; null where it means none."""
-    return next((place for place in (name, f"{base}.{name}") if place in own), None)
+    """Which of a model's own weights a name of a file means, as it is or without ``base``; None if it means none."""
+    return next((candidate for candidate in (name, f"{base}.{name}") if candidate in own), None)
 
 
 def prefix_of(missing: str, names: Collection[str]) -> str | None:
@@ -92,9 +92,9 @@ def _prefixes(name: str) -> Iterator[str]:
         yield prefix
 
 
-def _check_unlike(found: dict[str, str], own: set[str], base: str) -> None:
+def _check_unlike(shortened: dict[str, str], own: set[str], base: str) -> None:
     taken: dict[str, str] = {}
-    for name, short in found.items():
+    for name, short in shortened.items():
         other = taken.setdefault(place_of(short, base, own) or short, name)
         if other != name:
             raise ValueError(f"weights {other} and {name} are both {short}")

@@ -109,7 +109,7 @@ def _mapped(directory: Path) -> dict[str, str]:
     strange = next((name for name in mapped.values() if not isinstance(name, str) or not is_shard(name)), None)
     if strange is not None:
         raise _refused(
-            directory, WEIGHTS_INDEX, f"it names {str(strange)[:80]!r}, which is no file of weights beside it"
+            directory, WEIGHTS_INDEX, f"it names {str(strange)[:80]!r}, which is not a file of weights beside it"
         )
     return mapped
 

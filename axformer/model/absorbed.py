@@ -18,7 +18,7 @@ def context_at(attention: PlainAttention, hidden: Tensor, mask: Tensor | None, t
     Args:
         attention: the projections.
         hidden: what comes into the block, shape (rows, tokens, hidden).
-        mask: null, or what broadcasts to (rows, 1, tokens, tokens): numbers are added to the scores, where it is false nothing
+        mask: None, or what broadcasts to (rows, 1, tokens, tokens): numbers are added to the scores, where it is false nothing
             is attended to.
         tokens: which token asks, shape (rows,).
 

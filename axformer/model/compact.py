@@ -95,8 +95,8 @@ def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
 def untouched(model: Any, architecture: Architecture) -> Any | None:
     """A whole model as the compact class computes it where a plan removes nothing: its last layer at one position.
 
-    Compact models are faster by that too, so what was removed is worth what they are faster than this one. It shares all
-    weights with the whole model and takes no memory of its own; null where the compact class computes all positions.
+    Compact models are faster for that reason too, so the gain from removal is their speed against this one. It shares all
+    weights with the whole model and takes no memory of its own; None if the compact class computes all positions.
     """
     head = architecture.head_of(model)
     if head is None or not _reads_one_position(head, architecture, model.config):

@@ -16,7 +16,7 @@ KEPT = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def most_common(weights: Iterable[tuple[torch.dtype | None, int]]) -> torch.dtype:
-    """The format of most weights, given the format and the count of each tensor; null is one that no result has.
+    """The format of most weights, given the format and the count of each tensor; None if no result has that format.
 
     Some files hold norms, or a new head, in float32 and all else in 16 bits. A result has one format for all, as transformers
     loads such a file.
@@ -53,9 +53,9 @@ def cast(model: Any, dtype: torch.dtype) -> Any:
 
 @contextmanager
 def computing_in(model: Any, dtype: torch.dtype) -> Iterator[None]:
-    """Let a model have another format inside, and its own weights again afterwards, to the last bit.
+    """Convert a model to another format inside the block, and restore its own weights afterwards, bit for bit.
 
-    What is no PyTorch model has a format of its own, and keeps it.
+    An object that is not a PyTorch model keeps its own format.
     """
     if not isinstance(model, nn.Module):
         yield

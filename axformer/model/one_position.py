@@ -43,7 +43,7 @@ class _Call:
 
 
 class _UnderWay(threading.local):
-    """The call that this thread is in; null where all positions are computed. Threads may share a model."""
+    """The call that this thread is in; None if all positions are computed. Threads may share a model."""
 
     def __init__(self) -> None:
         self.call: _Call | None = None  # in every thread from the start: torch.compile minds when it first appears

@@ -45,7 +45,7 @@ class ReadPosition:
         return by_row[rows, self.tokens][:, None].movedim(1, self.axis)
 
     def widen(self, hidden: Tensor, tokens: int) -> Tensor:
-        """The same token at all positions, of which nobody reads another."""
+        """The same token at all positions, where only that one is read."""
         shape = list(hidden.shape)
         shape[self.axis] = tokens
         return hidden.expand(shape)

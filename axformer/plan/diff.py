@@ -31,20 +31,24 @@ def differences(first: Plan, second: Plan) -> list[Difference]:
             f"the plans have {len(first.layers)} and {len(second.layers)} layers; only plans of one model can be compared"
         )
     pairs = enumerate(zip(first.layers, second.layers, strict=True))
-    return [found for index, (one, other) in pairs for found in _of_layer(index, one, other)]
+    return [
+        difference
+        for index, (first_layer, second_layer) in pairs
+        for difference in _of_layer(index, first_layer, second_layer)
+    ]
 
 
-def _of_layer(index: int, one: LayerPlan, other: LayerPlan) -> Iterator[Difference]:
-    if one.attention != other.attention:
-        yield Difference(index, "attention", _block(one.attention), _block(other.attention))
-    if one.heads != other.heads:
-        yield Difference(index, "heads", *_each_alone(one.heads, other.heads))
-    if one.ffn != other.ffn:
-        yield Difference(index, "ffn", _block(one.ffn), _block(other.ffn))
-    if one.neurons != other.neurons:
-        yield Difference(index, "neurons", *_each_alone(kept_neurons(one), kept_neurons(other)))
-    if one.hard_attention != other.hard_attention:
-        yield Difference(index, "hard attention", _top_k(one), _top_k(other))
+def _of_layer(index: int, first: LayerPlan, second: LayerPlan) -> Iterator[Difference]:
+    if first.attention != second.attention:
+        yield Difference(index, "attention", _block(first.attention), _block(second.attention))
+    if first.heads != second.heads:
+        yield Difference(index, "heads", *_each_alone(first.heads, second.heads))
+    if first.ffn != second.ffn:
+        yield Difference(index, "ffn", _block(first.ffn), _block(second.ffn))
+    if first.neurons != second.neurons:
+        yield Difference(index, "neurons", *_each_alone(kept_neurons(first), kept_neurons(second)))
+    if first.hard_attention != second.hard_attention:
+        yield Difference(index, "hard attention", _top_k(first), _top_k(second))
 
 
 def _block(is_kept: bool) -> str:
@@ -55,8 +59,8 @@ def _top_k(plan: LayerPlan) -> str:
     return "soft" if plan.hard_attention is None else f"K = {plan.hard_attention}"
 
 
-def _each_alone(one: Sequence[int], other: Sequence[int]) -> tuple[str, str]:
-    return _ranges(set(one) - set(other)), _ranges(set(other) - set(one))
+def _each_alone(first: Sequence[int], second: Sequence[int]) -> tuple[str, str]:
+    return _ranges(set(first) - set(second)), _ranges(set(second) - set(first))
 
 
 def _ranges(numbers: set[int]) -> str:

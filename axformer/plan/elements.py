@@ -13,8 +13,12 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from axformer.errors import PlanError
+
+_REMEMBERED = 20_000
+"""Ids whose element is remembered, more than a pass has: a page that follows a pass reads the same ids again and again."""
 
 
 class ElementKind(StrEnum):
@@ -115,17 +119,32 @@ def halves_of(group: Element) -> list[Element]:
     ]
 
 
+_ENCODER = "encoder."
+
+
+def encoder_share(share: float) -> str:
+    """The id of a trial that is of a whole plan: the encoder cut to this share of its operations, for example
+    ``encoder.0.5``."""
+    return f"{_ENCODER}{share:g}"
+
+
+def is_of_encoder(id: str | None) -> bool:
+    """Whether a trial of this id is of a whole plan."""
+    return id is not None and id.startswith(_ENCODER)
+
+
 _ID = re.compile(
     r"layer\.(?P<layer>\d+)"
     r"(?:\.(?P<block>attention|ffn|hard_attention)|\.attention\.head\.(?P<head>\d+)|\.ffn\.neurons\.(?P<start>\d+):(?P<stop>\d+))?"
 )
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def parse(id: str) -> Element:
     """The element with this id.
 
     Raises:
-        PlanError: the text is no element id.
+        PlanError: the text is not an element id.
     """
     found = _ID.fullmatch(id)
     if found is None:

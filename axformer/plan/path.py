@@ -1,4 +1,4 @@
-"""The path of a pass: every acceptance is a model of its own, and each contains all that follow.
+"""The path of a run: every acceptance is a model of its own; in a pass each contains all that follow.
 
 So a finished pass can hand out any of them without another pass: the plan at a point follows from the trace alone.
 """
@@ -9,7 +9,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from axformer.config import PassConfig
 from axformer.errors import PlanError
 from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan, PlanFile
@@ -25,7 +24,7 @@ class Point:
     seq: int
     """The trial that made it; 0 is the untouched model."""
     element: str | None
-    """What was accepted; null for the untouched model."""
+    """What was accepted; None for the untouched model."""
     loss: float
     """On the data that decided."""
     plan: Plan
@@ -41,12 +40,19 @@ class Stop:
     """The last trial whose acceptance counts; 0 is the untouched model."""
 
 
-def points_of(trace: Sequence[Trial], dimensions: Dimensions, config: PassConfig) -> list[Point]:
-    """The path that a trace leads along, the untouched model first."""
+def points_of(trace: Sequence[Trial], dimensions: Dimensions, attention_kept: int | None) -> list[Point]:
+    """The path that a trace leads along, the untouched model first.
+
+    Args:
+        attention_kept: attention probabilities that hard attention keeps for each query; None where there is none.
+    """
     plan, points = Plan.full(dimensions), []
     for trial in trace:
         if trial.verdict in (Verdict.BASE, Verdict.ACCEPT):
-            plan = plan if trial.element is None else plan.apply(parse(trial.element), top_k=config.attention_top_k)
+            if trial.plan is not None:
+                plan = Plan(layers=trial.plan)
+            elif trial.element is not None:
+                plan = plan.apply(parse(trial.element), top_k=attention_kept)
             points.append(Point(trial.seq, trial.element, trial.loss, plan))
     return points
 
@@ -65,8 +71,7 @@ def file_at(file: PlanFile, stop: Stop, dimensions: Dimensions) -> PlanFile:
     numbers = [trial.seq for trial in stop.trace]
     if stop.seq not in numbers:
         raise PlanError(f"there is no trial {stop.seq}; the trace has trials {numbers[0]} to {numbers[-1]}")
-    config = PassConfig(attention_top_k=file.config["attention_top_k"])  # knobs of earlier versions are not all known
-    points = points_of(stop.trace, dimensions, config)
+    points = points_of(stop.trace, dimensions, file.config.get("attention_top_k"))
     if all(point.plan != file.plan for point in points):
         raise PlanError("the trace does not lead to the plan; take plan.json and trace.jsonl of one result")
     reached = [point for point in points if point.seq <= stop.seq]
@@ -87,7 +92,7 @@ def read_trace_beside(plan: Path) -> list[Trial]:
     try:
         trace = [Trial.model_validate_json(line) for line in lines]
     except ValidationError as error:
-        raise PlanError(f"'{file}' is no trace: {error.errors()[0]['msg']}") from None
+        raise PlanError(f"'{file}' is not a trace: {error.errors()[0]['msg']}") from None
     if not trace:
         raise PlanError(f"trace '{file}' is empty")
     return trace

@@ -7,9 +7,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from axformer.errors import PlanError, reason_of
-from axformer.plan.elements import Dimensions, Element, ElementKind
+from axformer.plan.elements import Dimensions, Element, ElementKind, attention, ffn, head, neurons
 
 PLAN_FORMAT: Literal["axformer-plan/1"] = "axformer-plan/1"
+FITTED_FORMAT: Literal["axformer-plan/2"] = "axformer-plan/2"
+"""Of plans whose weights were repaired too, which readers of the first format cannot carry out."""
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -73,7 +75,7 @@ class Plan(BaseModel):
         )
         return cls(layers=(whole,) * dimensions.layers)
 
-    def apply(self, element: Element, *, top_k: int) -> "Plan":
+    def apply(self, element: Element, *, top_k: int | None) -> "Plan":
         """This plan with one element removed, or with hard attention (``top_k``) in one layer."""
         layers = list(self.layers)
         layers[element.layer] = _changed(layers[element.layer], element, top_k)
@@ -102,7 +104,7 @@ class Plan(BaseModel):
                 raise PlanError(f"the plan keeps neurons up to {stop} in layer {index}, the model has {size}")
 
 
-def _changed(old: LayerPlan, element: Element, top_k: int) -> LayerPlan:
+def _changed(old: LayerPlan, element: Element, top_k: int | None) -> LayerPlan:
     """A layer with one element of it removed, or with hard attention."""
     match element.kind:
         case ElementKind.LAYER:
@@ -136,10 +138,12 @@ class PlanFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: Literal["axformer-plan/1"] = PLAN_FORMAT
+    format: Literal["axformer-plan/1", "axformer-plan/2"] = PLAN_FORMAT
     source: PlanSource
     config: dict[str, Any]
     layers: tuple[LayerPlan, ...]
+    repair: Literal["refit"] | None = None
+    """What was done to the weights that stay: ``refit`` fitted the projections out (``repair.safetensors``)."""
 
     @property
     def plan(self) -> Plan:
@@ -174,13 +178,24 @@ def parse_plan_file(text: str) -> PlanFile:
         return PlanFile.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise PlanError(f"this is not a plan of format {PLAN_FORMAT}: {place}: {reason_of(first)}") from None
+        field = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise PlanError(f"this is not a plan of format {PLAN_FORMAT}: {field}: {reason_of(first)}") from None
 
 
 def kept_neurons(plan: LayerPlan) -> Sequence[int]:
     """The neurons that a layer keeps, one by one."""
     return [neuron for start, stop in plan.neurons for neuron in range(start, stop)]
+
+
+def ranges_of(neurons: Iterable[int]) -> Ranges:
+    """Neurons, in ascending order, as half-open ranges that do not touch."""
+    ranges: list[tuple[int, int]] = []
+    for neuron in neurons:
+        if ranges and ranges[-1][1] == neuron:
+            ranges[-1] = ranges[-1][0], neuron + 1
+        else:
+            ranges.append((neuron, neuron + 1))
+    return tuple(ranges)
 
 
 def without_range(ranges: Ranges, start: int, stop: int) -> Ranges:
@@ -189,6 +204,24 @@ def without_range(ranges: Ranges, start: int, stop: int) -> Ranges:
     for low, high in ranges:
         pieces += [(low, min(high, start)), (max(low, stop), high)]
     return tuple((low, high) for low, high in pieces if low < high)
+
+
+def missing_from(plan: Plan, dimensions: Dimensions) -> list[Element]:
+    """The blocks, heads and runs of neurons that a plan does not keep, bottom layer first."""
+    missing: list[Element] = []
+    for index, layer in enumerate(plan.layers):
+        if layer.attention:
+            missing += [head(index, number) for number in range(dimensions.heads) if number not in layer.heads]
+        else:
+            missing.append(attention(index))
+        if layer.ffn:
+            gaps: Ranges = ((0, dimensions.intermediate_size),)
+            for start, stop in layer.neurons:
+                gaps = without_range(gaps, start, stop)
+            missing += [neurons(index, start, stop) for start, stop in gaps]
+        else:
+            missing.append(ffn(index))
+    return missing
 
 
 def removed_elements(accepted: Iterable[str]) -> list[str]:

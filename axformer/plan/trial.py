@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from axformer.plan.plan import LayerPlan
+
 
 class Phase(StrEnum):
     """Where in the pass a trial stands."""
@@ -16,6 +18,8 @@ class Phase(StrEnum):
     NEURONS = "neurons"
     TRADE = "trade"
     """All that is tried again after the gains, with ``tolerance``."""
+    BUDGET = "budget"
+    """A whole plan within a budget, with ``method=compress``."""
 
 
 class Verdict(StrEnum):
@@ -34,7 +38,9 @@ class Trial(BaseModel):
 
     seq: int = Field(ge=0, description="Number of the trial in its pass; 0 is the untouched model.")
     phase: Phase
-    element: str | None = Field(description="Id of the element tried; null for the base.")
+    element: str | None = Field(
+        description="Id of the element tried, or of a whole plan (`encoder.0.5`); null for the base."
+    )
     loss: float = Field(description="Mean loss over the validation samples, or the bound that decided.")
     loss_is_bound: bool = Field(description="True where the loss is a bound, because the trial was decided early.")
     loss_band: float = Field(
@@ -48,3 +54,6 @@ class Trial(BaseModel):
     precision: str = Field(description="Number format that decided.")
     parameters: int = Field(ge=0, description="Parameters that go if this element is removed.")
     seconds: float = Field(ge=0, description="Seconds since the pass began.")
+    plan: tuple[LayerPlan, ...] | None = Field(
+        default=None, description="What is left, layer by layer, where a trial is of a whole plan; else null."
+    )

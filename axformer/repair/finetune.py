@@ -29,7 +29,7 @@ def finetune(
     tokenizer: Any,
     encoded: Encoded,
     settings: FinetuneSettings,
-    heed: Callable[[], None] = lambda: None,
+    check_cancelled: Callable[[], None] = lambda: None,
 ) -> Any:
     """Train a model in place.
 
@@ -39,7 +39,7 @@ def finetune(
         tokenizer: which pads its inputs.
         encoded: the rows to learn from, with no features but those that the model takes.
         settings: how.
-        heed: called before every step; what it raises ends the training.
+        check_cancelled: called before every step; what it raises ends the training.
 
     Returns:
         The same model, in evaluation mode on the same device.
@@ -54,20 +54,20 @@ def finetune(
         batch = assemble(encoded, places, tokenizer, "cpu")
         return {"rows": batch.rows, "inputs": batch.inputs, "answers": batch.labels}
 
-    with tempfile.TemporaryDirectory(prefix="axformer-finetune-") as scratch, _own_chance(device):
+    with tempfile.TemporaryDirectory(prefix="axformer-finetune-") as scratch, _isolated_rng(device):
         trainer = Trainer(
-            model=_Learner(model, task),
+            model=_LossModel(model, task),
             args=_arguments(settings, scratch, device, alone=encoded.padding.alone),
             data_collator=collate,
             train_dataset=range(len(encoded.labels)),
-            callbacks=[_Heeding(heed)],
+            callbacks=[_CheckingCancelled(check_cancelled)],
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     return model.to(device).eval()
 
 
-class _Learner(nn.Module):
+class _LossModel(nn.Module):
     """A model whose output is its loss."""
 
     def __init__(self, model: nn.Module, task: Task) -> None:
@@ -80,14 +80,14 @@ class _Learner(nn.Module):
         return {"loss": self._task.losses(self.model(**inputs), batch).mean()}
 
 
-class _Heeding(TrainerCallback):
+class _CheckingCancelled(TrainerCallback):
     """Asks before every step whether to go on."""
 
-    def __init__(self, heed: Callable[[], None]) -> None:
-        self._heed = heed
+    def __init__(self, check_cancelled: Callable[[], None]) -> None:
+        self._check_cancelled = check_cancelled
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
-        self._heed()
+        self._check_cancelled()
 
 
 def _arguments(
@@ -114,7 +114,7 @@ def _arguments(
 
 
 @contextmanager
-def _own_chance(device: torch.device) -> Iterator[None]:
+def _isolated_rng(device: torch.device) -> Iterator[None]:
     """Let random numbers be drawn and seeded inside without a trace outside."""
     python, array = random.getstate(), np.random.get_state()
     try:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from transformers import AutoTokenizer
 
 from axformer.architectures.registry import architecture_of
-from axformer.config import PassConfig
+from axformer.config import reading_config
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
@@ -156,7 +156,7 @@ def _for(rows: Rows | None, checkpoint: Checkpoint) -> Checkpoint:
 
 def _prepared(rows: Rows, plan: PlanFile, compact: Checkpoint) -> DataSet:
     """The data, cut where the pass cut it."""
-    return prepare(rows, compact, PassConfig(max_length=plan.config.get("max_length")))
+    return prepare(rows, compact, reading_config(plan.config))
 
 
 def _forms(result: Path, compact: Checkpoint, encoded: Encoded, device: str) -> list[Form]:

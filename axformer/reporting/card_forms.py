@@ -1,19 +1,18 @@
-"""What the card and the report say of the forms of a result: what each is worth, and how each is loaded."""
+"""The forms of a result as card and page show them: what each is worth, and how each is loaded."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from axformer.architectures.heads import Head
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
+from axformer.reporting.rendering import passage
 from axformer.reporting.table import Table
 from axformer.tasks.base import Task
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 _MANY = 32
 """The batch whose throughput the card shows."""
-_FREE = "The compact and the ONNX forms compute the last layer at one position, which is faster and removes nothing."
 _UNKNOWN = "–"
-_OR = "\n\nor, where transformers' own classes are used:\n\n"
 _TITLES = {
     COMPACT: "Compact",
     ZEROED: "Zeroed, without this package",
@@ -51,13 +50,6 @@ def loading_of(task: Task, head: Head) -> Loading:
     return Loading(task.name.replace("_", "-"), code, name)
 
 
-def forms_section(report: Report) -> str:
-    """A row a form against the untouched model, and why others were not made."""
-    notes = [f"- **{form.name}** was not made: {form.reason}." for form in report.forms if not form.made]
-    legend = f"{forms_legend(report)} `report.json` has other lengths and batches."
-    return "\n".join([forms_table(report).markdown(), "", legend, *([""] if notes else []), *notes])
-
-
 def forms_table(report: Report) -> Table:
     """The untouched model and every form that was made, a row each."""
     metric = next((name for name in report.base.validation if name != "loss"), "loss")
@@ -88,14 +80,6 @@ def loading_forms(report: Report, loading: Loading) -> list[LoadingForm]:
     ]
 
 
-def loading_section(report: Report, loading: Loading) -> str:
-    """How each form that was made is loaded."""
-    return "\n\n".join(
-        f"### {form.title}\n\n`{form.where}`: {form.summary}.\n\n{_OR.join(_code(text) for text in form.programs)}"
-        for form in loading_forms(report, loading)
-    )
-
-
 def _row(form: FormReport, metric: str) -> list[str]:
     one, many = own_cell(form.speed, 1), own_cell(form.speed, _MANY)
     scores = dict.fromkeys(("loss", metric))
@@ -119,16 +103,7 @@ def own_cell(cells: Iterable[SpeedCell], batch: int) -> SpeedCell | None:
 def forms_legend(report: Report) -> str:
     """How the figures of the table were measured."""
     one = own_cell(report.base_form.speed, 1)
-    repeats = "" if one is None else f", {one.repeats} repeats"
-    free = "" if report.one_position_ms is None else f"{_FREE} "
-    return (
-        "Speed is on rows of the validation data with their own lengths, all models taking turns: the median for one input "
-        f"alone, in parentheses what 95 % kept below{repeats}, and inputs a second in batches of {_MANY}. {free}"
-        "Memory is the peak of a fresh process that loaded the form and computed one batch, in parentheses how much of it came "
-        "with the form and not with the libraries; PyTorch is among these for the ONNX forms too, which can do without. "
-        "Logits are compared with the model in memory over the whole validation data; in brackets are changes against the "
-        "compact form."
-    )
+    return passage("forms", None if one is None else one.repeats, _MANY, report.one_position_ms is not None)
 
 
 def _memory(form: FormReport) -> str:
@@ -162,7 +137,3 @@ def _programs(name: str, loading: Loading) -> list[str]:
         f'inputs = transformers.AutoTokenizer.from_pretrained("{directory}")({texts}, return_tensors="np")\n'
         f"outputs = session.run(None, {{value.name: inputs[value.name]{rank} for value in session.get_inputs()}})"
     ]
-
-
-def _code(text: str) -> str:
-    return f"```python\n{text}\n```"

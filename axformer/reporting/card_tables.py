@@ -2,19 +2,15 @@
 
 from collections.abc import Iterator
 
-from axformer.reporting.latency import share, without_removal
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import Plan
+from axformer.reporting.latency import share
 from axformer.reporting.table import Table
 from axformer.wire.report import InInt8, Interval, Report, Scores
 
+MOST_NAMED = 60
+"""Removed elements that a card lists by name; of more it tells what is left, layer by layer."""
 _BEFORE_AND_AFTER = ["measure", "before", "after", "change"]
-LATENCY_OF_A_POINT = (
-    "Latency is estimated: that of the untouched model, by the operations that are left. Only that of the finished model was "
-    "measured, before and after."
-)
-ENCODER = (
-    "The encoder is the transformer layers, which are what a pass can remove parts of; embeddings and the head stay as they "
-    "are. The paper counts the encoder alone."
-)
 _UNKNOWN = "–"
 _SETS = {"validation": "validation", "confirming": "confirming", "test": "held-out"}
 """What the data of a report is called."""
@@ -23,6 +19,19 @@ _SETS = {"validation": "validation", "confirming": "confirming", "test": "held-o
 def before_and_after(report: Report) -> Table:
     """Scores and sizes of both models."""
     return Table(_BEFORE_AND_AFTER, _scores(report) + sizes_of(report))
+
+
+def by_layer(plan: Plan, dimensions: Dimensions) -> Table:
+    """What is left of every layer."""
+    rows = [
+        [
+            f"{index}",
+            f"{len(layer.heads)} of {dimensions.heads}" if layer.attention else "gone",
+            f"{layer.neuron_count:,} of {dimensions.intermediate_size:,}" if layer.ffn else "gone",
+        ]
+        for index, layer in enumerate(plan.layers)
+    ]
+    return Table(["layer", "heads", "neurons"], rows)
 
 
 def in_int8(both: InInt8) -> Table:
@@ -134,12 +143,3 @@ def _sizes(report: Report) -> Iterator[tuple[str, float | None, float | None, st
     yield "operations of the encoder, millions", before, after, ",.1f"
     yield "latency, ms", base.latency_ms, pruned.latency_ms, ".2f"
     yield "latency by pruning alone, ms", report.one_position_ms, pruned.latency_ms, ".2f"
-
-
-def latency_in_words(report: Report) -> str:
-    """How much of the change in latency is there without a removal; empty where there is nothing of it."""
-    before, between, after = report.base.latency_ms, report.one_position_ms, report.pruned.latency_ms
-    if between is None:
-        return ""
-    told = without_removal(before, between, after)
-    return f" {told}: by so much the untouched model itself differs in the class of the compact one, in the same turns."

@@ -5,18 +5,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from axformer.data.batches import Samples
-from axformer.errors import ArtifactError
+from axformer.evaluation.plain import Predictions
 from axformer.forms.agreement import Agreement, compare_outputs
 from axformer.forms.form import Form, NotMade
-from axformer.forms.fresh import Fresh, in_stock_transformers, run_fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS
-from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.compact import stock_attention
 from axformer.reporting.speed import Effort, measure_speed
-from axformer.reporting.workloads import limits_of, workloads
+from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
 from axformer.scores.scoring import Score, compare, score_of
 from axformer.tasks.guess import Guess
 from axformer.wire.report import DataSummary, FormReport, SpeedCell
@@ -54,14 +54,13 @@ def measure_forms(
         ArtifactError: a form gives back something that is no number.
     """
     made = [form for form in forms if isinstance(form, Form)]
-    predictions, agreements = compare_outputs(model, {form.name: form.model for form in made}, checkpoint.task, samples)
+    predictions, agreements = _compared(checkpoint, model, made, samples)
     scores = {name: score_of(one.predictions, checkpoint.task, samples) for name, one in agreements.items()}
     limits = limits_of(checkpoint.head, model.config, checkpoint.architecture.max_tokens(model.config))
     with stock_attention_in(checkpoint.model):
-        loads = workloads(samples.encoded, checkpoint.tokenizer, limits)
+        loads = own_workloads(samples.encoded, checkpoint.tokenizer, limits, REPORTED)
         base_cells, *cells = measure_speed([checkpoint.model, *(form.model for form in made)], loads, effort)
-    fresh = _fresh_base(checkpoint, samples)
-    base = Form(BASE.name, checkpoint.model, checkpoint.bytes, fresh)
+    base = Form(BASE.name, checkpoint.model, checkpoint.bytes, None)  # how it loads, `axformer bench` measures
     reports = {
         form.name: form_report(form, speed, agreements[form.name], scores[form.name], scores[COMPACT])
         for form, speed in zip(made, cells, strict=True)
@@ -71,6 +70,17 @@ def measure_forms(
         base=form_report(base, base_cells, None, base_score, None),
         forms=[reports[form.name] if isinstance(form, Form) else not_made(form) for form in forms],
     )
+
+
+def _compared(
+    checkpoint: Checkpoint, model: Any, made: Sequence[Form], samples: Samples
+) -> tuple[Predictions, dict[str, Agreement]]:
+    """What the model in memory makes of the data, and how each form compares, in the number format of the checkpoint; as it
+    was found when the forms were made, where that is float32."""
+    checked = {form.name: form.checked for form in made if form.checked is not None}
+    if checkpoint.dtype is torch.float32 and len(checked) == len(made):
+        return checked[COMPACT].expected, {name: one.agreement for name, one in checked.items()}
+    return compare_outputs(model, {form.name: form.model for form in made}, checkpoint.task, samples)
 
 
 def form_report(
@@ -118,19 +128,6 @@ def summary(data: DataSet, guess: Guess | None = None) -> DataSummary:
         shares=None if guess is None or guess.shares is None else dict(guess.shares),
         guess=None if guess is None else guess.figures,
     )
-
-
-def _fresh_base(checkpoint: Checkpoint, samples: Samples) -> Fresh | None:
-    """What a fresh process needs for the untouched model; null where its files are gone or cannot be loaded as they are."""
-    if checkpoint.directory is None or not checkpoint.directory.is_dir():
-        return None
-    device = str(checkpoint.model.device)
-    inputs = check_inputs(samples.encoded, checkpoint.tokenizer, device)
-    program = in_stock_transformers(checkpoint.head.auto_class.__name__)
-    try:
-        return run_fresh(program, checkpoint.directory, device, inputs)
-    except ArtifactError:
-        return None
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axformer.errors import CheckpointError, PoorModelError
-from axformer.evaluation.plain import predict
+from axformer.evaluation.plain import Predictions, predict
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.reporting.first_look import first_look
@@ -43,6 +43,8 @@ class Look:
     standing: Standing
     losses: np.ndarray
     """Of the samples."""
+    predictions: Predictions | None = None
+    """What it makes of every row, for whoever would compute that again."""
     labels_as: str | None = None
     """How the column of labels was read; null where there was nothing to decide."""
 
@@ -124,5 +126,6 @@ def look_at(checkpoint: Checkpoint, data: DataSet) -> Look:
         guess=task.guess(samples.encoded, config),
         standing=task.standing(predictions.answers, samples.encoded, config),
         losses=losses,
+        predictions=predictions,
         labels_as=samples.encoded.labels_as,
     )

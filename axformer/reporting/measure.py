@@ -7,42 +7,44 @@ from typing import Any
 
 import torch
 
-from axformer.config import PassConfig, Safeguard
+from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.int8 import in_int8
+from axformer.evaluation.plain import Predictions
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import COMPACT
 from axformer.forms.memory import device_peak_bytes, peak_bytes
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.methods.axformer.safeguards import was_refused
-from axformer.methods.axformer.targets import Targets
+from axformer.methods.outline import outline_of
+from axformer.methods.targets import Targets
 from axformer.model.compact import untouched
 from axformer.model.number_format import computing_in, name_of
-from axformer.plan.plan import Plan, removed_elements
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import Plan, missing_from, removed_elements
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.environment import describe
 from axformer.reporting.findings import finding_of
 from axformer.reporting.form_reports import measure_forms, stock_attention_in, summary
 from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
-from axformer.scores.scoring import Score, compare, score
-from axformer.tasks.base import Task
+from axformer.scores.scoring import Score, compare, score, score_of
+from axformer.scores.sets import Sets, as_report, scores_on
 from axformer.wire.report import (
+    Certificate,
     Comparison,
     DataSummary,
+    Finding,
     Finetuning,
     InInt8,
     Measures,
     OrderResult,
     PathPoint,
+    Refitted,
     Report,
     Scores,
     Work,
 )
-
-Sets = Mapping[str, DataSet | None]
-"""Data by the name that it has in a report; null where there is none."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class Outcome:
     orders: Sequence[OrderResult] | None
     path: Sequence[PathPoint]
     finetune: Finetuning | None = None
+    refit: Refitted | None = None
+    certificate: Certificate | None = None
 
     @property
     def accepted(self) -> list[Trial]:
@@ -73,7 +77,12 @@ class Outcome:
 
 
 def make_report(
-    checkpoint: Checkpoint, outcome: Outcome, validation: DataSet, others: Sets, config: PassConfig
+    checkpoint: Checkpoint,
+    outcome: Outcome,
+    validation: DataSet,
+    others: Sets,
+    config: RunConfig,
+    seen: Predictions | None = None,
 ) -> Report:
     """Measure both models on all data and for speed, and all forms, and put everything into one report.
 
@@ -81,6 +90,7 @@ def make_report(
 
     Args:
         others: the part of the validation data that confirmed, and held-out data, by these names.
+        seen: what the untouched model makes of the validation data in float32, where that is known.
 
     Raises:
         ArtifactError: a form gives back something that is no number.
@@ -90,12 +100,13 @@ def make_report(
     sets = {"validation": validation, **others}
     with computing_in(base, checkpoint.dtype):
         latency = _latency(checkpoint, small, validation.samples)
-        base_scores = _scores(base, checkpoint.task, sets)
+        known = seen if checkpoint.dtype is torch.float32 else None
+        base_scores: dict[str, Score | None] = {"validation": _validated(checkpoint, validation.samples, known)}
+        base_scores |= scores_on(base, checkpoint.task, others)
         forms = measure_forms(checkpoint, small, outcome.forms, validation.samples, base_scores["validation"], QUICK)
-    small_scores = {"validation": forms.score} | _scores(small, checkpoint.task, others)
+    small_scores = {"validation": forms.score} | scores_on(small, checkpoint.task, others)
     comparison = _comparisons(base_scores, small_scores)
     int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
-    removed = [str(trial.element) for trial in outcome.accepted if trial.phase is not Phase.HARD_ATTENTION]
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
     name = checkpoint.task.name
     return Report(
@@ -106,13 +117,10 @@ def make_report(
         one_position_ms=latency.one_position,
         estimated_speedup=targets.speedup(outcome.plan),
         comparison=comparison,
-        finding=(
-            finding_of(name, Scores(**_as_report(base_scores)), Scores(**_as_report(small_scores)), comparison)
-            if int8 is None
-            else finding_of(name, int8.base, int8.pruned, int8.comparison, in_int8=True)
-        ),
+        finding=_finding(name, base_scores, small_scores, comparison, int8),
+        certificate=outcome.certificate,
         int8=int8,
-        removed=removed_elements(removed),
+        removed=_removed(outcome, checkpoint.dimensions),
         hard_attention=hard,
         trials=len(outcome.trace),
         seconds=outcome.trace[-1].seconds,
@@ -120,6 +128,7 @@ def make_report(
         work=_work(outcome.trace, config, str(base.device)),
         orders=None if outcome.orders is None else list(outcome.orders),
         finetune=outcome.finetune,
+        refit=outcome.refit,
         config=config.model_dump(mode="json"),
         data={name: None if data is None else _summary(data, checkpoint) for name, data in sets.items()},
         latency=latency.setting,
@@ -127,6 +136,26 @@ def make_report(
         forms=forms.forms,
         environment=describe(str(base.device)),
     )
+
+
+def _finding(
+    task: str,
+    before: Mapping[str, Score | None],
+    after: Mapping[str, Score | None],
+    comparison: Mapping[str, Comparison | None],
+    int8: InInt8 | None,
+) -> Finding:
+    """Whether the model is better, in the arithmetic that decided."""
+    if int8 is not None:
+        return finding_of(task, int8.base, int8.pruned, int8.comparison, in_int8=True)
+    return finding_of(task, Scores(**as_report(before)), Scores(**as_report(after)), comparison)
+
+
+def _removed(outcome: Outcome, dimensions: Dimensions) -> list[str]:
+    """Ids of what is gone, largest only, in the order in which it went; of a whole plan layer by layer."""
+    if any(trial.plan is not None for trial in outcome.accepted):
+        return [element.id for element in missing_from(outcome.plan, dimensions)]
+    return removed_elements(str(trial.element) for trial in outcome.accepted if trial.phase is not Phase.HARD_ATTENTION)
 
 
 def _summary(data: DataSet, checkpoint: Checkpoint) -> DataSummary:
@@ -165,36 +194,31 @@ def _bytes_of_compact(forms: Sequence[Form | NotMade]) -> int:
     return next(form.bytes for form in forms if isinstance(form, Form) and form.name == COMPACT)
 
 
-def scores_of(model: Any, task: Task, sets: Sets) -> Scores:
-    """How good a model is on all data."""
-    return Scores(**_as_report(_scores(model, task, sets)))
-
-
-def _work(trace: Sequence[Trial], config: PassConfig, device: str) -> Work:
-    is_guarded = config.safeguard is not Safeguard.NONE
+def _work(trace: Sequence[Trial], config: RunConfig, device: str) -> Work:
     return Work(
         trials_by_precision=dict(Counter(trial.precision for trial in trace)),
         decided_early=sum(trial.loss_is_bound for trial in trace),
-        refused_by_safeguard=sum(was_refused(trial, config) for trial in trace) if is_guarded else None,
+        refused_by_safeguard=outline_of(config).refused_by_safeguard(trace, config),
         largest_loss_band=max(trial.loss_band for trial in trace),
         peak_bytes=peak_bytes(),
         device_peak_bytes=device_peak_bytes(device),
     )
 
 
-def _scores(model: Any, task: Task, sets: Sets) -> dict[str, Score | None]:
-    return {name: None if data is None else score(model, task, data.samples) for name, data in sets.items()}
+def _validated(checkpoint: Checkpoint, samples: Samples, known: Predictions | None) -> Score:
+    task = checkpoint.task
+    return score(checkpoint.model, task, samples) if known is None else score_of(known, task, samples)
 
 
 def _in_int8(checkpoint: Checkpoint, small: Any, sets: Sets) -> InInt8:
     """Both models as they are once they are quantized, which is done of float32."""
     with in_int8(checkpoint.model, checkpoint.architecture):
-        base_scores = _scores(checkpoint.model, checkpoint.task, sets)
+        base_scores = scores_on(checkpoint.model, checkpoint.task, sets)
     with computing_in(small, torch.float32), in_int8(small, checkpoint.architecture):
-        small_scores = _scores(small, checkpoint.task, sets)
+        small_scores = scores_on(small, checkpoint.task, sets)
     return InInt8(
-        base=Scores(**_as_report(base_scores)),
-        pruned=Scores(**_as_report(small_scores)),
+        base=Scores(**as_report(base_scores)),
+        pruned=Scores(**as_report(small_scores)),
         comparison=_comparisons(base_scores, small_scores),
     )
 
@@ -211,7 +235,7 @@ def _measures(
     model: Any, scores: Mapping[str, Score | None], size: int, targets: Targets, plan: Plan, latency_ms: float
 ) -> Measures:
     return Measures(
-        **_as_report(scores),
+        **as_report(scores),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         encoder_parameters=targets.encoder_parameters(plan),
         bytes=size,
@@ -219,8 +243,3 @@ def _measures(
         encoder_operations=targets.encoder_operations(plan),
         latency_ms=latency_ms,
     )
-
-
-def _as_report(scores: Mapping[str, Score | None]) -> dict[str, Any]:
-    figures = {name: None if score is None else score.figures for name, score in scores.items()}
-    return figures | {f"{name}_intervals": None if score is None else score.intervals for name, score in scores.items()}

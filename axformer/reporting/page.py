@@ -8,42 +8,26 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from axformer.config import PassConfig
+from axformer.config import defaults_beside
 from axformer.drawing.chart import loss_chart
 from axformer.drawing.curve import path_curve
-from axformer.drawing.picture import describe_plan, picture
+from axformer.drawing.picture import picture
+from axformer.drawing.sheet import SHEET
+from axformer.drawing.svg import inline
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import PlanFile
 from axformer.plan.trial import Trial, Verdict
-from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
-from axformer.reporting.card_tables import (
-    ENCODER,
-    LATENCY_OF_A_POINT,
-    before_and_after,
-    in_int8,
-    latency_in_words,
-    orders_table,
-    path_table,
-    sizes_of,
-)
-from axformer.reporting.findings import how_it_was_made, limits, path_in_words
-from axformer.reporting.first_look import first_look_of
+from axformer.reporting.card import shown
+from axformer.reporting.card_forms import Loading
+from axformer.reporting.card_tables import sizes_of
+from axformer.reporting.rendering import render
 from axformer.reporting.table import Table
-from axformer.scores.confidence import CONFIDENCE
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 PAGE = "report.html"
 """The file of the page, beside the card."""
-_TEMPLATES = Environment(
-    loader=PackageLoader("axformer.reporting"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
 
 @dataclass(frozen=True)
@@ -68,35 +52,20 @@ def report_page(
         trace: every trial of the pass.
         loading: how the model is loaded with transformers' own classes.
     """
-    return _TEMPLATES.get_template(PAGE).render(
-        report=report,
+    return render(
+        PAGE,
+        **shown(report, plan.plan, dimensions, loading),
         plan=plan,
-        made=how_it_was_made(report),
-        first_look=first_look_of(report),
-        finding=report.finding,
         headlines=_headlines(report),
-        confidence=f"{CONFIDENCE:.0%}",
-        before_and_after=before_and_after(report),
-        latency=latency_in_words(report),
-        encoder=ENCODER,
-        chart=Markup(loss_chart(trace)),  # noqa: S704 - made of numbers and escaped words
-        map=Markup(picture(plan.plan, dimensions)),  # noqa: S704 - the same
-        map_in_words=describe_plan(plan.plan, dimensions),
+        sheet=Markup(SHEET),  # noqa: S704 - our own
+        chart=Markup(inline(loss_chart(trace))),  # noqa: S704 - made of numbers and escaped words
+        map=Markup(inline(picture(plan.plan, dimensions))),  # noqa: S704 - the same
+        curve=Markup(inline(path_curve(report.path))),  # noqa: S704 - the same
         accepted=_accepted(trace),
-        path_in_words=path_in_words(report),
-        curve=Markup(path_curve(report.path)),  # noqa: S704 - the same
-        path=path_table(report),
-        latency_of_a_point=LATENCY_OF_A_POINT,
-        forms=forms_table(report),
-        forms_legend=forms_legend(report),
         speed=_speed(report),
-        loading=loading_forms(report, loading),
-        int8=None if report.int8 is None else in_int8(report.int8),
-        orders=None if report.orders is None else orders_table(report),
         knobs=_knobs(report),
         data=_data(report),
         environment=_environment(report),
-        limits=limits(report),
     )
 
 
@@ -152,7 +121,7 @@ def _across(forms: Sequence[FormReport], cell: SpeedCell) -> list[str]:
 
 
 def _knobs(report: Report) -> Table:
-    default = PassConfig().model_dump(mode="json")
+    default = defaults_beside(report.config)
     rows = [
         [name, json.dumps(value), "the same" if value == default[name] else json.dumps(default[name])]
         for name, value in report.config.items()

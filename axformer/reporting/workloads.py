@@ -14,6 +14,8 @@ BATCHES = (1, 8, 32)
 """One input at a time as a service gets them, and what offline work puts together."""
 LENGTHS = (16, 64, 128)
 """Tokens: a phrase, a sentence or two, a paragraph."""
+REPORTED = (1, 32)
+"""What the end of a pass measures, on the data's own rows; all else is for ``axformer bench``."""
 OWN_BATCHES = 30
 """Different batches of the data's own rows."""
 MOST_LOGITS = 2**26
@@ -77,13 +79,14 @@ def workloads(encoded: Encoded, tokenizer: Any, limits: Limits, *, own: bool = T
     ]
     if not own:
         return made
-    real = own_workloads(encoded, tokenizer, sizes)
-    return made + [one for one in real if all(limits.allow(one.batch, _longest(inputs)) for inputs in one.batches)]
+    return made + own_workloads(encoded, tokenizer, limits, sizes)
 
 
-def own_workloads(encoded: Encoded, tokenizer: Any, sizes: Sequence[int]) -> list[Workload]:
-    """Batches of the data's own rows, of each size."""
-    return [Workload(batch, None, _own_batches(encoded, batch, tokenizer)) for batch in sizes]
+def own_workloads(encoded: Encoded, tokenizer: Any, limits: Limits, sizes: Sequence[int]) -> list[Workload]:
+    """Batches of the data's own rows, of each size that the model takes; one row at a time where it takes no padding."""
+    sizes = [batch for batch in sizes if batch == 1 or not encoded.padding.alone]
+    made = [Workload(batch, None, _own_batches(encoded, batch, tokenizer)) for batch in sizes]
+    return [one for one in made if all(limits.allow(one.batch, _longest(inputs)) for inputs in one.batches)]
 
 
 def typical(encoded: Encoded, tokenizer: Any) -> Workload:

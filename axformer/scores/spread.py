@@ -4,22 +4,9 @@ from collections.abc import Sequence
 from math import sqrt
 from statistics import mean, stdev
 
-from pydantic import BaseModel, ConfigDict, Field
+from axformer.wire.spread import Spread
 
 CONFIDENCE = 0.95
-
-
-class Spread(BaseModel):
-    """A figure over several runs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    count: int = Field(description="Runs that have the figure.")
-    mean: float
-    deviation: float | None = Field(description="Standard deviation of a run (n - 1); null of a single one.")
-    interval: tuple[float, float] | None = Field(
-        description="The 95 % interval of the mean by Student's t, as if runs spread normally; null of a single one."
-    )
 
 
 def spread_of(values: Sequence[float]) -> Spread:

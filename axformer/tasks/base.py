@@ -14,6 +14,7 @@ from torch import Tensor
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
+from axformer.tasks.divergence import Predicted
 from axformer.tasks.guess import Guess
 from axformer.tasks.standing import Standing
 
@@ -47,13 +48,16 @@ class Task(Losses, Protocol):
 
         Args:
             config: the model's configuration.
-            max_length: cut longer inputs to this many tokens; null cuts none.
-            max_tokens: the longest input that the model takes; null where it takes any.
+            max_length: cut longer inputs to this many tokens; None cuts none.
+            max_tokens: the longest input that the model takes; None if it takes any.
 
         Raises:
             DataError: a column is missing, or a value or a length does not fit the model.
             CheckpointError: the tokenizer cannot do what the task needs.
         """
+
+    def predicted(self, output: Any, batch: Batch) -> Predicted:
+        """What the model predicts, to compare it with another model's predictions."""
 
     def answers(self, output: Any, batch: Batch) -> list[Any]:
         """What the model answers, one small value a model row, on the CPU."""
@@ -65,7 +69,7 @@ class Task(Losses, Protocol):
         """The task's usual metrics over some samples."""
 
     def correct(self, statistics: np.ndarray) -> np.ndarray | None:
-        """Which samples are answered rightly, shape (samples,), bool; null where there is no right or wrong."""
+        """Which samples are answered rightly, shape (samples,), bool; None if there is no right or wrong."""
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:
         """What answering without a look at the inputs gets.

@@ -9,6 +9,7 @@ from torch import Tensor
 from axformer.data.batches import Batch
 from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample
 from axformer.data.rows import Rows
+from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, guess_evenly
 from axformer.tasks.standing import Standing
 from axformer.tasks.texts import tokenize_texts
@@ -20,6 +21,9 @@ from axformer.tasks.token_losses import (
     mean_losses,
     token_counts,
 )
+
+PREDICTED_EVERY = 8
+"""Of the positions at which two models are compared; all of them times the vocabulary are too many numbers."""
 
 
 class CausalLanguageModelling:
@@ -46,6 +50,10 @@ class CausalLanguageModelling:
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         return mean_losses(*_aligned(output, batch))
+
+    def predicted(self, output: Any, batch: Batch) -> Predicted:
+        logits, labels = _aligned(output, batch)
+        return where(logits[:, ::PREDICTED_EVERY], labels[:, ::PREDICTED_EVERY] != UNLABELLED)
 
     def answers(self, output: Any, batch: Batch) -> list[TokenCounts]:
         return token_counts(*_aligned(output, batch))

@@ -1,7 +1,6 @@
 """How far predicted numbers go along with the expected ones, as GLUE measures it for STS-B."""
 
 import numpy as np
-from scipy.stats import rankdata
 
 
 def correlations(expected: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
@@ -11,6 +10,8 @@ def correlations(expected: np.ndarray, predicted: np.ndarray) -> dict[str, float
         expected: shape (samples, outputs).
         predicted: the same.
     """
+    from scipy.stats import rankdata  # takes long to import, and few tasks need it
+
     ranked = rankdata(expected, axis=0), rankdata(predicted, axis=0)
     return {"pearson": _mean(expected, predicted), "spearman": _mean(*ranked)}
 

@@ -13,6 +13,7 @@ from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.tasks.binary import binary_losses
 from axformer.tasks.correlation import correlations
+from axformer.tasks.divergence import Outcome, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_degrees
 from axformer.tasks.numbers import encode_numbers, numbers_in
 from axformer.tasks.standing import Standing
@@ -59,6 +60,9 @@ class GradedClassification:
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         return binary_losses(output, batch)
+
+    def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
+        return each_row(output.logits, Outcome.FLAGS)
 
     def answers(self, output: Any, batch: Batch) -> list[float]:  # noqa: ARG002 - the protocol's signature
         logits: list[float] = output.logits.squeeze(-1).tolist()

@@ -19,9 +19,9 @@ class Guess:
     losses: np.ndarray
     """The loss of each sample, shape (samples,)."""
     right: np.ndarray | None = None
-    """The share of each sample that the most frequent answer has right; null where there is no right and wrong."""
+    """The share of each sample that the most frequent answer has right; None if there is no right and wrong."""
     shares: Mapping[str, float] | None = None
-    """How often each class is the right one, the most frequent first; null where answers are no classes."""
+    """How often each class is the right one, the most frequent first; None if answers are not classes."""
 
     @property
     def figures(self) -> dict[str, float]:
@@ -77,7 +77,7 @@ def guess_of_degrees(expected: np.ndarray) -> Guess:
 
 
 def guess_evenly(choices: int, samples: int) -> Guess:
-    """Giving each of so many choices the same probability, once a sample or many times."""
+    """Give each of ``choices`` the same probability, once or many times a sample."""
     return Guess(losses=np.full(samples, math.log(choices)))
 
 

@@ -30,8 +30,8 @@ def read_label_sets(rows: Rows, classes: ClassNames) -> LabelSets:
     """
     if not rows.has(_FIELD) and _are_columns(classes, rows):
         named = rows.columns.model_copy(update={_FIELD: JOINT.join(classes.names)})
-        found = _of_columns(replace(rows, columns=named), classes)
-        return replace(found, notes=(f"labels are in the columns {', '.join(classes.names)}",))
+        by_column = _of_columns(replace(rows, columns=named), classes)
+        return replace(by_column, notes=(f"labels are in the columns {', '.join(classes.names)}",))
     if len(rows.parts(_FIELD)) > 1:
         return _of_columns(rows, classes)
     lists = [_listed(cell, classes) for cell in rows.label_cells(_FIELD)]
@@ -72,12 +72,12 @@ def _of_columns(rows: Rows, classes: ClassNames) -> LabelSets:
     notes = () if order else (f"the columns {', '.join(columns)} are taken for the classes {classes}, in this order",)
     flags = []
     for row, cells in enumerate(rows.label_lists(_FIELD), start=1):
-        found = [_flag(cell) for cell in cells]
-        if None in found:
-            place = found.index(None)
-            raise rows.error(row, f"column '{columns[place]}' holds {cells[place]!r}, not 0 or 1")
+        row_flags = [_flag(cell) for cell in cells]
+        if None in row_flags:
+            wrong = row_flags.index(None)
+            raise rows.error(row, f"column '{columns[wrong]}' holds {cells[wrong]!r}, not 0 or 1")
         line = [0.0] * classes.count
-        for index, flag in zip(order or range(classes.count), found, strict=True):
+        for index, flag in zip(order or range(classes.count), row_flags, strict=True):
             line[index] = flag or 0.0
         flags.append(line)
     return LabelSets(flags, Reading.FLAGS, notes)

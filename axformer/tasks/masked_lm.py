@@ -10,6 +10,7 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError
+from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, guess_evenly
 from axformer.tasks.standing import Standing
 from axformer.tasks.texts import tokenize_texts
@@ -59,13 +60,16 @@ class MaskedLanguageModelling:
             hidden = hidden_places(ids, fixed)
             if not hidden:
                 raise rows.error(row, "it has no token that could be masked; leave the row out")
-            labels.append([token if place in hidden else UNLABELLED for place, token in enumerate(ids)])
-            for place in hidden:
-                ids[place] = mask
+            labels.append([token if position in hidden else UNLABELLED for position, token in enumerate(ids)])
+            for position in hidden:
+                ids[position] = mask
         return one_row_a_sample(features, labels, cut, per_token=True)
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         return mean_losses(output.logits, batch.labels)
+
+    def predicted(self, output: Any, batch: Batch) -> Predicted:
+        return where(output.logits, batch.labels != UNLABELLED)
 
     def answers(self, output: Any, batch: Batch) -> list[TokenCounts]:
         return token_counts(output.logits, batch.labels)
@@ -93,9 +97,13 @@ def hidden_places(ids: Sequence[int], special: Sequence[int]) -> set[int]:
         ids: the row's tokens.
         special: 1 at tokens that are never hidden, such as ``[CLS]``.
     """
-    places = [place for place, fixed in enumerate(special) if not fixed]
-    if not places:
+    positions = [position for position, fixed in enumerate(special) if not fixed]
+    if not positions:
         return set()
     chance = np.random.default_rng([MASK_SEED, *ids])
-    drawn = {place for place, number in zip(places, chance.random(len(places)), strict=True) if number < MASKED_SHARE}
-    return drawn or {places[int(chance.integers(len(places)))]}
+    drawn = {
+        position
+        for position, number in zip(positions, chance.random(len(positions)), strict=True)
+        if number < MASKED_SHARE
+    }
+    return drawn or {positions[int(chance.integers(len(positions)))]}

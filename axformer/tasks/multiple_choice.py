@@ -14,6 +14,7 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample, tokenize
 from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.rows import Rows
+from axformer.tasks.divergence import Outcome, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.standing import Choices, Standing, agreement_of
 
@@ -58,6 +59,9 @@ class MultipleChoice:
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         return functional.cross_entropy(output.logits, batch.labels, reduction="none")
+
+    def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
+        return each_row(output.logits, Outcome.CLASS)
 
     def answers(self, output: Any, batch: Batch) -> list[int]:  # noqa: ARG002 - the protocol's signature
         predicted: list[int] = output.logits.argmax(dim=-1).tolist()

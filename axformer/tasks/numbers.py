@@ -14,7 +14,7 @@ def number_of(value: Label, rows: Rows, row: int) -> float:
     """The number that a label is, 0 or 1 where it is a truth value.
 
     Raises:
-        DataError: it is no finite number; the message names the row, counted from 1.
+        DataError: it is not a finite number; the message names the row, counted from 1.
     """
     truth = truth_of(value)
     try:
@@ -24,8 +24,8 @@ def number_of(value: Label, rows: Rows, row: int) -> float:
     if not math.isfinite(number):
         raise rows.error(
             row,
-            f"label {value!r} is not a number; the model's outputs are no classes, so its labels are numbers, 0 and 1 where it "
-            "says no or yes",
+            f"label {value!r} is not a number; the model's outputs are not classes, so its labels are numbers, 0 and 1 "
+            "where it says no or yes",
         )
     return number
 
@@ -48,7 +48,7 @@ def numbers_in(rows: Rows) -> list[float]:
     """The number of each row.
 
     Raises:
-        DataError: a label is no finite number.
+        DataError: a label is not a finite number.
     """
     return [number_of(value, rows, row) for row, value in enumerate(rows.labels("label"), 1)]
 
@@ -60,7 +60,7 @@ def number_lists_in(rows: Rows, count: int) -> list[list[float]]:
         count: how many a row has.
 
     Raises:
-        DataError: a label is no finite number, or a row has another number of them.
+        DataError: a label is not a finite number, or a row has another number of them.
     """
     if count == 1:
         return [[number] for number in numbers_in(rows)]

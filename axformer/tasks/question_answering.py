@@ -12,6 +12,7 @@ from torch.nn import functional
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, require_fast
 from axformer.data.rows import Rows
+from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, mean_by_sample
 from axformer.tasks.right_answers import right_answers, some_have_none
 from axformer.tasks.spans import N_BEST, SpanScores, Window, best_span
@@ -97,6 +98,10 @@ class QuestionAnswering:
         ]
         return (losses[0] + losses[1]) / 2
 
+    def predicted(self, output: Any, batch: Batch) -> Predicted:
+        sides = torch.stack(_logits(output, batch), dim=1)
+        return where(sides, torch.ones(sides.shape[:2], dtype=torch.bool, device=sides.device))
+
     def answers(self, output: Any, batch: Batch) -> list[SpanScores]:
         best = min(N_BEST, batch.tokens)
         columns: list[np.ndarray] = []
@@ -118,7 +123,7 @@ class QuestionAnswering:
         return np.array(rows, dtype=float)
 
     def scores(self, predicted: str, expected: list[str]) -> tuple[float, float, bool]:
-        """Exact match and F1 of a text, and whether there are right answers. SQuAD 2.0 passes over those of which nothing
+        """Exact match and F1 of a text, and whether there are right answers. SQuAD 2.0 skips answers of which nothing
         counts, such as ``the``."""
         right = [answer for answer in expected if words_of(answer)] or [NO_ANSWER] if self.may_abstain else expected
         return exact_match(predicted, right), word_f1(predicted, right), bool(expected)
@@ -181,10 +186,10 @@ def _windows(rows: Rows, tokenizer: Any, length: int | None) -> Any:
     )
 
 
-def _window(encoding: Any, place: int, tokenizer: Any) -> Window:
-    ids, sequences = encoding["input_ids"][place], encoding.sequence_ids(place)
+def _window(encoding: Any, row: int, tokenizer: Any) -> Window:
+    ids, sequences = encoding["input_ids"][row], encoding.sequence_ids(row)
     context = [token for token, sequence in enumerate(sequences) if sequence == 1]
-    offsets = np.array([encoding["offset_mapping"][place][token] for token in context]).reshape(-1, 2)
+    offsets = np.array([encoding["offset_mapping"][row][token] for token in context]).reshape(-1, 2)
     nowhere = ids.index(tokenizer.cls_token_id) if tokenizer.cls_token_id in ids else 0
     return Window(first=context[0] if context else 0, offsets=offsets, nowhere=nowhere)
 
@@ -194,8 +199,8 @@ def _nowhere(output: Any, batch: Batch) -> list[float]:
     places = (batch.labels[:, 2] + batch.starts())[:, None]
     sums = sum(logits.double().gather(1, places) for logits in _logits(output, batch))
     assert isinstance(sums, Tensor)
-    found: list[float] = sums[:, 0].tolist()
-    return found
+    totals: list[float] = sums[:, 0].tolist()
+    return totals
 
 
 def _logits(output: Any, batch: Batch) -> tuple[Tensor, Tensor]:

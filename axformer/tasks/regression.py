@@ -11,6 +11,7 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.rows import Rows
 from axformer.tasks.correlation import correlations
+from axformer.tasks.divergence import Outcome, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_numbers
 from axformer.tasks.numbers import number_lists_in
 from axformer.tasks.standing import Standing
@@ -47,6 +48,9 @@ class Regression:
     def losses(self, output: Any, batch: Batch) -> Tensor:
         squared: Tensor = (output.logits - batch.labels) ** 2
         return squared.mean(dim=-1)
+
+    def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
+        return each_row(output.logits, Outcome.NUMBERS)
 
     def answers(self, output: Any, batch: Batch) -> list[list[float]]:  # noqa: ARG002 - the protocol's signature
         predicted: list[list[float]] = output.logits.tolist()

@@ -8,7 +8,7 @@ import numpy as np
 N_BEST = 20
 """Starts and ends looked at in a window; the best span lies outside these very rarely (the number of BERT's SQuAD program)."""
 MAX_ANSWER_TOKENS = 30
-"""Longer spans are no answers: of SQuAD's nearly all are shorter (the number of BERT's SQuAD program)."""
+"""Longer spans are not answers: of SQuAD's nearly all are shorter (the number of BERT's SQuAD program)."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class ClassOrder:
 
 @dataclass(frozen=True)
 class Standing:
-    """How the answers of a model stand to the labels; null where a task knows no classes."""
+    """How the answers of a model stand to the labels; None if a task knows no classes."""
 
     causes: str
     """What to look at where the answers are worse than guesses, as the end of "look at"."""
@@ -40,7 +40,7 @@ class Standing:
     """The same less what answers drawn with the same shares would have right: its mean is 0 for answers that have nothing to
     do with the labels, also where all are the same (the numerator of Cohen's kappa)."""
     order: ClassOrder | None = None
-    """Null where the order is the best, no other is reliably better, or there is no order that could be wrong."""
+    """None if the order is the best, no other is reliably better, or there is no order that could be wrong."""
     names: tuple[str, ...] = ()
     """Of the classes that an order is about."""
     is_bar: bool = True
@@ -50,7 +50,7 @@ class Standing:
 
 
 class Answered(Protocol):
-    """Answers beside labels, decision by decision."""
+    """Answers next to labels, decision by decision."""
 
     @property
     def sample(self) -> np.ndarray:
@@ -92,12 +92,12 @@ class Choices:
         return np.bincount(pairs, minlength=self.classes**2).reshape(self.classes, self.classes)
 
     def right(self, order: np.ndarray) -> np.ndarray:
-        found: np.ndarray = order[self.expected] == self.predicted
-        return found
+        is_right: np.ndarray = order[self.expected] == self.predicted
+        return is_right
 
     def usual(self) -> np.ndarray:
-        found: np.ndarray = self.expected == np.bincount(self.expected).argmax()
-        return found
+        is_right: np.ndarray = self.expected == np.bincount(self.expected).argmax()
+        return is_right
 
     def chance(self) -> np.ndarray:
         shares = np.bincount(self.predicted, minlength=self.classes) / len(self.predicted)
@@ -124,21 +124,21 @@ class Flags:
         return int(self.expected.shape[1])
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self.expected[chosen].T @ self.predicted[chosen]
-        return found
+        counts: np.ndarray = self.expected[chosen].T @ self.predicted[chosen]
+        return counts
 
     def right(self, order: np.ndarray) -> np.ndarray:
-        found: np.ndarray = (self.expected == self.predicted[:, order]).mean(axis=1)
-        return found
+        shares: np.ndarray = (self.expected == self.predicted[:, order]).mean(axis=1)
+        return shares
 
     def usual(self) -> np.ndarray:
-        found: np.ndarray = (self.expected == (self.expected.mean(axis=0) > _EVEN)).mean(axis=1)
-        return found
+        shares: np.ndarray = (self.expected == (self.expected.mean(axis=0) > _EVEN)).mean(axis=1)
+        return shares
 
     def chance(self) -> np.ndarray:
         shares = self.predicted.mean(axis=0)
-        found: np.ndarray = np.where(self.expected == 1, shares, 1 - shares).mean(axis=1)
-        return found
+        chances: np.ndarray = np.where(self.expected == 1, shares, 1 - shares).mean(axis=1)
+        return chances
 
 
 def agreement_of(answered: Answered) -> np.ndarray:
@@ -156,14 +156,14 @@ def better_order(answered: Answered) -> ClassOrder | None:
     classes, is_judge = answered.classes, answered.sample % 2 == 1
     if not 1 < classes <= MOST_CLASSES or not is_judge.any():
         return None
-    identity, found = np.arange(classes), _best(answered.counts(~is_judge))
+    identity, candidate = np.arange(classes), _best(answered.counts(~is_judge))
     judges = np.unique(answered.sample[is_judge])
 
     def judged(right: np.ndarray) -> np.ndarray:
         means: np.ndarray = mean_by_sample(right, answered.sample, answered.samples)[judges]
         return means
 
-    fits = judged(answered.right(found))
+    fits = judged(answered.right(candidate))
     others = judged(answered.right(identity)), judged(answered.usual())
     if not all(is_reliably_positive(fits - other) for other in others):
         return None
@@ -186,10 +186,10 @@ def is_reliably_positive(differences: np.ndarray) -> bool:
 def order_in_words(names: Sequence[str], order: Sequence[int] | None = None) -> str:
     """Which class each index stands for; of many classes those first that another order moves."""
     places = list(range(len(names)))
-    moved = [place for place in places if order is not None and order[place] != place] or places
+    moved = [index for index in places if order is not None and order[index] != index] or places
     shown = places if len(places) <= _SHOWN else moved[:_SHOWN]
-    told = ", ".join(f"{place} = {names[place if order is None else order[place]][:_NAME_SHOWN]}" for place in shown)
-    return told if len(shown) == len(places) else f"{told} and {len(places) - len(shown)} more"
+    listed = ", ".join(f"{index} = {names[index if order is None else order[index]][:_NAME_SHOWN]}" for index in shown)
+    return listed if len(shown) == len(places) else f"{listed} and {len(places) - len(shown)} more"
 
 
 _EVEN = 0.5

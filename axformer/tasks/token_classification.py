@@ -15,6 +15,7 @@ from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
 from axformer.tasks.chunks import count_chunks, is_chunk_scheme
 from axformer.tasks.class_scores import f1
+from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, guess_of_choices, mean_by_sample
 from axformer.tasks.standing import Choices, Standing, agreement_of, better_order, order_in_words
 
@@ -39,21 +40,21 @@ class TokenClassification:
     ) -> Encoded:
         require_fast(tokenizer, "which word a token is of")
         read = _tags(rows, ClassNames.of(config))
-        kept = [place for place, tags in enumerate(read.tags) if any(tag != UNLABELLED for tag in tags)]
+        kept = [index for index, tags in enumerate(read.tags) if any(tag != UNLABELLED for tag in tags)]
         if not kept:
             raise DataError(f"data file '{rows.source}' has no word with a tag in its {len(rows)} rows")
         notes = read.notes
         if len(kept) < len(rows):
-            first = next((place for place, place_kept in enumerate(kept) if place != place_kept), len(kept))
+            first = next((index for index, row in enumerate(kept) if index != row), len(kept))
             notes += (
                 f"{len(rows) - len(kept)} rows have no word with a tag and are left out, the first is {rows.number(first + 1)}",
             )
             rows = rows.at(kept)
-        words, tags = rows.text_lists("tokens"), [read.tags[place] for place in kept]
+        words, tags = rows.text_lists("tokens"), [read.tags[index] for index in kept]
         encoding, cut = tokenize(
             rows, tokenizer, words, None, max_length=max_length, max_tokens=max_tokens, is_split_into_words=True
         )
-        labels = [_first_tokens(encoding.word_ids(place), tags[place]) for place in range(len(rows))]
+        labels = [_first_tokens(encoding.word_ids(index), tags[index]) for index in range(len(rows))]
         for row, label in enumerate(labels, start=1):
             if all(tag == UNLABELLED for tag in label):
                 raise rows.error(row, "no word of it is left for the model; leave the row out, or raise max_length")
@@ -63,6 +64,9 @@ class TokenClassification:
     def losses(self, output: Any, batch: Batch) -> Tensor:
         losses = functional.cross_entropy(output.logits.transpose(1, 2), batch.labels, reduction="none")
         return losses.sum(dim=-1) / (batch.labels != UNLABELLED).sum(dim=-1)
+
+    def predicted(self, output: Any, batch: Batch) -> Predicted:
+        return where(output.logits, batch.labels != UNLABELLED)
 
     def answers(self, output: Any, batch: Batch) -> list[list[int]]:
         predicted, words = output.logits.argmax(dim=-1), batch.labels != UNLABELLED
@@ -74,7 +78,7 @@ class TokenClassification:
         return np.array([self._counts(*pair) for pair in zip(expected, answers, strict=True)], dtype=float)
 
     def _counts(self, expected: list[int], predicted: list[int]) -> tuple[int, ...]:
-        right = sum(one == other for one, other in zip(expected, predicted, strict=True))
+        right = sum(tag == answer for tag, answer in zip(expected, predicted, strict=True))
         if not is_chunk_scheme(self.names):
             return right, len(expected)
         tags = [[self.names[tag] for tag in row] for row in (expected, predicted)]

@@ -11,7 +11,7 @@ from torch.nn import functional
 from axformer.data.encoding import UNLABELLED
 
 MAX_EXPONENT = 700.0
-"""Powers of e much above are no floats; a perplexity of 1e304 says as much as an infinite one, and JSON can hold it."""
+"""Powers of e much above are not floats; a perplexity of 1e304 says as much as an infinite one, and JSON can hold it."""
 LANGUAGE_CAUSES = (
     "whether the tokenizer is the one that the model was trained with, whether the text column is the right one, and whether "
     "the model was trained at all"

@@ -111,6 +111,39 @@ class Finding(BaseModel):
     )
 
 
+class Certificate(BaseModel):
+    """What is certified of the model that was kept: how far its metric fell at most, by rows that nobody decided with."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    points: float = Field(description="The metric fell by less than so many hundredths (`within_points`).")
+    level: float = Field(
+        description="In at most the rest to 1 of all data sets a model is certified that fell further."
+    )
+    rows: int = Field(description="How many rows confirmed.")
+    metric: str = Field(description="The metric that is certified.")
+    test: Literal["exact", "betting", "bca_bootstrap"] = Field(
+        description="`exact`: the exact unconditional test of right and wrong answers. `betting`: the paired betting test of "
+        "differences of any size. `bca_bootstrap`: for metrics that are no means over rows."
+    )
+    asymptotic: bool = Field(description="Whether the level is only neared, on many rows; else it holds on any number.")
+    order: Literal["path", "deciding"] = Field(
+        description="The order of the tests, settled before: along the path, or safest first by the deciding rows."
+    )
+    tested: int = Field(description="Models that were tested; the first that fails ends it.")
+    passed: int = Field(description="Models that passed; the cheapest of them is kept.")
+    kept: int = Field(description="The trial whose acceptance made the model that is kept; 0 is the untouched one.")
+    p_value: float | None = Field(
+        description="Of the model that is kept, times the passes that were searched where there are several; null where it is "
+        "the untouched one."
+    )
+    reason: str | None = Field(description="Why no more was kept; null where every model passed.")
+    before_training: bool = Field(
+        default=False, description="Whether the model was trained afterwards: it is certified as it was before."
+    )
+    sentence: str = Field(description="All of this for people.")
+
+
 class InInt8(BaseModel):
     """Both models computed in int8."""
 
@@ -153,7 +186,7 @@ class FormReport(BaseModel):
     load_seconds: float | None = Field(
         default=None,
         description="Seconds that a fresh process took to load it, with the form's libraries imported before and the files in "
-        "the system's cache.",
+        "the system's cache; of the untouched model only a bench measures it.",
     )
     idle_bytes: int | None = Field(
         default=None, description="Most memory that this process had held with libraries imported and nothing loaded."
@@ -174,7 +207,10 @@ class FormReport(BaseModel):
     change: Comparison | None = Field(
         default=None, description="Against the compact form, sample by sample; null for the compact form itself."
     )
-    speed: list[SpeedCell] = Field(default=[], description="Every batch size with every length that the model takes.")
+    speed: list[SpeedCell] = Field(
+        default=[],
+        description="One input and 32 at a time, of the validation data's own lengths; of a bench more batches and lengths.",
+    )
 
 
 class DataSummary(BaseModel):
@@ -286,6 +322,21 @@ class Finetuning(BaseModel):
     before: Scores = Field(description="The pruned model as the pass left it.")
 
 
+class Refitted(BaseModel):
+    """The weights that were fitted in closed form to what the untouched model computes, without labels."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    blocks: int = Field(description="Blocks whose projection out was fitted.")
+    bias_only: int = Field(
+        description="Of them those of which only the bias was: more would not have held on other tokens."
+    )
+    tokens: int = Field(description="Calibration tokens.")
+    tokens_per_unknown: float | None = Field(
+        description="Calibration tokens for each weight of an output, in the block that has the fewest; null without weights."
+    )
+
+
 class Report(BaseModel):
     """What a pass did."""
 
@@ -314,6 +365,10 @@ class Report(BaseModel):
         description="`validation` and `test`, null where none was given; with `confirm` also `confirming`."
     )
     finding: Finding | None = Field(default=None, description="Null in reports of earlier versions alone.")
+    certificate: Certificate | None = Field(
+        default=None,
+        description="Null where `within_points` was not asked for, and in reports of earlier versions.",
+    )
     int8: InInt8 | None = Field(description="The same in int8 where the pass decided in it, else null.")
     removed: list[str] = Field(description="Ids of removed elements, largest only, in the order of their removal.")
     hard_attention: list[int] = Field(description="Layers that have hard attention now.")
@@ -323,6 +378,7 @@ class Report(BaseModel):
         default=[], description="Every acceptance of the pass; of a trained model as it was before the training."
     )
     work: Work
+    refit: Refitted | None = Field(default=None, description="What was fitted, with a method that fits; else null.")
     orders: list[OrderResult] | None = Field(
         description="What each order led to where `order` is `search`, else null. The rest of the report is of the one kept."
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from axformer.config import PassConfig, Preset, make_config
+from axformer.config import PassConfig, Preset, make_pass_config
 from axformer.data.reading import read_rows
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.screen import Screen
@@ -41,7 +41,7 @@ def measure(asked: Asked) -> Run:
     torch.set_num_threads(1 if is_alone else asked.threads)
     step = step_named(asked.step)
     checkpoint = load_checkpoint(asked.checkpoint, asked.device)
-    config = make_config(Preset.PUBLISHED, step.knobs)
+    config = make_pass_config(Preset.PUBLISHED, step.knobs)
     data = prepare(read_rows(asked.data), checkpoint, config)
     work = _Work(asked, step, checkpoint, config, data)
     loaded = peak_bytes()

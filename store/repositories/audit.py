@@ -15,7 +15,7 @@ REFUSED = "key.refused"
 
 
 class Actor(Protocol):
-    """Who changes something of a team: a caller, or the operator."""
+    """The author of a change in a team: a caller, or the operator."""
 
     @property
     def team_id(self) -> str:
@@ -23,7 +23,7 @@ class Actor(Protocol):
 
     @property
     def key_id(self) -> str | None:
-        """By which key; null is the operator."""
+        """By which key; None means the operator."""
 
     @property
     def address(self) -> str | None:
@@ -32,7 +32,7 @@ class Actor(Protocol):
 
 @dataclass(frozen=True)
 class Operator:
-    """Whoever runs the service, on its command line."""
+    """The operator of the service, on its command line."""
 
     team_id: str
     key_id: None = None
@@ -40,7 +40,7 @@ class Operator:
 
 
 def note(session: Session, actor: Actor, action: str, *object_ids: str) -> None:
-    """Note what is done in this transaction, if it is, to each of these."""
+    """Note what this transaction does to each of these, if it commits."""
     who = {"team_id": actor.team_id, "key_id": actor.key_id, "address": actor.address, "action": action}
     if object_ids:
         session.execute(insert(AuditEntry).values([who | {"object_id": object_id} for object_id in object_ids]))

@@ -1,4 +1,4 @@
-"""Messages to those who want to be told of a job's events: written with the event, sent by workers, seen by the team."""
+"""Webhook messages about a job's events: written with the event, sent by workers, listed for the team."""
 
 import json
 from collections.abc import Sequence
@@ -8,14 +8,15 @@ from datetime import UTC, timedelta
 from sqlalchemy import exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from axformer.wire.webhooks import DeliveryState
 from store.ids import MESSAGE_PREFIX, new_id
 from store.page import Page, page_of
 from store.tables.events import Event
 from store.tables.jobs import Job
-from store.tables.webhooks import Delivery, DeliveryState
+from store.tables.webhooks import Delivery
 
 GONE = 410
-"""The status by which a receiver says that he wants no more."""
+"""The status by which a receiver asks for no more messages."""
 _STOPPED = "the receiver said 410 Gone to an earlier message of this job, so nothing more is sent by itself"
 _LOST = "the worker that sent it was lost"
 _Other = aliased(Delivery)
@@ -26,9 +27,9 @@ class Attempt:
     """What came of sending a message once."""
 
     status: int | None
-    """HTTP status; null where there was no answer."""
+    """HTTP status; None if there was no answer."""
     error: str | None
-    """Why it failed; null where it did not."""
+    """Why it failed; None if it did not."""
 
 
 def add_delivery(session: Session, job: Job, event: Event) -> None:
@@ -61,7 +62,7 @@ def add_delivery(session: Session, job: Job, event: Event) -> None:
 
 
 def claim_delivery(session: Session, *, seconds: float, most: int) -> Delivery | None:
-    """Take the message that has waited longest, for so many seconds, and count an attempt. Null where none is due.
+    """Take the message that has waited longest, for so many seconds, and count an attempt. None if none is due.
 
     Of two to the same address one waits for the other, so that a receiver that hangs holds up no others. One whose sender
     was lost in its last attempt, which is the ``most``-th, is dead.
@@ -96,24 +97,24 @@ def settle(session: Session, sent: Delivery, attempt: Attempt, *, retry_in: floa
         session: the transaction.
         sent: as it was claimed.
         attempt: what came of it.
-        retry_in: seconds until the next attempt if this one failed; null where there is none left.
+        retry_in: seconds until the next attempt if this one failed; None if there is none left.
     """
     query = select(Delivery).where(Delivery.job_id == sent.job_id, Delivery.state == DeliveryState.PENDING)
     locked = session.scalars(
         query.order_by(Delivery.seq).with_for_update().execution_options(populate_existing=True)
     ).all()
-    mine = next((one for one in locked if one.seq == sent.seq and one.attempts == sent.attempts), None)
-    if mine is None:
+    delivery = next((row for row in locked if row.seq == sent.seq and row.attempts == sent.attempts), None)
+    if delivery is None:
         return
-    mine.sending_until, mine.last_status, mine.last_error = None, attempt.status, attempt.error
+    delivery.sending_until, delivery.last_status, delivery.last_error = None, attempt.status, attempt.error
     if attempt.error is None:
-        mine.state = DeliveryState.DELIVERED
+        delivery.state = DeliveryState.DELIVERED
     elif attempt.status == GONE or retry_in is None:
-        mine.state = DeliveryState.DEAD
+        delivery.state = DeliveryState.DEAD
     else:
-        mine.next_at = func.clock_timestamp() + timedelta(seconds=retry_in)
+        delivery.next_at = func.clock_timestamp() + timedelta(seconds=retry_in)
     if attempt.status == GONE:
-        _stop_others(locked, mine)
+        _stop_others(locked, delivery)
     session.flush()
 
 
@@ -124,7 +125,7 @@ def deliveries_after(session: Session, job_id: str, *, after: int, limit: int) -
 
 
 def redeliver(session: Session, job_id: str, delivery_id: str) -> Delivery | None:
-    """Send a message again, whatever became of it, with all attempts before it. Null where the job has no such message."""
+    """Send a message again, whatever became of it, with all attempts before it. None if the job has no such message."""
     query = select(Delivery).where(Delivery.job_id == job_id, Delivery.id == delivery_id).with_for_update()
     delivery = session.scalars(query.execution_options(populate_existing=True)).one_or_none()
     if delivery is not None:
@@ -135,7 +136,7 @@ def redeliver(session: Session, job_id: str, delivery_id: str) -> Delivery | Non
     return delivery
 
 
-def _stop_others(locked: Sequence[Delivery], mine: Delivery) -> None:
-    for one in locked:
-        if one is not mine:
-            one.state, one.sending_until, one.last_error = DeliveryState.DEAD, None, _STOPPED
+def _stop_others(locked: Sequence[Delivery], kept: Delivery) -> None:
+    for row in locked:
+        if row is not kept:
+            row.state, row.sending_until, row.last_error = DeliveryState.DEAD, None, _STOPPED

@@ -29,14 +29,12 @@ def _storable(value: Any) -> Any:
 def end_if_spent(session: Session, job: Job) -> bool:
     """End or pause a job whose worker is gone if that was asked for, or end it if it has no attempts left."""
     if job.state is JobState.CANCELLING:
-        lost = "its worker was lost while it was being cancelled" if job.worker else None
-        move_job(session, job, JobState.CANCELLED, reason=lost)
+        move_job(session, job, JobState.CANCELLED, reason="its worker was lost while it was being cancelled")
         return True
     if job.attempt < job.max_attempts:
         if job.state is not JobState.PAUSING:
             return False
-        lost = "its worker was lost while it was being paused" if job.worker else None
-        move_job(session, job, JobState.PAUSED, reason=lost)
+        move_job(session, job, JobState.PAUSED, reason="its worker was lost while it was being paused")
         return True
     message = f"{job.attempt} workers in a row were lost while running this job; the last was {job.worker}"
     fail(session, job, {"code": WORKER_LOST, "message": message, "retryable": True})

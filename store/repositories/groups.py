@@ -42,14 +42,14 @@ class Figures:
     parameters: tuple[int, int]
     """Before and after."""
     encoder: tuple[int, int] | None
-    """Those of the transformer layers; null in reports of earlier versions."""
+    """Those of the transformer layers; None in reports of earlier versions."""
     latency_ms: tuple[float, float]
     """Before and after."""
     one_position_ms: float | None
-    """Of the untouched model in the class of the compact one; null where that computes the same, or in earlier versions."""
+    """Of the untouched model in the class of the compact one; None if that computes the same, or in earlier versions."""
     estimated_speedup: float
     verdict: str | None
-    """Of the finding; null in reports of earlier versions."""
+    """Of the finding; None in reports of earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class CellRow:
     """Every knob with its value."""
     state: JobState
     figures: Figures | None
-    """Null where it has not succeeded."""
+    """None if it has not succeeded."""
 
 
 def create_group(session: Session, new: NewGroup) -> CreatedGroup:
@@ -77,7 +77,7 @@ def create_group(session: Session, new: NewGroup) -> CreatedGroup:
 
 
 def find_group(session: Session, group_id: str, team_id: str) -> Group | None:
-    """The team's group with this id; null also where it is another team's."""
+    """The team's group with this id; None also if it is another team's."""
     return session.scalars(select(Group).where(Group.id == group_id, Group.team_id == team_id)).one_or_none()
 
 
@@ -96,40 +96,39 @@ def cells_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[CellR
     query = (
         select(
             *(Job.group_id, Job.id, Job.cell, Job.preset, Job.config, Job.state, Job.summary["comparison"]),
-            *(one[name] for name in ("parameters", "encoder_parameters") for one in (base, pruned)),
+            *(model[name] for name in ("parameters", "encoder_parameters") for model in (base, pruned)),
             *(base["latency_ms"], Job.summary["one_position_ms"], pruned["latency_ms"]),
             *(Job.summary["estimated_speedup"], Job.summary["finding"]["verdict"].astext),
         )
-        .where(Job.group_id.in_(group_ids), Job.parent_id.is_(None))
+        .where(Job.group_id.in_(group_ids))
         .order_by(Job.id)
     )
-    found: dict[str, list[CellRow]] = {group_id: [] for group_id in group_ids}
+    cells: dict[str, list[CellRow]] = {group_id: [] for group_id in group_ids}
     for group_id, job_id, cell, preset, config, state, comparison, *rest in session.execute(query):
         figures = _figures(comparison, rest) if state is JobState.SUCCEEDED and comparison is not None else None
-        found[group_id].append(CellRow(job_id, cell, preset, config, state, figures))
-    return found
+        cells[group_id].append(CellRow(job_id, cell, preset, config, state, figures))
+    return cells
 
 
-def _figures(comparison: dict[str, Any], told: Sequence[Any]) -> Figures:
+def _figures(comparison: dict[str, Any], values: Sequence[Any]) -> Figures:
     """As they were selected."""
-    before, after, encoder_before, encoder_after, slow, between, fast, speedup, verdict = told
+    before, after, encoder_before, encoder_after, slow, between, fast, speedup, verdict = values
     encoder = None if encoder_before is None or encoder_after is None else (encoder_before, encoder_after)
     return Figures(comparison, (before, after), encoder, (slow, fast), between, speedup, verdict)
 
 
 def state_counts(session: Session, group_ids: Sequence[str]) -> dict[str, dict[JobState, int]]:
     """How many jobs of each of these groups are in each state that one of them is in."""
-    of_groups = (Job.group_id.in_(group_ids), Job.parent_id.is_(None))
-    query = select(Job.group_id, Job.state, func.count()).where(*of_groups).group_by(Job.group_id, Job.state)
-    found: dict[str, dict[JobState, int]] = {group_id: {} for group_id in group_ids}
-    for group_id, state, jobs in session.execute(query):
-        found[str(group_id)][state] = jobs
-    return found
+    counts = select(Job.group_id, Job.state, func.count()).where(Job.group_id.in_(group_ids))
+    by_state: dict[str, dict[JobState, int]] = {group_id: {} for group_id in group_ids}
+    for group_id, state, jobs in session.execute(counts.group_by(Job.group_id, Job.state)):
+        by_state[str(group_id)][state] = jobs
+    return by_state
 
 
 def jobs_of(session: Session, group_id: str) -> Sequence[Job]:
     """The jobs of a group in the order in which they were posted."""
-    query = select(Job).where(Job.group_id == group_id, Job.parent_id.is_(None)).order_by(Job.id)
+    query = select(Job).where(Job.group_id == group_id).order_by(Job.id)
     return session.scalars(query).all()
 
 

@@ -7,13 +7,13 @@ from typing import Any
 from sqlalchemy import or_, select, tuple_
 from sqlalchemy.orm import Session, undefer
 
-from store.devices import Device
+from axformer.wire.devices import Device
+from axformer.wire.kinds import JobKind
 from store.ids import JOB_PREFIX, new_id, new_ids
 from store.page import Page, page_of
 from store.repositories.events import record_creation
 from store.repositories.once import insert_once
 from store.repositories.outbox import add_message
-from store.repositories.passes import add_passes, is_search
 from store.settings import MAX_ATTEMPTS
 from store.states import JobState
 from store.tables.jobs import Job
@@ -43,6 +43,7 @@ class NewJob:
     hub_token: bytes | None = field(default=None, repr=False)
     group_id: str | None = None
     cell: Mapping[str, Any] | None = None
+    kind: JobKind = JobKind.PASS
     exported_from: str | None = None
     upto: int | None = None
 
@@ -62,11 +63,11 @@ class Standing:
     state: JobState
     event_count: int
     done: int | None = None
-    """Trials that are stored; null before the first, and of a search of orders."""
+    """Trials done; `None` before the first."""
 
 
 def create_job(session: Session, new: NewJob) -> Created:
-    """Make a queued job with its first event, the message that wakes a worker, and its passes where it searches orders.
+    """Make a queued job with its first event and the message that wakes a worker.
 
     Where the team has used the idempotency key before, also in a transaction that is just committing, nothing is made
     and that job is returned; the caller compares ``body_sha256``.
@@ -94,20 +95,19 @@ def _columns(new: NewJob, job_id: str) -> dict[str, Any]:
 
 
 def _announce(session: Session, jobs: Sequence[Job]) -> None:
-    """Give new jobs their first events, their messages, and their passes."""
+    """Give new jobs their first events and their messages."""
     record_creation(session, jobs)
     for job in jobs:
         add_message(session, job.id)
-    add_passes(session, *(job for job in jobs if is_search(job)))
 
 
 def find_job(session: Session, job_id: str, team_id: str) -> Job | None:
-    """The team's job with this id; null also where it is another team's."""
+    """The team's job with this id; None also if it is another team's."""
     return session.scalars(select(Job).where(Job.id == job_id, Job.team_id == team_id)).one_or_none()
 
 
 def hub_token_of(session: Session, job_id: str) -> bytes | None:
-    """The encrypted hub token that a job has brought; null where it has none, or has ended."""
+    """The encrypted hub token that a job has brought; None if it has none, or has ended."""
     return session.scalar(select(Job.hub_token).where(Job.id == job_id))
 
 
@@ -124,21 +124,24 @@ def list_jobs(
     limit: int,
     after: Job | None = None,
     states: Sequence[JobState] = (),
+    kinds: Sequence[JobKind] = (),
     labels: dict[str, str] | None = None,
     name: str | None = None,
     text: str | None = None,
     ids: Sequence[str] | None = None,
 ) -> Page[Job]:
-    """The team's jobs, newest first, from the one after ``after`` on, without passes.
+    """The team's jobs, newest first, from the one after ``after`` on.
 
-    Only those in one of ``states`` (if any are given), with all of ``labels``, with exactly this ``name``, with ``text``
-    in the name, in any case, or at the beginning of the id, and among these ``ids``.
+    Only those in one of ``states`` and of one of ``kinds`` (if any are given), with all of ``labels``, with exactly this
+    ``name``, with ``text`` in the name, in any case, or at the beginning of the id, and among these ``ids``.
     """
-    query = select(Job).where(Job.team_id == team_id, Job.parent_id.is_(None))
+    query = select(Job).where(Job.team_id == team_id)
     if after is not None:
         query = query.where(tuple_(Job.created_at, Job.id) < (after.created_at, after.id))
     if states:
         query = query.where(Job.state.in_(states))
+    if kinds:
+        query = query.where(Job.kind.in_(kinds))
     if labels:
         query = query.where(Job.labels.contains(labels))
     if name is not None:

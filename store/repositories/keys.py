@@ -11,13 +11,13 @@ from enum import StrEnum
 from sqlalchemy import bindparam, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
+from axformer.wire.scopes import Scope
 from store.page import Page, page_of
-from store.scopes import Scope
 from store.tables.teams import ApiKey, Team
 
 KEY_PREFIX = "axk"
 _ID_BYTES = 8
-"""Enough that ids do not collide; the id is no secret."""
+"""Enough that ids do not collide; the id is not a secret."""
 _SECRET_BYTES = 32
 """256 bits, beyond guessing, so that a fast hash may be stored."""
 _KEY = re.compile(rf"{KEY_PREFIX}_(?P<id>[0-9a-f]{{{2 * _ID_BYTES}}})_(?P<secret>[0-9a-f]{{{2 * _SECRET_BYTES}}})")
@@ -74,7 +74,7 @@ class NewKey:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who a valid key stands for."""
+    """The team and the rights that a valid key stands for."""
 
     key_id: str
     team_id: str
@@ -116,33 +116,33 @@ def create_key(
 
 
 def recognise(session: Session, text: str) -> Caller | Refusal:
-    """Whom the key stands for, or why it stands for nobody. That it was used is noted once a minute."""
+    """The caller that the key belongs to, or why it is refused. Its use is noted once a minute."""
     parts = _KEY.fullmatch(text)
-    found = session.execute(_FOUND_BY_ID, {"key_id": parts["id"]}).one_or_none() if parts else None
-    if parts is None or found is None:
+    row = session.execute(_FOUND_BY_ID, {"key_id": parts["id"]}).one_or_none() if parts else None
+    if parts is None or row is None:
         return Refusal(Reason.UNKNOWN)
-    if not hmac.compare_digest(found.secret_sha256, _hash(parts["secret"])):
-        return Refusal(Reason.WRONG, found.id, found.team_id)
-    if found.revoked_at is not None:
-        return Refusal(Reason.REVOKED, found.id, found.team_id)
-    if found.is_expired:
-        return Refusal(Reason.EXPIRED, found.id, found.team_id)
-    _note_use(session, found.id, is_stale=found.is_use_stale)
-    return Caller(key_id=found.id, team_id=found.team_id, team_name=found.team_name, scope=found.scope)
+    if not hmac.compare_digest(row.secret_sha256, _hash(parts["secret"])):
+        return Refusal(Reason.WRONG, row.id, row.team_id)
+    if row.revoked_at is not None:
+        return Refusal(Reason.REVOKED, row.id, row.team_id)
+    if row.is_expired:
+        return Refusal(Reason.EXPIRED, row.id, row.team_id)
+    _note_use(session, row.id, is_stale=row.is_use_stale)
+    return Caller(key_id=row.id, team_id=row.team_id, team_name=row.team_name, scope=row.scope)
 
 
 def authenticate(session: Session, text: str) -> Caller | None:
-    """Whom the key stands for; null where it is malformed, unknown, wrong, revoked or expired."""
-    found = recognise(session, text)
-    return found if isinstance(found, Caller) else None
+    """The caller that the key belongs to; None if it is malformed, unknown, wrong, revoked or expired."""
+    recognised = recognise(session, text)
+    return recognised if isinstance(recognised, Caller) else None
 
 
 def is_still_valid(session: Session, key_id: str) -> bool:
-    """Whether a key that was recognised before still stands for somebody. That it is in use is noted once a minute."""
-    found = session.execute(_FOUND_BY_ID, {"key_id": key_id}).one_or_none()
-    if found is None or found.revoked_at is not None or found.is_expired:
+    """Whether a key that was recognised before is still valid. Its use is noted once a minute."""
+    row = session.execute(_FOUND_BY_ID, {"key_id": key_id}).one_or_none()
+    if row is None or row.revoked_at is not None or row.is_expired:
         return False
-    _note_use(session, found.id, is_stale=found.is_use_stale)
+    _note_use(session, row.id, is_stale=row.is_use_stale)
     return True
 
 
@@ -184,11 +184,11 @@ def replace_key(session: Session, key: ApiKey, grace: timedelta) -> NewKey:
     """Make a key like this one, which is valid for ``grace`` more at the most. One that was made to end gets as long again."""
     now = session.scalars(select(_NOW)).one()
     expires_at = key.expires_at and now + (key.expires_at - key.created_at)
-    made = create_key(session, key.team_id, key.name, key.scope, expires_at)
+    new_key = create_key(session, key.team_id, key.name, key.scope, expires_at)
     key.expires_at = min(key.expires_at or now + grace, now + grace)
-    key.replaced_by = made.id
+    key.replaced_by = new_key.id
     session.flush()
-    return made
+    return new_key
 
 
 def revoke_key(session: Session, key_id: str) -> bool:

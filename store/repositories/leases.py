@@ -20,7 +20,7 @@ from store.states import ACTIVE, JobState
 from store.summaries import summary_of
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
-from store.tables.trials import TrialRow
+from store.tables.trials import FIRST_PASS, TrialRow
 
 
 def heartbeat(session: Session, job_id: str, fence: int, lease_seconds: float) -> JobState:
@@ -55,17 +55,26 @@ def set_state(session: Session, job_id: str, fence: int, state: JobState, reason
 
 
 def add_trials(
-    session: Session, job_id: str, fence: int, trials: Sequence[Trial], progress: Mapping[str, Any] | None = None
+    session: Session,
+    job_id: str,
+    fence: int,
+    trials: Sequence[Trial],
+    progress: Mapping[str, Any] | None = None,
+    *,
+    pass_number: int = FIRST_PASS,
 ) -> None:
-    """Write trials and how far the pass is. Trials already stored stay as they are, so a batch may come twice.
+    """Write trials of one pass, which is the one that is shown from then on, and how far the job is.
+
+    Trials already stored stay as they are, so a batch may come twice.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
     """
     job = _lock_held(session, job_id, fence)
     if trials:
-        rows = [{"job_id": job_id, **trial.model_dump(mode="json")} for trial in trials]
+        rows = [{"job_id": job_id, "pass_number": pass_number, **trial.model_dump(mode="json")} for trial in trials]
         session.execute(insert(TrialRow).on_conflict_do_nothing(), rows)
+        job.shown_pass = pass_number
     if progress is not None:
         job.progress = dict(progress)
     session.flush()
@@ -81,19 +90,25 @@ def add_event(session: Session, job_id: str, fence: int, type: str, data: Mappin
 
 
 def finish_succeeded(
-    session: Session, job_id: str, fence: int, report: Mapping[str, Any] | None, artifacts: Sequence[Artifact]
+    session: Session,
+    job_id: str,
+    fence: int,
+    report: Mapping[str, Any],
+    artifacts: Sequence[Artifact],
+    *,
+    kept_pass: int = FIRST_PASS,
 ) -> Job:
-    """End a packaged job with its report and its files, all at once; a pass of a search has neither.
+    """End a packaged job with its report and its files, all at once; shown from then on is the pass that was kept.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
         CancelRequestedError: its owner wants it cancelled.
     """
     job = lock_wanted(session, job_id, fence)
-    if report is not None:
-        job.summary = summary_of(report)
-        job.report = {name: value for name, value in report.items() if name != "path"}
-        job.path = report.get("path")
+    job.summary = summary_of(report)
+    job.report = {name: value for name, value in report.items() if name != "path"}
+    job.path = report.get("path")
+    job.shown_pass = kept_pass
     session.add_all(artifacts)
     move_job(session, job, JobState.SUCCEEDED, data={"artifacts": [artifact.name for artifact in artifacts]})
     return job

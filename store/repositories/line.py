@@ -13,22 +13,23 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import CTE, Double, SQLColumnExpression, Text, and_, cast, exists, func, literal, or_, select, true
+from sqlalchemy import CTE, Double, SQLColumnExpression, Text, and_, cast, func, literal, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import aliased
 from sqlalchemy.sql.elements import ColumnElement
 
+from axformer.wire.devices import Device
 from store.abilities import ALL, Abilities
-from store.devices import Device
+from store.passes import PASSES
 from store.settings import HALF_LIFE_SECONDS, PRIORITY_SECONDS, Settings
 from store.states import WORKING, JobState
 from store.tables.jobs import Job
 from store.tables.teams import Team
 from store.tables.turns import Turn
 
-_Pass = aliased(Job)
 _Held = aliased(Job)
 _NOW = func.statement_timestamp()
+_SHOWN = (Job.id, Job.name, Job.state, Job.team_id, Job.device, PASSES, Job.progress)
 _MOST_HALVINGS = 60.0
 """What is older has faded to nothing; beyond, PostgreSQL would complain of a number too small to write."""
 
@@ -53,15 +54,15 @@ def rules_of(settings: Settings) -> Rules:
 def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CTE:
     """The jobs that wait for a worker with these abilities: all, or ``most`` of each team.
 
-    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``progress``; ``place``, from 1, in which jobs are claimed;
-    ``running_limit``, the team's; and ``held_back``, whether it forbids to claim the job now.
+    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``passes``, ``progress``; ``place``, from 1, in which jobs
+    are claimed; ``running_limit``, the team's; and ``held_back``, whether it forbids to claim the job now.
     """
     standing, waiting = standings(rules), _waiting(rules, able)
     is_near = true() if most is None else waiting.c.behind < most
     # A claim moves a job from those that wait to those that run, so that this order stays while nothing ends.
     turn = standing.c.running + waiting.c.behind
-    order = (turn, standing.c.used, waiting.c.key, waiting.c.parent_id.nulls_first(), waiting.c.id)
-    columns = (waiting.c.id, waiting.c.name, waiting.c.state, waiting.c.team_id, waiting.c.device, waiting.c.progress)
+    order = (turn, standing.c.used, waiting.c.key, waiting.c.id)
+    columns = [waiting.c[column.key] for column in _SHOWN]
     held_back = func.coalesce(turn >= standing.c.running_limit, False).label("held_back")
     place = func.row_number().over(order_by=order).label("place")
     line = select(*columns, place, standing.c.running_limit, held_back).join(
@@ -105,19 +106,15 @@ def held_until() -> ColumnElement[datetime]:
     return func.least(_NOW, Job.lease_until)
 
 
-def is_lost_or_free() -> ColumnElement[bool]:
-    """Whether no worker holds a job that has begun: its lease ran out, or it waits, or has waited, for its passes."""
-    return or_(Job.lease_until.is_(None), Job.lease_until < _NOW)
+def is_lost() -> ColumnElement[bool]:
+    """Whether the lease of a job that has begun ran out."""
+    return Job.lease_until < _NOW
 
 
 def is_waiting() -> ColumnElement[bool]:
-    """Whether a job may be given to a worker: it is queued, or its worker was lost, and its passes have all succeeded."""
-    may_go_on = and_(Job.state.in_(WORKING), is_lost_or_free(), Job.attempt < Job.max_attempts)
-    # That a pass has a parent goes without saying, but leads PostgreSQL to the index of the few that are passes.
-    unfinished = exists().where(
-        _Pass.parent_id.is_not(None), _Pass.parent_id == Job.id, _Pass.state != JobState.SUCCEEDED
-    )
-    return and_(or_(Job.state == JobState.QUEUED, may_go_on), ~unfinished)
+    """Whether a job may be given to a worker: it is queued, or its worker was lost."""
+    may_go_on = and_(Job.state.in_(WORKING), is_lost(), Job.attempt < Job.max_attempts)
+    return or_(Job.state == JobState.QUEUED, may_go_on)
 
 
 def is_held_back() -> ColumnElement[bool]:
@@ -142,7 +139,5 @@ def _seconds(time: SQLColumnExpression[Any]) -> ColumnElement[float]:
 
 def _waiting(rules: Rules, able: Abilities) -> CTE:
     key = _seconds(Job.waits_since) - cast(Job.priority, Double) * rules.priority_seconds
-    order = (key, Job.parent_id.nulls_first(), Job.id)
-    behind = func.row_number().over(partition_by=Job.team_id, order_by=order) - 1
-    job = (Job.id, Job.name, Job.state, Job.team_id, Job.parent_id, Job.device, Job.progress)
-    return select(*job, key.label("key"), behind.label("behind")).where(is_waiting(), fits(able)).cte("waiting")
+    behind = func.row_number().over(partition_by=Job.team_id, order_by=(key, Job.id)) - 1
+    return select(*_SHOWN, key.label("key"), behind.label("behind")).where(is_waiting(), fits(able)).cte("waiting")

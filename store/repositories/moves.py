@@ -14,7 +14,7 @@ from store.tables.jobs import Job
 def lock_job(session: Session, job_id: str) -> Job:
     """The job as it is now, locked until the transaction ends.
 
-    The lock leaves the key alone, so that a row that refers to the job, as its passes do, is written without waiting for it.
+    The lock leaves the key alone, so that a row that refers to the job is written without waiting for it.
 
     Raises:
         sqlalchemy.exc.NoResultFound: there is none.
@@ -43,11 +43,3 @@ def move_job(
     said = {"state": state} | ({"reason": reason} if reason else {}) | (data or {})
     record_event(session, job, f"job.{state}", said)
     session.refresh(job)  # reads back the times that the database has set
-
-
-def begin_search(session: Session, job: Job) -> None:
-    """Say of a locked queued search that workers have begun with its passes."""
-    if job.state is JobState.QUEUED:
-        if job.started_at is None:
-            job.started_at = func.clock_timestamp()
-        move_job(session, job, JobState.RUNNING, reason="its passes run as jobs of their own")

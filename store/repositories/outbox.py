@@ -14,7 +14,7 @@ def add_message(session: Session, job_id: str) -> None:
 
 
 def unsent_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
-    """The oldest unsent messages. They are not locked: who sends them holds no transaction open meanwhile."""
+    """The oldest unsent messages. They are not locked, so the sender holds no transaction open meanwhile."""
     query = select(OutboxMessage).where(OutboxMessage.sent_at.is_(None)).order_by(OutboxMessage.id).limit(limit)
     return session.scalars(query).all()
 

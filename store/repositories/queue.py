@@ -6,9 +6,9 @@ from typing import NamedTuple
 from sqlalchemy import Double, cast, func, select
 from sqlalchemy.orm import Session
 
-from store.devices import Device
+from axformer.wire.devices import Device
+from store.passes import PASSES
 from store.repositories.line import DEFAULT_RULES, Rules, is_waiting, the_line
-from store.repositories.passes import IS_SEARCH
 from store.states import JobState
 from store.tables.jobs import Job
 
@@ -26,21 +26,20 @@ class Waiting(NamedTuple):
     held_back: bool
     """Whether its team's limit of running jobs forbids to claim it now."""
     running_limit: int | None
-    """That limit; null where there is none."""
+    """That limit; None if there is none."""
+    passes: int
+    """How many it makes."""
     seconds_left: float | None
     """Of a job that has begun, as it was measured."""
 
 
 def waiting_jobs(session: Session, rules: Rules = DEFAULT_RULES) -> Sequence[Waiting]:
-    """The jobs of all teams that wait for a worker, in the order in which they will be claimed.
-
-    A search of orders has no place while it waits for its passes, which have.
-    """
+    """The jobs of all teams that wait for a worker, in the order in which they will be claimed."""
     line = the_line(rules)
     seconds_left = cast(line.c.progress["seconds_left"].astext, Double)
-    job = (line.c.id, line.c.name, line.c.state, line.c.team_id, line.c.device)
-    query = select(*job, line.c.place, line.c.held_back, line.c.running_limit, seconds_left)
-    return [Waiting(*row) for row in session.execute(query.order_by(line.c.place))]
+    names = ("id", "name", "state", "team_id", "device", "place", "held_back", "running_limit", "passes")
+    query = select(*(line.c[name] for name in names), seconds_left)
+    return [Waiting._make(row) for row in session.execute(query.order_by(line.c.place))]
 
 
 def queue_length(session: Session) -> int:
@@ -49,10 +48,10 @@ def queue_length(session: Session) -> int:
 
 
 def state_counts(session: Session, team_id: str | None = None) -> dict[JobState, int]:
-    """How many jobs are in each state, every state being named: a team's as they are listed, or all with their passes."""
+    """How many jobs are in each state, every state being named: a team's, or those of all teams."""
     query = select(Job.state, func.count().label("jobs")).group_by(Job.state)
     if team_id is not None:
-        query = query.where(Job.team_id == team_id, Job.parent_id.is_(None))
+        query = query.where(Job.team_id == team_id)
     return dict.fromkeys(JobState, 0) | {row.state: row.jobs for row in session.execute(query)}
 
 
@@ -62,7 +61,7 @@ def active_jobs(session: Session) -> Sequence[Job]:
     return session.scalars(select(Job).where(*held).order_by(Job.claimed_at, Job.id)).all()
 
 
-def recent_run_seconds(session: Session, limit: int) -> Sequence[float]:
-    """How long workers held each of the last succeeded jobs, in seconds, the latest first; passes, but no searches."""
-    query = select(Job.worker_seconds).where(Job.state == JobState.SUCCEEDED, ~IS_SEARCH)
+def recent_pass_seconds(session: Session, limit: int) -> Sequence[float]:
+    """How long workers held each of the last succeeded jobs, in seconds a pass, the latest first."""
+    query = select(Job.worker_seconds / PASSES.element).where(Job.state == JobState.SUCCEEDED)
     return session.scalars(query.order_by(Job.finished_at.desc()).limit(limit)).all()

@@ -1,7 +1,7 @@
 """What teams use of what they may: running jobs, queued jobs, stored bytes.
 
-The limit of running jobs is kept by the claim (``store.repositories.line``). The others are kept by whoever adds: it adds,
-locks the team, counts, and rolls back where that is too much; so two who add at the same time cannot both pass.
+The limit of running jobs is kept by the claim (``store.repositories.line``). The others are kept by the transaction that
+adds: it adds, locks the team, counts, and rolls back if the limit is exceeded, so two concurrent additions cannot both pass.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from store.tables.uploads import Upload
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that a team may use; null is no limit."""
+    """The most that a team may use; None means no limit."""
 
     running: int | None = None
     queued: int | None = None
@@ -51,7 +51,7 @@ def set_limits(session: Session, team_id: str, limits: Limits) -> None:
 
 
 def lock_limits(session: Session, team_id: str) -> None:
-    """Keep others who count what the team uses waiting until the transaction ends."""
+    """Lock the team's limits: other transactions that count its use wait until this one ends."""
     session.execute(select(Team.id).where(Team.id == team_id).with_for_update(key_share=True)).one()
 
 
@@ -63,8 +63,8 @@ def use_of(session: Session, team_id: str) -> Use:
 
 
 def queued_jobs(session: Session, team_id: str) -> int:
-    """How many posted jobs of a team wait; passes count with their parent."""
-    mine = (Job.team_id == team_id, Job.parent_id.is_(None), Job.state == JobState.QUEUED)
+    """How many jobs of a team wait."""
+    mine = (Job.team_id == team_id, Job.state == JobState.QUEUED)
     return session.scalars(select(func.count()).select_from(Job).where(*mine)).one()
 
 

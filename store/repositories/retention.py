@@ -11,8 +11,8 @@ from sqlalchemy import delete, exists, func, literal, select, union_all
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import ColumnElement
 
+from axformer.wire.webhooks import DeliveryState
 from store import locks
-from store.errors import IllegalTransitionError
 from store.repositories.events import record_event
 from store.repositories.steering import delete_job
 from store.states import ACTIVE, TERMINAL
@@ -22,7 +22,7 @@ from store.tables.events import Event
 from store.tables.jobs import Job
 from store.tables.outbox import OutboxMessage
 from store.tables.uploads import Upload
-from store.tables.webhooks import Delivery, DeliveryState
+from store.tables.webhooks import Delivery
 
 BATCH = 100
 """Jobs or uploads of one transaction: locks are held for well under a second."""
@@ -37,14 +37,9 @@ def take_turn(session: Session) -> bool:
 
 def remove_old_jobs(session: Session, age: timedelta) -> list[str]:
     """Remove jobs that ended so long ago with all their rows. Their ids; the caller removes the files after the commit."""
-    gone = []
-    for job in _lock_ended(session, age, Job.parent_id.is_(None)):
-        try:
-            with session.begin_nested():
-                delete_job(session, job.id)
-            gone.append(job.id)
-        except IllegalTransitionError:  # a worker has one of its passes still
-            continue
+    gone = [job.id for job in _lock_ended(session, age)]
+    for job_id in gone:
+        delete_job(session, job_id)
     return gone
 
 
@@ -118,8 +113,8 @@ def lock_idle_job(session: Session, job_id: str) -> bool:
     return session.scalars(query).one_or_none() is not None
 
 
-def _lock_ended(session: Session, age: timedelta, condition: ColumnElement[bool]) -> Sequence[Job]:
-    query = select(Job).where(Job.state.in_(TERMINAL), Job.finished_at < func.now() - age, condition)
+def _lock_ended(session: Session, age: timedelta, *conditions: ColumnElement[bool]) -> Sequence[Job]:
+    query = select(Job).where(Job.state.in_(TERMINAL), Job.finished_at < func.now() - age, *conditions)
     query = query.order_by(Job.finished_at).limit(BATCH).with_for_update(skip_locked=True, key_share=True)
     return session.scalars(query.execution_options(populate_existing=True)).all()
 

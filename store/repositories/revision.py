@@ -7,7 +7,7 @@ _TABLE = "alembic_version"
 
 
 def database_revision(session: Session) -> str | None:
-    """The revision of the database's schema; null where it was never migrated."""
+    """The revision of the database's schema; None if it was never migrated."""
     if session.scalar(select(func.to_regclass(_TABLE))) is None:
         return None
     found: str | None = session.scalar(text(f"SELECT version_num FROM {_TABLE}"))  # noqa: S608 - a constant

@@ -22,14 +22,13 @@ def yield_to_others(
     """Queue a running job again, with its trace, if another would then be claimed before it; the attempt does not count.
 
     Who would be claimed is asked of the order of claims itself: the job is queued, and taken back if it were the next.
-    Passes of one search do not go before each other for this alone, since their owner waits for all of them.
 
     Args:
         able: what the worker can take on, and
         rules: of the line, as in ``claim_next``.
 
     Returns:
-        The fence that the job waits with, one below that of its next claim; null where nothing has changed.
+        The fence that the job waits with, one below that of its next claim; None if nothing has changed.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.

@@ -1,4 +1,4 @@
-"""What owners do with jobs that there are: cancel, pause, resume, retry and delete them, and a search with its passes."""
+"""What owners do with jobs that there are: cancel, pause, resume, retry and delete them."""
 
 from collections.abc import Sequence
 
@@ -6,20 +6,18 @@ from sqlalchemy import delete, func
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
+from axformer.wire.kinds import JobKind
 from store.errors import IllegalTransitionError
-from store.repositories.moves import begin_search, lock_job, move_job
+from store.repositories.moves import lock_job, move_job
 from store.repositories.outbox import add_message
-from store.repositories.passes import add_passes, is_search, lock_passes, remove_passes
-from store.states import ACTIVE, TERMINAL, WORKING, JobState
+from store.states import TERMINAL, WORKING, JobState
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
-from store.tables.trials import TrialRow
+from store.tables.trials import FIRST_PASS, TrialRow
 
 
 def request_cancel(session: Session, job_id: str) -> Job:
     """Cancel a queued job at once, ask the worker of an active one to stop; a cancelled one stays as it is.
-
-    The passes of a search are cancelled with it; it ends when they have.
 
     Raises:
         IllegalTransitionError: the job has succeeded or failed.
@@ -28,20 +26,8 @@ def request_cancel(session: Session, job_id: str) -> Job:
     if job.state in (JobState.CANCELLING, JobState.CANCELLED):
         return job
     job.cancel_requested_at = func.clock_timestamp()
-    is_held = cancel_passes(session, job) or job.worker is not None
-    move_job(session, job, JobState.CANCELLING if is_held else JobState.CANCELLED)
+    move_job(session, job, JobState.CANCELLED if job.worker is None else JobState.CANCELLING)
     return job
-
-
-def cancel_passes(session: Session, job: Job) -> bool:
-    """Cancel the passes of a locked job that have not ended. Whether workers must stop before all have."""
-    if not is_search(job):
-        return False
-    unfinished = [one for one in lock_passes(session, job) if one.state not in TERMINAL]
-    stopping = [one for one in unfinished if request_cancel(session, one.id).state is JobState.CANCELLING]
-    if stopping:
-        begin_search(session, job)
-    return bool(stopping)
 
 
 def cancel_jobs(session: Session, jobs: Sequence[Job]) -> list[tuple[Job, IllegalTransitionError | None]]:
@@ -62,38 +48,18 @@ def cancel_jobs(session: Session, jobs: Sequence[Job]) -> list[tuple[Job, Illega
 def request_pause(session: Session, job_id: str) -> Job:
     """Pause a queued job at once, ask the worker of a working one to give it back; a paused one stays as it is.
 
-    The passes of a search are paused with it; it is paused when they are.
-
     Raises:
         IllegalTransitionError: the job is packaged, is being cancelled, or has ended.
     """
     job = lock_job(session, job_id)
     if job.state in (JobState.PAUSING, JobState.PAUSED):
         return job
-    is_held = _pause_passes(session, job) or job.worker is not None
-    move_job(session, job, JobState.PAUSING if is_held else JobState.PAUSED)
+    move_job(session, job, JobState.PAUSED if job.worker is None else JobState.PAUSING)
     return job
 
 
-def _pause_passes(session: Session, job: Job) -> bool:
-    """Pause the passes of a locked job that have not ended. Whether workers must stop before all are paused.
-
-    A pass that is packaged ends within moments, and its parent waits for that.
-    """
-    if not is_search(job):
-        return False
-    unfinished = [one for one in lock_passes(session, job) if one.state not in TERMINAL]
-    for one in unfinished:
-        if one.state is not JobState.PACKAGING:
-            request_pause(session, one.id)
-    is_held = any(one.state in ACTIVE for one in unfinished)
-    if is_held:
-        begin_search(session, job)
-    return is_held
-
-
 def resume_job(session: Session, job_id: str) -> Job:
-    """Queue a paused job again with its trace, and its passes with it. One that is queued or worked on stays as it is.
+    """Queue a paused job again with its trace. One that is queued or worked on stays as it is.
 
     Raises:
         IllegalTransitionError: it is still being paused, or cancelled, or it has ended.
@@ -103,31 +69,27 @@ def resume_job(session: Session, job_id: str) -> Job:
         return job
     if job.state is not JobState.PAUSED:
         raise IllegalTransitionError(f"job {job_id} is {job.state}; only a paused one can be resumed")
-    for one in lock_passes(session, job) if is_search(job) else []:
-        if one.state is JobState.PAUSED:
-            move_job(session, one, JobState.QUEUED, reason="resumed")
     move_job(session, job, JobState.QUEUED, reason="resumed")
     add_message(session, job_id)
     return job
 
 
 def retry_job(session: Session, job_id: str) -> Job:
-    """Queue a failed or cancelled job afresh: no trace, artifacts, error or attempts, and new passes; its events stay.
+    """Queue a failed or cancelled job afresh: no trace, artifacts, error or attempts; its events stay.
 
     An export keeps the trace that it was made with, since it tries nothing itself. The caller removes the artifacts'
     content after the commit.
 
     Raises:
-        IllegalTransitionError: the job is in another state, or a worker has one of its passes still.
+        IllegalTransitionError: the job is in another state.
     """
     job = lock_job(session, job_id)
     if job.state not in (JobState.FAILED, JobState.CANCELLED):
         raise IllegalTransitionError(f"job {job_id} is {job.state}; only a failed or cancelled one can be retried")
-    if is_search(job):
-        remove_passes(session, job)
-    if job.exported_from is None:
+    if job.kind is not JobKind.EXPORT:
         session.execute(delete(TrialRow).where(TrialRow.job_id == job_id))
         job.progress = None
+        job.shown_pass = FIRST_PASS
     session.execute(delete(Artifact).where(Artifact.job_id == job_id))
     job.attempt = 0
     job.worker_seconds = 0.0
@@ -135,23 +97,20 @@ def retry_job(session: Session, job_id: str) -> Job:
     job.error = job.summary = job.report = job.path = None
     job.cancel_requested_at = job.started_at = job.finished_at = None
     move_job(session, job, JobState.QUEUED, reason="retried")
-    if is_search(job):
-        add_passes(session, job)
     add_message(session, job_id)
     return job
 
 
 def delete_job(session: Session, job_id: str) -> None:
-    """Remove a job that has ended, its passes, and every row of them.
+    """Remove a job that has ended, and every row of it.
 
     The caller removes the artifacts' content after the commit.
 
     Raises:
-        IllegalTransitionError: it has not ended, or a worker has one of its passes still.
+        IllegalTransitionError: it has not ended.
     """
     job = lock_job(session, job_id)
     if job.state not in TERMINAL:
         raise IllegalTransitionError(f"job {job_id} is {job.state}; cancel it and wait for its end before deleting it")
-    remove_passes(session, job)
     session.delete(job)
     session.flush()

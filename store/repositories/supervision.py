@@ -18,7 +18,7 @@ class Held:
     fence: int
     worker: str
     cancelling_seconds: float | None
-    """How long its owner has wanted it cancelled; null where he does not."""
+    """How long ago its owner asked to cancel it; None if nobody has."""
     is_pausing: bool
     """Whether its owner wants it paused."""
     overdue_seconds: float

@@ -1,12 +1,13 @@
-"""The trace as it was written, a page at a time or all of it."""
+"""The traces of a job as they were written, a page at a time or all at once."""
 
 from collections.abc import Iterator
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from axformer.plan.trial import Trial
 from store.page import Page, page_of
+from store.tables.jobs import Job
 from store.tables.trials import TrialRow
 
 _COLUMNS = tuple(getattr(TrialRow, name) for name in Trial.model_fields)
@@ -14,18 +15,26 @@ BEFORE_FIRST = -1
 """The number before that of the base trial."""
 
 
-def trials_after(session: Session, job_id: str, *, after: int = BEFORE_FIRST, limit: int) -> Page[Trial]:
-    """The job's trials with numbers above ``after``, in order."""
-    query = select(*_COLUMNS).where(TrialRow.job_id == job_id, TrialRow.seq > after)
+def shown_trials(job_id: str | None, pass_number: int | None = None) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Whether a row of trials is of this pass of the job; with `None` of the one that is shown (``jobs.shown_pass``)."""
+    shown = select(Job.shown_pass).where(Job.id == job_id).scalar_subquery()
+    return TrialRow.job_id == job_id, TrialRow.pass_number == (shown if pass_number is None else pass_number)
+
+
+def trials_after(
+    session: Session, job_id: str, *, after: int = BEFORE_FIRST, limit: int, pass_number: int | None = None
+) -> Page[Trial]:
+    """The job's trials with numbers above ``after``, in order: of the pass that is shown, or of another."""
+    query = select(*_COLUMNS).where(*shown_trials(job_id, pass_number), TrialRow.seq > after)
     rows = session.execute(query.order_by(TrialRow.seq).limit(limit + 1)).mappings()
     return page_of([Trial.model_validate(dict(row)) for row in rows], limit)
 
 
 def all_trials(session: Session, job_id: str, *, chunk: int) -> Iterator[Trial]:
-    """All of the job's trials in order, read through a server-side cursor ``chunk`` rows at a time.
+    """The trials of all passes of the job, one pass after another, read through a server-side cursor ``chunk`` rows at a time.
 
     The session must stay open while they are read.
     """
-    query = select(*_COLUMNS).where(TrialRow.job_id == job_id).order_by(TrialRow.seq)
+    query = select(*_COLUMNS).where(TrialRow.job_id == job_id).order_by(TrialRow.pass_number, TrialRow.seq)
     for row in session.execute(query, execution_options={"yield_per": chunk}).mappings():
         yield Trial.model_validate(dict(row))

@@ -18,7 +18,7 @@ def add_upload(session: Session, upload: Upload) -> Upload:
 
 
 def find_upload(session: Session, upload_id: str, team_id: str) -> Upload | None:
-    """The team's upload with this id; null also where it is another team's."""
+    """The team's upload with this id; None also if it is another team's."""
     return session.scalars(select(Upload).where(Upload.id == upload_id, Upload.team_id == team_id)).one_or_none()
 
 
@@ -47,8 +47,5 @@ def unfinished_jobs_with(session: Session, upload: Upload) -> Sequence[str]:
     """Ids of the team's jobs that have not ended and name the upload, oldest first."""
     uri = f"upload:{upload.id}"
     names = or_(*(column["uri"].astext == uri for column in (Job.checkpoint, Job.validation, Job.test, Job.train)))
-    # A search of orders names what its passes name, and ends after them.
-    query = select(Job.id).where(
-        Job.team_id == upload.team_id, Job.parent_id.is_(None), Job.state.not_in(TERMINAL), names
-    )
+    query = select(Job.id).where(Job.team_id == upload.team_id, Job.state.not_in(TERMINAL), names)
     return session.scalars(query.order_by(Job.created_at, Job.id)).all()

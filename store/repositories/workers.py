@@ -7,7 +7,7 @@ from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from store.devices import Device
+from axformer.wire.devices import Device
 from store.tables.workers import Worker
 
 FORGOTTEN_AFTER = timedelta(days=1)
@@ -40,7 +40,7 @@ def see_process(session: Session, process: str) -> None:
 
 
 def find_worker(session: Session, name: str) -> Worker | None:
-    """The worker of this name; null until it has made itself known."""
+    """The worker of this name; None until it has made itself known."""
     return session.get(Worker, name, populate_existing=True)
 
 

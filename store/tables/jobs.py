@@ -6,7 +6,8 @@ from typing import Any
 from sqlalchemy import CheckConstraint, Double, ForeignKey, Index, LargeBinary, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.devices import Device
+from axformer.wire.devices import Device
+from axformer.wire.kinds import JobKind
 from store.states import ACTIVE, JobState
 from store.tables.base import Base, CreatedAt, text_enum
 
@@ -14,7 +15,7 @@ _ACTIVE_SQL = ", ".join(f"'{state}'" for state in sorted(ACTIVE))
 
 
 class Job(Base):
-    """One run of the pass for a team. ``store.repositories.line`` says in which order jobs are claimed."""
+    """One piece of work for a team. ``store.repositories.line`` says in which order jobs are claimed."""
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -30,8 +31,8 @@ class Job(Base):
 
     id: Mapped[str] = mapped_column(primary_key=True)
     team_id: Mapped[str] = mapped_column(ForeignKey("teams.id"))
-    parent_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
-    """Of a pass: the job that searches orders and waits for it."""
+    kind: Mapped[JobKind] = mapped_column(text_enum(JobKind, "kind"), server_default=JobKind.PASS.value)
+    """What is done."""
     group_id: Mapped[str | None] = mapped_column(ForeignKey("groups.id"))
     """Of a cell: the group that it was posted with."""
     cell: Mapped[dict[str, Any] | None]
@@ -52,7 +53,7 @@ class Job(Base):
     test: Mapped[dict[str, Any] | None]
     """Reference to held-out data, measured and never used to decide."""
     train: Mapped[dict[str, Any] | None]
-    """Reference to data that the finished model is trained on; of a pass it is null."""
+    """Reference to data that the finished model is trained on."""
     finetune: Mapped[dict[str, Any] | None]
     """How it is trained, every setting with its value; null where it is not."""
     preset: Mapped[str]
@@ -69,14 +70,16 @@ class Job(Base):
     error: Mapped[dict[str, Any] | None]
     """Of a failed job: ``code``, ``message``, perhaps ``param``, and ``retryable``."""
     summary: Mapped[dict[str, Any] | None]
-    """Of a succeeded job that is no pass: what is shown of its report (``store.summaries``)."""
+    """Of a succeeded job: what is shown of its report (``store.summaries``)."""
     report: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
     """The content of ``report.json`` but for its ``path``. It may name every neuron of the model, so it is read alone."""
     path: Mapped[list[dict[str, Any]] | None] = mapped_column(deferred=True)
     """The ``path`` of ``report.json``, which may be long: every acceptance of the pass, and which one is the result."""
     progress: Mapped[dict[str, Any] | None]
-    """``done``, ``known``, ``seconds``, ``seconds_left``, ``base_loss``, ``min_loss``, ``known_at_first``, ``dimensions`` and
-    ``inputs``; null of a search of orders, whose passes have their own."""
+    """``done``, ``known``, ``seconds``, ``seconds_left``, ``base_loss``, ``min_loss``, ``pass_number``, ``passes``, ``order``,
+    ``dimensions``, ``inputs`` and ``first_look``."""
+    shown_pass: Mapped[int] = mapped_column(server_default=text("1"))
+    """Number of the pass whose trials are the job's trace: the one that runs, and of a finished job the one that was kept."""
 
     attempt: Mapped[int]
     """Times a worker has begun it since it was created or retried."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, Double, ForeignKey, LargeBinary, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.scopes import Scope
+from axformer.wire.scopes import Scope
 from store.tables.base import Base, CreatedAt, text_enum
 
 
@@ -21,9 +21,9 @@ class Team(Base):
     name: Mapped[str] = mapped_column(unique=True)
     created_at: Mapped[CreatedAt]
     running_limit: Mapped[int | None]
-    """Most jobs that workers hold at a time; null is no limit, here and below."""
+    """Most jobs that workers hold at a time; null means no limit, here and below."""
     queued_limit: Mapped[int | None]
-    """Most posted jobs that wait; passes of a search of orders do not count by themselves."""
+    """Most posted jobs that wait."""
     stored_bytes_limit: Mapped[int | None]
     """Most bytes of uploads and artifacts."""
     used_seconds: Mapped[float] = mapped_column(Double, server_default=text("0"))

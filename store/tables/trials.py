@@ -1,17 +1,27 @@
-"""The trace: one row a trial, with the fields of ``axformer.plan.trial.Trial`` and no others."""
+"""The traces of jobs: one row a trial, with the fields of ``axformer.plan.trial.Trial`` and the pass that it belongs to."""
 
-from sqlalchemy import Double, ForeignKey
+from typing import Any
+
+from sqlalchemy import Double, ForeignKey, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from store.tables.base import Base
 
+FIRST_PASS = 1
+"""Number of the first pass of a job, which most jobs have alone."""
+
 
 class TrialRow(Base):
-    """One trial of a job's pass."""
+    """One trial of a job."""
 
     __tablename__ = "trials"
 
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    pass_number: Mapped[int] = mapped_column(
+        primary_key=True, autoincrement=False, server_default=text(f"{FIRST_PASS}")
+    )
+    """From 1. Only a search of orders has more than one pass."""
     seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     phase: Mapped[str]
     element: Mapped[str | None]
@@ -26,3 +36,5 @@ class TrialRow(Base):
     precision: Mapped[str]
     parameters: Mapped[int]
     seconds: Mapped[float] = mapped_column(Double)
+    plan: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
+    """What is left, layer by layer, where the trial is of a whole plan."""

@@ -5,25 +5,14 @@ delivers it counts an attempt first, so that a receiver that ends its sender is 
 """
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import Enum, ForeignKey, Index, LargeBinary, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from axformer.wire.webhooks import DeliveryState
 from store.tables.base import Base, CreatedAt
 
 _STATE_LENGTH = 16
-
-
-class DeliveryState(StrEnum):
-    """Where a message stands."""
-
-    PENDING = "pending"
-    """It is going to be sent, or sent again."""
-    DELIVERED = "delivered"
-    """The receiver has taken it."""
-    DEAD = "dead"
-    """Nobody tries any more; it can be sent again by hand."""
 
 
 class WebhookSecret(Base):

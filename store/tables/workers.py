@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.devices import Device
+from axformer.wire.devices import Device
 from store.tables.base import Base, CreatedAt, text_enum
 
 

@@ -15,11 +15,12 @@ from starlette.testclient import TestClient
 
 from api.main import create_app
 from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.wire.scopes import Scope
 from store.repositories import claims, jobs, leases, moves
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team
-from store.scopes import Scope
 from store.session import Sessions, session_scope
+from store.setting_groups import RateSettings
 from store.settings import Settings
 from store.states import JobState
 from store.storage import LocalStorage, job_folder
@@ -70,7 +71,7 @@ def settings(database_url: str, broker_url: str, tmp_path: Path, file_root: Path
         event_poll_seconds=0.02,
         event_heartbeat_seconds=0.1,
         wake_timeout_seconds=1.0,
-        rate_refusals=100_000,  # all tests of a run have one address
+        rate=RateSettings(refusals=100_000),  # all tests of a run have one address
     )
 
 
@@ -139,12 +140,15 @@ class Stage:
                 leases.set_state(session, job_id, claimed.fence, state)
             leases.add_trials(session, job_id, claimed.fence, trials, progress)
 
-    def add_trials(self, job_id: str, trials: Sequence[Trial]) -> None:
+    def add_trials(
+        self, job_id: str, trials: Sequence[Trial], progress: Mapping[str, Any] | None = None, pass_number: int = 1
+    ) -> None:
         """More trials of a running job."""
         with session_scope(self.sessions) as session:
-            leases.add_trials(session, job_id, self._fence(session, job_id), trials)
+            fence = self._fence(session, job_id)
+            leases.add_trials(session, job_id, fence, trials, progress, pass_number=pass_number)
 
-    def succeed(self, job_id: str, files: Mapping[str, bytes], **changes: Any) -> None:
+    def succeed(self, job_id: str, files: Mapping[str, bytes], *, kept_pass: int = 1, **changes: Any) -> None:
         """End a running job with these files, and a report with some fields changed."""
         artifacts = []
         for name, content in files.items():
@@ -167,7 +171,7 @@ class Stage:
         with session_scope(self.sessions) as session:
             fence = self._fence(session, job_id)
             leases.set_state(session, job_id, fence, JobState.PACKAGING)
-            leases.finish_succeeded(session, job_id, fence, report | changes, artifacts)
+            leases.finish_succeeded(session, job_id, fence, report | changes, artifacts, kept_pass=kept_pass)
 
     def succeeded(self, files: Mapping[str, bytes], trials: Sequence[Trial] = ()) -> str:
         """A job that has succeeded with these files."""

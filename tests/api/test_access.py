@@ -14,8 +14,8 @@ from sqlalchemy import update
 
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan, PlanFile, PlanSource
+from axformer.wire.scopes import Scope
 from store.repositories.keys import create_key, revoke_key
-from store.scopes import Scope
 from store.session import session_scope
 from store.tables.teams import ApiKey
 

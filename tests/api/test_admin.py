@@ -77,8 +77,8 @@ def test_what_cannot_be_done_is_one_line_and_status_2(admin, crew):
         (("key", "create", "nobody"), {}, "there is no team 'nobody'"),
         (("key", "revoke", "0" * 16), {}, "there is no key with the id"),
         (("team", "limit", "nobody", "--running", "1"), {}, "there is no team 'nobody'"),
-        (("team", "limit", "crew", "--running", "-1"), {}, "--running=-1 is no limit; give a whole number"),
-        (("team", "limit", "crew", "--stored", "much"), {}, "--stored=much is no limit; give bytes"),
+        (("team", "limit", "crew", "--running", "-1"), {}, "--running=-1 is not a limit; give a whole number"),
+        (("team", "limit", "crew", "--stored", "much"), {}, "--stored=much is not a limit; give bytes"),
         (("team", "create", "x"), {"database_url": "mysql://secret@host/db"}, "not a PostgreSQL address"),
         (("team", "create", "x"), {"database_url": "postgresql://nobody@127.0.0.1:1/x"}, "does not answer"),
     ]

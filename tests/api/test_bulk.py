@@ -29,14 +29,6 @@ def test_a_job_is_paused_and_resumed(api, stage):
         assert (resumed.status_code, resumed.json()["state"]) == (202, "queued")
 
 
-def test_a_pass_is_not_paused_by_itself(api, body):
-    posted = api.post("/v1/jobs", json=body | {"config": {"order": "search"}}).json()
-    for act in ("pause", "resume"):
-        assert api.post(f"{posted['passes'][0]['url']}/{act}").json()["code"] == "part_of_job"
-    paused = api.post(posted["links"]["pause"]).json()
-    assert {one["state"] for one in paused["passes"]} == {"paused"} == {paused["state"]}
-
-
 def test_jobs_are_cancelled_by_id_and_each_is_answered_for(api, stage, client, rivals):
     done, queued = stage.succeeded({}), stage.queued()
     unknown = "job_" + "0" * 32

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.estimates import Busy, Demand, Estimate, can_take, estimates
-from store.devices import Device
+from api.services.estimates import Busy, Demand, WaitingTime, can_take, estimates
+from axformer.wire.devices import Device
 
 SECONDS = st.floats(0, 1e6)
 HARDWARE = st.sampled_from([Device.CPU, Device.GPU])
@@ -42,14 +42,14 @@ def test_jobs_that_any_worker_can_take_start_in_order_and_as_soon_as_one_is_free
 def test_an_idle_worker_takes_the_first_job_it_can_and_leaves_the_others():
     line = [Demand(Device.GPU, 5.0), Demand(Device.CPU, 7.0), Demand(Device.ANY, 1.0)]
     found = estimates([Busy(Device.CPU, 0.0), Busy(Device.GPU, 60.0)], line)
-    assert found == [Estimate(60.0, 65.0), Estimate(0.0, 7.0), Estimate(7.0, 8.0)]
+    assert found == [WaitingTime(60.0, 65.0), WaitingTime(0.0, 7.0), WaitingTime(7.0, 8.0)]
 
 
 def test_what_is_not_known_is_not_estimated():
-    nothing = Estimate(None, None)
+    nothing = WaitingTime(None, None)
     one = [Demand(Device.ANY, 10.0)]
     assert estimates([], one) == [nothing]
     assert estimates([Busy(Device.CPU, 1.0), Busy(Device.GPU, None)], one) == [nothing]
-    assert estimates([Busy(Device.CPU, 0.0), Busy(Device.GPU, None)], one * 2) == [Estimate(0.0, 10.0), nothing]
+    assert estimates([Busy(Device.CPU, 0.0), Busy(Device.GPU, None)], one * 2) == [WaitingTime(0.0, 10.0), nothing]
     unknown = [Demand(Device.ANY, None)] * 2
-    assert estimates([Busy(Device.CPU, 1.0)], unknown) == [Estimate(1.0, None), nothing]
+    assert estimates([Busy(Device.CPU, 1.0)], unknown) == [WaitingTime(1.0, None), nothing]

@@ -31,7 +31,12 @@ def test_it_is_a_job_with_the_trace_up_to_there(api, done, sessions):
     assert (job["exported_from"], job["upto"], job["state"], job["name"]) == (done, 2, "queued", "trial 2 of reviews")
     assert (job["forms"], job["labels"]) == (["compact", "onnx"], {"project": "reviews"})
     source = api.get(f"/v1/jobs/{done}").json()
-    assert (source["exported_from"], source["upto"]) == (None, None)
+    assert (source["kind"], source["exported_from"], source["upto"]) == ("pass", None, None)
+    assert job["kind"] == "export"
+    assert [one["id"] for one in api.get("/v1/jobs?kind=export").json()["data"]] == [job["id"]]
+    assert [one["id"] for one in api.get("/v1/jobs?kind=pass").json()["data"]] == [done]
+    assert len(api.get("/v1/jobs?kind=pass&kind=export").json()["data"]) == 2
+    assert api.get("/v1/jobs?kind=search").status_code == 422
     for same in ("checkpoint", "validation", "test", "preset", "config", "priority", "device"):
         assert job[same] == source[same]
     assert (job["progress"]["done"], job["progress"]["known"], job["progress"]["estimated_speedup"]) == (3, 3, None)

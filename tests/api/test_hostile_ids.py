@@ -123,6 +123,6 @@ def test_any_wish_for_a_form_is_granted_or_refused(accept: str | None) -> None:
 @given(key=st.text(st.characters(max_codepoint=255), min_size=1, max_size=300))
 def test_any_idempotency_key_is_taken_or_refused(api: TestClient, body: dict[str, Any], key: str) -> None:
     answer = api.post("/v1/jobs", json=body, headers={"Idempotency-Key": key.encode("latin-1")})  # type: ignore[dict-item]
-    sent = key.strip(" \t")  # which is no part of a header's value
+    sent = key.strip(" \t")  # which is not a part of a header's value
     is_one = 1 <= len(sent) <= 255 and all(" " <= letter <= "~" for letter in sent)
     assert answer.status_code == (202 if is_one else 422), answer.text

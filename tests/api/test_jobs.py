@@ -39,7 +39,7 @@ def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
     assert job["config"] == make_config("published", {"refine_margin": 1.5}).model_dump(mode="json")
     assert job["validation"]["columns"] == {**Columns().model_dump(), "text": "sentence"}
     assert (job["test"], job["labels"]) == (sent["test"], sent["labels"])
-    assert job["forms"] == list(KINDS)
+    assert job["forms"] == ["compact"]
     assert job["train"] == sent["train"]
     assert job["finetune"] == FinetuneSettings(epochs=2).model_dump()
     assert job["checkpoint"] == {"uri": "https://example.org/bert.tar.gz?…"}
@@ -53,6 +53,7 @@ def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
 def test_the_compact_form_is_always_there(api, body):
     posted = api.post("/v1/jobs", json=body | {"forms": ["onnx", "zeroed", "onnx"]}).json()
     assert posted["forms"] == ["compact", "zeroed", "onnx"]
+    assert api.post("/v1/jobs", json=body | {"forms": list(KINDS)}).json()["forms"] == list(KINDS)
 
 
 BAD_FIELDS = [
@@ -62,21 +63,21 @@ BAD_FIELDS = [
     ({"name": "half a pair \ud800"}, "#/name", "string"),
     ({"webhok": "x"}, "#/webhok", "leave it out"),
     ({"checkpoint": {}}, "#/checkpoint/uri", "required"),
-    ({"checkpoint": {"uri": "s3://a/b/", "sha256": "A" * 64}}, "#/checkpoint/sha256", "match"),
+    ({"checkpoint": {"uri": "s3://acme/b/", "sha256": "A" * 64}}, "#/checkpoint/sha256", "match"),
     ({"checkpoint": {"uri": "ftp://x"}}, "#/checkpoint/uri", "ftp://x"),
-    ({"validation": {"uri": "s3://a/b", "columns": {"txt": "x"}}}, "#/validation/columns/txt", "leave it out"),
-    ({"validation": {"uri": "s3://a/b", "columns": {"text": "\0"}}}, "#/validation/columns", "zero byte"),
+    ({"validation": {"uri": "s3://acme/b", "columns": {"txt": "x"}}}, "#/validation/columns/txt", "leave it out"),
+    ({"validation": {"uri": "s3://acme/b", "columns": {"text": "\0"}}}, "#/validation/columns", "zero byte"),
     ({"test": {"uri": "file:///etc/passwd"}}, "#/test/uri", "outside of the directories"),
     ({"forms": ["tiny"]}, "#/forms/0", "'onnx_int8'"),
     ({"forms": []}, "#/forms", "at least 1"),
     ({"train": {"uri": "file:///etc/passwd"}}, "#/train/uri", "outside of the directories"),
     ({"finetune": {"epochs": 2}}, "#/finetune", "give train too"),
-    ({"train": {"uri": "s3://a/b"}, "finetune": {"epochs": 0}}, "#/finetune/epochs", "greater than or equal to 1"),
-    ({"train": {"uri": "s3://a/b"}, "finetune": {"steps": 1}}, "#/finetune/steps", "leave it out"),
-    ({"preset": "fast"}, "#/preset", "'paper', 'published' or 'robust'"),
+    ({"train": {"uri": "s3://acme/b"}, "finetune": {"epochs": 0}}, "#/finetune/epochs", "greater than or equal to 1"),
+    ({"train": {"uri": "s3://acme/b"}, "finetune": {"steps": 1}}, "#/finetune/steps", "leave it out"),
+    ({"preset": "fast"}, "#/preset", "'paper', 'published', 'robust' or 'smallest'"),
     ({"config": {"refine_margin": 0.5}}, "#/config", "refine_margin=0.5"),
     ({"config": {"refine_margin": float("nan")}}, "#/config", "refine_margin=nan"),
-    ({"config": {"margin": 2}}, "#/config", "the knobs are refine_margin"),
+    ({"config": {"margin": 2}}, "#/config", "the knobs are method, seed"),
     ({"config": {"order": "explicit"}}, "#/config", "give both or neither"),
     ({"config": {"order": "explicit", "explicit_order": ["layer.\0"]}}, "#/config", "zero byte"),
     ({"config": {"seed": -1}}, "#/config", "seed=-1"),
@@ -84,7 +85,7 @@ BAD_FIELDS = [
     ({"priority": "1"}, "#/priority", "integer"),
     ({"labels": {"a:b": "x"}}, "#/labels/a:b/[key]", "match"),
     ({"labels": {str(number): "x" for number in range(17)}}, "#/labels", "16"),
-    ({"checkpoint": {"uri": "upload:upl_" + "0" * 32}}, "#/checkpoint/uri", "no upload of your team"),
+    ({"checkpoint": {"uri": "upload:upl_" + "0" * 32}}, "#/checkpoint/uri", "not an upload of your team"),
 ]
 
 
@@ -100,7 +101,7 @@ def test_a_bad_field_is_named_with_its_place_and_nothing_is_made(api, body, subt
 
 
 TEXT = st.text(max_size=8) | st.sampled_from(
-    ["hf://a/b", "s3://a/b", "file:///x", "upload:x", "https://[", "\0", "\ud800"]
+    ["hf://a/b", "s3://acme/b", "file:///x", "upload:x", "https://[", "\0", "\ud800"]
 )
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
@@ -268,6 +269,7 @@ def test_no_answer_reads_a_whole_report(api, stage):
 def test_a_job_shows_progress_error_and_report(api, stage, make_trial):
     progress = {"done": 2, "known": 9, "seconds": 1.0, "seconds_left": 3.5, "base_loss": 0.5, "min_loss": 0.4}
     progress |= {"operations": 900, "estimated_speedup": 1.1, "first_look": "40 rows"}
+    progress |= {"pass_number": 1, "passes": 1, "order": "auto"}
     done = stage.running([make_trial(0)], progress | {"dimensions": {"layers": 2}})
     assert api.get(JOB.format(done)).json()["progress"] == progress
     stage.succeed(done, {})

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import update
 
+from axformer.wire.scopes import Scope
 from store.repositories.keys import create_key
-from store.scopes import Scope
 from store.session import session_scope
 from store.tables.teams import ApiKey
 

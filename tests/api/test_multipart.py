@@ -54,8 +54,8 @@ def test_only_the_last_part_of_a_path_is_kept(given_name, kept):
     ("body", "reason"),
     [
         (form(b"x", 'form-data; name="data"; filename="a.csv"'), "holds a field 'data'"),
-        (form(b"x", 'form-data; name="file"'), "no file name"),
-        (form(b"x", 'form-data; name="file"; filename=".."'), "no file name"),
+        (form(b"x", 'form-data; name="file"'), "not a file name"),
+        (form(b"x", 'form-data; name="file"; filename=".."'), "not a file name"),
         (form(b"x").removesuffix(b"--\r\n") + form(b"y").removeprefix(b"--frontier"), "more than one part"),
         (b"--frontier--\r\n", "empty"),
     ],

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
+from store.setting_groups import DatabaseSettings
 from store.settings import Settings
 from tests.api.conftest import Crew, Stage
 
@@ -15,8 +16,8 @@ AT_ONCE = 100
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Fewer connections than threads."""
-    few = {"pool_size": 3, "pool_overflow": 0, "pool_timeout_seconds": 2.0, "sessions_at_once": 2}
-    return settings.model_copy(update=few)
+    few = DatabaseSettings(pool_size=3, pool_overflow=0, pool_timeout_seconds=2.0)
+    return settings.model_copy(update={"database": few, "sessions_at_once": 2})
 
 
 def test_requests_do_not_wait_for_each_others_connections_and_threads(live: str, stage: Stage, crew: Crew) -> None:

@@ -41,7 +41,7 @@ def finished(stage, make_trial) -> str:
     accepted = {"verdict": Verdict.ACCEPT}
     trials = [make_trial(0), make_trial(1, **accepted), make_trial(2), make_trial(3, **accepted)]
     job_id = stage.running(trials, {"dimensions": asdict(SIZE), "done": 4, "known": 4, "seconds": 1.0})
-    kept = points_of(trials, SIZE, PassConfig())[1].plan
+    kept = points_of(trials, SIZE, None)[1].plan
     source = PlanSource(model_type="bert", sha256="0" * 64)
     plan = PlanFile(source=source, config=PassConfig().model_dump(mode="json"), layers=kept.layers)
     stage.succeed(job_id, {"plan.json": plan.model_dump_json().encode()}, path=PATH)
@@ -89,7 +89,7 @@ def test_a_finished_job_says_whether_its_gain_is_one(api, stage, make_trial):
 
 def test_any_model_on_the_path_has_its_plan(api, finished, make_trial):
     accepted = {"verdict": Verdict.ACCEPT}
-    points = points_of([make_trial(0), make_trial(1, **accepted), make_trial(3, **accepted)], SIZE, PassConfig())
+    points = points_of([make_trial(0), make_trial(1, **accepted), make_trial(3, **accepted)], SIZE, None)
     written = parse_plan_file(api.get(f"/v1/jobs/{finished}/artifacts/plan.json").text)
     for point in points:
         answer = api.get(f"/v1/jobs/{finished}/path/{point.seq}/plan")

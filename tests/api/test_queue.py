@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from api.services.queue_view import Views
-from store.devices import Device
+from axformer.wire.devices import Device
 from store.repositories import claims, jobs, leases, moves
 from store.repositories.queue import waiting_jobs
 from store.repositories.quotas import Limits, set_limits
@@ -20,7 +20,7 @@ from store.session import session_scope
 
 def of_rivals(sessions, rivals, **changes):
     with session_scope(sessions) as session:
-        new = jobs.NewJob(rivals.id, "x", {"uri": "hf://a/b"}, {"uri": "s3://a/b.csv"}, "paper", {}, **changes)
+        new = jobs.NewJob(rivals.id, "x", {"uri": "hf://a/b"}, {"uri": "s3://acme/b.csv"}, "paper", {}, **changes)
         return jobs.create_job(session, new).job.id
 
 

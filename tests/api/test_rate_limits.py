@@ -8,12 +8,13 @@ from api.main import create_app
 from api.rate_limits import RateLimits
 from store.ids import new_id
 from store.ports import free_port
+from store.setting_groups import RateSettings
 
 
 @pytest.fixture
 def strict(settings):
     """Few requests in a window, and counters that no other test has."""
-    return settings.model_copy(update={"celery_queue": new_id("test"), "rate_requests": 3, "rate_refusals": 2})
+    return settings.model_copy(update={"celery_queue": new_id("test"), "rate": RateSettings(requests=3, refusals=2)})
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_an_address_without_a_valid_key_is_refused_and_those_with_one_are_not(st
 
 
 def test_what_has_no_limit_is_not_counted(strict, crew):
-    free = strict.model_copy(update={"rate_requests": 0, "rate_refusals": 0})
+    free = strict.model_copy(update={"rate": RateSettings(requests=0, refusals=0)})
     with TestClient(create_app(free)) as client:
         for _ in range(5):
             answer = client.get("/v1/jobs", headers=crew.headers)
@@ -60,7 +61,7 @@ def test_what_has_no_limit_is_not_counted(strict, crew):
 
 
 def test_all_processes_count_together_until_the_window_ends(strict):
-    first, second = RateLimits(strict), RateLimits(strict.model_copy(update={"rate_window_seconds": 30}))
+    first, second = RateLimits(strict), RateLimits(strict.model_copy(update={"rate": RateSettings(window_seconds=30)}))
     try:
         rates = [limits.count("key", "k", 10) for limits in (first, second, first)]
         assert [rate.used for rate in rates] == [1, 2, 3]
@@ -73,7 +74,10 @@ def test_all_processes_count_together_until_the_window_ends(strict):
 
 
 def test_while_the_broker_is_away_requests_pass_and_it_is_said_once(strict, crew, capsys):
-    away = {"broker_url": SecretStr(f"redis://127.0.0.1:{free_port()}/0"), "rate_pause_seconds": 3600}
+    away = {
+        "broker_url": SecretStr(f"redis://127.0.0.1:{free_port()}/0"),
+        "rate": RateSettings(requests=3, refusals=2, pause_seconds=3600),
+    }
     with TestClient(create_app(strict.model_copy(update=away))) as client:
         capsys.readouterr()
         for _ in range(5):

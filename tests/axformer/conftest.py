@@ -1,11 +1,11 @@
-"""A tiny checkpoint, data, and a finished result on disk, made once."""
+"""A tiny checkpoint, data, a finished pass over them, and its results on disk, each made once."""
 
 from pathlib import Path
 
 import pytest
 
 from axformer.config import make_config
-from axformer.forms.kinds import KINDS
+from axformer.forms.kinds import COMPACT, KINDS, ZEROED
 from axformer.intake.dataset import DataSource
 from axformer.run import PruningRun
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
@@ -22,11 +22,25 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def result(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: Path) -> Path:
-    """A result without hard attention, in every form."""
+def finished(checkpoint: Path, data: Path) -> PruningRun:
+    """A finished pass without hard attention."""
     config = make_config("paper", {"majority_fraction": 0.2, "hard_attention": False, "max_length": 10})
     run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(data)), config=config)
     list(run.trials())
+    return run
+
+
+@pytest.fixture(scope="session")
+def result(tmp_path_factory: pytest.TempPathFactory, finished: PruningRun) -> Path:
+    """Its result in the forms that PyTorch runs."""
     directory = tmp_path_factory.mktemp("results") / "pruned"
-    run.publish(directory, KINDS)
+    finished.publish(directory, (COMPACT, ZEROED))
+    return directory
+
+
+@pytest.fixture(scope="session")
+def every_form(tmp_path_factory: pytest.TempPathFactory, finished: PruningRun) -> Path:
+    """Its result in every form; what ONNX needs takes most of the time."""
+    directory = tmp_path_factory.mktemp("every_form") / "pruned"
+    finished.publish(directory, KINDS)
     return directory

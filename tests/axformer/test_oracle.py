@@ -1,8 +1,6 @@
 """The pass against the naive reference beside the project: the same elements, the same verdicts, losses within 1e-5."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from axformer.config import make_config
 from axformer.intake.dataset import DataSource
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
+from tests.forked import forked_interpreter
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 
 ORACLE = Path(__file__).parents[3] / "shared" / "oracle" / "naive_axformer.py"
@@ -29,14 +28,9 @@ def test_the_pass_decides_as_the_reference(
     checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(labels=labels), seed)
     data = write_rows(tmp_path / "data.jsonl", tiny_rows(41, pairs=pairs, labels=labels, seed=seed))
     expected = tmp_path / "expected.jsonl"
-    subprocess.run(
-        [
-            *(sys.executable, str(ORACLE), str(checkpoint), str(data), "--out", str(expected)),
-            *("--preset", preset, "--top-k", str(top_k)),
-        ],
-        check=True,
-        capture_output=True,
-    )
+    knobs = ("--preset", preset, "--top-k", str(top_k))
+    ran = forked_interpreter(["-I", str(ORACLE), str(checkpoint), str(data), "--out", str(expected), *knobs])
+    assert ran.returncode == 0, ran.stderr
     reference = [json.loads(line) for line in expected.read_text().splitlines()]
 
     def trials_with(**knobs: object) -> list[Trial]:

@@ -11,20 +11,23 @@ import torch
 from transformers import AutoModel, BertConfig, MPNetConfig
 
 from axformer.config import PRESETS, Order, PassConfig, Preset, make_config
+from axformer.config.axformer import REMOVED
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.methods.axformer.ordering import order_of
-from axformer.reporting.findings import OPTIMISM, Optimism
+from axformer.reporting.sources import OPTIMISM, Optimism
 from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.evidence import cell as cells_of_one
 from benchmarks.evidence.cell import Place, run_cell
 from benchmarks.evidence.document import by_question, document_of
 from benchmarks.evidence.grid import (
     ARMS,
+    EARLIER,
     SEEDS,
     Cell,
     cells,
     compared_cells,
     compression_cells,
+    earlier_cells,
     questions,
     traded_cells,
     varied_cells,
@@ -53,7 +56,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 def test_every_arm_is_a_pass_that_can_be_asked_for() -> None:
-    for arm in ARMS.values():
+    for arm in (ARMS[name] for name in ARMS.keys() - EARLIER.keys()):
         make_config(arm.preset, arm.knobs)
 
 
@@ -61,7 +64,7 @@ def test_cells_have_names_of_their_own_and_sets_that_there_are() -> None:
     everything = cells()
     assert len({one.name for one in everything}) == len(everything)
     assert everything == compared_cells() + compression_cells() + traded_cells() + varied_cells()
-    assert {one.arm for one in everything} == set(ARMS)
+    assert {one.arm for one in everything} == ARMS.keys() - EARLIER.keys()
     assert {one.checkpoint.data for one in everything} <= set(SETS)
     assert {one.checkpoint.seed for one in everything} == set(SEEDS)
     assert [one.name for one in cells(["paper"], ["rte-minilm-*"])] == [f"rte-minilm-s{seed}-paper" for seed in SEEDS]
@@ -79,7 +82,7 @@ def test_every_cell_is_asked_for_by_one_question_and_the_document_says_how_many_
 
 
 def test_each_cell_that_is_kept_was_measured_with_the_knobs_of_its_arm_or_is_marked() -> None:
-    planned = {one.name: one for one in cells()}
+    planned = {one.name: one for one in (*cells(), *earlier_cells())}
     for content in read_cells(RESULTS):
         cell, config = planned[content["cell"]], content["report"]["config"]
         arm, checkpoint = ARMS[cell.arm], cell.checkpoint
@@ -87,11 +90,11 @@ def test_each_cell_that_is_kept_was_measured_with_the_knobs_of_its_arm_or_is_mar
             "seed": checkpoint.seed,
             "max_length": checkpoint.max_length,
             "task_name": checkpoint.task_name,
-            **arm.knobs,
+            **({} if cell.arm in EARLIER else arm.knobs),
         }
         asked = make_config(arm.preset, knobs)
-        wanted = asked.model_dump(mode="json")
-        differ = {name for name in config if wanted[name] != config[name]}
+        wanted = asked.model_dump(mode="json") | (dict(arm.knobs) if cell.arm in EARLIER else {})
+        differ = {name for name in config.keys() - REMOVED.keys() if wanted[name] != config[name]}
         assert content["arm"] == cell.arm
         assert differ <= {"task_name"}, content["cell"]
         is_in_order = order_of(PassConfig(order=config["order"], task_name=config["task_name"])) == order_of(asked)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from api.main import create_app
+from axformer.wire.scopes import Scope
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team
-from store.scopes import Scope
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from tests.serving import serving

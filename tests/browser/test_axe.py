@@ -17,6 +17,7 @@ from tests.browser.conftest import Open, Team
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 DIMENSIONS = {"layers": 3, "heads": 2, "hidden_size": 8, "intermediate_size": 12}
 CHANGES = {"differences": {"loss": {"value": -0.01, "interval": [-0.02, 0.0]}}}
+FINDING = {"data": "test", "verdict": "gain", "sentence": "A gain.", "advice": "", "answers": ""}
 BARRIERS = ("moderate", "serious", "critical")
 
 
@@ -36,7 +37,7 @@ def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
         group = create_group(session, new).group
     cell = {"set": "reviews", "checkpoint": 0, "setting": "paper", "seed": None}
     ended = stage.running(trials, name="ended", config=config, group_id=group.id, cell=cell)
-    report = {"comparison": {"validation": CHANGES}, "finding": {"verdict": "gain"}, "path": PATH}
+    report = {"comparison": {"validation": CHANGES}, "finding": FINDING, "path": PATH}
     stage.succeed(ended, {"plan.json": b"{}"}, **report)
     stage.failed()
     progress = {"done": 3, "known": 9, "seconds": 1.0, "seconds_left": 2.0, "base_loss": 0.5, "min_loss": 0.4}
@@ -66,12 +67,18 @@ def test_no_page_has_more_than_a_minor_barrier(open_tab: Open, team: Team, paths
     tab.sign_in(team.key)
     tab.page.get_by_role("heading", name="Board").wait_for()
     for path in paths:
-        tab.page.goto(path)
+        answer = tab.page.goto(path)
+        assert answer.status == (404 if path == "/no-such-page" else 200), path
         found[path] = barriers(tab.page)
     tab.page.goto("/new")
     tab.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     found["/new, opened"] = barriers(tab.page)
-    for field, typed in {"name": "x", "checkpoint": "ftp://x", "validation": "s3://a/b.csv", "hub_token": "x"}.items():
+    for field, typed in {
+        "name": "x",
+        "checkpoint": "ftp://x",
+        "validation": "s3://acme/b.csv",
+        "hub_token": "x",
+    }.items():
         tab.page.locator(f"#{field}").fill(typed)
     tab.page.get_by_role("button", name="Check only").click()
     tab.page.locator("#wrong").wait_for()

@@ -42,7 +42,8 @@ def state_is(tab: Tab, state: str) -> None:
 
 
 def trials_shown(tab: Tab) -> int:
-    return int(tab.page.locator("#chart[data-trials]").get_attribute("data-trials"))
+    told = tab.page.locator("#chart desc").text_content(timeout=2 * PATIENCE_MS)
+    return int(told.split()[0].replace(",", ""))
 
 
 def test_from_a_wrong_key_to_a_downloaded_model(
@@ -59,14 +60,17 @@ def test_from_a_wrong_key_to_a_downloaded_model(
 
     fill_in(tab, "watched", opened, data)
     page.get_by_role("button", name="Check only").click()
-    page.get_by_text("The service would take this job").wait_for()
+    page.get_by_text("The service would accept this job").wait_for()
     with worker(settings, ANNOUNCE_SECONDS):
         page.get_by_role("button", name="Post the job").click()
         page.wait_for_url(re.compile(r"/jobs/job_"))
         watched = page.url
         first = trials_shown(tab)
-        page.wait_for_function("n => Number(document.querySelector('#chart').dataset.trials) > n", arg=first)
-        page.locator("#map .cell").first.wait_for()
+        page.wait_for_function("n => parseInt(document.querySelector('#chart desc').textContent) > n", arg=first)
+        page.locator("#map [data-element]").first.wait_for()
+        page.locator("#map").focus()
+        page.keyboard.press("ArrowRight")
+        page.locator("#map + .readout").get_by_text(re.compile(r"^layer\.\d+\.hard_attention: ")).wait_for()
 
         other = open_tab()
         other.sign_in(team.key)
@@ -89,7 +93,7 @@ def test_from_a_wrong_key_to_a_downloaded_model(
         page.get_by_label(f"Compare {name}").check()
     page.get_by_role("button", name="Compare").click()
     page.get_by_role("heading", name="Compare 2 jobs").wait_for()
-    page.locator("#curves[data-curves]").wait_for()
+    page.locator("#curves svg path.curve-1").wait_for()
     page.get_by_role("button", name="Sign out").click()
     page.goto(watched)
     page.get_by_role("heading", name="Sign in").wait_for()

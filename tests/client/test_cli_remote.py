@@ -15,6 +15,7 @@ from api.services.webhooks import create_secret
 from axformer.client import Client
 from axformer.client.address import login_file
 from axformer.plan.trial import Trial
+from axformer.wire.kinds import JobKind
 from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of
 from store.session import Sessions, session_scope
@@ -22,7 +23,7 @@ from store.settings import Settings
 from store.vault import open_vault
 from tests.api.conftest import Crew, Stage, trial
 from tests.client.commands import answered, logged_in, ran, run
-from tests.client.conftest import FILES, beside, play_worker
+from tests.client.conftest import FILES, SEARCH, beside, play_search, play_worker
 from tests.client.unreliable import Fault, Unreliable
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
@@ -72,14 +73,14 @@ def test_submit_sends_what_lies_here_and_prints_the_id_alone(api: Client, tmp_pa
     assert job.validation["columns"]["text"] == "sentence"
     assert job.finetune is not None
     assert job.finetune["epochs"] == 2
-    assert answered("submit", "hf://a/b", "--data", "s3://a/b.csv", "--name", "named")["name"] == "named"
+    assert answered("submit", "hf://a/b", "--data", "s3://acme/b.csv", "--name", "named")["name"] == "named"
 
 
 @logged_in
 def test_submit_says_who_is_told(api: Client, crew: Crew, sessions: Sessions, settings: Settings) -> None:
     with session_scope(sessions) as session:
         create_secret(session, settings, Operator(crew.id))
-    posted = ("submit", "hf://a/b", "--data", "s3://a/b.csv", "--webhook", "https://ci.acme.example/")
+    posted = ("submit", "hf://a/b", "--data", "s3://acme/b.csv", "--webhook", "https://ci.acme.example/")
     ends = ["job.succeeded", "job.failed", "job.cancelled"]
     assert answered(*posted)["webhook"] == {"url": posted[-1], "events": ends}
     chosen = answered(*posted, "--webhook-event", "job.running", "--webhook-event", "job.failed")
@@ -91,12 +92,14 @@ def test_submit_says_who_is_told(api: Client, crew: Crew, sessions: Sessions, se
 def test_a_hub_token_comes_from_no_argument(
     way: str, sessions: Sessions, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ["submit", "hf://a/private", "--data", "s3://a/b.csv", "--json"]
+    arguments = ["submit", "hf://a/private", "--data", "s3://acme/b.csv", "--json"]
     if way == "pipe":
         result = run(*arguments, "--hub-token", typed="hf_token\n")
     else:
         monkeypatch.setenv("AXFORMER_HUB_TOKEN", "hf_token")
-        ran("submit", "s3://a/b", "--data", "s3://a/b.csv")  # nothing of it is read from the hub, and the token stays
+        ran(
+            "submit", "s3://acme/b", "--data", "s3://acme/b.csv"
+        )  # nothing of it is read from the hub, and the token stays
         result = run(*arguments)
     with session_scope(sessions) as session:
         assert open_vault(settings).unlock(hub_token_of(session, json.loads(result.stdout)["id"])) == "hf_token"
@@ -108,15 +111,15 @@ def test_a_hub_token_comes_from_no_argument(
     ("arguments", "message"),
     [
         (
-            ["submit", "hf://a/b", "--data", "s3://a/b.csv", "--webhook-event", "job.failed"],
+            ["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--webhook-event", "job.failed"],
             "give --webhook too",
         ),
-        (["submit", "nowhere", "--data", "s3://a/b.csv"], "'nowhere' does not exist here"),
+        (["submit", "nowhere", "--data", "s3://acme/b.csv"], "'nowhere' does not exist here"),
         (["submit", "hf://a/b", "--data", "nowhere.csv"], "'nowhere.csv' does not exist here"),
-        (["submit", "hf://a/b", "--data", "s3://a/b.csv", "--set", "margin=2"], "knob 'margin' is unknown"),
-        (["submit", "hf://a/b", "--data", "s3://a/b.csv", "--label", "x"], "--label 'x' is not key=value"),
-        (["submit", "hf://a/b", "--data", "s3://a/b.csv", "--forms", "tar"], "--forms 'tar' is no form"),
-        (["submit", "hf://a/b", "--data", "s3://a/b.csv", "--finetune", "epochs=2"], "and --train on what"),
+        (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--set", "margin=2"], "knob 'margin' is unknown"),
+        (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--label", "x"], "--label 'x' is not key=value"),
+        (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--forms", "tar"], "--forms 'tar' is not a form"),
+        (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--finetune", "epochs=2"], "and --train on what"),
         (["upload", "nowhere"], "'nowhere' does not exist"),
         (["compare", "job_a"], "compare takes 2 to 6 jobs, not 1"),
         (["plot", "job_a", "--output", "/proc/none"], None),
@@ -158,6 +161,26 @@ def test_watch_shows_trials_as_prune_does_and_ends_well_with_success(stage: Stag
     assert "loss>=" in shown[1]
     assert "Before and after" in printed
     assert f"axformer download {job_id}" in lines[-1]
+
+
+@logged_in
+def test_watch_says_to_which_pass_of_a_search_a_trial_belongs(stage: Stage) -> None:
+    job_id = stage.queued(config=SEARCH)
+    play_search(stage, job_id)
+    shown = [line for line in ran("watch", job_id).splitlines() if line.startswith("trial")]
+    passes = [*["[1/6 top-middle-bottom]"] * 3, "[2/6 top-bottom-middle]"]
+    assert [line.split(" ", 2)[2].partition("] ")[0] + "]" for line in shown] == passes
+    assert shown[-1].endswith("4 of 9 done")
+
+
+@logged_in
+def test_jobs_say_their_kind(stage: Stage) -> None:
+    done = stage.succeeded(FILES, [trial(0)])
+    assert "kind" not in ran("jobs").split()
+    export = stage.queued(kind=JobKind.EXPORT, exported_from=done, upto=0)
+    assert [line.split()[-4] for line in ran("jobs").splitlines() if "job_" in line][:1] == ["export"]
+    assert [job["id"] for job in answered("jobs", "--kind", "export")] == [export]
+    assert "kind        export" in ran("show", export)
 
 
 @logged_in
@@ -230,7 +253,7 @@ def test_ctrl_c_leaves_the_job_running_and_says_so(watching: tuple[str, "subproc
 @logged_in
 def test_jobs_are_listed_shown_and_compared(stage: Stage, api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     first = stage.succeeded(FILES, [trial(seq) for seq in range(3)])
-    second = api.submit("wide", checkpoint="hf://a/b", validation="s3://a/b.csv", config={"refine_margin": 9.5}).id
+    second = api.submit("wide", checkpoint="hf://a/b", validation="s3://acme/b.csv", config={"refine_margin": 9.5}).id
     monkeypatch.setenv("COLUMNS", "80")
     listed = ran("jobs", "--limit", "5")
     assert first in listed
@@ -306,7 +329,7 @@ def test_admins_keep_the_keys(stage: Stage, crew: Crew, monkeypatch: pytest.Monk
     made = run("keys", "create", "nightly", "--scope", "read", "--days", "30")
     key = made.stdout.strip()
     assert key.startswith("axk_")
-    assert "shown once" in made.stderr
+    assert "shown only once" in made.stderr
     key_id = key.split("_")[1]
     assert "valid for 29 days" in ran("keys", "list")
     replaced = answered("keys", "rotate", key_id, "--grace-hours", "1")

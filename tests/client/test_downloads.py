@@ -29,7 +29,7 @@ def files_in(directory: Path) -> dict[str, bytes]:
 
 def test_all_files_come_but_the_archive_of_them_all(api: Client, stage: Stage, place: Path) -> None:
     job_id, heard = stage.succeeded(FILES), list[int]()
-    paths = api.download(job_id, place / "result", heed=heard.append)
+    paths = api.download(job_id, place / "result", on_progress=heard.append)
     expected = {name: content for name, content in FILES.items() if name != "artifact.tar.gz"}
     assert files_in(place / "result") == expected
     assert {path.relative_to(place / "result").as_posix() for path in paths} == set(expected)
@@ -71,7 +71,7 @@ def test_a_later_call_goes_on_with_what_an_earlier_one_left(
 
     proxy.concerns = lambda method, path: path.endswith("safetensors")
     with pytest.raises(Interrupted):
-        patient.download(job_id, place, heed=interrupt)
+        patient.download(job_id, place, on_progress=interrupt)
     proxy.faults = [Fault(cut_after=500_000), Fault(status=403)]
     with pytest.raises(Exception, match="403"):
         patient.download(job_id, place)

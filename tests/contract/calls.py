@@ -13,10 +13,11 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 
 from api.main import create_app
+from axformer.wire.scopes import Scope
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team
-from store.scopes import Scope
 from store.session import make_engine, make_sessions, session_scope
+from store.setting_groups import RateSettings
 from store.settings import Settings
 from store.storage import LocalStorage
 from tests.api.conftest import Stage, trial
@@ -53,7 +54,7 @@ class Outcome:
 def make_calls(settings: Settings, *, seed: int, examples: int, phases: Sequence[str]) -> Outcome:
     """One round of calls of a new team that has jobs in most states. ``examples`` are the calls of an operation and a phase."""
     outcome = Outcome()
-    quiet = settings.model_copy(update={"rate_requests": 0, "rate_refusals": 0})
+    quiet = settings.model_copy(update={"rate": RateSettings(requests=0, refusals=0)})
     engine = make_engine(settings)
     sessions = make_sessions(engine)
     with session_scope(sessions) as session:

@@ -35,26 +35,28 @@ TEXTS: dict[str, tuple[str | bytes, str]] = {
     "a key twice": ('{"model_type": "bert", "model_type": "gpt2"}', "the key 'model_type' twice"),
     "nested a little": (deep(40), "nested more than 32 deep"),
     "nested much": (deep(100_000), "nested more than 32 deep"),
-    "no number": ('{"model_type": "bert", "layer_norm_eps": NaN}', "NaN, which is no number"),
-    "infinite": ('{"model_type": "bert", "layer_norm_eps": -Infinity}', "-Infinity, which is no number"),
+    "no number": ('{"model_type": "bert", "layer_norm_eps": NaN}', "NaN, which is not a number"),
+    "infinite": ('{"model_type": "bert", "layer_norm_eps": -Infinity}', "-Infinity, which is not a number"),
     "a long number": ('{"model_type": "bert", "vocab_size": ' + "9" * 5000 + "}", "config.json cannot be read"),
     "large": ('{"a": "' + "x" * (4 << 20) + '"}', "more than 4194304 bytes"),
     "no family": ("{}", "models of type 'None' are not supported"),
     "another family": ('{"model_type": "longformer"}', "models of type 'longformer' are not supported"),
-    "a family that is no text": ('{"model_type": {"a": 1}}', "are not supported"),
+    "a family that is not a text": ('{"model_type": {"a": 1}}', "are not supported"),
     "a family as a path": ('{"model_type": "../../bert"}', "are not supported"),
 }
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_a_configuration_that_is_none_is_refused(whole: Path, tmp_path: Path, name: str) -> None:
-    text, message = TEXTS[name]
-    must_be_refused(whole, tmp_path, written(CONFIG, text), message)
+def test_a_configuration_that_is_none_is_refused(
+    whole: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for name, (text, message) in TEXTS.items():
+        with subtests.test(name):
+            must_be_refused(whole, tmp_path_factory.mktemp("case"), written(CONFIG, text), message)
 
 
 VALUES: dict[str, tuple[dict[str, object], str]] = {
-    "architectures a text": ({"architectures": "BertForSequenceClassification"}, "architectures in config.json is no list"),
-    "architectures of numbers": ({"architectures": [1]}, "architectures in config.json is no list"),
+    "architectures a text": ({"architectures": "BertForSequenceClassification"}, "architectures in config.json is not a list"),
+    "architectures of numbers": ({"architectures": [1]}, "architectures in config.json is not a list"),
     "architectures of another": ({"architectures": ["Evil"]}, "no supported head"),
     "architectures none": ({"architectures": None}, "no supported head"),
     "layers many": ({"num_hidden_layers": 97}, "num_hidden_layers=97 is more than the 96"),
@@ -98,10 +100,12 @@ VALUES: dict[str, tuple[dict[str, object], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_a_value_out_of_bounds_is_refused(whole: Path, tmp_path: Path, name: str) -> None:
-    changes, message = VALUES[name]
-    must_be_refused(whole, tmp_path, changed_json(CONFIG, **changes), message)
+def test_a_value_out_of_bounds_is_refused(
+    whole: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for name, (changes, message) in VALUES.items():
+        with subtests.test(name):
+            must_be_refused(whole, tmp_path_factory.mktemp("case"), changed_json(CONFIG, **changes), message)
 
 
 def changed(whole: Path, tmp_path: Path, **changes: object) -> Path:
@@ -146,11 +150,15 @@ IGNORED: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize("key", IGNORED)
-def test_a_key_that_does_not_describe_the_model_changes_nothing(whole: Path, tmp_path: Path, key: str) -> None:
-    plain, loaded = admit(whole), admit(changed(whole, tmp_path, **{key: IGNORED[key]}))
-    assert loaded.config.to_dict() == plain.config.to_dict()
-    assert loaded.config._attn_implementation is None
+def test_a_key_that_does_not_describe_the_model_changes_nothing(
+    whole: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    plain = admit(whole)
+    for key, value in IGNORED.items():
+        with subtests.test(key):
+            loaded = admit(changed(whole, tmp_path_factory.mktemp("case"), **{key: value}))
+            assert loaded.config.to_dict() == plain.config.to_dict()
+            assert loaded.config._attn_implementation is None
 
 
 def test_with_all_of_them_the_model_loads_as_without(whole: Path, tmp_path: Path) -> None:

@@ -97,15 +97,16 @@ CASES: dict[str, tuple[str, bytes, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_hostile_data_is_refused(tmp_path: Path, name: str) -> None:
-    file, content, message = CASES[name]
-    (tmp_path / file).write_bytes(content)
-    with pytest.raises(DataError, match=message) as caught:
-        read(tmp_path / file)
-    assert file in str(caught.value)
-    assert len(str(caught.value)) < 4000
-    assert [path.name for path in tmp_path.iterdir()] == [file]
+def test_hostile_data_is_refused(tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests) -> None:
+    for name, (file, content, message) in CASES.items():
+        with subtests.test(name):
+            place = tmp_path_factory.mktemp("case")
+            (place / file).write_bytes(content)
+            with pytest.raises(DataError, match=message) as caught:
+                read(place / file)
+            assert file in str(caught.value)
+            assert len(str(caught.value)) < 4000
+            assert [path.name for path in place.iterdir()] == [file]
 
 
 def test_a_parquet_file_that_repeats_one_large_cell_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

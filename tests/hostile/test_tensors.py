@@ -85,10 +85,10 @@ CASES: dict[str, tuple[Change, str]] = {
     "header cut": (changed_header(lambda header, data: with_header(header, data, length=40)), "header cannot be read"),
     "header of no JSON": (changed_header(lambda _, data: with_header(b"{'a': 1}", data)), "header cannot be read"),
     "header of no UTF-8": (changed_header(lambda _, data: with_header(b'{"\xff": 1}', data)), "is not UTF-8"),
-    "header a list": (changed_header(lambda _, data: with_header([], data)), "header is no object"),
+    "header a list": (changed_header(lambda _, data: with_header([], data)), "header is not an object"),
     "header nested": (changed_header(lambda _, data: with_header(DEEP, data)), "nested more than 32 deep"),
     "header a key twice": (changed_header(lambda *_: with_header(TWICE, b"1")), "the key 'a' twice"),
-    "header NaN": (changed_header(lambda _, data: with_header(b'{"a": NaN}', data)), "NaN, which is no number"),
+    "header NaN": (changed_header(lambda _, data: with_header(b'{"a": NaN}', data)), "NaN, which is not a number"),
     "header a huge number": (changed_header(lambda *_: with_header(b'{"a": ' + b"9" * 5000 + b"}", b"")), "cannot be read"),
     "notes no texts": (
         changed_header(lambda header, data: with_header(header | {"__metadata__": {"format": 1}}, data)), "no.* texts",
@@ -133,10 +133,12 @@ CASES: dict[str, tuple[Change, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_hostile_tensors_are_refused(whole: Path, tmp_path: Path, name: str) -> None:
-    change, message = CASES[name]
-    must_be_refused(whole, tmp_path, change, message)
+def test_hostile_tensors_are_refused(
+    whole: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for name, (change, message) in CASES.items():
+        with subtests.test(name):
+            must_be_refused(whole, tmp_path_factory.mktemp("case"), change, message)
 
 
 def test_too_many_tensors_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,9 +163,15 @@ INDEXES: dict[str, tuple[Callable[[dict[str, str]], object], str]] = {
     "no JSON": (lambda _: b"{", "cannot be loaded: model.safetensors.index.json"),
     "a list": (lambda places: [places], "no weight_map"),
     "empty": (lambda _: {"weight_map": {}}, "no weight_map"),
-    "no texts": (lambda places: {"weight_map": places | {FIRST: 1}}, "names '1', which is no file of weights"),
-    "a path out": (lambda places: {"weight_map": places | {FIRST: "../../etc/passwd"}}, "no file of weights beside it"),
-    "a pickle": (lambda places: {"weight_map": places | {FIRST: "pytorch_model.bin"}}, "no file of weights beside it"),
+    "no texts": (lambda places: {"weight_map": places | {FIRST: 1}}, "names '1', which is not a file of weights"),
+    "a path out": (
+        lambda places: {"weight_map": places | {FIRST: "../../etc/passwd"}},
+        "not a file of weights beside it",
+    ),
+    "a pickle": (
+        lambda places: {"weight_map": places | {FIRST: "pytorch_model.bin"}},
+        "not a file of weights beside it",
+    ),
     "absent": (lambda places: {"weight_map": places | {FIRST: "z.safetensors"}}, "'z.safetensors', which is not there"),
     "another's tensor": (lambda places: {"weight_map": places | {"other": places[FIRST]}}, "which lacks it"),
     "a tensor left out": (
@@ -173,16 +181,23 @@ INDEXES: dict[str, tuple[Callable[[dict[str, str]], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", INDEXES)
-def test_an_index_that_lies_is_refused(whole: Path, tmp_path: Path, name: str) -> None:
-    make, message = INDEXES[name]
+def indexed(make: Callable[[dict[str, str]], object]) -> Change:
+    """Two shards with an index of them."""
 
     def change(directory: Path) -> None:
         index = make(two_shards(directory))
         text = index if isinstance(index, bytes) else json.dumps(index).encode()
         (directory / "model.safetensors.index.json").write_bytes(text)
 
-    must_be_refused(whole, tmp_path, change, message)
+    return change
+
+
+def test_an_index_that_lies_is_refused(
+    whole: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for name, (make, message) in INDEXES.items():
+        with subtests.test(name):
+            must_be_refused(whole, tmp_path_factory.mktemp("case"), indexed(make), message)
 
 
 def test_shards_without_an_index_are_refused(whole: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -77,62 +78,68 @@ CASES: dict[str, tuple[Change, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_hostile_tokenizers_are_refused(whole: Path, tmp_path: Path, name: str) -> None:
-    change, message = CASES[name]
-    must_be_refused(whole, tmp_path, change, message)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("auto_map", {"AutoTokenizer": ["evil.Tokenizer", None]}),
-        ("vocab_file", "/etc/passwd"),
-        ("merges_file", "/etc/passwd"),
-        ("tokenizer_file", "/etc/passwd"),
-        ("special_tokens_map_file", "/etc/passwd"),
-        ("name_or_path", "/etc"),
-        ("init_inputs", ["/etc/passwd"]),
-        ("_commit_hash", "evil"),
-        ("gguf_file", "/etc/passwd"),
-        ("backend", "evil"),
-        ("tokenizer_object", "evil"),
-        ("sp_model_kwargs", {"model_file": "/etc/passwd"}),
-        ("chat_template", "{{ ''.__class__.__mro__[1].__subclasses__() }}"),
-    ],
-)
-def test_an_argument_that_names_files_or_code_changes_nothing(
-    whole: Path, tmp_path: Path, key: str, value: object
+def test_hostile_tokenizers_are_refused(
+    whole: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(whole, copy)
-    changed_json(CONFIG, **{key: value})(copy)
-    before = listed(tmp_path)
-    texts = ["word1 word2", "nobody knows this"]
-    assert load_checkpoint(copy).tokenizer(texts)["input_ids"] == load_checkpoint(whole).tokenizer(texts)["input_ids"]
-    assert listed(tmp_path) == before
+    for name, (change, message) in CASES.items():
+        with subtests.test(name):
+            must_be_refused(whole, tmp_path_factory.mktemp("case"), change, message)
+
+
+IGNORED: dict[str, object] = {
+    "auto_map": {"AutoTokenizer": ["evil.Tokenizer", None]},
+    "vocab_file": "/etc/passwd",
+    "merges_file": "/etc/passwd",
+    "tokenizer_file": "/etc/passwd",
+    "special_tokens_map_file": "/etc/passwd",
+    "name_or_path": "/etc",
+    "init_inputs": ["/etc/passwd"],
+    "_commit_hash": "evil",
+    "gguf_file": "/etc/passwd",
+    "backend": "evil",
+    "tokenizer_object": "evil",
+    "sp_model_kwargs": {"model_file": "/etc/passwd"},
+    "chat_template": "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+}
+TEXTS = ["word1 word2", "nobody knows this"]
+
+
+def test_an_argument_that_names_files_or_code_changes_nothing(
+    whole: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    plain = load_checkpoint(whole).tokenizer(TEXTS)["input_ids"]
+    for key, value in IGNORED.items():
+        with subtests.test(key):
+            place = tmp_path_factory.mktemp("case")
+            shutil.copytree(whole, place / "copy")
+            changed_json(CONFIG, **{key: value})(place / "copy")
+            before = listed(place)
+            assert load_checkpoint(place / "copy").tokenizer(TEXTS)["input_ids"] == plain
+            assert listed(place) == before
 
 
 CLASSES = ["EvilTokenizer", "BertJapaneseTokenizer", "../evil.Tokenizer", 7, {"a": 1}]
 
 
-@pytest.mark.parametrize("named", CLASSES)
-@pytest.mark.parametrize("place", [CONFIG, "config.json"])
-def test_a_class_that_is_not_known_is_not_loaded(whole: Path, tmp_path: Path, place: str, named: object) -> None:
+def test_a_class_that_is_not_known_is_not_loaded(
+    whole: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
     """The table says all that a tokenizer does; without it, the class could do anything."""
-    copy = tmp_path / "copy"
-    shutil.copytree(whole, copy)
-    if place != CONFIG:
-        changed_json(CONFIG, tokenizer_class=None)(copy)
-    changed_json(place, tokenizer_class=named)(copy)
-    texts = ["word1 word2", "nobody knows this"]
-    assert load_checkpoint(copy).tokenizer(texts)["input_ids"] == load_checkpoint(whole).tokenizer(texts)["input_ids"]
-    (copy / TABLE).unlink()
-    (copy / "vocab.txt").write_text("[PAD]\n[UNK]\nword1\n")
-    with pytest.raises(
-        CheckpointError, match=r"which is not loaded without tokenizer\.json; write tokenizer\.json beside it"
-    ):
-        load_checkpoint(copy)
+    plain = load_checkpoint(whole).tokenizer(TEXTS)["input_ids"]
+    for place, named in product([CONFIG, "config.json"], CLASSES):
+        with subtests.test(place, named=named):
+            copy = tmp_path_factory.mktemp("case") / "copy"
+            shutil.copytree(whole, copy)
+            if place != CONFIG:
+                changed_json(CONFIG, tokenizer_class=None)(copy)
+            changed_json(place, tokenizer_class=named)(copy)
+            assert load_checkpoint(copy).tokenizer(TEXTS)["input_ids"] == plain
+            (copy / TABLE).unlink()
+            (copy / "vocab.txt").write_text("[PAD]\n[UNK]\nword1\n")
+            with pytest.raises(
+                CheckpointError, match=r"which is not loaded without tokenizer\.json; write tokenizer\.json beside it"
+            ):
+                load_checkpoint(copy)
 
 
 def test_a_pattern_that_gives_up_on_a_text_is_told(whole: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from store.devices import Device
+from axformer.wire.devices import Device
 from store.repositories.workers import living_workers
 from store.session import Sessions, session_scope
 from store.settings import Settings

@@ -1,8 +1,9 @@
-"""A search of orders from the post to the download: the real API, and two workers who share its passes."""
+"""A search of orders from the post to the download: the real API, and a worker that is replaced in the middle."""
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from worker.sandbox.sandboxes import Sandboxes
 
 __all__ = ["opened"]
 
-WORKERS = 2
 JOB_SECONDS = 400.0
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -65,17 +65,7 @@ def work(settings: Settings, over: threading.Event) -> None:
                 run_job(context, job, over)
 
 
-def seen_to_the_end(api: TestClient, path: str) -> list[dict[str, Any]]:
-    """The job as it was shown again and again until it ended."""
-    seen, deadline = [], time.monotonic() + JOB_SECONDS
-    while not seen or seen[-1]["state"] not in TERMINAL:
-        assert time.monotonic() < deadline, seen[-1]
-        seen.append(api.get(path).json())
-        time.sleep(0.02)
-    return seen
-
-
-def test_two_workers_share_a_search(api: TestClient, settings: Settings, opened: Open, tmp_path: Path) -> None:
+def test_a_search_is_watched_and_handed_out(api: TestClient, settings: Settings, opened: Open, tmp_path: Path) -> None:
     data = write_rows(tmp_path / "rows.jsonl", tiny_rows(80))
     body = {
         "name": "orders",
@@ -83,37 +73,63 @@ def test_two_workers_share_a_search(api: TestClient, settings: Settings, opened:
         "validation": {"uri": f"file://{data}"},
         "config": LONG_PASS | {"order": "search"},
     }
-    over = threading.Event()
-    workers = [threading.Thread(target=work, args=(settings, over)) for _ in range(WORKERS)]
-    for worker in workers:
-        worker.start()
-    try:
-        answer = api.post("/v1/jobs", json=body)
-        path = answer.headers["Location"]
-        seen = seen_to_the_end(api, path)
-    finally:
-        over.set()
-        for worker in workers:
-            worker.join()
+    path = api.post("/v1/jobs", json=body).headers["Location"]
+    seen: list[dict[str, Any]] = []
+    with working(settings):
+        watch(api, path, seen, lambda job: job["progress"] is not None and job["progress"]["pass_number"] == 3)
+    stopped = api.get(path).json()
+    assert (stopped["state"], stopped["attempt"]) == ("queued", 0)
+    with working(settings):
+        watch(api, path, seen, lambda job: job["state"] in TERMINAL)
 
     job = seen[-1]
-    assert (job["state"], job["error"]) == ("succeeded", None)
-    at_once = [sum(one["state"] == "running" for one in view["passes"]) for view in seen]
-    assert max(at_once) == WORKERS
-    done = [view["progress"]["done"] for view in seen if view["progress"]]
+    assert (job["state"], job["error"], job["kind"]) == ("succeeded", None, "pass")
+    progress = [view["progress"] for view in seen if view["progress"]]
+    done = [one["done"] for one in progress]
     assert done == sorted(done)
     assert len(set(done)) > len(SEARCHED_ORDERS)
-    assert job["progress"]["done"] == job["progress"]["known"] == sum(one["trials"] for one in job["report"]["orders"])
+    assert {one["passes"] for one in progress} == {6}
+    running = [(one["pass_number"], one["order"]) for one in progress]
+    assert running == sorted(running, key=lambda one: one[0])
+    assert all(order == SEARCHED_ORDERS[number - 1] for number, order in running)
     assert {view["state"] for view in seen} >= {"running", "succeeded"}
 
-    (kept,) = [place for place, one in enumerate(job["report"]["orders"]) if one["kept"]]
-    ndjson = {"Accept": "application/x-ndjson"}
-    trace = api.get(f"{path}/trace", headers=ndjson).text
-    assert trace == api.get(f"{job['passes'][kept]['url']}/trace", headers=ndjson).text
+    orders = job["report"]["orders"]
+    (kept,) = [number for number, one in enumerate(orders, 1) if one["kept"]]
+    trace = trace_of(api, path)
     assert trace == api.get(f"{path}/artifacts/trace.jsonl").text
+    assert trace == trace_of(api, path, kept)
+    lengths = [len(trace_of(api, path, number).splitlines()) for number in range(1, 8)]
+    assert lengths == [*(one["trials"] for one in orders), 0]
     plan = api.get(f"{path}/artifacts/plan.json").json()
-    assert plan["config"]["order"] == job["passes"][kept]["order"]
+    assert plan["config"]["order"] == SEARCHED_ORDERS[kept - 1]
     report = api.get(f"{path}/artifacts/report.json").json()
-    assert report["orders"] == job["report"]["orders"]
-    assert report["trials"] == len(trace.splitlines())
+    assert (report["orders"], report["trials"]) == (orders, len(trace.splitlines()))
     assert api.get("/v1/jobs").json()["data"] == [job]
+
+
+@contextmanager
+def working(settings: Settings) -> Iterator[None]:
+    """A worker that gives back at the end what it has."""
+    over = threading.Event()
+    worker = threading.Thread(target=work, args=(settings, over))
+    worker.start()
+    try:
+        yield
+    finally:
+        over.set()
+        worker.join()
+
+
+def watch(api: TestClient, path: str, seen: list[dict[str, Any]], until: Callable[[dict[str, Any]], bool]) -> None:
+    """Add how the job is shown, again and again, until it is as wanted."""
+    deadline = time.monotonic() + JOB_SECONDS
+    while not seen or not until(seen[-1]):
+        assert time.monotonic() < deadline, seen[-1]
+        seen.append(api.get(path).json())
+        time.sleep(0.02)
+
+
+def trace_of(api: TestClient, path: str, pass_number: int | None = None) -> str:
+    params = {} if pass_number is None else {"pass": pass_number}
+    return api.get(f"{path}/trace", params=params, headers={"Accept": "application/x-ndjson"}).text

@@ -21,6 +21,7 @@ from store.repositories import jobs
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team
 from store.session import make_engine, make_sessions, session_scope
+from store.setting_groups import DatabaseSettings
 from store.settings import Settings
 from store.states import TERMINAL, JobState
 from tests.integration.real_worker import JOB_SECONDS, START_SECONDS, log_of, wait_until, worker
@@ -29,7 +30,7 @@ from tests.worker.conftest import Open, Watch, opened, watch
 __all__ = ["opened", "watch"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-BODY: dict[str, Any] = {"name": "job", "checkpoint": {"uri": "hf://a/b"}, "validation": {"uri": "s3://a/b.csv"}}
+BODY: dict[str, Any] = {"name": "job", "checkpoint": {"uri": "hf://a/b"}, "validation": {"uri": "s3://acme/b.csv"}}
 
 
 @dataclass
@@ -54,7 +55,10 @@ def parts(server_directory: Path, tmp_path: Path, broker_url: str) -> Iterator[P
     directory = server_directory / "outage"
     server = start_postgres(directory / "postgres", directory / "postgres.log", {"fsync": "off"})
     settings = Settings(
-        database_url=SecretStr(server.url), broker_url=SecretStr(broker_url), var_dir=tmp_path / "var", pool_size=3
+        database_url=SecretStr(server.url),
+        broker_url=SecretStr(broker_url),
+        var_dir=tmp_path / "var",
+        database=DatabaseSettings(pool_size=3),
     )
     made = Parts(server, settings)
     try:
@@ -108,7 +112,7 @@ def test_without_the_database_every_answer_is_503_at_once_and_after_its_return_a
             assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable"), (method, path)
             assert answer.headers["Content-Type"] == "application/problem+json"
             assert int(answer.headers["Retry-After"]) > 0
-            assert seconds < parts.settings.connect_timeout_seconds
+            assert seconds < parts.settings.database.connect_timeout_seconds
         assert client.get("/healthz").status_code == 200
         assert client.get("/readyz").status_code == 503
         restarted.enter_context(parts.restarted())

@@ -22,7 +22,7 @@ from tests.integration.real_worker import (
 )
 from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import GUESSING, LONG_PASS, Post, Watch, opened, post, watch
-from worker.sandbox.launch import WALLS
+from worker.sandbox.launch import RESTRICTIONS
 
 __all__ = ["opened", "post", "settings", "watch"]
 
@@ -40,11 +40,13 @@ def test_a_message_wakes_a_worker_that_runs_the_job(settings: Settings, post: Po
     lines = [json.loads(line) for line in log_of(settings).read_text().splitlines() if line.startswith("{")]
     (claimed,) = [line for line in lines if line["event"] == "job_claimed"]
     assert (claimed["job_id"], claimed["fence"]) == (job_id, 1)
-    # Not every machine grants every wall, and each is named.
-    (standing,) = [line["walls"] for line in lines if line["event"] == "walls_stand"]
-    missing = [wall for line in lines if line["event"] == "walls_missing" for wall in line["walls"]]
-    assert sorted([*standing, *missing]) == sorted(WALLS)
-    assert {line["level"] for line in lines if line["event"] != "walls_missing"} == {"info"}
+    # Not every machine grants every restriction, and each is named.
+    (standing,) = [line["restrictions"] for line in lines if line["event"] == "sandbox_restrictions"]
+    missing = [
+        name for line in lines if line["event"] == "sandbox_restrictions_missing" for name in line["restrictions"]
+    ]
+    assert sorted([*standing, *missing]) == sorted(RESTRICTIONS)
+    assert {line["level"] for line in lines if line["event"] != "sandbox_restrictions_missing"} == {"info"}
     assert settings.broker_url.get_secret_value() not in log_of(settings).read_text()
 
 

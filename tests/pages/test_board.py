@@ -26,7 +26,12 @@ def test_it_shows_running_waiting_and_ended_jobs(member, stage, make_trial):
 
 def test_a_team_with_nothing_is_told_what_to_do(member):
     text = member.get("/").text
-    for shown in ("Nothing of your team runs", "None of your jobs waits", "No worker is alive", "Post the first one"):
+    for shown in (
+        "Your team has no running jobs",
+        "Your team has no waiting jobs",
+        "No worker is alive",
+        "Post the first one",
+    ):
         assert shown in text
 
 

@@ -53,10 +53,17 @@ def test_it_shows_the_encoder_and_the_latency_without_pruning(member, stage):
 
 
 def test_its_curves_are_the_losses_of_the_model_as_it_stood(member, two):
-    curves = member.client.get("/compare/points?" + "&".join(f"job={one}" for one in two)).json()
-    assert [curve["letter"] for curve in curves] == ["A", "B"]
-    assert curves[0]["steps"] == [[0, 1 / 3], [2, 1 / 5]]
-    assert curves[0]["trials"] == 3
+    query = "&".join(f"job={one}" for one in two)
+    told = "A, margin 1.1: 0.3333 → 0.2000 in 3 trials; B, margin 1.3: 0.3333 → 0.2000 in 3 trials"
+    assert f">{told}<" in member.get(f"/compare?{query}").text
+    answer = member.get(f"/compare/chart?{query}&width=400").text
+    assert f">{told}<" in answer
+    assert 'width="400"' in answer
+
+
+def test_jobs_that_have_not_been_measured_have_no_curves(member, stage):
+    text = member.get(f"/compare?job={stage.queued()}&job={stage.queued()}").text
+    assert "None of these jobs has been measured yet." in text
 
 
 @pytest.mark.parametrize("count", [0, 1, 7])

@@ -3,17 +3,21 @@
 import json
 import math
 import re
+import tracemalloc
 
 import pytest
 
+from api.pages.pictures import MOST_MARKS
 from api.services.trace_formats import CSV, NDJSON, PARQUET
 from axformer.config import make_config
+from axformer.intake.limits import DIMENSIONS as LIMITS
 from axformer.plan.trial import Phase, Verdict
-from store.repositories.trace_views import points_after
+from store.repositories.trace_views import thinned_points
 from store.session import session_scope
 from store.states import JobState
 from store.tables.jobs import Job
 
+MOST_BYTES = 64 * 2**20
 DIMENSIONS = {"layers": 2, "heads": 2, "hidden_size": 8, "intermediate_size": 12}
 PROGRESS = {
     "done": 7,
@@ -66,43 +70,96 @@ def test_it_shows_the_data_and_the_untouched_model_first(member, running):
 def test_the_map_tells_what_became_of_every_element(member, running):
     text = member.get(f"/jobs/{running}").text
     for words in (
-        "layer.1.hard_attention: hard attention, loss 0.2000, helped 7 of 10",
+        "layer.1.hard_attention: hard attention, loss 0.2000, least before",
         "layer.1.attention: removed, loss",
-        "layer.1.attention.head.0: removed, loss",
         "layer.1.ffn: kept, its parts tried, loss at least",
         "layer.1.ffn.neurons.0:6: removed",
         "layer.1.ffn.neurons.6:12: kept, loss at least",
         "layer.0.ffn: not tried yet",
         "layer.0.hard_attention: kept",
     ):
-        assert f'aria-label="{words}' in text
-    assert "50<span" in text
+        assert f"<title>{words}" in text
+    assert ">50 %<" in text
+
+
+def titles(text):
+    """What the pictures of a page tell of their marks."""
+    return re.findall(r"</?title>([^<]+)</title></(?:path|rect)>", text)
 
 
 def test_the_marks_of_the_chart_are_those_of_the_trace(member, running, stage, make_trial, trials):
-    answer = member.client.get(f"/jobs/{running}/points").json()
-    assert answer["step"] == 1
-    assert [point[:3] for point in answer["points"]] == [[one.seq, one.loss, one.verdict] for one in trials]
+    def numbers():
+        told = titles(member.get(f"/jobs/{running}/chart").text)
+        return sorted({int(one.split(":")[0]) for one in told if one[0].isdigit()})
+
+    assert numbers() == [trial.seq for trial in trials[1:]]
     stage.add_trials(running, [make_trial(7)])
-    assert [point[0] for point in member.client.get(f"/jobs/{running}/points?after=6").json()["points"]] == [7]
+    assert numbers() == list(range(1, 8))
 
 
-def test_of_a_long_pass_every_so_manieth_rejected_trial_is_marked_and_all_others(stage, sessions, make_trial):
+@pytest.mark.parametrize("picture", ["chart", "map"])
+def test_a_picture_is_as_wide_as_its_place_and_has_no_style_of_its_own(member, running, picture):
+    answer = member.get(f"/jobs/{running}/{picture}?width=360")
+    assert 'width="360"' in answer.text
+    assert "style" not in answer.text, "pages forbid styles that are not in a style sheet"
+    assert "style-src 'self'" in answer.headers["content-security-policy"]
+    assert answer.text.partition("<svg")[2] != ""
+    assert f'data-picture="/jobs/{running}/{picture}"' in member.get(f"/jobs/{running}").text
+    for width in ("20", "20000", "x"):
+        assert member.get(f"/jobs/{running}/{picture}?width={width}").status_code == 422
+
+
+def test_a_job_without_a_trial_has_no_pictures_yet(member, stage):
+    job_id = stage.queued()
+    text = member.get(f"/jobs/{job_id}").text
+    assert "There is no trial yet." in text
+    assert "The map appears when" in text
+    assert [member.get(f"/jobs/{job_id}/{picture}").text for picture in ("chart", "map")] == ["", ""]
+
+
+def test_of_a_long_pass_a_sample_of_the_rejected_trials_is_marked_and_all_others(stage, sessions, make_trial):
     trials = [make_trial(0), *(make_trial(seq, verdict=Verdict.REJECT) for seq in range(1, 100))]
     trials[7], trials[8] = make_trial(7, verdict=Verdict.ACCEPT), make_trial(8, verdict=Verdict.REFINE)
     job_id = stage.running(trials)
     with session_scope(sessions) as session:
-        points, step = points_after(session, job_id, most=10)
-        assert step == 10
+        points = thinned_points(session, job_id, most=10)
         assert [point.seq for point in points] == [0, 7, 8, *range(10, 100, 10)]
-        points, step = points_after(session, job_id, after=89, most=10)
-        assert (step, [point.seq for point in points]) == (1, list(range(90, 100)))
-        assert points_after(session, stage.queued(), most=10) == ([], 1)
+        assert len(thinned_points(session, job_id, most=100)) == 100
+        assert thinned_points(session, stage.queued(), most=10) == []
+
+
+def test_the_chart_of_a_long_pass_stays_small_and_its_counts_are_those_of_the_pass(member, stage, make_trial):
+    trials = [make_trial(0), *(make_trial(seq, verdict=Verdict.REJECT) for seq in range(1, 3 * MOST_MARKS))]
+    answer = member.get(f"/jobs/{stage.running(trials)}/chart").text
+    rejected = f"{3 * MOST_MARKS - 1:,} rejected"
+    assert f"{3 * MOST_MARKS:,} trials: the untouched model, 0 accepted, 0 refined, {rejected}" in answer
+    assert 0 < len(titles(answer)) <= MOST_MARKS + 1, "with the line of the untouched model"
+    assert len(answer) < 300 * MOST_MARKS
+
+
+def test_the_map_of_the_largest_model_is_bounded(member, stage):
+    largest = {
+        "layers": LIMITS["num_hidden_layers"],
+        "heads": LIMITS["num_attention_heads"],
+        "hidden_size": LIMITS["hidden_size"],
+        "intermediate_size": LIMITS["intermediate_size"],
+    }
+    job_id = stage.running([], PROGRESS | {"dimensions": largest})
+    tracemalloc.start()
+    try:
+        answer = member.get(f"/jobs/{job_id}/map")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert answer.text.count("head.") == 2 * largest["layers"] * largest["heads"]
+    assert peak < MOST_BYTES
 
 
 def test_a_loss_that_is_no_number_is_marked_too(member, stage, make_trial):
     job_id = stage.running([make_trial(0), make_trial(1, loss=math.inf), make_trial(2, loss=math.nan)])
-    assert [point[1] for point in member.client.get(f"/jobs/{job_id}/points").json()["points"]] == [1 / 3, None, None]
+    told = " ".join(titles(member.get(f"/jobs/{job_id}/chart").text))
+    assert "loss at least inf" in told
+    assert "rejected, loss nan" in told
     assert "inf" in member.get(f"/jobs/{job_id}/trace").text
 
 
@@ -113,7 +170,7 @@ def test_it_moves_until_the_job_has_ended(member, running, stage):
             if line.startswith("event:"):
                 kinds.append(line.removeprefix("event: "))
             if line.startswith("data:") and len(kinds) == 1:
-                assert set(json.loads(line.removeprefix("data:"))) == {"summary", "result", "log", "map"}
+                assert set(json.loads(line.removeprefix("data:"))) == {"summary", "result", "log"}
                 stage.succeed(running, {"plan.json": b"{}"})
     assert kinds[0] == "parts"
     assert kinds[-1] == "end"
@@ -159,7 +216,9 @@ def test_a_job_that_failed_says_why_and_can_be_retried(member, stage):
     assert f'action="/jobs/{job_id}/cancel"' not in text
 
 
-@pytest.mark.parametrize("page", ["", "/settings", "/trace", "/points", "/live", "/files/plan.json", "/trace/file/csv"])
+@pytest.mark.parametrize(
+    "page", ["", "/settings", "/trace", "/chart", "/map", "/live", "/files/plan.json", "/trace/file/csv"]
+)
 def test_another_team_sees_none_of_it(rival, running, page):
     assert rival.get(f"/jobs/{running}{page}").status_code == 404
 
@@ -242,8 +301,8 @@ def test_the_map_of_a_finished_job_shows_the_model_that_was_kept(member, stage, 
     path = [{"seq": seq, "kept": seq == 1} for seq in range(3)]
     stage.succeed(job_id, {}, path=path)
     text = member.get(f"/jobs/{job_id}").text
-    assert 'aria-label="layer.1.ffn: removed' in text
-    assert 'aria-label="layer.2.ffn: kept, loss' in text
+    assert "<title>layer.1.ffn: removed" in text
+    assert "<title>layer.2.ffn: kept, loss" in text
 
 
 def test_a_finished_job_says_whether_its_gain_is_one(member, stage, make_trial):
@@ -257,3 +316,18 @@ def test_a_finished_job_says_whether_its_gain_is_one(member, stage, make_trial):
     job_id = stage.running([make_trial(0)])
     stage.succeed(job_id, {}, finding=finding)
     assert "<strong>No reliable &lt;gain&gt;.</strong>" in member.get(f"/jobs/{job_id}").text
+
+
+def test_a_search_of_orders_shows_the_pass_that_runs_and_then_the_one_that_was_kept(member, stage, trials, make_trial):
+    def drawn(job_id):
+        told = titles(member.get(f"/jobs/{job_id}/chart").text)
+        return sorted({int(one.split(":")[0]) for one in told if one[0].isdigit()})
+
+    progress = PROGRESS | {"pass_number": 2, "passes": 6, "order": "top-bottom-middle"}
+    search = stage.running(trials, PROGRESS, config=make_config("paper", {"order": "search"}).model_dump(mode="json"))
+    stage.add_trials(search, [make_trial(0), make_trial(1)], progress, pass_number=2)
+    assert drawn(search) == [1]
+    assert "Pass 2 of 6: top-bottom-middle." in member.get(f"/jobs/{search}").text
+    stage.succeed(search, {}, kept_pass=1)
+    assert drawn(search) == [trial.seq for trial in trials[1:]]
+    assert 'id="pass"' not in member.get(f"/jobs/{search}").text

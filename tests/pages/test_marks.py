@@ -1,4 +1,4 @@
-"""A verdict looks the same on a page and in a picture on paper."""
+"""A verdict looks the same on every page and in every picture, and can be told from its ground."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 import api.pages
-from axformer.drawing.marks import ACCENT, GOOD, KEPT, LINES, MARKS, OPEN, QUIET, SOFT
-from tests.api.conftest import trial
+from axformer.drawing.marks import ACCENT, CURVES, GOOD, MARKS, SOFT, UNTRIED
+from axformer.drawing.sheet import SHEET
 
-SHEET = (Path(api.pages.__file__).parent / "static" / "pages.css").read_text()
-VARIABLES = {"accept": GOOD, "refine": OPEN, "reject": QUIET, "accent": ACCENT, "soft": SOFT, "kept": KEPT}
+PAGES = (Path(api.pages.__file__).parent / "static" / "pages.css").read_text()
+VARIABLES = {"accent": ACCENT, "good": GOOD, "soft": SOFT, "untried": UNTRIED} | {
+    f"c{place}": colour for place, colour in enumerate(CURVES)
+}
 GROUNDS = {"light": "#ffffff", "dark": "#15171c"}
 
 
@@ -23,7 +25,7 @@ def luminance(colour):
 
 @pytest.mark.parametrize("name", VARIABLES)
 def test_colours_of_pages_are_those_of_pictures(name):
-    assert re.findall(rf"--{name}: (#[0-9a-f]{{6}});", SHEET) == [VARIABLES[name].light, VARIABLES[name].dark]
+    assert re.findall(rf"--{name}: (#[0-9a-f]{{6}});", PAGES) == [VARIABLES[name].light, VARIABLES[name].dark]
 
 
 @pytest.mark.parametrize("kind", MARKS)
@@ -33,11 +35,8 @@ def test_a_mark_can_be_told_from_its_ground(kind, side):
     assert (lighter + 0.05) / (darker + 0.05) >= 3
 
 
-def test_the_legend_of_a_job_has_all_marks_from_which_its_chart_takes_them(member, stage):
-    text = member.get(f"/jobs/{stage.running([trial(0)])}").text
-    legend = text.partition('id="chart-legend"')[2].partition("</p>")[0]
-    assert dict(re.findall(r'data-mark="(\w+)"[^>]* d="M0 0([^"]+)"', legend)) == {
-        kind: mark.path for kind, mark in MARKS.items()
-    }
-    for words in (*(mark.legend for mark in MARKS.values()), *LINES.values()):
-        assert words in legend
+def test_pages_take_the_style_sheet_of_the_pictures(member):
+    address = re.search(r'href="(/static/\w+/pictures.css)"', member.get("/").text)
+    assert address is not None
+    answer = member.client.get(address[1])
+    assert (answer.text, answer.headers["content-type"]) == (SHEET, "text/css; charset=utf-8")

@@ -13,10 +13,10 @@ from api.pages.columns import HEAD_BYTES, preview
 from api.pages.formats import prose
 from api.services.webhooks import create_secret
 from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, PassConfig
+from axformer.wire.scopes import Scope
 from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of, list_jobs
 from store.repositories.keys import create_key
-from store.scopes import Scope
 from store.session import session_scope
 from store.vault import open_vault
 
@@ -47,6 +47,13 @@ def test_the_form_says_what_each_preset_is_and_takes_the_default(member):
     assert f"<option selected>{DEFAULT_PRESET}</option>" in text
 
 
+def test_the_compact_form_alone_is_ticked_and_what_is_made(member, sessions, crew):
+    assert re.findall(r'name="forms" value="(\w+)" checked', member.get("/new").text) == ["compact"]
+    send(member)
+    (job,) = jobs_of(sessions, crew)
+    assert job.forms == ["compact"]
+
+
 def test_code_in_a_reason_is_code_and_all_else_is_text():
     assert prose("``a<b`` & so, ``c``") == "<code>a&lt;b</code> &amp; so, <code>c</code>"
 
@@ -55,7 +62,7 @@ def test_it_posts_a_job_with_all_that_was_filled_in(member, sessions, crew):
     knobs = {
         "knob.refine_margin": "1.3",
         "knob.hard_attention": "false",
-        "knob.loss_budget": "",
+        "knob.tolerance": "",
         "knob.max_length": "64",
     }
     columns = {"column.text": "sentence", "column.label": "class"}
@@ -66,7 +73,7 @@ def test_it_posts_a_job_with_all_that_was_filled_in(member, sessions, crew):
     assert job.validation == {"uri": "s3://acme/dev.csv", "columns": job.validation["columns"]}
     assert (job.validation["columns"]["text"], job.validation["columns"]["label"]) == ("sentence", "class")
     assert (job.config["refine_margin"], job.config["hard_attention"], job.config["max_length"]) == (1.3, False, 64)
-    assert (job.config["ties_help"], job.config["loss_budget"]) == (True, None)
+    assert (job.config["ties_help"], job.config["tolerance"]) == (True, None)
     assert (job.labels, job.priority, job.forms) == ({"project": "reviews", "by": "me"}, 7, ["compact", "onnx"])
 
 
@@ -88,7 +95,7 @@ def test_training_a_webhook_and_a_hub_token_go_with_the_job(member, sessions, cr
 def test_a_hub_token_is_on_no_page_and_must_be_typed_again(member, more):
     text = send(member, hub_token=TOKEN, **more).text
     assert "canary" not in text
-    assert "Type it again" in text
+    assert "Type the token again" in text
     (field,) = re.findall('<input[^>]* name="hub_token"[^>]*>', text)
     assert " required" in field
 
@@ -103,7 +110,7 @@ def test_sent_twice_it_makes_one_job(member, sessions, crew):
 
 def test_a_check_sends_nothing(member, sessions, crew):
     answer = send(member, do="check")
-    assert "The service would take this job" in answer.text
+    assert "The service would accept this job" in answer.text
     assert 'value="s3://acme/dev.csv"' in answer.text
     assert jobs_of(sessions, crew) == []
 
@@ -113,7 +120,7 @@ def test_a_check_sends_nothing(member, sessions, crew):
     [
         ({"name": ""}, "name", "at least 1 character"),
         ({"checkpoint": "ftp://x"}, "checkpoint", "has no scheme that is fetched"),
-        ({"validation": "upload:upl_" + "0" * 32}, "validation", "is no upload of your team"),
+        ({"validation": "upload:upl_" + "0" * 32}, "validation", "is not an upload of your team"),
         ({"knob.refine_margin": "0.5"}, "", "refine_margin=0.5"),
         ({"knob.order": "explicit"}, "", "give both or neither"),
         ({"priority": "many"}, "priority", "valid integer"),
@@ -127,7 +134,7 @@ def test_a_check_sends_nothing(member, sessions, crew):
         ),
         ({"webhook.url": "https://ci.acme.example/"}, "webhook.events", "at least 1 item"),
         ({"webhook.url": "https://ci.acme.example/", "webhook.events": "job.failed"}, "webhook.url", "has no secret"),
-        ({"hub_token": "two words"}, "hub_token", "token: is no token"),
+        ({"hub_token": "two words"}, "hub_token", "token: is not a token"),
         ({"labels": "!:x"}, "labels", "pattern"),
         ({"do": "check", "checkpoint": "file:///etc/passwd"}, "checkpoint", "file"),
     ],

@@ -2,9 +2,9 @@
 
 import pytest
 
+from axformer.wire.scopes import Scope
 from store.repositories.jobs import list_jobs
 from store.repositories.keys import create_key
-from store.scopes import Scope
 from store.session import session_scope
 from tests.api.test_exports import PROGRESS
 from tests.api.test_paths import PATH
@@ -15,7 +15,7 @@ def done(stage, make_trial):
     """A job that has succeeded with a path of three models."""
     trials = [make_trial(seq, **({"verdict": "accept"} if seq in (1, 3) else {})) for seq in range(4)]
     job_id = stage.running(trials, PROGRESS, name="reviews", config={"order": "auto"})
-    stage.succeed(job_id, {"plan.json": b"{}", "path.svg": b"<svg/>"}, path=PATH)
+    stage.succeed(job_id, {"plan.json": b"{}"}, path=PATH)
     return job_id
 
 
@@ -39,7 +39,8 @@ def test_it_shows_every_model_and_which_was_kept(member, done):
         assert shown in text
     assert "Held-out loss" not in text
     assert text.count(">kept</span>") == 1
-    assert f'src="/jobs/{done}/files/path.svg"' in text
+    assert "<title>3: layer.3.ffn, confirming" in text
+    assert 'width="300"' in member.get(f"/jobs/{done}/path/curve?width=300").text
     assert "--hub-token" in text  # its checkpoint is read from a hub
     assert f'href="/jobs/{done}/path"' in member.get(f"/jobs/{done}").text
 
@@ -51,7 +52,7 @@ def test_a_job_of_an_earlier_version_is_shown_without_what_it_has_not(member, st
     stage.succeed(job_id, {"plan.json": b"{}"}, path=old)
     text = member.get(f"/jobs/{job_id}/path").text
     assert "layer.3.ffn" in text
-    assert "path.svg" not in text
+    assert "<svg xmlns" not in text
     assert "Latency, ms" not in text
     assert "encoder" not in text
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from axformer.wire.scopes import Scope
 from store.repositories.keys import authenticate, create_key, revoke_key
 from store.repositories.webhook_secrets import valid_secrets
-from store.scopes import Scope
 from store.session import session_scope
 from store.signing import signing_key
 

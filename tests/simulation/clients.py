@@ -18,7 +18,7 @@ CANCELS = 0.3
 PAUSES = 0.2
 RESUMES = 0.6
 SEARCHES = 0.15
-"""Share of the jobs that search orders, and so have passes."""
+"""Share of the jobs that search orders, and so have several passes."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Clients:
     def resume_all(self) -> None:
         """Let everything go on that is paused."""
         for job in self.world.seen.jobs.values():
-            if job["state"] == JobState.PAUSED and job["parent_id"] is None:
+            if job["state"] == JobState.PAUSED:
                 self._resume(job["id"])
 
     def _resume(self, job_id: str) -> None:
@@ -61,14 +61,13 @@ class Clients:
         random = self.world.random
         self.posted += 1
         trace = {"salt": str(random.randrange(2**32)), "trials": str(random.randint(FEWEST_TRIALS, MOST_TRIALS))}
-        config = {"order": "search"} if random.random() < SEARCHES else {}
         return NewJob(
             team_id=random.choice(self.teams),
             name=f"job {self.posted}",
             checkpoint={"uri": "file:///model"},
             validation={"uri": "file:///data.jsonl"},
             preset="paper",
-            config=config,
+            config={"order": "search"} if random.random() < SEARCHES else {},
             labels=trace,
             priority=random.choice([0, 0, 0, 5]),
             max_attempts=random.randint(1, MAX_ATTEMPTS),
@@ -94,7 +93,7 @@ class Clients:
 
     def _change(self) -> None:
         snapshot = self.world.seen
-        mine = sorted((one["created_at"], one["id"]) for one in snapshot.jobs.values() if one["parent_id"] is None)
+        mine = sorted((one["created_at"], one["id"]) for one in snapshot.jobs.values())
         if not mine:
             return
         job = snapshot.jobs[self.world.random.choice(mine)[1]]

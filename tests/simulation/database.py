@@ -19,6 +19,7 @@ from sqlalchemy.engine import make_url
 from store.embedded.postgres import create_database
 from store.migrate import migrate
 from store.session import Sessions, make_engine, make_sessions
+from store.setting_groups import DatabaseSettings
 from store.settings import Settings
 from store.tables.schema import metadata
 
@@ -37,7 +38,7 @@ CREATE FUNCTION simulated.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELE
 """
 _JOBS = "SELECT * FROM jobs ORDER BY id"
 _EVENTS = "SELECT job_id, seq, type, data FROM events ORDER BY job_id, seq"
-_TRIALS = "SELECT job_id, seq, loss FROM trials ORDER BY job_id, seq"
+_TRIALS = "SELECT job_id, pass_number, seq, loss FROM trials ORDER BY job_id, pass_number, seq"
 _ARTIFACTS = "SELECT job_id, count(*) AS files FROM artifacts GROUP BY job_id"
 _TEAMS = "SELECT id, used_seconds, used_as_of FROM teams"
 _TURNS = "SELECT team_id, seconds, ended_at FROM turns"
@@ -107,7 +108,7 @@ def simulated_database(server_url: str, name: str) -> Iterator[SimulatedDatabase
     """A database of this name, which must not exist yet, with a simulated clock; dropped at the end."""
     create_database(server_url, name)
     url = make_url(server_url).set(database=name).render_as_string(hide_password=False)
-    settings = Settings(database_url=SecretStr(url), lock_timeout_ms=LOCK_TIMEOUT_MS)
+    settings = Settings(database_url=SecretStr(url), database=DatabaseSettings(lock_timeout_ms=LOCK_TIMEOUT_MS))
     migrate(settings)
     engine = make_engine(settings)
     try:

@@ -24,7 +24,7 @@ def haunt(world: World) -> None:
     tries: list[Any] = [
         lambda session: leases.heartbeat(session, *held, LEASE_SECONDS),
         lambda session: leases.set_state(session, *held, world.random.choice(list(JobState))),
-        lambda session: leases.add_trials(session, *held, [trial_of(0, 0)], {}),
+        lambda session: leases.add_trials(session, *held, [trial_of(0, 0, 0)], {}),
         lambda session: leases.add_event(session, *held, "job.haunted", {}),
         lambda session: leases.finish_succeeded(session, *held, {}, []),
         lambda session: leases.finish_failed(session, *held, _ERROR),

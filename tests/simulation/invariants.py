@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from zlib import crc32
 
 from store.repositories.failures import WORKER_LOST
@@ -9,6 +10,8 @@ from store.states import ACTIVE, TERMINAL, TRANSITIONS, JobState
 from tests.simulation.database import Row, Snapshot
 
 RETRIED = "retried"
+PASS_LENGTH = 3
+"""Trials of each pass of a search but its last."""
 _STATE_EVENTS = {f"job.{state}": state for state in JobState}
 
 
@@ -16,9 +19,14 @@ class BrokenInvariantError(AssertionError):
     """Something happened that never may."""
 
 
-def loss_of(salt: int, seq: int) -> float:
-    """The loss of a trial, a function of the job and the trial alone, as it is of a real pass."""
-    return crc32(f"{salt}:{seq}".encode()) / 2**32
+def loss_of(salt: int, place: int) -> float:
+    """The loss of a trial, a function of the job and of its place in all passes alone, as it is of a real pass."""
+    return crc32(f"{salt}:{place}".encode()) / 2**32
+
+
+def number_of(config: Mapping[str, Any], place: int) -> tuple[int, int]:
+    """Pass and number of the trial of a job at a place, from 0: only a search of orders has more than one pass."""
+    return (place // PASS_LENGTH + 1, place % PASS_LENGTH) if config else (1, place)
 
 
 def trace_of(labels: Mapping[str, str]) -> tuple[int, int]:
@@ -47,7 +55,6 @@ class Checker:
             self._check_trials(job, life, snapshot.trials.get(job["id"], ()))
             self._check_lease(job)
             _check_files(job, events, snapshot.files.get(job["id"], 0))
-            _check_passes(job, snapshot)
 
     def _check_end(self, job: Row, life: int) -> None:
         """One end a life, and none is left."""
@@ -60,8 +67,14 @@ class Checker:
     def _check_trials(self, job: Row, life: int, trials: "tuple[()] | list[Row]") -> None:
         """None lost, none doubled, none of another job."""
         salt, total = trace_of(job["labels"])
-        _must([row["seq"] for row in trials] == list(range(len(trials))), job, "has a gap in its trace")
-        _must(all(row["loss"] == loss_of(salt, row["seq"]) for row in trials), job, "has a trial that is not its own")
+        numbers = [(row["pass_number"], row["seq"]) for row in trials]
+        _must(
+            numbers == [number_of(job["config"], place) for place in range(len(trials))], job, "has a gap in its trace"
+        )
+        own = all(row["loss"] == loss_of(salt, place) for place, row in enumerate(trials))
+        _must(own, job, "has a trial that is not its own")
+        shown = 1 if job["state"] == JobState.SUCCEEDED or not trials else trials[-1]["pass_number"]
+        _must(job["shown_pass"] == shown, job, f"shows pass {job['shown_pass']} and not {shown}")
         _must(len(trials) <= total, job, "has too many trials")
         known_life, known = self.trials.get(job["id"], (life, 0))
         _must(known_life != life or len(trials) >= known, job, f"had {known} trials and has {len(trials)}")
@@ -95,7 +108,7 @@ def _check_events(job: Row, events: "tuple[()] | list[Row]") -> int:
         elif following is JobState.QUEUED and state is not JobState.PAUSED:
             is_retry = data.get("reason") == RETRIED
             attempt, life, has_worker = (0, life + 1, False) if is_retry else (attempt - 1, life, False)
-        if following is JobState.FAILED and _has_outlived_workers(data["error"]):
+        if following is JobState.FAILED and data["error"]["code"] == WORKER_LOST:
             _must(attempt == job["max_attempts"], job, f"was given up after {attempt} attempts")
         state = following
     _must(job["state"] == state, job, f"is {job['state']}, and its events say {state}")
@@ -103,25 +116,11 @@ def _check_events(job: Row, events: "tuple[()] | list[Row]") -> int:
     return life
 
 
-def _has_outlived_workers(error: Row) -> bool:
-    """Whether that is why the job failed. A search fails with the error of a pass, which it quotes."""
-    return bool(error["code"] == WORKER_LOST and not error["message"].startswith("its pass "))
-
-
 def _check_files(job: Row, events: "tuple[()] | list[Row]", files: int) -> None:
     """A job that has succeeded has files, until an event says that they are past their time; no other has any."""
     has_lost_them = any(row["type"] == "job.artifacts_removed" for row in events)
-    publishes = job["state"] == JobState.SUCCEEDED and job["parent_id"] is None
-    _must((files > 0) == (publishes and not has_lost_them), job, f"is {job['state']} and has {files} files")
-
-
-def _check_passes(job: Row, snapshot: Snapshot) -> None:
-    """A search ends after its passes, and succeeds only where all have."""
-    states = {one["state"] for one in snapshot.jobs.values() if one["parent_id"] == job["id"]}
-    if job["state"] in TERMINAL:
-        _must(states <= TERMINAL, job, f"ended before its passes, which are {sorted(states)}")
-    if job["state"] == JobState.SUCCEEDED:
-        _must(states <= {JobState.SUCCEEDED}, job, f"succeeded, and its passes are {sorted(states)}")
+    has_succeeded = job["state"] == JobState.SUCCEEDED
+    _must((files > 0) == (has_succeeded and not has_lost_them), job, f"is {job['state']} and has {files} files")
 
 
 def _must(holds: bool, job: Row, otherwise: str) -> None:

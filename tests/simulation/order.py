@@ -35,10 +35,10 @@ def wrong_claim(before: Snapshot, line: Sequence[Row], claimed: Row, others: Seq
 
 def waiting_jobs(snapshot: Snapshot) -> list[Row]:
     """Jobs that a worker could take now."""
-    return [job for job in snapshot.jobs.values() if _is_free(snapshot, job) and _is_ready(snapshot, job)]
+    return [job for job in snapshot.jobs.values() if _is_free(snapshot, job)]
 
 
-def _place(snapshot: Snapshot, line: Sequence[Row], job: Row) -> tuple[int, float, float, str, str]:
+def _place(snapshot: Snapshot, line: Sequence[Row], job: Row) -> tuple[int, float, float, str]:
     """Running jobs of its team and those that go before it, time used, and its place in the team: the smallest goes first."""
     team = job["team_id"]
     running = sum(_is_held(snapshot, one) for one in snapshot.jobs.values() if one["team_id"] == team)
@@ -46,9 +46,9 @@ def _place(snapshot: Snapshot, line: Sequence[Row], job: Row) -> tuple[int, floa
     return (running + behind, _used(snapshot, team), *_key(job))
 
 
-def _key(job: Row) -> tuple[float, str, str]:
+def _key(job: Row) -> tuple[float, str]:
     waits = job["waits_since"].timestamp() - job["priority"] * PRIORITY_SECONDS
-    return waits, job["parent_id"] or "", job["id"]
+    return waits, job["id"]
 
 
 def _used(snapshot: Snapshot, team: str) -> float:
@@ -73,11 +73,6 @@ def _is_held(snapshot: Snapshot, job: Row) -> bool:
 
 
 def _is_free(snapshot: Snapshot, job: Row) -> bool:
-    is_lost = job["lease_until"] is None or job["lease_until"] < snapshot.now
-    return job["state"] == JobState.QUEUED or (
-        job["state"] in WORKING and is_lost and job["attempt"] < job["max_attempts"]
-    )
-
-
-def _is_ready(snapshot: Snapshot, job: Row) -> bool:
-    return all(one["state"] == JobState.SUCCEEDED for one in snapshot.jobs.values() if one["parent_id"] == job["id"])
+    if job["state"] == JobState.QUEUED:
+        return True
+    return bool(job["state"] in WORKING and job["lease_until"] < snapshot.now and job["attempt"] < job["max_attempts"])

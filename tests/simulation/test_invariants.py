@@ -25,13 +25,13 @@ def job(**changes: Any) -> Row:
         "worker": "worker",
         "lease_until": BEGIN,
         "event_count": 4,
-        "parent_id": None,
         "priority": 0,
         "team_id": "a",
         "waits_since": BEGIN,
         "claimed_at": BEGIN,
         "created_at": BEGIN,
         "config": {},
+        "shown_pass": 1,
         "labels": {"salt": str(SALT), "trials": "3"},
     }
     return plain | changes
@@ -40,7 +40,7 @@ def job(**changes: Any) -> Row:
 def snapshot(*jobs: Row) -> Snapshot:
     types = ["job.created", "job.fetching", "job.validating", "job.running"]
     events = [{"seq": seq, "type": type, "data": {"attempt": 1}} for seq, type in enumerate(types, start=1)]
-    trials = [{"seq": seq, "loss": loss_of(SALT, seq)} for seq in range(2)]
+    trials = [{"pass_number": 1, "seq": seq, "loss": loss_of(SALT, seq)} for seq in range(2)]
     return Snapshot(BEGIN, {one["id"]: one for one in jobs}, {"job_1": events}, {"job_1": trials}, {})
 
 
@@ -54,6 +54,10 @@ def lose_first_trial(seen: Snapshot) -> None:
 
 def take_trial_of_another(seen: Snapshot) -> None:
     seen.trials["job_1"][0]["loss"] = loss_of(SALT + 1, 0)
+
+
+def show_another_pass(seen: Snapshot) -> None:
+    seen.jobs["job_1"]["shown_pass"] = 2
 
 
 def skip_event(seen: Snapshot) -> None:
@@ -81,6 +85,7 @@ def test_a_job_on_its_way_is_as_it_must_be() -> None:
         (double_trial, "gap in its trace"),
         (lose_first_trial, "gap in its trace"),
         (take_trial_of_another, "not its own"),
+        (show_another_pass, "shows pass 2 and not 1"),
         (skip_event, "gap in its events"),
         (skip_state, "went from fetching to packaging"),
         (set_field("attempt", 2), "counts 2 attempts"),

@@ -10,18 +10,17 @@ from sqlalchemy.orm import Session
 from axformer.plan.trial import Phase, Trial, Verdict
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
 from store.repositories import claims, leases, trials
-from store.repositories.passes import is_search, passes_of
 from store.repositories.slices import yield_to_others
 from store.states import JobState
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
 from tests.simulation.database import Row, Snapshot
-from tests.simulation.invariants import BrokenInvariantError, loss_of, trace_of
+from tests.simulation.invariants import BrokenInvariantError, loss_of, number_of, trace_of
 from tests.simulation.janitor import check_not_in_the_way
 from tests.simulation.order import waiting_jobs, wrong_claim
 from tests.simulation.world import LEASE_SECONDS, Answer, NoAnswerError, Statement, World
 
-MOST_TRIALS = 1000
+CHUNK = 1000
 MOST_IN_BATCH = 3
 FAILS = 0.02
 STOPS = 0.03
@@ -33,9 +32,9 @@ _ERROR = {"code": "invalid_data", "message": "no rows", "retryable": False}
 Steps = Generator[Statement, Any, None]
 
 
-def trial_of(salt: int, seq: int) -> Trial:
-    """The one trial that a job has with this number."""
-    loss = loss_of(salt, seq)
+def trial_of(salt: int, place: int, seq: int) -> Trial:
+    """The one trial that a job has at this place, with its number in its pass."""
+    loss = loss_of(salt, place)
     return Trial(
         seq=seq,
         phase=Phase.BLOCK if seq else Phase.BASE,
@@ -181,10 +180,7 @@ class Worker:
             if (yield from self._search(job)):
                 return
             yield lambda session: leases.set_state(session, *held, JobState.PACKAGING)
-            if job.parent_id is not None:
-                yield lambda session: leases.finish_succeeded(session, *held, None, [])
-            else:
-                yield lambda session: leases.finish_succeeded(session, *held, {}, [_file_of(job)])
+            yield lambda session: leases.finish_succeeded(session, *held, {}, [_file_of(job)])
         except CancelRequestedError:
             yield lambda session: leases.finish_cancelled(session, *held)
         except PauseRequestedError:
@@ -193,14 +189,7 @@ class Worker:
     def _search(self, job: Job) -> Generator[Statement, Any, bool]:
         """The trials from where the trace ends; true where the job ends, or goes back to the queue, on the way."""
         held, (salt, total) = (job.id, job.fence), trace_of(job.labels)
-        if is_search(job):
-            passes = yield _Read(lambda session: passes_of(session, [job.id]).get(job.id, []))
-            if any(one.state != JobState.SUCCEEDED for one in passes):
-                raise BrokenInvariantError(
-                    f"{job.name} was claimed with passes that are {[one.state for one in passes]}"
-                )
-        page = yield _Read(lambda session: trials.trials_after(session, job.id, limit=MOST_TRIALS))
-        done = len(page.items)
+        done = len((yield _Read(lambda session: list(trials.all_trials(session, job.id, chunk=CHUNK)))))
         self.world.counts["trials replayed"] += done
         while done < total:
             if self.is_told_to_cancel:
@@ -219,9 +208,11 @@ class Worker:
                 self.world.counts["given back"] += 1
                 yield lambda session: leases.release(session, *held, "the worker is told to stop")
                 return True
-            size = total if is_search(job) else self.world.random.randint(1, MOST_IN_BATCH)
-            batch = [trial_of(salt, seq) for seq in range(done, min(done + size, total))]
-            yield _Batch(job, batch)
+            size = self.world.random.randint(1, MOST_IN_BATCH)
+            pass_number, _ = number_of(job.config, done)
+            numbers = [(place, *number_of(job.config, place)) for place in range(done, min(done + size, total))]
+            batch = [trial_of(salt, place, seq) for place, number, seq in numbers if number == pass_number]
+            yield _Batch(job, batch, pass_number)
             done += len(batch)
         return False
 
@@ -236,7 +227,7 @@ class Worker:
                 raise BrokenInvariantError(f"{job.name} was taken from {was['worker']}, whose lease has not ended")
         if job.fence <= was["fence"]:
             raise BrokenInvariantError(f"{job.name} was given with fence {job.fence} after {was['fence']}")
-        line = [one for one in waiting_jobs(before) if not (_ends_by_itself(one, before) and _search_of(one) in free)]
+        line = [one for one in waiting_jobs(before) if not (_ends_by_itself(one, before) and one["id"] in free)]
         others = [one for one in line if one["id"] in free and one["id"] != job.id and not _ends_by_itself(one, before)]
         wrong = wrong_claim(before, line, was, others)
         if wrong is not None:
@@ -259,10 +250,11 @@ class _Batch:
 
     job: Job
     batch: list[Trial]
+    pass_number: int
 
     def __call__(self, session: Session) -> None:
         progress = {"done": self.batch[-1].seq + 1}
-        leases.add_trials(session, self.job.id, self.job.fence, self.batch, progress)
+        leases.add_trials(session, self.job.id, self.job.fence, self.batch, progress, pass_number=self.pass_number)
 
 
 def _check_fence(session: Session, job: Job) -> None:
@@ -273,16 +265,9 @@ def _check_fence(session: Session, job: Job) -> None:
         raise BrokenInvariantError(f"a write with fence {job.fence} was taken while {now.fence} is valid of {job.name}")
 
 
-def _search_of(job: Row) -> str:
-    """The job itself, or the search of orders that it is a pass of."""
-    return str(job["parent_id"] or job["id"])
-
-
 def _ends_by_itself(job: Row, snapshot: Snapshot) -> bool:
-    """Whether a claim that meets the job ends it, or the search that it belongs to, instead of taking it."""
-    passes = [one for one in snapshot.jobs.values() if one["parent_id"] == _search_of(job)]
-    has_failed = any(one["state"] == JobState.FAILED or _is_spent(one, snapshot) for one in passes)
-    return job["state"] == JobState.CANCELLING or _is_spent(job, snapshot) or has_failed
+    """Whether a claim that meets the job ends it instead of taking it."""
+    return job["state"] == JobState.CANCELLING or _is_spent(job, snapshot)
 
 
 def _is_spent(job: Row, snapshot: Snapshot) -> bool:

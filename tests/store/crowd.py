@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
+from axformer.wire.devices import Device
 from store.abilities import Abilities
-from store.devices import Device
 from store.repositories import claims, jobs, leases
 from store.repositories.line import DEFAULT_RULES, Rules
 from store.repositories.quotas import Limits, set_limits

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from axformer.wire.scopes import Scope
 from store.repositories import keys
 from store.repositories.keys import KEY_PREFIX, NewKey, Reason, Refusal, authenticate
-from store.scopes import Scope
 from store.session import Sessions, session_scope
 from store.tables.teams import ApiKey, Team
 

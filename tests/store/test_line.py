@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, select
 
+from axformer.wire.devices import Device
 from store.abilities import Abilities
-from store.devices import Device
 from store.repositories import claims, leases
 from store.repositories.line import Rules, standings
 from store.repositories.queue import waiting_jobs
@@ -264,17 +264,6 @@ def test_the_time_of_a_lost_worker_fades_from_the_end_of_its_lease_whether_or_no
     assert used(sessions, crowd, "a") == pytest.approx(30, abs=1)
     assert crowd.claim("other") is not None
     assert used(sessions, crowd, "a") == pytest.approx(30, abs=1)
-
-
-def test_passes_of_a_search_count_for_their_team(sessions: Sessions) -> None:
-    crowd = Crowd(sessions)
-    crowd.team("a")
-    crowd.team("b", used=1000)
-    crowd.post("a", "search", config={"order": "search"})
-    crowd.post("b", "plain", waited=9)
-    crowd.post("b", "later")
-    names = [job.name.partition(":")[0] for job in iter(crowd.claim, None)]
-    assert names == ["search", "plain", "search", "later"] + 4 * ["search"]
 
 
 def test_a_job_given_back_keeps_its_place_and_a_retried_one_waits_anew(sessions: Sessions) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import func, select, update
 from store import locks
 from store.repositories import claims, jobs, retention, steering
 from store.session import Sessions, make_engine, make_sessions, session_scope
+from store.setting_groups import DatabaseSettings
 from store.settings import Settings
 from store.tables.jobs import Job
 from tests.store.makers import Makers
@@ -18,7 +19,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def sessions(settings: Settings) -> Iterator[Sessions]:
-    engine = make_engine(settings.model_copy(update={"lock_timeout_ms": 200}))
+    engine = make_engine(settings.model_copy(update={"database": DatabaseSettings(lock_timeout_ms=200)}))
     yield make_sessions(engine)
     engine.dispose()
 

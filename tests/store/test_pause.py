@@ -3,11 +3,9 @@
 import pytest
 from sqlalchemy import text, update
 
-from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from store.errors import IllegalTransitionError, PauseRequestedError
 from store.repositories import jobs, leases, steering
 from store.repositories.outbox import unsent_messages
-from store.repositories.passes import passes_of
 from store.repositories.trials import all_trials
 from store.session import Sessions, session_scope
 from store.states import JobState
@@ -33,11 +31,6 @@ def resume(sessions: Sessions, job: Job) -> Job:
 def give_back(sessions: Sessions, job: Job) -> Job:
     with session_scope(sessions) as session:
         return leases.release(session, job.id, job.fence, "asked to")
-
-
-def passes(sessions: Sessions, job: Job) -> list[Job]:
-    with session_scope(sessions) as session:
-        return passes_of(session, [job.id])[job.id]
 
 
 def test_a_queued_job_is_paused_at_once_and_not_claimed_until_it_is_resumed(sessions: Sessions, make: Makers) -> None:
@@ -114,45 +107,3 @@ def test_what_is_about_to_end_or_has_ended_is_not_paused(sessions: Sessions, mak
     for act in (pause, resume):
         with pytest.raises(IllegalTransitionError, match="succeeded"):
             act(sessions, held)
-
-
-def test_the_passes_of_a_search_follow_it(sessions: Sessions, make: Makers) -> None:
-    search = posted(sessions, make, config={"order": "search"})
-    held = claim(sessions)
-    assert pause(sessions, search).state is JobState.PAUSING
-    states = [one.state for one in passes(sessions, search)]
-    assert sorted(states) == [JobState.PAUSED] * (len(SEARCHED_ORDERS) - 1) + [JobState.PAUSING]
-    assert nothing_to_claim(sessions)
-    give_back(sessions, held)
-    assert nothing_to_claim(sessions)  # on the way, the search is found to be paused
-    assert reload(sessions, search).state is JobState.PAUSED
-    resume(sessions, search)
-    assert {one.state for one in passes(sessions, search)} == {JobState.QUEUED}
-    assert claim(sessions).parent_id == search.id
-    assert reload(sessions, search).state is JobState.RUNNING
-
-
-def test_a_search_that_no_worker_has_is_paused_and_cancelled_at_once(sessions: Sessions, make: Makers) -> None:
-    search = posted(sessions, make, config={"order": "search"})
-    give_back(sessions, claim(sessions))
-    assert pause(sessions, search).state is JobState.PAUSED
-    assert nothing_to_claim(sessions)
-    with session_scope(sessions) as session:
-        assert steering.request_cancel(session, search.id).state is JobState.CANCELLED
-    assert {one.state for one in passes(sessions, search)} == {JobState.CANCELLED}
-
-
-def test_a_pass_that_is_packaged_ends_before_its_search_is_paused(sessions: Sessions, make: Makers) -> None:
-    search = posted(sessions, make, config={"order": "search"})
-    held = claim(sessions)
-    for state in (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING):
-        with session_scope(sessions) as session:
-            leases.set_state(session, held.id, held.fence, state)
-    assert pause(sessions, search).state is JobState.PAUSING
-    with session_scope(sessions) as session:
-        leases.finish_succeeded(session, held.id, held.fence, None, [])
-    assert nothing_to_claim(sessions)
-    assert reload(sessions, search).state is JobState.PAUSED
-    resume(sessions, search)
-    assert len({claim(sessions).id for _ in range(5)}) == 5
-    assert nothing_to_claim(sessions)

@@ -39,7 +39,7 @@ def test_counts_and_times(sessions: Sessions, make: Makers) -> None:
         assert (counts[JobState.QUEUED], counts[JobState.FETCHING], counts[JobState.SUCCEEDED]) == (1, 1, 1)
         assert sum(queue.state_counts(session, "team_other").values()) == 0
         assert [job.id for job in queue.active_jobs(session)] == [active.id]
-        seconds = queue.recent_run_seconds(session, 5)
+        seconds = queue.recent_pass_seconds(session, 5)
     assert len(seconds) == 1
     assert 0 < seconds[0] < 60
 

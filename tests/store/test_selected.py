@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from store.repositories import claims, exports, groups, jobs, leases, moves, passes, retention, slices, steering
+from store.repositories import claims, exports, groups, jobs, leases, moves, retention, slices, steering
 from store.repositories.queue import waiting_jobs
 from store.session import Sessions, session_scope
 from store.states import JobState
@@ -58,24 +58,11 @@ def test_what_is_shown_of_a_report_is_kept_beside_it(sessions: Sessions, done: J
         assert found.path == REPORT["path"]
 
 
-def test_a_pass_of_a_search_has_neither(sessions: Sessions, make: Makers) -> None:
-    with session_scope(sessions) as session:
-        jobs.create_job(session, make.job(config={"order": "search"}))
-    job = claim(sessions)
-    with session_scope(sessions) as session:
-        for state in (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING):
-            leases.set_state(session, job.id, job.fence, state)
-        ended = leases.finish_succeeded(session, job.id, job.fence, None, [])
-        assert (ended.summary, ended.report, ended.path) == (None, None, None)
-
-
 READS: dict[str, Callable[[Session, Job], object]] = {
     "list": lambda session, job: jobs.list_jobs(session, job.team_id, limit=10).items,
     "find": lambda session, job: jobs.find_job(session, job.id, job.team_id),
     "lock": lambda session, job: moves.lock_job(session, job.id),
     "standings": lambda session, job: jobs.find_standings(session, [job.id]),
-    "passes": lambda session, job: passes.passes_of(session, [job.id]),
-    "locked passes": lambda session, job: passes.lock_passes(session, job),
     "cells": lambda session, job: groups.cells_of(session, ["grp_0"]),
     "jobs of a group": lambda session, job: groups.jobs_of(session, "grp_0"),
     "line": lambda session, job: waiting_jobs(session),

@@ -10,6 +10,7 @@ from sqlalchemy.exc import OperationalError
 
 from store.repositories import jobs, moves, teams
 from store.session import Sessions, make_engine, make_sessions, session_scope
+from store.setting_groups import DatabaseSettings
 from store.settings import Settings
 from store.tables.teams import Team
 from tests.conftest import require_test_database
@@ -43,7 +44,9 @@ def test_rows_are_readable_after_the_scope(team: Team) -> None:
 @pytest.fixture
 def impatient(settings: Settings) -> Iterator[Sessions]:
     """Sessions that wait for nothing long."""
-    engine = make_engine(settings.model_copy(update={"statement_timeout_ms": 200, "lock_timeout_ms": 100}))
+    engine = make_engine(
+        settings.model_copy(update={"database": DatabaseSettings(statement_timeout_ms=200, lock_timeout_ms=100)})
+    )
     yield make_sessions(engine)
     engine.dispose()
 

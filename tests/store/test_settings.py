@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from store.setting_groups import DatabaseSettings
 from store.settings import Settings, StackSettings
 
 
@@ -58,7 +59,41 @@ def test_values_out_of_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         Settings.from_environment()
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "group", "field", "value"),
+    [
+        ("AXFORMER_POOL_SIZE", "3", "database", "pool_size", 3),
+        ("AXFORMER_STATEMENT_TIMEOUT_MS", "5", "database", "statement_timeout_ms", 5),
+        ("AXFORMER_FETCH_PLAIN_HTTP", "true", "fetch", "plain_http", True),
+        (
+            "AXFORMER_FETCH_PRIVATE_HOSTS",
+            "Files.intern, 10.0.0.8,",
+            "fetch",
+            "private_hosts",
+            ("files.intern", "10.0.0.8"),
+        ),
+        ("AXFORMER_FETCH_PORTS", "8080, 8443", "fetch", "ports", (8080, 8443)),
+        ("AXFORMER_RATE_REQUESTS", "0", "rate", "requests", 0),
+        ("AXFORMER_WEBHOOK_RETRY_SECONDS", "1,2.5", "webhook", "retry_seconds", (1.0, 2.5)),
+        ("AXFORMER_RETAIN_JOB_DAYS", "30", "retain", "job_days", 30.0),
+    ],
+)
+def test_a_group_reads_its_own_variables(
+    monkeypatch: pytest.MonkeyPatch, name: str, text: str, group: str, field: str, value: object
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://host/db")
+    monkeypatch.setenv(name, text)
+    assert getattr(getattr(Settings.from_environment(), group), field) == value
+
+
+def test_a_wrong_value_of_a_group_is_named_with_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://host/db")
+    monkeypatch.setenv("AXFORMER_RETAIN_JOB_DAYS", "0")
+    with pytest.raises(ValidationError, match=r"AXFORMER_\*\nretain\.job_days\n.*greater than 0"):
+        Settings.from_environment()
+
+
 def test_the_lease_outlives_several_heartbeats() -> None:
-    fields = Settings.model_fields
+    fields, database = Settings.model_fields, DatabaseSettings.model_fields
     assert fields["lease_seconds"].default >= 3 * fields["heartbeat_seconds"].default
-    assert fields["pool_size"].default + fields["pool_overflow"].default >= 40  # threads that run endpoints
+    assert database["pool_size"].default + database["pool_overflow"].default >= 40  # threads that run endpoints

@@ -2,8 +2,8 @@
 
 import pytest
 
+from axformer.wire.devices import Device
 from store.abilities import ALL, Abilities
-from store.devices import Device
 from store.repositories.quotas import Limits
 from store.repositories.slices import yield_to_others
 from store.session import Sessions, session_scope

@@ -2,7 +2,7 @@
 
 from sqlalchemy import select
 
-from store.devices import Device
+from axformer.wire.devices import Device
 from store.repositories import leases
 from store.repositories.workers import FORGOTTEN_AFTER, find_worker, living_workers, note_worker, see_worker
 from store.session import Sessions, session_scope

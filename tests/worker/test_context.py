@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.devices import Device
+from axformer.wire.devices import Device
 from store.repositories.workers import living_workers
 from store.session import Sessions, session_scope
 from store.settings import Settings
@@ -25,7 +25,7 @@ def test_which_device_is_found_the_process_of_the_jobs_says(settings: Settings) 
     with Sandboxes(settings, Unconfined) as sandboxes:
         found = with_device(settings, sandboxes).device
     assert device_kind(found) in (Device.CPU, Device.GPU)
-    with pytest.raises(ValueError, match="no device yet"):
+    with pytest.raises(ValueError, match="not a device yet"):
         device_kind("auto")
 
 

@@ -1,12 +1,14 @@
 """An export hands out what the pass had made by then, and tries nothing."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import parse_plan_file
+from axformer.wire.kinds import JobKind
 from store.repositories.exports import create_export
 from store.repositories.jobs import NewJob
 from store.session import session_scope
@@ -26,7 +28,7 @@ def export(context: WorkerContext, watch: Watch, job_id: str, seq: int) -> str:
     same = {name: getattr(source, name) for name in _COPIED}
     assert source.progress is not None
     with session_scope(context.sessions) as session:
-        new = NewJob(name="export", exported_from=job_id, upto=seq, **same)
+        new = NewJob(name="export", kind=JobKind.EXPORT, exported_from=job_id, upto=seq, **same)
         return create_export(session, new, source.progress).job.id
 
 
@@ -58,11 +60,12 @@ def test_every_point_of_a_path_is_handed_out_as_the_pass_had_made_it(
 
 
 def test_an_export_fails_where_the_data_have_changed(
-    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, tmp_path: Path
 ) -> None:
-    job_id = post(knobs=KNOBS)
+    data = write_rows(tmp_path / "validation.jsonl", tiny_rows(40))
+    job_id = post(knobs=KNOBS, validation={"uri": f"file://{data}"})
     run_job(context, claim(), NEVER)
-    write_rows(opened.root / "validation.jsonl", tiny_rows(9))
+    write_rows(data, tiny_rows(9))
     made = export(context, watch, job_id, 0)
     run_job(context, claim(), NEVER)
     assert watch.job(made).state is JobState.FAILED

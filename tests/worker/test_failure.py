@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 from axformer.data.columns import Columns
 from axformer.data.source import DataSource
 from axformer.errors import ArtifactError, CheckpointError, DataError, InputError
-from worker.failure import RefusedInputError, failure_of, in_owners_words
+from worker.failure import RefusedInputError, failure_of, with_original_uris
 from worker.fetching.errors import ReferenceMissing, SourceTooSlow, SourceUnavailable
 from worker.inputs import Inputs, InputsChangedError
 from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
@@ -97,6 +97,6 @@ INPUTS = Inputs(
 )
 def test_what_the_library_refuses_is_told_in_the_owners_words(error: InputError, message: str, part: str) -> None:
     """By the owner's own names of files, and by the fields of a job, which have no dashes as options of a command have."""
-    with pytest.raises(RefusedInputError) as caught, in_owners_words(INPUTS):
+    with pytest.raises(RefusedInputError) as caught, with_original_uris(INPUTS):
         raise error
     assert (caught.value.failure.message, caught.value.failure.param) == (message, part)

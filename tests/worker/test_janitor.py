@@ -18,6 +18,7 @@ from store.repositories.audit import Operator, entries_before, note
 from store.repositories.events import events_after
 from store.repositories.uploads import add_upload, find_upload, hold_upload
 from store.session import Sessions, session_scope
+from store.setting_groups import RetainSettings
 from store.settings import Settings
 from store.states import TERMINAL, JobState
 from store.storage import LocalStorage, job_folder, upload_folder
@@ -87,7 +88,9 @@ def age(path: Path, when: float = LONG_AGO) -> None:
 
 
 def keeping(settings: Settings, **days: float) -> Settings:
-    return settings.model_copy(update={f"retain_{name}_days": value for name, value in days.items()})
+    return settings.model_copy(
+        update={"retain": RetainSettings(**{f"{name}_days": value for name, value in days.items()})}
+    )
 
 
 def files(settings: Settings) -> set[str]:

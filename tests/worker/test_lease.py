@@ -36,12 +36,12 @@ def lease_of(ledger: Ledger, lease_seconds: float = 30.0, stop: threading.Event 
     return Lease(ledger, lease_seconds=lease_seconds, heartbeat_seconds=BEAT, stop=stop or threading.Event())
 
 
-def wait_for(error: type[Exception], heed: Callable[[], None], seconds: float = 60.0) -> None:
-    """Heed again and again until it raises."""
+def wait_for(error: type[Exception], check_stop: Callable[[], None], seconds: float = 60.0) -> None:
+    """Check again and again until it raises."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
-            heed()
+            check_stop()
         except error:
             return
         time.sleep(BEAT)
@@ -58,7 +58,7 @@ def test_the_lease_is_renewed_while_the_work_goes_on(watch: Watch, job: Job, led
     before = end_of(watch, job)
     with lease_of(ledger, lease_seconds=60.0) as lease:
         time.sleep(5 * BEAT)
-        lease.heed()
+        lease.check_stop()
         assert end_of(watch, job) > before
 
 
@@ -74,14 +74,14 @@ def test_a_cancelled_job_is_noticed(sessions: Sessions, job: Job, ledger: Ledger
     with lease_of(ledger) as lease:
         with session_scope(sessions) as session:
             request_cancel(session, job.id)
-        wait_for(CancelRequestedError, lease.heed)
+        wait_for(CancelRequestedError, lease.check_stop)
 
 
 def test_a_job_that_was_given_to_another_is_noticed(sessions: Sessions, job: Job, ledger: Ledger) -> None:
     with lease_of(ledger) as lease:
         with session_scope(sessions) as session:
             release(session, job.id, job.fence, "test")
-        wait_for(LeaseLostError, lease.heed)
+        wait_for(LeaseLostError, lease.check_stop)
 
 
 def test_a_job_that_was_deleted_is_noticed(sessions: Sessions, job: Job, ledger: Ledger) -> None:
@@ -98,8 +98,8 @@ def test_a_database_that_stays_silent_costs_the_lease(settings: Settings, job: J
     )
     engine = make_engine(nowhere)
     with lease_of(Ledger(make_sessions(engine), job.id, job.fence), lease_seconds=0.2) as lease:
-        lease.heed()
-        wait_for(LeaseLostError, lease.heed)
+        lease.check_stop()
+        wait_for(LeaseLostError, lease.check_stop)
     engine.dispose()
 
 
@@ -113,7 +113,7 @@ def test_a_database_that_is_silent_for_a_moment_costs_nothing(
             session.execute(text(f"{others} AND datname = current_database()"))
         before = end_of(watch, job)
         time.sleep(10 * BEAT)
-        lease.heed()
+        lease.check_stop()
         assert end_of(watch, job) > before
     engine.dispose()
 
@@ -121,8 +121,8 @@ def test_a_database_that_is_silent_for_a_moment_costs_nothing(
 def test_a_stopping_worker_breaks_off_but_still_owns_its_job(ledger: Ledger) -> None:
     stop = threading.Event()
     with lease_of(ledger, stop=stop) as lease:
-        lease.heed()
+        lease.check_stop()
         stop.set()
         with pytest.raises(StopRequestedError):
-            lease.heed()
+            lease.check_stop()
         lease.check()

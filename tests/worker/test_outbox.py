@@ -5,7 +5,7 @@ import pytest
 from kombu.exceptions import OperationalError
 from sqlalchemy import select, text, update
 
-from store.devices import Device
+from axformer.wire.devices import Device
 from store.repositories.outbox import unsent_messages
 from store.repositories.workers import living_workers, note_worker
 from store.session import Sessions, session_scope

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from itertools import pairwise
 from shutil import rmtree
 
@@ -39,11 +40,22 @@ def settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"slice_seconds": A_MOMENT})
 
 
+SAME = ("plan.json", "model/model.safetensors", "model/config.json")
+"""What is the same in every run: of the trace and the report all but the seconds is, of the archive nothing."""
+
+
 def digests(sessions: Sessions, job_id: str) -> dict[str, str]:
-    """Of what is the same in every run: of the trace and the report all but the seconds is, of the archive nothing."""
     with session_scope(sessions) as session:
         found = {artifact.name: artifact.sha256 for artifact in list_artifacts(session, job_id)}
-    return {name: found[name] for name in ("plan.json", "model/model.safetensors", "model/config.json")}
+    return {name: found[name] for name in SAME}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(opened: Open, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The digests of what the same pass leaves without any service."""
+    directory = tmp_path_factory.mktemp("undisturbed") / "pruned"
+    library_run(opened, LONG_PASS).publish(directory)
+    return {name: sha256((directory / name).read_bytes()).hexdigest() for name in SAME}
 
 
 def reasons(sessions: Sessions, job_id: str) -> list[str]:
@@ -60,10 +72,15 @@ def test_a_job_that_nobody_waits_behind_runs_on(context: WorkerContext, post: Po
 
 @pytest.mark.parametrize("is_warm", [True, False], ids=["warm", "replayed"])
 def test_two_jobs_take_turns_and_end_as_if_undisturbed(
-    context: WorkerContext, post: Post, watch: Watch, claim: Claim, sessions: Sessions, opened: Open, is_warm: bool
+    context: WorkerContext,
+    post: Post,
+    watch: Watch,
+    claim: Claim,
+    sessions: Sessions,
+    opened: Open,
+    undisturbed: dict[str, str],
+    is_warm: bool,
 ) -> None:
-    undisturbed = post(knobs=LONG_PASS)
-    run_job(context, claim(), NEVER)
     first, second = post(knobs=LONG_PASS), post(knobs=LONG_PASS)
     turns = []
     with WarmSlot() as warm:
@@ -81,7 +98,7 @@ def test_two_jobs_take_turns_and_end_as_if_undisturbed(
         assert watch.events(job_id).count("job.queued") >= 2
         assert without_seconds(watch.trials(job_id)) == without_seconds(whole.trace)
         assert all(early.seconds <= late.seconds for early, late in pairwise(watch.trials(job_id)))
-        assert digests(sessions, job_id) == digests(sessions, undisturbed)
+        assert digests(sessions, job_id) == undisturbed
     assert any("time slice" in reason for reason in reasons(sessions, first))
     stayed = [any("still in memory" in reason for reason in reasons(sessions, one)) for one in (first, second)]
     assert stayed == [is_warm, False]
@@ -166,14 +183,6 @@ def test_a_job_yields_only_to_one_that_goes_before_it(
         assert yield_to_others(session, job.id, job.fence, "test") == job.fence + 1
     assert (watch.job(job_id).state, watch.job(job_id).attempt) == (JobState.QUEUED, 0)
     assert [claim().id for _ in range(3)] == [equal, job_id, behind]
-
-
-def test_passes_of_one_search_do_not_yield_to_each_other(sessions: Sessions, post: Post, claim: Claim) -> None:
-    post(knobs={"order": "search"})
-    one = claim()
-    assert one.parent_id is not None
-    with session_scope(sessions) as session:
-        assert yield_to_others(session, one.id, one.fence, "test") is None
 
 
 def test_a_job_with_knobs_of_a_newer_release_is_left_to_a_newer_worker(

@@ -18,7 +18,8 @@ from store.repositories.claims import claim_next
 from store.repositories.leases import finish_failed, release
 from store.repositories.moves import lock_job
 from store.repositories.steering import request_cancel, request_pause
-from store.session import Sessions, session_scope
+from store.session import Sessions, make_engine, make_sessions, session_scope
+from store.settings import Settings
 from store.states import JobState
 from store.tables.jobs import Job
 from tests.worker.conftest import Post, Watch
@@ -253,6 +254,26 @@ def test_a_worker_that_is_to_end_gives_back_what_its_process_does_not(
     scene.supervisor.end_children()
     scene.supervisor.end_children()
     assert_given_back_at_the_end(scene, watch)
+
+
+def test_a_job_whose_row_its_stopped_process_holds_is_given_back_once_that_is_killed(
+    settings: Settings, make_scene: Callable[..., Scene], watch: Watch
+) -> None:
+    """A process may be stuck in a transaction of its own; its lock ends with it."""
+    scene = make_scene(obey_seconds=0.1)
+    quick = settings.database.model_copy(update={"lock_timeout_ms": 100})
+    engine = make_engine(settings.model_copy(update={"database": quick}))
+    impatient = make_sessions(engine)
+    scene.supervisor._sessions = impatient
+    with session_scope(scene.sessions) as stuck:
+        lock_job(stuck, scene.job.id)
+        scene.supervisor.end_children()
+        scene.supervisor.start()
+        scene.process.wait(60)
+    scene.supervisor.stop()
+    job = watch.job(scene.job.id)
+    assert (job.state, job.attempt, job.worker) == (JobState.QUEUED, 0, None)
+    engine.dispose()
 
 
 @pytest.mark.parametrize("ticks", range(1, 13))

@@ -6,24 +6,27 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select, update
 from standardwebhooks import Webhook
 
+from axformer.wire.webhooks import DeliveryState
 from store.repositories import claims, jobs, leases, steering
 from store.repositories.deliveries import Attempt, claim_delivery, deliveries_after, redeliver, settle
 from store.repositories.webhook_secrets import create_secret, delete_secret, valid_secrets
 from store.session import Sessions, session_scope
+from store.setting_groups import WebhookSettings
 from store.settings import Settings
 from store.signing import signing_key
 from store.tables.teams import Team
-from store.tables.webhooks import Delivery, DeliveryState
+from store.tables.webhooks import Delivery
 from tests.loopback import Answer, Loopback
 from tests.store.makers import Makers
 from worker.webhooks.deliverer import Deliverer, deliver_next
+from worker.webhooks.sender import signatures
 
 EVENTS = ["job.created", "job.cancelled", "job.queued"]
 SECONDS = 0.5
@@ -35,12 +38,19 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
     return Settings(
         database_url=database_url,
         var_dir=tmp_path / "var",
-        webhook_plain_http=True,
-        webhook_private_hosts=("127.0.0.1",),
-        webhook_timeout_seconds=SECONDS,
-        webhook_retry_seconds=(100, 200),
-        webhook_poll_seconds=0.02,
+        webhook=WebhookSettings(
+            plain_http=True,
+            private_hosts=("127.0.0.1",),
+            timeout_seconds=SECONDS,
+            retry_seconds=(100, 200),
+            poll_seconds=0.02,
+        ),
     )
+
+
+def changed(settings: Settings, **changes: object) -> Settings:
+    """The settings with other ones of webhooks."""
+    return settings.model_copy(update={"webhook": settings.webhook.model_copy(update=changes)})
 
 
 @pytest.fixture
@@ -140,6 +150,12 @@ def test_only_wanted_events_are_told_and_none_of_what_was_rolled_back(sessions: 
     assert [row.type for row in messages(sessions, job_id)] == ["job.created", "job.cancelled"]
 
 
+def test_the_example_of_the_standard() -> None:
+    secret, at = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", datetime.fromtimestamp(1614265330, UTC)
+    made = signatures([secret], "msg_p5jXN8AQM9LWM0D4loKWxJek", at, '{"test": 2432232314}')
+    assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
 def test_a_rotated_secret_signs_beside_the_new_one_until_it_is_over(
     sessions: Sessions, settings: Settings, team: Team, secret: str, tell: Tell
 ) -> None:
@@ -197,7 +213,7 @@ def test_a_receiver_that_fails_is_tried_again_later_and_at_last_the_message_is_d
 
 
 def test_a_dead_message_is_sent_again_by_hand(sessions: Sessions, settings: Settings, secret: str, tell: Tell) -> None:
-    strict = settings.model_copy(update={"webhook_retry_seconds": ()})
+    strict = changed(settings, retry_seconds=())
     with Loopback(Receiver(500, 200)) as receiver:
         job_id = tell(f"{receiver.url}/hook")
         deliver_next(sessions, strict)
@@ -244,7 +260,7 @@ def test_a_receiver_that_hangs_or_drips_is_left_in_time(
 def test_a_receiver_that_hangs_holds_up_no_other(
     sessions: Sessions, settings: Settings, secret: str, tell: Tell, hanging: Callable[[bytes], str]
 ) -> None:
-    patient = settings.model_copy(update={"webhook_timeout_seconds": 60.0, "webhook_senders": 2})
+    patient = changed(settings, timeout_seconds=60.0, senders=2)
     stuck = hanging(b"")
     for _ in range(5):
         tell(stuck)
@@ -264,8 +280,8 @@ def test_a_receiver_that_hangs_holds_up_no_other(
 @pytest.mark.parametrize(
     ("url", "change", "says"),
     [
-        ("http://127.0.0.1:9/", {"webhook_private_hosts": ()}, "not a public address"),
-        ("http://127.0.0.1:9/", {"webhook_plain_http": False}, "https"),
+        ("http://127.0.0.1:9/", {"private_hosts": ()}, "not a public address"),
+        ("http://127.0.0.1:9/", {"plain_http": False}, "https"),
         ("http://localhost:9/", {}, "not a public address"),
         ("http://127.0.0.1:9/", {}, "cannot be reached"),
         ("http://no.such.invalid/", {}, "cannot be resolved"),
@@ -275,7 +291,7 @@ def test_where_it_may_not_be_or_cannot_be_sent_the_reason_is_told(
     sessions: Sessions, settings: Settings, secret: str, tell: Tell, url: str, change: dict[str, object], says: str
 ) -> None:
     job_id = tell(url)
-    assert deliver_next(sessions, settings.model_copy(update=change))
+    assert deliver_next(sessions, changed(settings, **change))
     (row,) = messages(sessions, job_id)
     assert (row.state, row.last_status) == (DeliveryState.PENDING, None)
     assert says in row.last_error
@@ -323,9 +339,7 @@ def test_a_message_whose_sender_was_lost_is_anybodys_again_and_dead_after_the_la
 def test_each_message_is_sent_by_one_however_many_look(
     sessions: Sessions, settings: Settings, secret: str, tell: Tell
 ) -> None:
-    settings = settings.model_copy(
-        update={"webhook_timeout_seconds": 30.0}
-    )  # a slow answer is sent again, and that is right
+    settings = changed(settings, timeout_seconds=30.0)  # a slow answer is sent again, and that is right
     servers = [Loopback(Receiver(200)) for _ in range(4)]
     for number in range(12):
         tell(f"{servers[number % 4].url}/")

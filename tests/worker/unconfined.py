@@ -1,7 +1,7 @@
-"""The work on a job in a thread of the test, over the same lines, without walls.
+"""The work on a job in a thread of the test, over the same lines, without restrictions.
 
-What it costs to start a process is saved where the walls are not what is tested. The confined process has tests of its own in
-``sandbox/``, and real workers always have it.
+What it costs to start a process is saved where the restrictions are not what is tested. The confined process has tests of its
+own in ``sandbox/``, and real workers always have it.
 """
 
 import json
@@ -22,7 +22,7 @@ class Unconfined:
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
         self.lines = Lines(ours_in, ours_out)
-        os.write(theirs_out, json.dumps({"type": "walls", "refused": {}}).encode() + b"\n")
+        os.write(theirs_out, json.dumps({"type": "restrictions", "refused": {}}).encode() + b"\n")
         self._theirs = Lines(theirs_in, theirs_out)
         self._thread = threading.Thread(target=self._serve, name="unconfined")
         self._thread.start()

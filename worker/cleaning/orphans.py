@@ -75,9 +75,9 @@ def _old_contents(storage: Storage, folder: str) -> list[str]:
 
 
 def remove_workspaces(sessions: Sessions, root: Path) -> int:
-    """Remove directories of jobs that are over, whose workers were killed.
+    """Remove the directories of ended jobs whose workers were killed.
 
-    A job that waits may still be in its worker's memory, with its directory; whoever claims it next removes what is left.
+    A waiting job may still be in its worker's memory, with its directory; the worker that claims it next removes the rest.
     """
     # Listed before the rows are read: whoever makes a directory has claimed its job before.
     directories = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []

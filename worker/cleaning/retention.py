@@ -19,7 +19,7 @@ Removed = TypeVar("Removed", int, list[str])
 def remove_old_jobs(sessions: Sessions, settings: Settings, storage: Storage) -> int:
     """Remove jobs with all that belongs to them. How many."""
     removed = 0
-    for ids in _in_turns(sessions, settings.retain_job_days, retention.remove_old_jobs):
+    for ids in _in_turns(sessions, settings.retain.job_days, retention.remove_old_jobs):
         for job_id in ids:
             storage.delete(job_folder(job_id))
         removed += len(ids)
@@ -35,7 +35,7 @@ def remove_empty_groups(sessions: Sessions) -> int:
 def remove_old_artifacts(sessions: Sessions, settings: Settings, storage: Storage) -> int:
     """Remove the files of jobs, which stay. Of how many."""
     removed = 0
-    for ids in _in_turns(sessions, settings.retain_artifact_days, retention.forget_old_artifacts):
+    for ids in _in_turns(sessions, settings.retain.artifact_days, retention.forget_old_artifacts):
         for job_id in ids:
             storage.delete(job_folder(job_id))  # a job that had files has succeeded, and gets no new ones
         removed += len(ids)
@@ -47,13 +47,13 @@ def forget_old_events(sessions: Sessions, settings: Settings) -> int:
     with session_scope(sessions) as session:
         if retention.take_turn(session):
             retention.forget_sent_messages(session, _SENT_KEPT)
-    return sum(_in_turns(sessions, settings.retain_event_days, retention.forget_old_events))
+    return sum(_in_turns(sessions, settings.retain.event_days, retention.forget_old_events))
 
 
 def remove_old_uploads(sessions: Sessions, settings: Settings, storage: Storage) -> int:
     """Remove uploads that no job names. How many."""
     removed = 0
-    for ids in _in_turns(sessions, settings.retain_upload_days, retention.remove_old_uploads):
+    for ids in _in_turns(sessions, settings.retain.upload_days, retention.remove_old_uploads):
         for upload_id in ids:
             storage.delete(upload_folder(upload_id))
         removed += len(ids)
@@ -62,7 +62,7 @@ def remove_old_uploads(sessions: Sessions, settings: Settings, storage: Storage)
 
 def forget_old_audit(sessions: Sessions, settings: Settings) -> int:
     """Forget entries of the audit log. How many."""
-    return sum(_in_turns(sessions, settings.retain_audit_days, retention.forget_old_audit))
+    return sum(_in_turns(sessions, settings.retain.audit_days, retention.forget_old_audit))
 
 
 def _in_turns(

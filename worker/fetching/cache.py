@@ -3,8 +3,8 @@
 Two workers may bring the same content at the same time: each writes a file of its own and renames it into place, so a
 reader sees a whole file or none. Users of a file get a hard link of their own; clearing the cache harms nobody.
 
-All teams share it, and it knows nobody's rights: a note says what a source had, never who may have it. Whoever wants content
-from here has asked its source first, as themselves (see :meth:`worker.fetching.source.Source.open`).
+All teams share it, and it knows nothing of access rights: a note says what a source had, never who may read it. A caller must
+ask the source first, with their own rights, before they read from here (see :meth:`worker.fetching.source.Source.open`).
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class _File:
 
 
 class ContentCache:
-    """Content under one directory: ``content/`` by hash, ``seen/`` by place, ``incoming/`` while it is written."""
+    """Content under one directory: ``content/`` by hash, ``seen/`` by source, ``incoming/`` while it is written."""
 
     def __init__(self, root: Path) -> None:
         self._content = root / "content"
@@ -53,10 +53,10 @@ class ContentCache:
         """Bytes that are free on the disk that the content lies on."""
         return shutil.disk_usage(self._content).free
 
-    def find(self, place: str) -> Entry | None:
-        """What was last fetched from a place, if it is still kept."""
+    def find(self, source: str) -> Entry | None:
+        """What was last fetched from a source, if it is still kept."""
         try:
-            entry = Entry(**json.loads(self._note(place).read_text()))
+            entry = Entry(**json.loads(self._note(source).read_text()))
         except (FileNotFoundError, ValueError, TypeError):
             return None
         return entry if self._path(entry.sha256).exists() else None
@@ -71,9 +71,9 @@ class ContentCache:
         return True
 
     def trim(self, max_bytes: int, *, unfinished_seconds: float) -> int:
-        """Clear what was used longest ago until the rest has at most so many bytes; how many bytes that were.
+        """Remove the least recently used content until at most ``max_bytes`` are left, and return the bytes removed.
 
-        What was begun and not touched for ``unfinished_seconds`` goes too, and notes of what is no longer kept.
+        Unfinished downloads that were not touched for ``unfinished_seconds`` are removed too, and notes of removed content.
         """
         remove_old(self._incoming, unfinished_seconds)
         files = sorted(_measured(self._content), key=lambda file: file.used, reverse=True)
@@ -95,7 +95,7 @@ class ContentCache:
         if not is_kept:
             note.unlink(missing_ok=True)
 
-    def add(self, place: str, version: str | None, chunks: Iterable[bytes], destination: Path) -> Entry:
+    def add(self, source: str, version: str | None, chunks: Iterable[bytes], destination: Path) -> Entry:
         """Write content, keep it, and link it to ``destination``. If reading fails nothing is kept."""
         with NamedTemporaryFile(dir=self._incoming, delete=False) as file:
             incoming = Path(file.name)
@@ -113,17 +113,17 @@ class ContentCache:
             finally:
                 incoming.unlink(missing_ok=True)
         if version is not None:
-            self._remember(place, entry)
+            self._remember(source, entry)
         return entry
 
-    def _remember(self, place: str, entry: Entry) -> None:
+    def _remember(self, source: str, entry: Entry) -> None:
         with NamedTemporaryFile("w", dir=self._incoming, delete=False) as file:
             json.dump(asdict(entry), file)
-        Path(file.name).rename(self._note(place))
+        Path(file.name).rename(self._note(source))
 
-    def _note(self, place: str) -> Path:
-        # A place may be a URL with a signature in it: only its hash is written down.
-        return self._seen / hashlib.sha256(place.encode()).hexdigest()
+    def _note(self, source: str) -> Path:
+        # A source may be a URL with a signature in it: only its hash is written down.
+        return self._seen / hashlib.sha256(source.encode()).hexdigest()
 
     def _path(self, sha256: str) -> Path:
         return self._content / sha256
@@ -132,7 +132,7 @@ class ContentCache:
 def _measured(directory: Path) -> Iterator[_File]:
     for path in directory.iterdir():
         try:
-            found = path.stat()
+            status = path.stat()
         except FileNotFoundError:  # cleared by another
             continue
-        yield _File(path, found.st_mtime, found.st_size)
+        yield _File(path, status.st_mtime, status.st_size)

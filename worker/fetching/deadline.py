@@ -33,7 +33,7 @@ class Deadline:
             self._drop()
 
     def trace(self, name: str, info: Mapping[str, Any]) -> None:
-        """Told by the client what it does; takes its own hold of each new connection."""
+        """Called by the HTTP client for each step; keeps a reference to each new connection."""
         if name != "connection.connect_tcp.complete":
             return
         connection: socket.socket = info["return_value"].get_extra_info("socket")

@@ -9,6 +9,8 @@ from pathlib import Path
 from axformer.data.formats import ENDINGS
 from axformer.intake.foreign import remedy_for
 from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
+from store.errors import ReferenceFormError
+from store.references import Reference, Scheme, parse_reference
 from worker.fetching.archive import unpack
 from worker.fetching.cache import Entry
 from worker.fetching.errors import (
@@ -19,7 +21,6 @@ from worker.fetching.errors import (
     ReferenceTooLarge,
 )
 from worker.fetching.names import ARCHIVE_SUFFIXES, data_suffix, is_archive
-from worker.fetching.reference import Reference, Scheme, parse_reference
 from worker.fetching.source import Source
 from worker.fetching.transfer import Transfer
 
@@ -52,19 +53,21 @@ class Fetcher:
         Args:
             uri: the reference.
             into: the directory.
-            expected: its SHA-256, as :class:`Fetched` has it; null takes what there is.
+            expected: its SHA-256, as :class:`Fetched` has it; None takes what there is.
 
         Raises:
             FetchError: it cannot be had, is another one than expected, or there is no checkpoint.
         """
-        reference = parse_reference(uri)
+        reference = _parsed(uri, is_checkpoint=True)
         source = self.open_source(reference)
         into.mkdir(mode=0o700)
         if is_archive(source.filename):
             names, sha256 = self._archive(reference, source, into, expected)
         elif reference.scheme is Scheme.UPLOAD:
             kinds = ", ".join(ARCHIVE_SUFFIXES)
-            raise ReferenceInvalid(f"upload '{source.filename}' is no archive; upload a checkpoint as one of {kinds}")
+            raise ReferenceInvalid(
+                f"upload '{source.filename}' is not an archive; upload a checkpoint as one of {kinds}"
+            )
         else:
             digests = {name: entry.sha256 for name, entry in self._files(reference, source, into).items()}
             names, sha256 = list(digests), hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
@@ -80,7 +83,7 @@ class Fetcher:
         Raises:
             FetchError: it cannot be had, is another one than expected, or its suffix is not known.
         """
-        reference = parse_reference(uri)
+        reference = _parsed(uri, is_checkpoint=False)
         source = self.open_source(reference)
         suffix, name = data_suffix(source.filename), _name(reference, source)
         if suffix is None:
@@ -157,6 +160,13 @@ class Fetcher:
     def _bring(self, reference: Reference, source: Source, name: str | None, destination: Path, limit: int) -> Entry:
         place = reference.uri if name is None else f"{reference.uri}\n{name}"
         return self.transfer.bring(source, place, name, destination, limit)
+
+
+def _parsed(uri: str, *, is_checkpoint: bool) -> Reference:
+    try:
+        return parse_reference(uri, is_checkpoint=is_checkpoint)
+    except ReferenceFormError as error:
+        raise ReferenceInvalid(str(error)) from None
 
 
 def _name(reference: Reference, source: Source) -> str:

@@ -6,6 +6,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import httpx2
 
+from store.references import Reference
 from worker.fetching.addresses import PinnedTransport
 from worker.fetching.deadline import Deadline
 from worker.fetching.errors import (
@@ -18,7 +19,6 @@ from worker.fetching.errors import (
     SourceUnavailable,
 )
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.reference import Reference
 from worker.fetching.source import Content
 
 MAX_REDIRECTS = 5

@@ -9,10 +9,10 @@ import httpx2
 from huggingface_hub import HfApi, hf_hub_url
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
+from store.references import Reference
 from worker.fetching.errors import ReferenceDenied, ReferenceMissing, SourceUnavailable
 from worker.fetching.http import open_url
 from worker.fetching.policy import FetchPolicy, with_private_host
-from worker.fetching.reference import Reference
 from worker.fetching.source import Content
 
 

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from store.references import Reference
 from worker.fetching.errors import ReferenceDenied, ReferenceForbidden, ReferenceInvalid, ReferenceMissing
 from worker.fetching.http import CHUNK_BYTES
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.reference import Reference
 from worker.fetching.source import Content
 
 

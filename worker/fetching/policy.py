@@ -18,7 +18,7 @@ class FetchPolicy:
     private_hosts: frozenset[str] = frozenset()
     """Hosts that may be read although their addresses are not public, for example an internal file server."""
     ports: frozenset[int] = frozenset()
-    """Ports of public hosts that may be read beside 443 and 80; other ports belong to services that are no web servers."""
+    """Ports of public hosts that may be read beside 443 and 80; other ports belong to services that are not web servers."""
     plain_http: bool = False
     """Whether ``http://`` is taken; off, because anyone on the way could exchange a model."""
     checkpoint_bytes: int = 8 * _GIB
@@ -66,12 +66,12 @@ def policy_of(settings: Settings) -> FetchPolicy:
     """What the settings say of fetching."""
     return FetchPolicy(
         file_roots=settings.file_roots,
-        private_hosts=frozenset(settings.fetch_private_hosts),
-        ports=frozenset(settings.fetch_ports),
-        plain_http=settings.fetch_plain_http,
-        keep_free_bytes=settings.fetch_keep_free_bytes,
-        checkpoint_bytes=settings.fetch_max_bytes,
-        data_bytes=settings.fetch_max_bytes,
+        private_hosts=frozenset(settings.fetch.private_hosts),
+        ports=frozenset(settings.fetch.ports),
+        plain_http=settings.fetch.plain_http,
+        keep_free_bytes=settings.fetch.keep_free_bytes,
+        checkpoint_bytes=settings.fetch.max_bytes,
+        data_bytes=settings.fetch.max_bytes,
         hub_endpoint=settings.hub_endpoint,
         hub_token=settings.hub_token.get_secret_value() if settings.hub_token else None,
     )

@@ -8,10 +8,10 @@ from typing import Any
 import s3fs
 from botocore.exceptions import BotoCoreError
 
+from store.references import Reference
 from worker.fetching.errors import FetchError, ReferenceDenied, ReferenceInvalid, ReferenceMissing, SourceUnavailable
 from worker.fetching.http import CHUNK_BYTES
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.reference import Reference
 from worker.fetching.source import Content
 
 _BLOCK_BYTES = 8 << 20

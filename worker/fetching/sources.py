@@ -1,12 +1,12 @@
 """Which source stands behind which scheme."""
 
+from store.references import Reference, Scheme
 from store.storage import Storage
 from worker.fetching.errors import ReferenceForbidden
 from worker.fetching.http import HttpSource
 from worker.fetching.hub import HubSource
 from worker.fetching.local import LocalSource
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.reference import Reference, Scheme
 from worker.fetching.s3 import S3Source
 from worker.fetching.source import Source
 from worker.fetching.upload import FindUpload, UploadSource

@@ -24,7 +24,7 @@ class Transfer:
 
     cache: ContentCache
     policy: FetchPolicy
-    heed: Callable[[], None]
+    check_stop: Callable[[], None]
     """Called often; raises to break off, for example because the job was cancelled."""
     begun: float = field(default_factory=time.monotonic)
     """When the first file of the job was asked for."""
@@ -36,7 +36,7 @@ class Transfer:
             OSError: the disk would be left too full.
             SourceTooSlow: the job has fetched for too long.
         """
-        self.heed()
+        self.check_stop()
         self._check_room(0)
         if time.monotonic() - self.begun > self.policy.job_seconds:
             raise SourceTooSlow(
@@ -66,7 +66,7 @@ class Transfer:
         raise AssertionError("a transfer makes at least one attempt")
 
     def _attempt(self, source: Source, place: str, name: str | None, destination: Path, limit: int) -> Entry:
-        self.heed()
+        self.check_stop()
         kept = self.cache.find(place)
         with source.open(name, kept.version if kept else None) as content:
             if content is not None:
@@ -102,7 +102,7 @@ class Transfer:
     def _pause(self, seconds: float) -> None:
         until = time.monotonic() + seconds * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, hides nothing
         while (left := until - time.monotonic()) > 0:
-            self.heed()
+            self.check_stop()
             time.sleep(min(left, _SLEEP_STEP))
 
 

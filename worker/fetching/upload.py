@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from store.errors import StorageError
+from store.references import Reference
 from store.storage import Storage, upload_folder
 from store.tables.uploads import Upload
 from worker.fetching.errors import ReferenceMissing
-from worker.fetching.reference import Reference
 from worker.fetching.source import Content
 
 FindUpload = Callable[[str], Upload | None]

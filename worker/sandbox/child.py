@@ -1,22 +1,23 @@
-"""The program inside the walls: ``python -m worker.sandbox.child READS WRITES``, two numbers of open pipes.
-
-It imports all that loading and pruning take before it has a job, so that a job need not wait for that.
-"""
+"""The program behind the restrictions: serves one job over a pair of pipes. Its imports are done before there is a job."""
 
 import os
-import sys
 import tempfile
 
+from axformer.cli.quiet import silence_libraries
 from worker.sandbox.lines import Lines
+from worker.sandbox.work import serve
 
 
-def main() -> None:
-    """Serve one job."""
-    from axformer.cli.quiet import silence_libraries
-    from worker.sandbox.work import serve
+def main(reads: int, writes: int) -> None:
+    """Serve one job.
 
+    Args:
+        reads: descriptor of the pipe that the worker speaks through.
+        writes: descriptor of the pipe that it is answered through.
+    """
+    tempfile.tempdir = os.environ["TMPDIR"]
     silence_libraries()
-    serve(Lines(int(sys.argv[1]), int(sys.argv[2])), _use_directory)
+    serve(Lines(reads, writes), _use_directory)
 
 
 def _use_directory() -> None:
@@ -26,7 +27,3 @@ def _use_directory() -> None:
         if value == first or value.startswith(first + os.sep):
             os.environ[name] = now + value.removeprefix(first)
     tempfile.tempdir = now
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Takes the files of a finished job from where its process has written them.
 
-The process was under the control of whoever made its inputs, so a name may be a trick and a file a link, a pipe, or another's
+The author of the inputs may have controlled the process, so a name may be a trick and a file a link, a pipe, or another's
 content. Directories are entered and files opened by descriptor, without following links, and what is read is what was judged.
 """
 
@@ -15,7 +15,18 @@ from axformer.forms.kinds import KINDS
 
 _MOST_FILES = 200
 """A form has about ten files, and its weights may lie in some dozens."""
-_TOP = frozenset({"README.md", "path.svg", "plan.json", "plan.svg", "report.html", "report.json", "trace.jsonl"})
+_TOP = frozenset(
+    {
+        "README.md",
+        "path.svg",
+        "plan.json",
+        "plan.svg",
+        "repair.safetensors",
+        "report.html",
+        "report.json",
+        "trace.jsonl",
+    }
+)
 _FOLDERS = frozenset(kind.directory for kind in KINDS.values())
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}\.(?:json|jinja|safetensors|txt|model|onnx|data)")
 """What transformers and onnx write beside each other."""
@@ -64,7 +75,7 @@ def _enter(name: str, parent: int | None, stack: ExitStack) -> int:
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     except OSError as error:
-        raise DeliveryError(f"'{Path(name).name}' is no directory: {error.strerror}") from None
+        raise DeliveryError(f"'{Path(name).name}' is not a directory: {error.strerror}") from None
     stack.callback(os.close, descriptor)
     return descriptor
 
@@ -79,5 +90,5 @@ def _open(name: str, parent: int, stack: ExitStack) -> BinaryIO:
     state = os.fstat(descriptor)
     if not stat.S_ISREG(state.st_mode) or state.st_nlink != 1:
         os.close(descriptor)
-        raise DeliveryError(f"'{name}' is no file of its own")
+        raise DeliveryError(f"'{name}' is not a regular file with one name")
     return stack.enter_context(os.fdopen(descriptor, "rb"))

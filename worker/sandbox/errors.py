@@ -25,5 +25,5 @@ class WorkFailedError(SandboxError):
         """For the operator."""
 
 
-class WallsMissingError(SandboxError):
-    """The operator requires walls that this machine does not grant."""
+class RestrictionsMissingError(SandboxError):
+    """The operator requires restrictions that this machine does not grant."""

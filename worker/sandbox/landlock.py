@@ -22,7 +22,7 @@ _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _CHANGE = _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_FIFO | _MAKE_SYM | _REFER | _TRUNCATE
 _DEVICE = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
 _ON_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
-"""What a rule for something that is no directory may name."""
+"""What a rule for something that is not a directory may name."""
 
 _SINCE = ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV))
 """Version of Landlock, and the right that it brought."""

@@ -1,10 +1,10 @@
-"""Builds walls around itself and becomes the program inside them:
+"""Restricts this process: one that was forked for a job, or one that becomes another program:
 
-    python -S -m worker.sandbox.launch SPECIFICATION
+    python -S -m worker.sandbox.launch SPECIFICATION PARENT PROGRAM [ARGUMENT ...]
 
-SPECIFICATION is JSON with the fields of :class:`worker.sandbox.walls.Specification`. One line of JSON with the walls that this
-system did not grant goes to the program's own pipe before it starts. No library is imported here: the walls must stand before
-there is a second thread.
+SPECIFICATION is JSON with the fields of :class:`worker.sandbox.restrictions.Specification`, PARENT the id of the process that
+starts this. One line of JSON with the restrictions that this system did not grant goes to standard output before the program
+starts. No library is imported here: the restrictions must be in force before there is a second thread.
 """
 
 import json
@@ -16,28 +16,27 @@ from typing import Any
 
 from worker.sandbox import landlock, privileges, system_calls
 
-WALLS = FILES, NETWORK, PROCESSES, REMAINS = "files", "network", "processes", "remains"
-"""The walls: it reaches only the files it is given; nobody over a network or a socket; it can neither signal nor read other
-processes; what it starts ends with it."""
+RESTRICTIONS = FILES, NETWORK, PROCESSES, REMAINS = "files", "network", "processes", "remains"
+"""A restricted process reaches only the files it is given, and nobody over a network or a socket; it can neither signal nor
+read other processes; what it starts ends with it."""
 _KEEPS_SIGNALS = 6
 """Version of Landlock from which on it keeps signals inside."""
 
 
-def launch(specification: dict[str, Any]) -> None:
-    """Build the walls and become the program; does not return."""
-    if sys.platform == "linux":
-        refused = _build(specification)
-    else:
-        refused = dict.fromkeys(WALLS, "this system is not Linux")
-    line = json.dumps({"type": "walls", "refused": refused}) + "\n"
-    os.write(specification["tell"], line.encode())
-    os.execv(specification["command"][0], specification["command"])  # noqa: S606
+def restrict(specification: dict[str, Any], parent: int) -> dict[str, str]:
+    """Restrict this process. Where namespaces are granted, this returns in a forked process, and the caller's waits for it.
 
+    Args:
+        specification: see above.
+        parent: id of the process that has started this one, and with which it ends.
 
-def _build(specification: dict[str, Any]) -> dict[str, str]:
-    """Each wall that is not granted, and why."""
+    Returns:
+        Each restriction that is not granted, and why.
+    """
+    if sys.platform != "linux":
+        return dict.fromkeys(RESTRICTIONS, "this system is not Linux")
     privileges.die_with_parent()
-    if os.getppid() != specification["parent"]:
+    if os.getppid() != parent:
         sys.exit("the process that wanted this one has ended")
     privileges.go_first()
     refused = _separate()
@@ -56,10 +55,16 @@ def _build(specification: dict[str, Any]) -> dict[str, str]:
     try:
         system_calls.restrict()
     except OSError as error:
-        # Sockets in the file system are reached from every namespace, so namespaces alone are no wall.
+        # Sockets in the file system are reached from every namespace, so namespaces alone do not restrict anything.
         refused[NETWORK] = f"no filter of system calls: {error.strerror}"
     privileges.drop_capabilities()
     return refused
+
+
+def report(descriptor: int, refused: dict[str, str]) -> None:
+    """Write which restrictions are not granted."""
+    line = json.dumps({"type": "restrictions", "refused": refused}) + "\n"
+    os.write(descriptor, line.encode())
 
 
 def _separate() -> dict[str, str]:
@@ -87,4 +92,5 @@ def _be_first() -> None:
 
 
 if __name__ == "__main__":
-    launch(json.loads(sys.argv[1]))
+    report(1, restrict(json.loads(sys.argv[1]), int(sys.argv[2])))
+    os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606

@@ -14,7 +14,7 @@ _MILLISECONDS = 1000
 _LOOK_SECONDS = 0.05
 """How long to wait before the caller is asked whether waiting still makes sense."""
 
-Heed = Callable[[], None]
+CheckStop = Callable[[], None]
 """Raises where waiting makes no sense any more."""
 
 
@@ -38,12 +38,12 @@ class Lines:
         for descriptor in (self._reads, self._writes):
             os.close(descriptor)
 
-    def send(self, line: bytes, heed: Heed = lambda: None) -> None:
+    def send(self, line: bytes, check_stop: CheckStop = lambda: None) -> None:
         """Send a line, given without its end.
 
         Args:
             line: holds no line break.
-            heed: asked while the other side does not read.
+            check_stop: asked while the other side does not read.
 
         Raises:
             OSError: the other side has ended.
@@ -54,25 +54,25 @@ class Lines:
                 rest = rest[os.write(self._writes, rest) :]
             except BlockingIOError:
                 self._wait(self._writes, select.POLLOUT, _LOOK_SECONDS)
-                heed()
+                check_stop()
 
-    def receive(self, heed: Heed = lambda: None) -> bytes:
+    def receive(self, check_stop: CheckStop = lambda: None) -> bytes:
         """The next line, waited for.
 
         Args:
-            heed: asked for each line, so that lines which come fast do not keep it waiting, and while there is none.
+            check_stop: asked for each line, so that lines which come fast do not keep it waiting, and while there is none.
 
         Raises:
             EOFError: the other side has ended.
             LineTooLongError: it sends one without end.
         """
-        heed()
+        check_stop()
         while (line := self.poll(_LOOK_SECONDS)) is None:
-            heed()
+            check_stop()
         return line
 
     def poll(self, seconds: float = 0.0) -> bytes | None:
-        """The next line, or null if none comes whole within so many seconds; raises what :meth:`receive` raises."""
+        """The next line, or None if none comes whole within so many seconds; raises what :meth:`receive` raises."""
         until = time.monotonic() + seconds
         while not self._whole:
             left = max(0.0, until - time.monotonic())

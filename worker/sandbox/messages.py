@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
-from axformer.config import PassConfig
+from axformer.config import AnyConfig
 from axformer.data.columns import Columns
 from axformer.intake.limits import DIMENSIONS
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 from axformer.repair.settings import FinetuneSettings
+from axformer.wire.kinds import JobKind
 
 _LONGEST_TEXT = 4000
 """Characters of a message to a job's owner; the longest of the library has some hundreds, and paths in them are long."""
@@ -55,27 +56,24 @@ class Order(Message):
     """What to work on."""
 
     type: Literal["order"] = "order"
+    kind: JobKind
     checkpoint: str
     validation: Source
     test: Source | None
     train: Source | None
-    config: PassConfig
+    config: AnyConfig
     device: str
     shards: int
     finetune: FinetuneSettings | None
     output: str
     """Directory in which the result is to appear."""
     forms: tuple[str, ...]
-    is_search: bool
-    """Whether all trials are those of passes that were jobs of their own, so that only the best is to be found."""
-    publishes: bool
-    """Whether anything is wanted beside the trials."""
     upto: int | None = None
-    """The trial that the pass ends after; null goes on to the end."""
+    """Of an export: the trial that its pass ends after."""
 
 
 class GoAhead(Message):
-    """There is room for what was estimated."""
+    """The worker has room for the memory that was estimated."""
 
     type: Literal["go_ahead"] = "go_ahead"
 
@@ -105,10 +103,10 @@ class GoOn(Message):
     type: Literal["go_on"] = "go_on"
 
 
-class Walls(Message):
-    """The walls that this system does not grant, and why; said by the launcher before the process works on anything."""
+class Restrictions(Message):
+    """The restrictions that this system does not grant, and why; the launcher sends it before the process works on anything."""
 
-    type: Literal["walls"] = "walls"
+    type: Literal["restrictions"] = "restrictions"
     refused: dict[str, Text]
 
 
@@ -127,10 +125,10 @@ class Memory(Message):
     device_bytes: Bytes
 
 
-class Estimate(Message):
-    """What the job takes and what there is, by what the files say of themselves."""
+class MemoryEstimate(Message):
+    """What memory the job takes and what there is, by what the files say of themselves."""
 
-    type: Literal["estimate"] = "estimate"
+    type: Literal["memory_estimate"] = "memory_estimate"
     least: Memory
     at_ease: Memory
     total: Memory
@@ -159,12 +157,12 @@ class Opened(Message):
     type: Literal["opened"] = "opened"
     notes: Annotated[tuple[Text, ...], Field(max_length=_MOST_NOTES)]
     first_look: Text | None
-    """The data that decides, and what the untouched model makes of it; null where no trial is to come."""
+    """The data that decides, and what the untouched model makes of it; None for an export."""
     shape: Shape
 
 
-class Promise(Message):
-    """See :class:`axformer.methods.axformer.targets.Estimate`."""
+class SpeedEstimate(Message):
+    """See :class:`axformer.methods.targets.SpeedEstimate`."""
 
     operations: Bytes
     estimated_speedup: float = Field(ge=0, allow_inf_nan=False)
@@ -175,12 +173,12 @@ class Tried(Message):
 
     type: Literal["tried"] = "tried"
     trial: Trial
-    promise: Promise | None
-    """Of the plan of the trials up to this one, where it is not that of the trial before."""
+    speed: SpeedEstimate | None
+    """Of the plan of its pass's trials up to this one, where it is not that of the trial before."""
 
 
 class Suspended(Message):
-    """It waits; no trial comes before it is told to go on."""
+    """It waits; no trial comes before ``go_on``."""
 
     type: Literal["suspended"] = "suspended"
 
@@ -190,9 +188,9 @@ class Searched(Message):
 
     type: Literal["searched"] = "searched"
     note: Text | None
-    promise: Promise
-    best: int = Field(ge=0, lt=_MOST_PASSES)
-    """Place of the best of its passes."""
+    speed: SpeedEstimate
+    kept_pass: int = Field(ge=1, le=_MOST_PASSES)
+    """Number of the pass that is kept, from 1."""
 
 
 class Trained(Message):
@@ -205,7 +203,7 @@ class Published(Message):
     """The files are there."""
 
     type: Literal["published"] = "published"
-    report: dict[str, Any] | None
+    report: dict[str, Any]
 
 
 class Refused(Message):
@@ -230,7 +228,19 @@ class Failed(Message):
 FROM_WORKER: TypeAdapter[Order | GoAhead | Replay | Begin | Suspend | GoOn] = TypeAdapter(
     Annotated[Order | GoAhead | Replay | Begin | Suspend | GoOn, Field(discriminator="type")]
 )
-Answer = Walls | Ready | Estimate | Opened | Tried | Suspended | Searched | Trained | Published | Refused | Failed
+Answer = (
+    Restrictions
+    | Ready
+    | MemoryEstimate
+    | Opened
+    | Tried
+    | Suspended
+    | Searched
+    | Trained
+    | Published
+    | Refused
+    | Failed
+)
 FROM_PROCESS: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, Field(discriminator="type")])
 
 

@@ -7,9 +7,10 @@ import ctypes
 import os
 import resource
 import signal
+import sys
 from contextlib import suppress
 
-_PDEATHSIG, _NO_NEW_PRIVS, _BOUNDING_DROP, _AMBIENT, _AMBIENT_CLEAR = 1, 38, 24, 47, 4
+_PDEATHSIG, _SET_NAME, _NO_NEW_PRIVS, _BOUNDING_DROP, _AMBIENT, _AMBIENT_CLEAR = 1, 15, 38, 24, 47, 4
 _NEW_USER, _NEW_PROCESSES, _NEW_NETWORK, _NEW_IPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000
 _CAPABILITY_VERSION = 0x20080522
 _FIRST_TO_GO = "800"
@@ -19,6 +20,12 @@ _FIRST_TO_GO = "800"
 def die_with_parent() -> None:
     """Let the kernel kill this process when the one that started it ends, however that happens."""
     _prctl(_PDEATHSIG, signal.SIGKILL)
+
+
+def be_called(name: str) -> None:
+    """Set this process's name in process lists; Linux shows the first 15 bytes."""
+    if sys.platform == "linux":
+        _prctl(_SET_NAME, name.encode())
 
 
 def forgo_new_privileges() -> None:
@@ -90,8 +97,9 @@ def _write(path: str, text: str) -> None:
         file.write(text)
 
 
-def _prctl(option: int, value: int) -> None:
+def _prctl(option: int, value: int | bytes) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
+    given = ctypes.c_ulong(value) if isinstance(value, int) else value
+    if libc.prctl(option, given, 0, 0, 0) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -1,26 +1,20 @@
 """A confined process for one job, as the worker sees it: started, spoken with, ended."""
 
-import json
 import os
-import signal
-import subprocess
-import sys
-from contextlib import suppress
+import socket
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
-import psutil
-
-from store.processes import has_ended
 from store.settings import Settings
-from worker.sandbox import child, launch
 from worker.sandbox.lines import Lines
-from worker.sandbox.walls import environment, specification
 
 INPUTS, MADE, LOG = "inputs", "made", "errors.log"
 """In a job's directory: what it may read, where it may write, and what it has said to nobody."""
 _LOG_BYTES = 4000
 """Of the end of what it said, for the operator; enough for a traceback."""
+_TOLD_BYTES = 256
+_END_SECONDS = 30.0
+"""A killed process is gone at once, unless the kernel waits for a device."""
 
 
 class Process(Protocol):
@@ -49,57 +43,64 @@ class Start(Protocol):
 
 
 class ConfinedProcess:
-    """A fresh interpreter behind the walls. The thread that starts it must live as long as it does."""
+    """One that was forked behind the restrictions, by :mod:`worker.sandbox.parent`."""
 
-    def __init__(self, directory: Path, settings: Settings) -> None:
-        inputs, made = directory / INPUTS, directory / MADE
-        self._log = (directory / LOG).open("x+b")
-        theirs_in, ours_out = os.pipe()
-        ours_in, theirs_out = os.pipe()
-        command = (sys.executable, "-m", child.__name__, str(theirs_in), str(theirs_out))
-        walls = specification(command, theirs_out, inputs, made, settings)
-        try:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-S", "-m", launch.__name__, json.dumps(walls.as_dict())],
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                cwd=made,
-                env=environment(os.environ, made),
-                pass_fds=(theirs_in, theirs_out),
-                start_new_session=True,
-            )
-        except BaseException:
-            os.close(ours_in)
-            os.close(ours_out)
-            self._log.close()
-            raise
-        finally:
-            os.close(theirs_in)
-            os.close(theirs_out)
-        self.lines = Lines(ours_in, ours_out)
+    def __init__(self, lines: Lines, leash: socket.socket, log: BinaryIO) -> None:
+        """
+        Args:
+            lines: the way to it.
+            leash: tells its id and its end; closing it ends the process.
+            log: what it says to nobody.
+        """
+        self.lines = lines
+        self._leash = leash
+        self._log = log
+        self._told: list[str] = []
+        self._is_cut = False
+        """Whether the parent tells nothing any more."""
 
     @property
-    def pid(self) -> int:
-        """Of the launcher, whose end is the end of all."""
-        return self._process.pid
+    def pid(self) -> int | None:
+        """Of the process, whose end is the end of all; None until it was forked."""
+        self._listen()
+        return next((int(words.removeprefix("pid ")) for words in self._told if words.startswith("pid ")), None)
 
     def is_alive(self) -> bool:
-        """See :class:`Process`."""
-        return not has_ended(self._process)
+        """See :class:`Process`; one that is still to be forked lives."""
+        self._listen()
+        return not self._is_cut and self._code is None
 
     def end(self) -> str:
         """See :class:`Process`. Where no namespace holds them, processes that have left its session and its tree stay."""
-        ended = has_ended(self._process)
+        ended = not self.is_alive()
         self.lines.close()
-        for one in psutil.Process(self._process.pid).children(recursive=True):
-            with suppress(psutil.NoSuchProcess):
-                one.kill()
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        code = self._process.wait()
-        how = f"exit code {code}" if ended else "it had not ended"
+        if (
+            self.pid is not None and not self._is_cut
+        ):  # its parent is there and ends it, else it ends as soon as it begins
+            self._leash.shutdown(socket.SHUT_WR)
+            self._leash.settimeout(_END_SECONDS)
+            while not self._is_cut:
+                self._listen()
+        self._leash.close()
+        how = f"exit code {self._code}" if ended else "it had not ended"
         return f"{how}; {self._said()}"
+
+    @property
+    def _code(self) -> int | None:
+        """What it ended with, as far as its parent has told."""
+        return next((int(words.removeprefix("ended ")) for words in self._told if words.startswith("ended ")), None)
+
+    def _listen(self) -> None:
+        """Take what the parent has told, or with a timeout wait for it."""
+        try:
+            while not self._is_cut:
+                told = self._leash.recv(_TOLD_BYTES)
+                self._told += told.decode().splitlines()
+                self._is_cut = not told
+        except BlockingIOError:
+            pass
+        except ConnectionError:
+            self._is_cut = True
 
     def _said(self) -> str:
         with self._log as log:

@@ -36,7 +36,7 @@ _CPU_OUT_OF_MEMORY = "can't allocate memory"  # how PyTorch's allocator for the 
 
 
 def error_name(error: AxFormerError) -> Name | None:
-    """The name of a refusal that a job's owner should hear of; null for others."""
+    """The name of a refusal that a job's owner should hear of; None for others."""
     return next((name for kind, name in _NAMES if isinstance(error, kind)), None)
 
 

@@ -1,4 +1,4 @@
-"""A confined process and the directory of its job, from the worker's side: what is told to it, and what is believed of it."""
+"""A confined process and the directory of its job, from the worker's side: what is sent to it, and what is believed of it."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,8 +18,8 @@ from axformer.errors import (
 )
 from store.settings import Settings
 from worker.sandbox.errors import ProcessDiedError, ProcessMisbehavedError, WorkFailedError
-from worker.sandbox.lines import Heed, LineTooLongError
-from worker.sandbox.messages import FROM_PROCESS, Answer, Failed, Message, Ready, Refused, Walls
+from worker.sandbox.lines import CheckStop, LineTooLongError
+from worker.sandbox.messages import FROM_PROCESS, Answer, Failed, Message, Ready, Refused, Restrictions
 from worker.sandbox.probe import check_required
 from worker.sandbox.process import INPUTS, MADE, Start
 from worker.workspace import Workspace
@@ -39,7 +39,7 @@ class Sandbox:
         """Start the process. It is ready later, see :meth:`make_ready`."""
         self._settings = settings
         self._workspace = Workspace(settings.ahead_dir)
-        self._is_closed = self._has_walls = False
+        self._is_closed = self._has_restrictions = False
         try:
             for name in (INPUTS, MADE):
                 (self.directory / name).mkdir(mode=0o700)
@@ -70,33 +70,33 @@ class Sandbox:
 
     def give_to(self, job_id: str) -> None:
         """Let the directory be that of a job; what killed workers have left of the same job is removed."""
-        self._wait_for_walls(lambda: None)  # they are built by the names that the directories have now
+        self._wait_for_restrictions(lambda: None)  # they are built by the names that the directories have now
         self._workspace.give_to(self._settings.work_dir, job_id)
 
-    def make_ready(self, heed: Heed = lambda: None) -> Ready:
+    def make_ready(self, check_stop: CheckStop = lambda: None) -> Ready:
         """Wait until the process can take a job.
 
         Raises:
-            WallsMissingError: the operator requires walls that are not there.
+            RestrictionsMissingError: the operator requires restrictions that are not granted.
         """
-        self._wait_for_walls(heed)
+        self._wait_for_restrictions(check_stop)
         if self._ready is None:
-            self._ready = self.hear(Ready, heed)
+            self._ready = self.hear(Ready, check_stop)
         return self._ready
 
-    def tell(self, message: Message, heed: Heed) -> None:
+    def tell(self, message: Message, check_stop: CheckStop) -> None:
         """Send a message.
 
         Raises:
             ProcessDiedError: nobody is there.
         """
         try:
-            self._process.lines.send(message.line(), heed)
+            self._process.lines.send(message.line(), check_stop)
         except BrokenPipeError:
             raise self._died() from None
 
-    def hear(self, kind: type[M], heed: Heed) -> M:
-        """The next message, which must be of this kind; ``heed`` is asked while there is none.
+    def hear(self, kind: type[M], check_stop: CheckStop) -> M:
+        """The next message, which must be of this kind; ``check_stop`` is asked while there is none.
 
         Raises:
             InputError, ArtifactError: the library refuses the job.
@@ -104,15 +104,15 @@ class Sandbox:
             ProcessDiedError: it has ended.
             ProcessMisbehavedError: it says something else.
         """
-        message = self.hear_any(heed)
+        message = self.hear_any(check_stop)
         if not isinstance(message, kind):
             raise ProcessMisbehavedError(f"{type(message).__name__} instead of {kind.__name__}")
         return message
 
-    def hear_any(self, heed: Heed) -> Answer:
+    def hear_any(self, check_stop: CheckStop) -> Answer:
         """The next message; raises what :meth:`hear` raises."""
         try:
-            return understood(self._process.lines.receive(heed))
+            return understood(self._process.lines.receive(check_stop))
         except EOFError:
             raise self._died() from None
         except LineTooLongError as error:
@@ -137,10 +137,10 @@ class Sandbox:
         self.end_process()
         self._workspace.remove()
 
-    def _wait_for_walls(self, heed: Heed) -> None:
-        if not self._has_walls:
-            check_required(self.hear(Walls, heed).refused, self._settings)
-            self._has_walls = True
+    def _wait_for_restrictions(self, check_stop: CheckStop) -> None:
+        if not self._has_restrictions:
+            check_required(self.hear(Restrictions, check_stop).refused, self._settings)
+            self._has_restrictions = True
 
     def _died(self) -> ProcessDiedError:
         self._is_closed = True
@@ -158,7 +158,7 @@ def understood(line: bytes) -> Answer:
         message = FROM_PROCESS.validate_json(line)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        raise ProcessMisbehavedError(f"a line that is no message: {first['type']} at {first['loc']}") from None
+        raise ProcessMisbehavedError(f"a line that is not a message: {first['type']} at {first['loc']}") from None
     if isinstance(message, Refused):
         raise _ERRORS[message.error](message.message)
     if isinstance(message, Failed):

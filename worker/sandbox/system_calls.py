@@ -81,7 +81,7 @@ def restrict() -> None:
 
 def _program(numbers: dict[str, int], architecture: int, not_carried_out: tuple[int, ...]) -> bytes:
     """The filter: each instruction is its code, how far to jump if so and if not, and a number."""
-    made = [
+    instructions = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_EQUAL, 1, 0, architecture),
         (_RETURN, 0, 0, _KILL),
@@ -90,13 +90,13 @@ def _program(numbers: dict[str, int], architecture: int, not_carried_out: tuple[
         (_RETURN, 0, 0, _ERROR | errno.ENOSYS),
     ]
     for name, answer in REFUSED.items():
-        made += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ERROR | answer)]
+        instructions += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ERROR | answer)]
     for number in (*not_carried_out, *_NOT_CARRIED_OUT):
-        made += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR)]
+        instructions += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR)]
     for name, argument in REFUSED_OF_OTHERS.items():
-        made += _unless_zero(numbers[name], _ARGUMENTS_AT + argument * _ARGUMENT_BYTES)
-    made.append((_RETURN, 0, 0, _ALLOW))
-    return b"".join(struct.pack("HBBI", *instruction) for instruction in made)
+        instructions += _unless_zero(numbers[name], _ARGUMENTS_AT + argument * _ARGUMENT_BYTES)
+    instructions.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
 
 
 def _unless_zero(number: int, at: int) -> list[tuple[int, int, int, int]]:

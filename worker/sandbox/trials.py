@@ -2,14 +2,18 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from axformer.config import RunConfig
 from axformer.errors import PlanError
-from axformer.plan.elements import Dimensions, ElementKind, parse
+from axformer.methods.outline import outline_of
+from axformer.plan.elements import Dimensions, ElementKind, is_of_encoder, parse
+from axformer.plan.plan import LayerPlan, Plan
 from axformer.plan.trial import Phase, Trial, Verdict
 from worker.sandbox.errors import ProcessMisbehavedError
 
 MOST = 500_000
-"""Trials of a trace, which the worker holds in memory, some two kilobytes each. A pass that tries each neuron of the largest
+"""Trials of a job, which the worker holds in memory, some two kilobytes each. A pass that tries each neuron of the largest
 public encoders alone makes 300,000."""
 _LONGEST_NAME = 64
 """Characters of an element's id, and of a precision's name."""
@@ -18,29 +22,52 @@ _MOST_PARAMETERS = 2**63 - 1
 """As the database holds them."""
 
 
-def check_next(trial: Trial, trace: Sequence[Trial], dimensions: Dimensions, most: int) -> None:
-    """Make sure that a trial can be the next one.
+@dataclass(frozen=True)
+class Limits:
+    """What a job can have at most."""
+
+    passes: int
+    trials: int
+    """Of all passes together."""
+
+
+def limits_of(dimensions: Dimensions, config: RunConfig) -> Limits:
+    """What a job of these knobs can have at most."""
+    outline = outline_of(config)
+    return Limits(len(outline.passes(config)), min(outline.longest_trace(dimensions, config), MOST))
+
+
+def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dimensions, limits: Limits) -> None:
+    """Make sure that a trial can be the next one: it goes on with the last pass, or begins another.
 
     Args:
         trial: what the process says.
-        trace: those before it.
+        passes: the trials before it, by pass.
         dimensions: of the model.
-        most: trials that the pass can have.
+        limits: of the job.
 
     Raises:
         ProcessMisbehavedError: it is not, so that a file of a stranger has got hold of the process, or it is damaged.
     """
-    if trial.seq != len(trace):
-        raise ProcessMisbehavedError(f"trial {trial.seq} where {len(trace)} comes next")
-    if trial.seq >= min(most, MOST):
-        raise ProcessMisbehavedError(f"trial {trial.seq} of a pass that has {min(most, MOST)} at most")
     is_base = trial.phase is Phase.BASE
+    if is_base and len(passes) == limits.passes:
+        raise ProcessMisbehavedError(f"pass {len(passes) + 1} of a job that has {limits.passes}")
+    expected = 0 if is_base or not passes else len(passes[-1])
+    if trial.seq != expected:
+        raise ProcessMisbehavedError(f"trial {trial.seq} where {expected} comes next")
+    if sum(map(len, passes)) >= limits.trials:
+        raise ProcessMisbehavedError(f"trial {trial.seq} of a job that has {limits.trials} trials at most")
+    is_whole = trial.phase is Phase.BUDGET
     if is_base != (trial.seq == 0) or is_base != (trial.element is None):
         raise ProcessMisbehavedError(f"trial {trial.seq} of the phase {trial.phase} for '{_short(trial.element)}'")
     if len(trial.precision) > _LONGEST_NAME or not trial.precision.isidentifier():
         raise ProcessMisbehavedError(f"trial {trial.seq} has no precision")
-    if trial.element is not None and not _is_in(trial.element, dimensions):
+    if is_whole and not is_of_encoder(trial.element):
+        raise ProcessMisbehavedError(f"trial {trial.seq} of a whole plan for '{_short(trial.element)}'")
+    if trial.element is not None and not is_whole and not _is_in(trial.element, dimensions):
         raise ProcessMisbehavedError(f"trial {trial.seq} of '{_short(trial.element)}', which the model does not have")
+    if is_whole != (trial.plan is not None) or (trial.plan is not None and not _fits(trial.plan, dimensions)):
+        raise ProcessMisbehavedError(f"trial {trial.seq} has a plan that is not one of this model")
     if not 0 <= (trial.helped or 0) <= trial.total <= _MOST_COUNT or trial.samples > trial.total:
         raise ProcessMisbehavedError(f"trial {trial.seq} counts {trial.samples} of {trial.total} samples")
     if trial.parameters > _MOST_PARAMETERS:
@@ -63,6 +90,14 @@ def _is_in(id: str, dimensions: Dimensions) -> bool:
         return True
     of = dimensions.heads if element.kind is ElementKind.HEAD else dimensions.intermediate_size
     return element.start < element.stop <= of
+
+
+def _fits(layers: tuple[LayerPlan, ...], dimensions: Dimensions) -> bool:
+    try:
+        Plan(layers=layers).check_fits(dimensions)
+    except PlanError:
+        return False
+    return True
 
 
 def _short(text: str | None) -> str:

@@ -1,11 +1,11 @@
-"""The work on one job inside the walls: load, search, train, publish, and tell the worker of it as it goes.
+"""The work on one job in the confined process: load, search, train, publish, and report to the worker.
 
 Trials are sent as they come, and nothing is waited for between them: a look at what the worker has sent takes microseconds.
 """
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,23 +15,22 @@ from axformer.errors import AxFormerError
 from axformer.evaluation.budget import free_bytes, total_bytes
 from axformer.intake.footprint import Footprint, at_ease, least
 from axformer.intake.sizes import read_sizes
-from axformer.methods.axformer.orders import passes_in
-from axformer.plan.trial import Trial, Verdict
+from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
+from axformer.wire.kinds import JobKind
 from worker.sandbox.clock import PassClock
 from worker.sandbox.lines import Lines
 from worker.sandbox.messages import (
     FROM_WORKER,
     Begin,
-    Estimate,
     Failed,
     GoAhead,
     GoOn,
     Memory,
+    MemoryEstimate,
     Message,
     Opened,
     Order,
-    Promise,
     Published,
     Ready,
     Refused,
@@ -39,6 +38,7 @@ from worker.sandbox.messages import (
     Searched,
     Shape,
     Source,
+    SpeedEstimate,
     Suspend,
     Suspended,
     Trained,
@@ -63,7 +63,7 @@ def serve(lines: Lines, begin: Callable[[], None] = lambda: None) -> None:
         _work(lines, order)
     except (EOFError, BrokenPipeError):
         return  # the worker has ended, or wants no more of this
-    except Exception as error:  # noqa: BLE001 - whatever it is, the worker is told
+    except Exception as error:  # noqa: BLE001 - whatever it is, the worker hears of it
         _tell_of(lines, error)
 
 
@@ -77,42 +77,59 @@ def _tell_of(lines: Lines, error: Exception) -> None:
     try:
         _say(lines, said)
     except BrokenPipeError:
-        sys.stderr.write("the worker ended before it could be told of an error\n")
+        sys.stderr.write("the worker ended before it could hear of an error\n")
 
 
 def _work(lines: Lines, order: Order) -> None:
-    _say(lines, _estimate(order))
+    _say(lines, _memory_estimate(order))
     _hear(lines, GoAhead)
-    run = _open(order)
-    _say(lines, _opened(run, order))
-    stored = _stored(lines)
-    if order.is_search:
-        _replay(lines, run, stored)
-    else:
-        _search(lines, run, stored, order.upto)
-    run.finetune(lambda: _heed(lines))
+    _KINDS[order.kind](lines, order, _open(order))
+
+
+def _prune(lines: Lines, order: Order, run: PruningRun) -> None:
+    """One pass, or six, after a look at the model: one that is worse than guessing is refused."""
+    look = run.look()
+    notes = [*run.notes, *([] if look.note is None else [look.note])]
+    _say(lines, _opened(run, notes, look.sentence))
+    _search(lines, run, _stored(lines))
+    _finish(lines, order, run)
+
+
+def _export(lines: Lines, order: Order, run: PruningRun) -> None:
+    """The model after one trial of a pass that another job has made."""
+    _say(lines, _opened(run, run.notes, None))
+    for _ in run.trials(_stored(lines), upto=order.upto):
+        _check_worker(lines)
+    _say(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=1))
+    _finish(lines, order, run)
+
+
+_KINDS: Mapping[JobKind, Callable[[Lines, Order, PruningRun], None]] = {
+    JobKind.PASS: _prune,
+    JobKind.EXPORT: _export,
+}
+
+
+def _finish(lines: Lines, order: Order, run: PruningRun) -> None:
+    run.repair(lambda: _check_worker(lines))
     _say(lines, Trained())
-    report = run.publish(Path(order.output), order.forms) if order.publishes else None
-    _say(lines, Published(report=report))
+    _say(lines, Published(report=run.publish(Path(order.output), order.forms)))
 
 
-def _opened(run: PruningRun, order: Order) -> Opened:
-    """Tell what there is, after a look at the model where trials are to come: one that is worse than guessing is refused."""
-    look = None if order.is_search or order.upto is not None else run.look()
-    notes = [*run.notes, *([] if look is None or look.note is None else [look.note])]
+def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Opened:
     return Opened(
         notes=tuple(cut(note) for note in notes),
-        first_look=None if look is None else cut(look.sentence),
+        first_look=None if first_look is None else cut(first_look),
         shape=Shape(**vars(run.dimensions)),
     )
 
 
-def _estimate(order: Order) -> Estimate:
+def _memory_estimate(order: Order) -> MemoryEstimate:
     device, config = resolve_device(order.device), order.config
     sources = [source for source in (order.validation, order.test, order.train) if source is not None]
     data_bytes = sum(Path(source.path).stat().st_size for source in sources)
     sizes, batch_tokens, on_gpu = read_sizes(Path(order.checkpoint)), batch_tokens_of(device), device.startswith("cuda")
-    return Estimate(
+    return MemoryEstimate(
         least=_memory(least(sizes, data_bytes, config, batch_tokens, on_gpu=on_gpu)),
         at_ease=_memory(at_ease(sizes, data_bytes, config, batch_tokens, on_gpu=on_gpu)),
         total=Memory(host_bytes=total_bytes("cpu"), device_bytes=total_bytes(device) if on_gpu else 0),
@@ -150,33 +167,29 @@ def _stored(lines: Lines) -> list[Trial]:
     return trials
 
 
-def _replay(lines: Lines, run: PruningRun, stored: list[Trial]) -> None:
-    for _ in run.trials(stored):
-        _heed(lines)
-    best = next(place for place, trace in enumerate(passes_in(stored)) if tuple(trace) == run.trace)
-    _say(lines, Searched(note=run.closing_note, promise=_promise(run, run.trace), best=best))
-
-
-def _search(lines: Lines, run: PruningRun, stored: list[Trial], upto: int | None) -> None:
-    clock, trace = PassClock(), list(stored)
-    for trial in _new(run.trials(stored, clock, upto=upto), len(stored)):
-        trace.append(trial)
-        is_changed = trial.verdict in (Verdict.BASE, Verdict.ACCEPT) or len(trace) == len(stored) + 1
-        _say(lines, Tried(trial=trial, promise=_promise(run, trace) if is_changed else None))
+def _search(lines: Lines, run: PruningRun, stored: list[Trial]) -> None:
+    """Say the trials that are not stored yet as they come, and at the end which pass is kept."""
+    clock = PassClock()
+    passes: list[list[Trial]] = []
+    for place, trial in enumerate(run.trials(stored, clock, check_cancelled=lambda: _check_worker(lines))):
+        if trial.phase is Phase.BASE:
+            passes.append([])
+        passes[-1].append(trial)
+        if place < len(stored):
+            continue
+        is_changed = trial.verdict in (Verdict.BASE, Verdict.ACCEPT) or place == len(stored)
+        _say(lines, Tried(trial=trial, speed=_speed(run, passes[-1]) if is_changed else None))
         if _is_to_wait(lines):
             clock.stop()
             _say(lines, Suspended())
             _hear(lines, GoOn)
             clock.go_on()
-    _say(lines, Searched(note=run.closing_note, promise=_promise(run, trace), best=0))
+    kept = next(number for number, trace in enumerate(passes, 1) if tuple(trace) == run.trace)
+    _say(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=kept))
 
 
-def _promise(run: PruningRun, trace: Sequence[Trial]) -> Promise:
-    return Promise(**asdict(run.estimate(trace)))
-
-
-def _new(trials: Iterator[Trial], stored: int) -> Iterator[Trial]:
-    return (trial for trial in trials if trial.seq >= stored)
+def _speed(run: PruningRun, trace: Sequence[Trial]) -> SpeedEstimate:
+    return SpeedEstimate(**asdict(run.estimate(trace)))
 
 
 def _is_to_wait(lines: Lines) -> bool:
@@ -184,7 +197,7 @@ def _is_to_wait(lines: Lines) -> bool:
     return line is not None and isinstance(FROM_WORKER.validate_json(line), Suspend)
 
 
-def _heed(lines: Lines) -> None:
+def _check_worker(lines: Lines) -> None:
     """Notice that the worker has ended; what it has sent meanwhile is too late to matter."""
     lines.poll()
 

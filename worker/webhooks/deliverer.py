@@ -42,7 +42,7 @@ class Deliverer:
         self._sessions = sessions
         self._settings = settings
         self._over = threading.Event()
-        self._free = threading.BoundedSemaphore(settings.webhook_senders)
+        self._free = threading.BoundedSemaphore(settings.webhook.senders)
         self._thread = threading.Thread(target=self._run, name="deliverer", daemon=True)
 
     def start(self) -> None:
@@ -58,7 +58,7 @@ class Deliverer:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._over.wait(self._settings.webhook_poll_seconds):
+        while not self._over.wait(self._settings.webhook.poll_seconds):
             try:
                 while not self._over.is_set() and self._begin_one():
                     pass
@@ -91,7 +91,7 @@ class Deliverer:
 
 def _claim(sessions: Sessions, settings: Settings) -> Delivery | None:
     with session_scope(sessions) as session:
-        seconds = settings.webhook_timeout_seconds + _MARGIN_SECONDS
+        seconds = settings.webhook.timeout_seconds + _MARGIN_SECONDS
         return claim_delivery(session, seconds=seconds, most=_most(settings))
 
 
@@ -102,8 +102,8 @@ def _send(sessions: Sessions, settings: Settings, delivery: Delivery) -> None:
         attempt = Attempt(None, f"not sent: {error}")
     else:
         message = Message(delivery.id, delivery.url, delivery.body, secrets)
-        attempt = send(message, _policy(settings), settings.webhook_timeout_seconds) if secrets else _NO_SECRET
-    pause = None if delivery.attempts >= _most(settings) else settings.webhook_retry_seconds[delivery.attempts - 1]
+        attempt = send(message, _policy(settings), settings.webhook.timeout_seconds) if secrets else _NO_SECRET
+    pause = None if delivery.attempts >= _most(settings) else settings.webhook.retry_seconds[delivery.attempts - 1]
     retry_in = None if pause is None else pause * random.uniform(1, 1 + _JITTER)  # noqa: S311 - hides nothing
     with session_scope(sessions) as session:
         settle(session, delivery, attempt, retry_in=retry_in)
@@ -120,12 +120,12 @@ def _secrets(sessions: Sessions, key: SigningKey, team_id: str) -> tuple[str, ..
 
 
 def _most(settings: Settings) -> int:
-    return 1 + len(settings.webhook_retry_seconds)
+    return 1 + len(settings.webhook.retry_seconds)
 
 
 def _policy(settings: Settings) -> FetchPolicy:
     return FetchPolicy(
-        private_hosts=frozenset(settings.webhook_private_hosts),
-        ports=frozenset(settings.webhook_ports),
-        plain_http=settings.webhook_plain_http,
+        private_hosts=frozenset(settings.webhook.private_hosts),
+        ports=frozenset(settings.webhook.ports),
+        plain_http=settings.webhook.plain_http,
     )

@@ -4,13 +4,14 @@ The body of the answer is not read, redirects are not followed, and the whole at
 lets its answer drip would otherwise hold its sender as long as it likes.
 """
 
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import httpx2
+from standardwebhooks import Webhook
 
 from store.repositories.deliveries import Attempt
-from store.signing import signatures
 from worker.fetching.addresses import PinnedTransport
 from worker.fetching.deadline import Deadline
 from worker.fetching.errors import ReferenceForbidden, SourceUnavailable
@@ -21,7 +22,7 @@ _AGENT = "axformer-webhooks/1"
 
 @dataclass(frozen=True)
 class Message:
-    """What is sent where."""
+    """A message and the address it is sent to."""
 
     id: str
     url: str
@@ -63,14 +64,26 @@ def send(message: Message, policy: FetchPolicy, seconds: float) -> Attempt:
 
 
 def _headers(message: Message) -> dict[str, str]:
-    now = int(time.time())
+    now = datetime.now(UTC)
     return {
         "Content-Type": "application/json",
         "User-Agent": _AGENT,
         "webhook-id": message.id,
-        "webhook-timestamp": str(now),
+        "webhook-timestamp": str(int(now.timestamp())),
         "webhook-signature": signatures(message.secrets, message.id, now, message.body),
     }
+
+
+def signatures(of: Sequence[str], message_id: str, at: datetime, body: str) -> str:
+    """The ``webhook-signature`` header: one signature for each secret that is valid now, separated by spaces.
+
+    Args:
+        of: the secrets.
+        message_id: the ``webhook-id``.
+        at: the ``webhook-timestamp``, in UTC.
+        body: what is sent.
+    """
+    return " ".join(Webhook(secret).sign(message_id, at, body) for secret in of)
 
 
 def _judged(response: httpx2.Response) -> Attempt:

@@ -90,7 +90,7 @@ def _look(resources: Resources, pages: Pages, visitor: Visitor, wanted: Filter) 
 
 def _now(session: Session, resources: Resources, visitor: Visitor) -> dict[str, Any]:
     seen = queue.look(session, resources.queue_views.get(), visitor.caller, WAITING_SHOWN)
-    own_waiting = next((one["jobs"] for one in seen.by_team if one["team"] is not None), 0)
+    own_waiting = next((one.jobs for one in seen.by_team if one.team is not None), 0)
     return {"queue": seen, "own_waiting": own_waiting, "line_shown": LINE_SHOWN}
 
 
@@ -118,5 +118,5 @@ def _history(session: Session, resources: Resources, visitor: Visitor, wanted: F
         )
     except InvalidInputError as error:
         return values | {"jobs": [], "older": None, "error": error.detail}
-    shown = jobs_page(page, jobs.passes(session, page.items))
+    shown = jobs_page(page)
     return values | {"jobs": shown.data, "older": shown.next if page.has_more else None}

@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from markupsafe import Markup
 from sqlalchemy.orm import Session
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from api.deps import ReadingDep
 from api.errors import FieldError, InvalidInputError
 from api.job_views import job_read
 from api.pages.deps import PagesDep, Visitor, VisitorDep
-from api.schemas.jobs import JobRead
+from api.pages.pictures import PLACE, WidthQuery, fragment, markup
 from api.services import jobs
+from axformer.drawing.comparison import Course, comparison
+from axformer.wire.jobs import JobRead
 from store.repositories.trace_views import Totals, standing_points, trace_totals
 
 router = APIRouter(prefix="/compare")
@@ -38,26 +41,29 @@ def show_comparison(
         jobs=shown,
         letters=LETTERS,
         query="&".join(f"job={job.id}" for job in shown),
+        curves=_curves(session, shown),
         figures=_figures(shown, [trace_totals(session, job.id) for job in shown]),
         knobs=_differing(shown),
     )
 
 
-@router.get("/points")
-def get_curves(visitor: VisitorDep, session: ReadingDep, wanted: JobsDep = []) -> Response:  # noqa: B006
-    """How the loss went down in each job, and how many trials it had."""
-    shown = _jobs(session, visitor, wanted)
-    return JSONResponse(
-        [
-            {
-                "letter": LETTERS[place],
-                "name": job.name,
-                "steps": standing_points(session, job.id),
-                "trials": trace_totals(session, job.id).trials,
-            }
-            for place, job in enumerate(shown)
-        ]
-    )
+@router.get("/chart")
+def get_curves(
+    visitor: VisitorDep,
+    session: ReadingDep,
+    wanted: JobsDep = [],  # noqa: B006 - never changed
+    width: WidthQuery = PLACE,
+) -> Response:
+    """How the loss went down in each job."""
+    return fragment(_curves(session, _jobs(session, visitor, wanted), width))
+
+
+def _curves(session: Session, shown: Sequence[JobRead], width: int = PLACE) -> Markup | None:
+    courses = [
+        Course(letter, job.name, standing_points(session, job.id), trace_totals(session, job.id).trials)
+        for letter, job in zip(LETTERS, shown, strict=False)
+    ]
+    return markup(comparison(courses, width)) if any(course.steps for course in courses) else None
 
 
 def _jobs(session: Session, visitor: Visitor, wanted: Sequence[str]) -> list[JobRead]:
@@ -65,9 +71,8 @@ def _jobs(session: Session, visitor: Visitor, wanted: Sequence[str]) -> list[Job
     if not LEAST <= len(ids) <= MOST:
         detail = f"{len(ids)} jobs were ticked; tick {LEAST} to {MOST} on the board to see them side by side"
         raise InvalidInputError(detail, errors=[FieldError(detail, parameter="job")])
-    found = [jobs.find(session, visitor.caller.team_id, job_id) for job_id in ids]
-    passes = jobs.passes(session, found)
-    return [job_read(job, passes) for job in found]
+    rows = [jobs.find(session, visitor.caller.team_id, job_id) for job_id in ids]
+    return [job_read(job) for job in rows]
 
 
 def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[str, str, list[Any]]]:
@@ -78,10 +83,10 @@ def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[s
     rows: list[tuple[str, str, list[Any]]] = [
         ("loss before", "loss", [_losses(job)[0] for job in shown]),
         ("loss after", "loss", [_losses(job)[1] for job in shown]),
-        ("trials", "count", [one.trials for one in totals]),
-        ("accepted", "count", [one.accepted for one in totals]),
-        ("refined", "count", [one.refined for one in totals]),
-        ("seconds of trials", "duration", [one.seconds for one in totals]),
+        ("trials", "count", [total.trials for total in totals]),
+        ("accepted", "count", [total.accepted for total in totals]),
+        ("refined", "count", [total.refined for total in totals]),
+        ("seconds of trials", "duration", [total.seconds for total in totals]),
         ("parameters before", "short_count", _of(base, "parameters")),
         ("parameters after", "short_count", _of(pruned, "parameters")),
         ("of the encoder before", "short_count", _of(base, "encoder_parameters")),
@@ -105,7 +110,7 @@ def _losses(job: JobRead) -> tuple[float | None, float | None]:
 
 
 def _of(models: Sequence[dict[str, Any] | None], name: str) -> list[Any]:
-    """A figure of each job's model; null where there is no report, or one without it."""
+    """A figure of each job's model; None if there is no report, or one without it."""
     return [model and model.get(name) for model in models]
 
 

@@ -14,8 +14,8 @@ from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.stream import Look
 from api.resources import Resources
-from api.schemas.groups import GroupRow
 from api.services import groups
+from axformer.wire.groups import GroupRow
 from store.repositories.groups import cells_of
 from store.session import session_scope
 

@@ -14,13 +14,14 @@ from api.pages.job_form import JobForm
 from api.pages.once import key_of
 from api.resources import Resources
 from api.routes.uploads import post_upload
-from api.schemas.jobs import FormName, JobCreate
-from api.schemas.webhooks import ENDS, WebhookEvent
 from api.services import knobs, posting, uploads
-from axformer.config import ABOUT_PRESETS
+from axformer.config import ABOUT_METHODS, ABOUT_PRESETS
 from axformer.data.columns import Columns
 from axformer.repair.settings import FinetuneSettings
-from store.devices import Device
+from axformer.wire.devices import Device
+from axformer.wire.jobs import FormName, JobCreate
+from axformer.wire.knobs import KnobRead, KnobsRead
+from axformer.wire.webhooks import ENDS, WebhookEvent
 from store.errors import StorageError
 from store.repositories.audit import note
 from store.session import session_scope
@@ -92,11 +93,26 @@ def _post(resources: Resources, visitor: Visitor, body: JobCreate, nonce: str) -
         return created.job.id
 
 
+_OF_METHODS: dict[tuple[str, ...], str] = {(method,): f"Of {about}" for method, about in ABOUT_METHODS.items()}
+_OF_ALL, _OF_THE_PAPER = "Of every method", "Only to reproduce the paper's tables"
+
+
+def _groups(listed: KnobsRead) -> dict[str, list[KnobRead]]:
+    """The knobs by what they are for, by the title of the group."""
+    groups: dict[str, list[KnobRead]] = {title: [] for title in (_OF_ALL, *_OF_METHODS.values(), _OF_THE_PAPER)}
+    for knob in listed.knobs:
+        title = _OF_THE_PAPER if knob.paper_only else _OF_METHODS.get(knob.methods, _OF_ALL)
+        groups[title].append(knob)
+    return groups
+
+
 def _page(pages: Pages, visitor: Visitor, form: JobForm, *, is_checked: bool = False) -> Response:
+    listed = knobs.list_knobs()
     values: dict[str, Any] = {
         "form": form,
         "is_checked": is_checked,
-        "knobs": knobs.list_knobs(),
+        "knobs": listed,
+        "knob_groups": _groups(listed).items(),
         "roles": list(Columns.model_fields),
         "devices": list(Device),
         "all_forms": get_args(FormName),

@@ -10,16 +10,14 @@ from api.pages.context import PAGE_HEADERS
 from api.pages.deps import FormDep, PagesDep, VisitorDep, WriterDep
 from api.pages.job_parts import job_values
 from api.pages.once import NONCE_FIELD, form_nonce, key_of
-from api.schemas.exports import ExportCreate
+from api.pages.pictures import PLACE, WidthQuery, curve_of, fragment
 from api.services import exports, jobs, paths
-from api.services.posting import HUB_SCHEME
 from axformer.forms.kinds import KINDS
+from axformer.wire.exports import ExportCreate
+from store.references import HUB_PREFIX
 from store.repositories.audit import note
 
 router = APIRouter(prefix="/jobs/{job_id}/path")
-
-_CURVE = "path.svg"
-"""The picture of a path among the files of its job; jobs of earlier versions have none."""
 
 
 @router.get("")
@@ -29,19 +27,26 @@ def show_path(
     """The page."""
     team_id = visitor.caller.team_id
     job = jobs.find(session, team_id, job_id)
+    points = paths.path_of(session, team_id, job_id).data
     values = job_values(session, resources, visitor.caller, job)
     sources = (job.checkpoint, job.validation, job.test, job.train)
     return pages.answer(
         "path.html",
         visitor=visitor,
         tab="path",
-        points=paths.path_of(session, team_id, job_id).data,
-        curve=_CURVE if any(file.name == _CURVE for file in values["files"]) else None,
+        points=points,
+        curve=curve_of(points),
         kinds=KINDS,
         nonce=form_nonce(),
-        reads_hub=any(one["uri"].startswith(HUB_SCHEME) for one in sources if one is not None),
+        reads_hub=any(one["uri"].startswith(HUB_PREFIX) for one in sources if one is not None),
         **values,
     )
+
+
+@router.get("/curve")
+def get_curve(job_id: str, visitor: VisitorDep, session: ReadingDep, width: WidthQuery = PLACE) -> Response:
+    """What size and speed cost."""
+    return fragment(curve_of(paths.path_of(session, visitor.caller.team_id, job_id).data, width))
 
 
 @router.post("")

@@ -15,10 +15,10 @@ from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import AdminDep, FormDep, PagesDep, Visitor
 from api.paging import MOST_NUMBER
 from api.resources import Resources
-from api.schemas.base import Name
 from api.services import keys, webhooks
+from axformer.wire.base import Name
+from axformer.wire.scopes import Scope
 from store.repositories.audit import entries_before
-from store.scopes import Scope
 from store.session import session_scope
 from store.settings import Settings
 

@@ -73,8 +73,8 @@ def get_trace(job_id: str, suffix: str, visitor: VisitorDep, session: ReadingDep
     """Download all trials."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
     if suffix not in FILES:
-        raise NotFoundError(f"a trace is no '{suffix}' file; there are {', '.join(FILES)}")
-    return whole_trace(resources, visitor.caller, job.id, FILES[suffix])
+        raise NotFoundError(f"a trace cannot be read as a '{suffix}' file; there are {', '.join(FILES)}")
+    return whole_trace(resources, visitor.caller, job.id, job.shown_pass, FILES[suffix])
 
 
 @router.get("")

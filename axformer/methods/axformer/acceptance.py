@@ -1,17 +1,17 @@
-"""The accept rule (Algorithm 1, lines 4 and 19) as pure functions of numbers, and of bounds of them; and when a pass may stop.
+"""The accept rule (Algorithm 1, lines 4 and 19) as pure functions of numbers, and of bounds of them.
 
 A trial may be decided before it is measured to the end: as soon as nothing that is still possible would change its verdict.
 
-A budget lets loss go for size, which the paper does not: it takes the place of the least loss in both lines. So what is within
-the budget is accepted, or its parts are tried. Most samples must be helped all the same: the paper has this half of the rule
-against overfitting, and a looser loss makes it no less needed. Both lines stand still then, whatever has been accepted, so a
-pass never goes over its budget. A trade after the gains (``tolerance``) has a budget too, and asks for no majority: it is known
-to hurt.
+A trade after the gains (``tolerance``), which the paper does not have, puts a budget in the place of the least loss in both
+lines and asks for no majority: it is known to hurt. The budget stands still whatever has been accepted, so a pass never goes
+over it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from axformer.plan.trial import Verdict
+from axformer.config import PassConfig, Safeguard
+from axformer.plan.trial import Phase, Trial, Verdict
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class Rule:
     total: int
     """Samples in the validation set."""
     majority_fraction: float | None
-    """Strictly more than this share of the samples must be helped (Alg. 1 line 4: 0.5); null asks for none."""
+    """Strictly more than this share of the samples must be helped (Alg. 1 line 4: 0.5); None asks for none."""
     loss_margin: float = 1.0
     """The loss must fall below this many times ``min_loss``; 1 is the paper's rule."""
     refine_margin: float | None = None
-    """An element below this many times ``min_loss`` has its parts tried (Alg. 1 line 19); null where it has none."""
+    """An element below this many times ``min_loss`` has its parts tried (Alg. 1 line 19); None where it has none."""
     budget: float | None = None
-    """A mean loss that stands in the place of ``min_loss`` in both lines; null is the paper's rule."""
+    """A mean loss that stands in the place of ``min_loss`` in both lines; None is the paper's rule."""
 
     @property
     def line(self) -> float:
@@ -67,7 +67,7 @@ def verdict_of_kept(loss: float, rule: Rule) -> Verdict:
 
 
 def decided(bounds: Bounds, rule: Rule) -> Verdict | None:
-    """The one verdict that is still possible, or null while there are several.
+    """The one verdict that is still possible, or None while there are several.
 
     The verdict depends on loss and helped samples through three thresholds only, and monotonously. So it is certain where
     all corners of what is possible agree.
@@ -76,26 +76,23 @@ def decided(bounds: Bounds, rule: Rule) -> Verdict | None:
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
-@dataclass(frozen=True)
-class Goal:
-    """How far a pass goes; without any part it goes to its end."""
-
-    size: float | None = None
-    """Share of the parameters that may be left."""
-    speedup: float | None = None
-    """How many times fewer operations there should be."""
+def refused_by_safeguard(trace: Sequence[Trial], config: PassConfig) -> int | None:
+    """Trials that the rule would have accepted and the pass did not because of its safeguard; None where it has none."""
+    if config.safeguard is Safeguard.NONE:
+        return None
+    return sum(was_refused(trial, config) for trial in trace)
 
 
-def is_met(goal: Goal, size: float, speedup: float) -> bool:
-    """Whether a pass may stop: all that its goal names is reached, and it names something.
-
-    Args:
-        size: share of the parameters that is left.
-        speedup: operations of the untouched model for each that is left.
-    """
-    wanted = []
-    if goal.size is not None:
-        wanted.append(size <= goal.size)
-    if goal.speedup is not None:
-        wanted.append(speedup >= goal.speedup)
-    return bool(wanted) and all(wanted)
+def was_refused(trial: Trial, config: PassConfig) -> bool:
+    """Whether a safeguard was the reason of a refusal."""
+    is_kept = trial.verdict in (Verdict.REFINE, Verdict.REJECT)
+    if config.safeguard is Safeguard.NONE or not is_kept or trial.loss_is_bound or trial.phase is Phase.TRADE:
+        return False
+    assert trial.helped is not None, "of the base alone nobody asks"
+    rule = Rule(
+        min_loss=trial.min_loss,
+        total=trial.total,
+        majority_fraction=config.majority_fraction,
+        loss_margin=config.coarse_margin if trial.phase in (Phase.LAYER, Phase.BLOCK) else 1.0,
+    )
+    return verdict_of(trial.loss, trial.helped, rule) is Verdict.ACCEPT

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from axformer.config import PassConfig
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.orders import pass_configs
+from axformer.methods.progress import Progress
 from axformer.plan.elements import (
     Dimensions,
     Element,
@@ -21,19 +21,6 @@ from axformer.plan.elements import (
 )
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Trials done and known to come. Blocks still to be tried may add their parts, so ``known`` can grow; where a pass stops at
-    its target, it falls to what was done, and before a trade (``tolerance``) it falls by each block that need not be tried
-    again."""
-
-    done: int
-    known: int
-    seconds: float
-    seconds_left: float | None
-    """Known trials left times the mean seconds of a trial so far; null until one is done."""
 
 
 def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> list[Element]:
@@ -51,7 +38,7 @@ def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> li
             return []
 
 
-class ProgressMeter:
+class PassMeter:
     """Tells how far a pass, or a search of orders, is while its trials come. What it costs to tell does not grow with them."""
 
     def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
@@ -61,7 +48,7 @@ class ProgressMeter:
             dimensions: of the model.
             config: the knobs.
         """
-        self._passes = [_PassMeter(dimensions, one) for one in pass_configs(config)]
+        self._passes = [_Single(dimensions, one) for one in pass_configs(config)]
         self._opening = _opening(dimensions, config)
         self._begun = 0
 
@@ -89,16 +76,7 @@ class ProgressMeter:
         return Progress(done=done, known=known, seconds=seconds, seconds_left=left)
 
 
-def progress_of(
-    trials: Iterable[Trial], dimensions: Dimensions, config: PassConfig, *, ended: bool = False
-) -> Progress:
-    """How far a pass, or a search of orders, with this trace is (:class:`ProgressMeter`)."""
-    meter = ProgressMeter(dimensions, config)
-    meter.add(trials)
-    return meter.progress(ended=ended)
-
-
-class _PassMeter:
+class _Single:
     """What the trials of one pass come to."""
 
     def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
@@ -150,7 +128,7 @@ class _PassMeter:
         return sum(map(self._plan.holds, self._blocks))
 
 
-def most_trials(dimensions: Dimensions, config: PassConfig) -> int:
+def _most_trials(dimensions: Dimensions, config: PassConfig) -> int:
     """Trials that a pass makes at most until its gains are taken, with all parts of all that it inspects and without the
     measurement of the base."""
     inspected = Counter(element.kind for element in inspection_order(dimensions, config))
@@ -163,7 +141,7 @@ def most_trials(dimensions: Dimensions, config: PassConfig) -> int:
 def longest_trace(dimensions: Dimensions, config: PassConfig) -> int:
     """Trials that a pass, or a search of orders, makes at most: the base, and all parts of all that each round inspects."""
     passes = pass_configs(config)
-    return sum(1 + (1 + len(one.trade_shares)) * most_trials(dimensions, one) for one in passes)
+    return sum(1 + (1 + len(one.trade_shares)) * _most_trials(dimensions, one) for one in passes)
 
 
 def _tree(element: Element, dimensions: Dimensions, config: PassConfig) -> int:

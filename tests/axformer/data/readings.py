@@ -146,7 +146,7 @@ LABEL_SETS = (
         columns=Columns(labels="hate+insult+threat+toxic"),
     ),
     many(
-        "`--columns labels=a+b+c+d`, which are no names of classes",
+        "`--columns labels=a+b+c+d`, which are not names of classes",
         _OTHER_COLUMNS,
         [[0, 1, 0, 1]],
         file="data.csv",

@@ -1,8 +1,6 @@
 """The tokenizer of a result is that of its checkpoint: the same files, the same ids for any text, without this package too."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from axformer.forms.files import write_model
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.model.compact import compact
 from axformer.plan.plan import Plan
+from tests.forked import forked_interpreter
 from tests.tiny_families import tiny_family_model
 from tests.tiny_models import SPECIAL, WORDS, tiny_tokenizer
 
@@ -168,7 +167,9 @@ assert not [name for name in sys.modules if name.startswith("axformer")]
 """
 
 
-def test_it_loads_without_this_package(homes: Homes) -> None:
-    command = [sys.executable, "-c", PROGRAM, json.dumps(TEXT), *(str(result) for _, result in homes.values())]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+def test_it_loads_without_this_package(homes: Homes, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    asked = [json.dumps(TEXT), *(str(result) for _, result in homes.values())]
+    ran = forked_interpreter(["-I", str(tmp_path / "program.py"), *asked])
+    assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == [before(TEXT)["input_ids"] for before, _ in loaded_from(homes)]

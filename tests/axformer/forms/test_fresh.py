@@ -31,8 +31,9 @@ THREADS_OF_ITS_PARENT = "import os; print(len(os.listdir(f'/proc/{os.getppid()}/
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_computes_the_same_in_a_real_interpreter_and_in_a_forked_one(
-    name: str, result: Path, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, request: pytest.FixtureRequest, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    result: Path = request.getfixturevalue("every_form" if name in (ONNX, ONNX_INT8) else "result")
     whole = load_checkpoint(checkpoint)
     encoded = prepare(read_rows(str(data)), whole, PassConfig(max_length=10)).samples.encoded
     home = checkpoint if name == BASE.name else result / KINDS[name].directory

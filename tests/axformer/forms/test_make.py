@@ -66,16 +66,16 @@ def test_a_compact_form_that_computes_something_else_ends_it(tmp_path: Path, mon
 def test_what_was_trained_after_its_pass_has_no_zeroed_form(tmp_path: Path) -> None:
     (form,) = make_forms(replace(finished(BERT, soft(some_plan(1))), is_trained=True), ["zeroed"], tmp_path)
     assert isinstance(form, NotMade)
-    assert "trained after its pass" in form.reason
+    assert "whose weights were trained or fitted" in form.reason
 
 
-def test_a_result_tells_of_all_its_forms(result: Path) -> None:
-    report = json.loads((result / "report.json").read_text())
+def test_a_result_tells_of_all_its_forms(every_form: Path) -> None:
+    report = json.loads((every_form / "report.json").read_text())
     forms = {form["name"]: form for form in report["forms"]}
     assert list(forms) == list(KINDS)
     for name, form in forms.items():
         assert form["made"], form["reason"]
-        assert form["bytes"] == KINDS[name].bytes_in(result / form["directory"]) > 0
+        assert form["bytes"] == KINDS[name].bytes_in(every_form / form["directory"]) > 0
         assert form["max_logit_difference"] <= KINDS[name].tolerance
 
 
@@ -125,7 +125,7 @@ def test_a_result_is_exported_without_its_checkpoint(tmp_path: Path, result: Pat
     assert json.loads(done.stdout) == [told]
     for arguments, reason in (
         (("export", result, "--forms", "zeroed"), "axformer apply makes all"),
-        (("export", result, "--forms", "tiny"), "'tiny' is no form; there are compact, zeroed"),
+        (("export", result, "--forms", "tiny"), "'tiny' is not a form; there are compact, zeroed"),
         (("export", tmp_path / "nowhere"), "cannot be read"),
     ):
         refused = run(*arguments, "--data", data, "--output", tmp_path / "none")

@@ -26,8 +26,8 @@ from axformer.intake.dataset import DataSource, prepare
 from axformer.model.compact import compact
 from axformer.model.number_format import cast, computing_in
 from axformer.plan.plan import read_plan_file
-from axformer.reporting.measure import scores_of
 from axformer.run import PruningRun
+from axformer.scores.sets import scores_of
 from tests.tiny_models import save_tiny_checkpoint, tiny_model
 
 NOTES = {"sentence_transformers": {"version": "4.0.1"}, "team": ["a", 1, None]}
@@ -109,7 +109,7 @@ def test_a_model_that_overflows_at_its_own_precision_is_told(half: Path, data: P
     model.bert.embeddings.word_embeddings.weight.data.fill_(torch.inf)
     encoded = prepare(read_rows(str(data)), checkpoint, PassConfig(max_length=10)).samples.encoded
     with pytest.raises(
-        ArtifactError, match=r"no numbers where it computes in float16; save the checkpoint in float32 or"
+        ArtifactError, match=r"not numbers where it computes in float16; save the checkpoint in float32 or"
     ):
         self_check(model, checkpoint.tokenizer, encoded, KINDS[COMPACT], published / "model", in_package(COMPACT))
 

@@ -44,7 +44,7 @@ READ: dict[str, tuple[dict[str, Any], tuple[str, ...] | None]] = {
     "each in the other's place": ({"id2label": INVERSE, "label2id": STRAIGHT}, ABC),
     "other names beside": ({"id2label": STRAIGHT, "label2id": INVERSE | {"A": 0}}, ABC),
     "names that are numbers": ({"id2label": {"0": "1", "1": "2"}, "label2id": {"1": 0, "2": 1}}, ("1", "2")),
-    "names that are no texts": ({"id2label": {"0": False, "1": True}, "label2id": {"false": 0, "true": 1}}, ("false", "true")),
+    "names that are not texts": ({"id2label": {"0": False, "1": True}, "label2id": {"false": 0, "true": 1}}, ("false", "true")),
     "the number of the names": ({"id2label": STRAIGHT, "label2id": INVERSE, "num_labels": 3}, ABC),
 }  # fmt: skip
 
@@ -72,7 +72,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a negative number": ({"label2id": {"a": -1, "b": 0}}, "label2id has -1 where"),
     "a truth as number": ({"label2id": {"a": False, "b": True}}, "label2id has false where"),
     "names alone": ({"id2label": {"one": "a", "two": "b"}}, "id2label has \"one\" where"),
-    "a list": ({"id2label": ["a", "b"]}, "id2label is no object"),
+    "a list": ({"id2label": ["a", "b"]}, "id2label is not an object"),
     "a number beyond memory": ({"num_labels": 1e300}, "is more than the 100000 that is taken"),
     "a text of digits beyond memory": ({"num_labels": "9" * 400}, "is more than the 100000 that is taken"),
     "a number of words": ({"num_labels": "three"}, "num_labels has \"three\" where"),

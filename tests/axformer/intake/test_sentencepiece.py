@@ -110,7 +110,7 @@ def of_another_class(directory: Path) -> None:
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no model": (
         lambda directory: (directory / "spm.model").write_bytes(b"\xff" * 99),
-        "spm.model cannot be read: it is no Sent",
+        "spm.model cannot be read: it is not a Sent",
     ),
     "empty": (lambda directory: (directory / "spm.model").write_bytes(b""), "it has 0 pieces; 1 to 1000000 are read"),
     "a text of ranks": (
@@ -122,7 +122,10 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         changed(lambda model: model.pieces.add(piece="a" * 600, score=0.0)),
         "pieces of more than 512 characters",
     ),
-    "no score": (changed(lambda model: model.pieces.add(piece="ab", score=float("nan"))), "scores that are no numbers"),
+    "no score": (
+        changed(lambda model: model.pieces.add(piece="ab", score=float("nan"))),
+        "scores that are not numbers",
+    ),
     "nothing unknown": (changed(lambda model: model.pieces.pop(3)), "no piece for the unknown"),
     "much of control": (
         changed(lambda model: [model.pieces.add(piece=f"<{n}>", score=0.0, type=CONTROL) for n in range(5000)]),

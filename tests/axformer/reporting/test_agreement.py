@@ -40,5 +40,5 @@ def test_a_form_that_gives_no_numbers_is_refused() -> None:
     other = tiny_head(CASES["classification"].auto_class, CASES["classification"].config())
     with torch.no_grad():
         other.classifier.bias[0] = float("nan")
-    with pytest.raises(ArtifactError, match="the form 'onnx' gives back logits that are no numbers"):
+    with pytest.raises(ArtifactError, match="the form 'onnx' gives back logits that are not numbers"):
         compare_outputs(model_of("classification"), {"onnx": other}, task, samples)

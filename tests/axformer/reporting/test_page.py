@@ -17,6 +17,9 @@ from axformer.reporting.card_forms import Loading
 from axformer.reporting.page import PAGE, report_page
 from axformer.wire.report import Report
 
+pytestmark = pytest.mark.slow
+"""Every form is made, ONNX among them."""
+
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 LOADING = Loading("text-classification", 'predict = pipeline("text-classification", model="model")', "AutoModel")
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>&amp;{{ 7 * 7 }}"
@@ -51,18 +54,18 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def page(result: Path) -> Page:
-    return Page((result / PAGE).read_text(encoding="utf-8"))
+def page(every_form: Path) -> Page:
+    return Page((every_form / PAGE).read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def report(result: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((result / "report.json").read_text(encoding="utf-8"))
+def report(every_form: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((every_form / "report.json").read_text(encoding="utf-8"))
     return content
 
 
-def trace_of(result: Path) -> list[Trial]:
-    return [Trial.model_validate_json(line) for line in (result / "trace.jsonl").read_text().splitlines()]
+def trace_of(every_form: Path) -> list[Trial]:
+    return [Trial.model_validate_json(line) for line in (every_form / "trace.jsonl").read_text().splitlines()]
 
 
 def figures_of(report: dict[str, Any]) -> Iterator[str]:
@@ -84,8 +87,9 @@ def figures_of(report: dict[str, Any]) -> Iterator[str]:
             yield f"{change['value']:+.4f} [{low:+.4f}, {high:+.4f}]"
     for form in (report["base_form"], *report["forms"]):
         yield f"{form['bytes'] / 1e6:.1f}"
-        yield f"{form['load_seconds']:.2f}"
-        yield f"{form['peak_bytes'] / 1e6:.0f}"
+        if form["load_seconds"] is not None:
+            yield f"{form['load_seconds']:.2f}"
+            yield f"{form['peak_bytes'] / 1e6:.0f}"
         yield from (f"{cell['p50_ms']:.2f} ({cell['p95_ms']:.2f})" for cell in form["speed"])
     yield from (f"{name} {json.dumps(value)}" for name, value in report["config"].items())
     yield from (f"{data['rows']:,}" for data in report["data"].values())
@@ -101,8 +105,10 @@ def test_every_figure_of_the_report_is_on_the_page(page: Page, report: dict[str,
     assert [figure for figure in figures if figure not in page.text] == []
 
 
-def test_every_accepted_element_and_every_form_is_on_the_page(page: Page, result: Path, report: dict[str, Any]) -> None:
-    accepted = [trial for trial in trace_of(result) if trial.verdict is Verdict.ACCEPT]
+def test_every_accepted_element_and_every_form_is_on_the_page(
+    page: Page, every_form: Path, report: dict[str, Any]
+) -> None:
+    accepted = [trial for trial in trace_of(every_form) if trial.verdict is Verdict.ACCEPT]
     assert accepted
     for trial in accepted:
         row = f"{trial.seq} {trial.element} {trial.min_loss:.4f} {trial.loss:.4f} {trial.helped:,} of {trial.total:,}"
@@ -111,16 +117,16 @@ def test_every_accepted_element_and_every_form_is_on_the_page(page: Page, result
     assert [tag for tag, _ in page.tags].count("svg") == 3  # the trials, the path, the plan
 
 
-def test_the_page_stands_alone(page: Page, result: Path) -> None:
+def test_the_page_stands_alone(page: Page, every_form: Path) -> None:
     assert "script" not in {tag for tag, _ in page.tags}
     fetched = [attributes.get(name) for _, attributes in page.tags for name in ("src", "href", "data", "action")]
     assert all(target.startswith("#") for target in fetched if target is not None)
-    html = (result / PAGE).read_text(encoding="utf-8")
+    html = (every_form / PAGE).read_text(encoding="utf-8")
     assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", html)
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert {target for target in fetched if target} == {f"#{id}" for id in ids if id and "-" not in id}
-    assert f"`{PAGE}`" in (result / "README.md").read_text(encoding="utf-8")
+    assert f"`{PAGE}`" in (every_form / "README.md").read_text(encoding="utf-8")
 
 
 def hostile(report: Report) -> Report:
@@ -151,12 +157,14 @@ def hostile(report: Report) -> Report:
     )
 
 
-def test_dangerous_names_stay_text(result: Path, page: Page) -> None:
-    report = hostile(Report.model_validate_json((result / "report.json").read_text(encoding="utf-8")))
-    plan = read_plan_file(result)
+def test_dangerous_names_stay_text(every_form: Path, page: Page) -> None:
+    report = hostile(Report.model_validate_json((every_form / "report.json").read_text(encoding="utf-8")))
+    plan = read_plan_file(every_form)
     source = plan.source.model_copy(update={"model_type": HOSTILE, "sha256": HOSTILE})
     named = plan.model_copy(update={"source": source})
-    found = Page(report_page(report, named, dimensions_of(plan), trace_of(result), Loading(HOSTILE, HOSTILE, HOSTILE)))
+    found = Page(
+        report_page(report, named, dimensions_of(plan), trace_of(every_form), Loading(HOSTILE, HOSTILE, HOSTILE))
+    )
     assert {tag for tag, _ in found.tags} <= {tag for tag, _ in page.tags}
     assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes)
     assert found.text.count("alert('x')") >= 6
@@ -168,26 +176,26 @@ def dimensions_of(plan: PlanFile) -> Dimensions:
     return Dimensions(len(plan.layers), 4, 32, 48)
 
 
-def test_reports_of_earlier_versions_are_shown_without_what_they_lack(result: Path) -> None:
-    told = json.loads((result / "report.json").read_text(encoding="utf-8"))
+def test_reports_of_earlier_versions_are_shown_without_what_they_lack(every_form: Path) -> None:
+    told = json.loads((every_form / "report.json").read_text(encoding="utf-8"))
     del told["one_position_ms"]
     for one in (told["base"], told["pruned"], *told["path"]):
         del one["encoder_parameters"], one["encoder_operations"]
-    plan = read_plan_file(result)
+    plan = read_plan_file(every_form)
     report = Report.model_validate(told)
-    shown = Page(report_page(report, plan, dimensions_of(plan), trace_of(result), LOADING)).text
+    shown = Page(report_page(report, plan, dimensions_of(plan), trace_of(every_form), LOADING)).text
     assert f"parameters {report.base.parameters:,}" in shown
     assert all(words not in shown for words in ("parameters of the encoder", "by pruning alone", "at one position"))
 
 
-def test_a_pass_that_found_nothing_says_so(result: Path) -> None:
-    report = Report.model_validate_json((result / "report.json").read_text(encoding="utf-8"))
+def test_a_pass_that_found_nothing_says_so(every_form: Path) -> None:
+    report = Report.model_validate_json((every_form / "report.json").read_text(encoding="utf-8"))
     whole = PlanFile(
-        source=read_plan_file(result).source,
+        source=read_plan_file(every_form).source,
         config=PassConfig().model_dump(mode="json"),
-        layers=read_plan_file(result).layers,
+        layers=read_plan_file(every_form).layers,
     )
-    rejected = [trial for trial in trace_of(result) if trial.verdict is not Verdict.ACCEPT]
+    rejected = [trial for trial in trace_of(every_form) if trial.verdict is not Verdict.ACCEPT]
     assert (
         "Nothing: no trial met the condition."
         in Page(report_page(report, whole, dimensions_of(whole), rejected, LOADING)).text

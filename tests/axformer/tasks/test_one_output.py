@@ -159,17 +159,17 @@ def test_every_part_of_a_run_has_the_task_that_the_deciding_rows_settle(tmp_path
     )
     assert [note for note in run.notes if "yes or no" in note]
     list(run.trials())
-    (measured,) = run._passes.measured
+    (measured,) = run.passes.measured
     for part in ("test", "confirming"):
         assert set(measured.figures[0][part]) == {"loss", "accuracy", "f1", "average_precision"}
-    run.finetune()
-    assert run._trained is not None
-    before, test = run._trained.finetuning.before.test, run._others["test"]
+    run.repair()
+    assert run._repaired is not None
+    before, test = run._repaired.record.before.test, run._others["test"]
     assert before is not None
     assert test is not None
-    after = score(run._trained.model, run._checkpoint.task, test.samples).figures
+    after = score(run._repaired.model, run._checkpoint.task, test.samples).figures
     assert after["loss"] < before["loss"], "it learned to say yes"
-    result = run._trained.model.config.to_dict()
+    result = run._repaired.model.config.to_dict()
     assert (result["problem_type"], result["sentence_transformers"]) == (None, SIGMOID["sentence_transformers"])
 
 

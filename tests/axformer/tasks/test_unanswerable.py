@@ -16,7 +16,7 @@ from axformer.errors import DataError
 from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
-from axformer.methods.axformer.confirmation import CONFIRMING
+from axformer.methods.confirmation import CONFIRMING
 from axformer.run import PruningRun
 from axformer.tasks.question_answering import QuestionAnswering
 from axformer.tasks.right_answers import right_answers
@@ -136,6 +136,6 @@ def test_a_pass_decides_and_measures_by_them() -> None:
     run = PruningRun(checkpoint, prepare(rows, checkpoint, settings), None, settings)
     assert "16 of 24 questions have no answer" in run.notes[0]
     list(run.trials())
-    (measured,) = run._passes.measured
+    (measured,) = run.passes.measured
     names = {"loss", "exact_match", "f1", "answerable_f1", "unanswerable_accuracy"}
     assert set(measured.figures[0][CONFIRMING]) == names

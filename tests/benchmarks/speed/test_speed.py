@@ -89,6 +89,7 @@ def test_single_trials_stand_for_the_pass(result: SetResult) -> None:
     assert evaluated[0] != evaluated[1]
 
 
+@pytest.mark.slow
 def test_verdicts_on_the_cut_are_those_of_the_reference(cut: SetResult) -> None:
     assert cut.rows == TINY.cut
     assert [one.step for one in cut.agreements] == [step.name for step in STEPS]

@@ -50,14 +50,14 @@ def upload(storage: LocalStorage) -> Callable[[str, bytes], Upload]:
 
 @pytest.fixture
 def make_fetcher(tmp_path: Path, storage: LocalStorage) -> Callable[..., Fetcher]:
-    """A fetcher with a policy, a ``heed`` and the uploads that exist."""
+    """A fetcher with a policy, a ``check_stop`` and the uploads that exist."""
 
     def make(
-        policy: FetchPolicy = LOOPBACK, heed: Callable[[], None] = lambda: None, uploads: tuple[Upload, ...] = ()
+        policy: FetchPolicy = LOOPBACK, check_stop: Callable[[], None] = lambda: None, uploads: tuple[Upload, ...] = ()
     ) -> Fetcher:
         known = {upload.id: upload for upload in uploads}
         return Fetcher(
-            Transfer(ContentCache(tmp_path / "cache"), policy, heed),
+            Transfer(ContentCache(tmp_path / "cache"), policy, check_stop),
             lambda reference: open_source(reference, policy, known.get, storage),
         )
 

@@ -273,7 +273,7 @@ def test_a_download_breaks_off_when_the_job_is_no_longer_wanted(
 
     calls = 0
 
-    def heed() -> None:
+    def check_stop() -> None:
         nonlocal calls
         calls += 1
         if calls > 1:
@@ -281,7 +281,7 @@ def test_a_download_breaks_off_when_the_job_is_no_longer_wanted(
 
     site.files["/dev.csv"] = b"rows"
     with pytest.raises(Unwanted):
-        make_fetcher(heed=heed).data(f"{server.url}/dev.csv", tmp_path / "validation")
+        make_fetcher(check_stop=check_stop).data(f"{server.url}/dev.csv", tmp_path / "validation")
     assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
 
 

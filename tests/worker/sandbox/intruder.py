@@ -1,4 +1,5 @@
-"""Tries every wall from inside, as the program of a hostile file would, and prints one JSON object with what came of each try.
+"""Tries every restriction from inside, as the program of a hostile file would, and prints one JSON object with what came of
+each try.
 
 python intruder.py OUTSIDE_DIRECTORY OTHER_FILE PARENT PORT SOCKET
 """

@@ -1,8 +1,8 @@
-"""Asks which walls there are where the kernel knows no Landlock and grants no namespaces, as in many containers.
+"""Asks which restrictions there are where the kernel knows no Landlock and grants no namespaces, as in many containers.
 
 python poor_machine.py SANDBOX
 
-SANDBOX is the setting. Prints one JSON object: each wall that is refused and why, or what a worker would end with.
+SANDBOX is the setting. Prints one JSON object: each restriction that is refused and why, or what a worker would end with.
 """
 
 import errno
@@ -16,21 +16,26 @@ from pydantic import SecretStr
 
 from store.settings import Settings
 from worker.sandbox import privileges, system_calls
-from worker.sandbox.errors import WallsMissingError
-from worker.sandbox.probe import refused_walls
+from worker.sandbox.errors import RestrictionsMissingError
+from worker.sandbox.probe import refused_restrictions
 
 UNSHARE = {"x86_64": 272, "aarch64": 97}
 LANDLOCK = 444
 
 
 def become_poor() -> None:
-    """Refuse both calls to this process and all that it starts, with a filter like that of the walls."""
-    architecture, _, _ = system_calls._PROCESSORS[platform.machine()]
-    numbers = {"unshare": UNSHARE[platform.machine()], "landlock": LANDLOCK, system_calls._SEND_TO: 0xFFFF}
-    system_calls._REFUSALS = {"unshare": errno.EPERM, "landlock": errno.ENOSYS}
-    system_calls._PROCESSORS = {platform.machine(): (architecture, numbers, ())}
+    """Refuse both calls to this process and all that it starts, with a filter like that of the sandbox."""
+    processor = platform.machine()
+    architecture, _ = system_calls._PROCESSORS[processor]
+    numbers = {"unshare": UNSHARE[processor], "landlock": LANDLOCK}
+    own = system_calls.NUMBERS, system_calls.REFUSED, system_calls.REFUSED_OF_OTHERS, system_calls._PROCESSORS
+    system_calls.NUMBERS = {processor: numbers}
+    system_calls.REFUSED = {"unshare": errno.EPERM, "landlock": errno.ENOSYS}
+    system_calls.REFUSED_OF_OTHERS = {}
+    system_calls._PROCESSORS = {processor: (architecture, ())}
     privileges.forgo_new_privileges()
     system_calls.restrict()
+    system_calls.NUMBERS, system_calls.REFUSED, system_calls.REFUSED_OF_OTHERS, system_calls._PROCESSORS = own
 
 
 def main() -> None:
@@ -40,8 +45,8 @@ def main() -> None:
             database_url=SecretStr("postgresql://nowhere/none"), var_dir=Path(made), sandbox=sys.argv[1]
         )
         try:
-            sys.stdout.write(json.dumps(refused_walls(settings)))
-        except WallsMissingError as error:
+            sys.stdout.write(json.dumps(refused_restrictions(settings)))
+        except RestrictionsMissingError as error:
             sys.stdout.write(json.dumps({"ends": str(error)}))
 
 

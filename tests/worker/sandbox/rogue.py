@@ -13,22 +13,22 @@ from worker.sandbox.lines import Lines
 from worker.sandbox.messages import (
     FROM_WORKER,
     Begin,
-    Estimate,
     GoAhead,
     Memory,
+    MemoryEstimate,
     Message,
     Opened,
     Order,
-    Promise,
     Ready,
+    Restrictions,
     Shape,
-    Walls,
+    SpeedEstimate,
 )
 
 LAYERS, HEADS, WIDE = 2, 2, 8
 NOTHING = Memory(host_bytes=0, device_bytes=0)
 PLENTY = Memory(host_bytes=2**40, device_bytes=2**40)
-PROMISE = Promise(operations=1, estimated_speedup=1.0)
+SPEED = SpeedEstimate(operations=1, estimated_speedup=1.0)
 
 
 @dataclass
@@ -49,13 +49,13 @@ class Voice:
             self.result = Path(message.output)
 
     def behave_until_the_order(self) -> None:
-        self.say(Walls(refused={}))
+        self.say(Restrictions(refused={}))
         self.say(Ready(auto="cpu"))
         self.hear(Order)
 
     def behave_until_the_search(self) -> None:
         self.behave_until_the_order()
-        self.say(Estimate(least=NOTHING, at_ease=NOTHING, total=PLENTY, free=PLENTY, parameters=1, data_bytes=1))
+        self.say(MemoryEstimate(least=NOTHING, at_ease=NOTHING, total=PLENTY, free=PLENTY, parameters=1, data_bytes=1))
         self.hear(GoAhead)
         shape = Shape(layers=LAYERS, heads=HEADS, hidden_size=4, intermediate_size=WIDE)
         self.say(Opened(notes=(), first_look=None, shape=shape))

@@ -1,4 +1,4 @@
-"""Whole jobs behind real walls: everything that a job may want works in there, and what is killed is an attempt lost."""
+"""Whole jobs under real restrictions: everything that a job may want works in there, and what is killed is an attempt lost."""
 
 import os
 import signal
@@ -18,7 +18,8 @@ from tests.worker.conftest import LONG_PASS, Open, Post, Watch, context, opened,
 from tests.worker.test_runner import artifacts_of, library_run
 from worker.context import WorkerContext, claim_job
 from worker.runner import run_job
-from worker.sandbox.errors import WallsMissingError
+from worker.sandbox.errors import RestrictionsMissingError
+from worker.sandbox.parent import NAME
 from worker.sandbox.sandboxes import Sandboxes
 
 __all__ = ["context", "opened", "post", "settings", "watch"]
@@ -40,12 +41,12 @@ def confined(context: WorkerContext) -> Iterator[WorkerContext]:
 
 
 def assert_alike(stored: Sequence[Trial], expected: Sequence[Trial]) -> None:
-    """The processes behind the walls may share their work out among other numbers of threads, so losses have a tolerance."""
+    """The confined processes may share their work out among other numbers of threads, so losses have a tolerance."""
     assert [(one.element, one.verdict) for one in stored] == [(one.element, one.verdict) for one in expected]
     assert [one.loss for one in stored] == pytest.approx([one.loss for one in expected], rel=1e-4)
 
 
-def test_training_and_forms_work_behind_the_walls(
+def test_training_and_forms_work_in_the_sandbox(
     confined: WorkerContext, post: Post, watch: Watch, opened: Open
 ) -> None:
     job_id = post(
@@ -76,7 +77,7 @@ def test_a_process_that_is_killed_in_the_middle_is_an_attempt_lost_and_the_job_g
 
     def kill() -> None:
         for one in psutil.Process().children(recursive=True):
-            if "worker.sandbox.child" in one.cmdline():
+            if one.name() == NAME:
                 os.kill(one.pid, signal.SIGKILL)
 
     watcher = watch.at_trial(job_id, 10, kill)
@@ -91,12 +92,12 @@ def test_a_process_that_is_killed_in_the_middle_is_an_attempt_lost_and_the_job_g
     assert_alike(watch.trials(job_id), library_run(opened, LONG_PASS).trace)
 
 
-def test_walls_that_are_required_and_missing_stop_a_worker(settings: Settings) -> None:
+def test_restrictions_that_are_required_and_missing_stop_a_worker(settings: Settings) -> None:
     required = settings.model_copy(update={"sandbox": "required"})
     with Sandboxes(required) as sandboxes:
         one = sandboxes.prepare()
         try:
             one.make_ready()
-        except WallsMissingError as error:
+        except RestrictionsMissingError as error:
             pytest.skip(f"and that is what happens here: {error}")
         assert one.is_alive()

@@ -1,4 +1,4 @@
-"""A worker learns which walls it does not get, and ends where its operator requires them."""
+"""A worker learns which restrictions it does not get, and ends where its operator requires them."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def asked_on_a_poor_machine(sandbox: str) -> dict[str, str]:
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         check=False,
     )
-    if done.returncode != 0 and "system_calls" in done.stderr:
+    if done.returncode != 0 and done.stderr.splitlines()[-1].startswith(("OSError", "PermissionError")):
         pytest.skip(f"this machine grants no filter of system calls: {done.stderr.splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
     found: dict[str, str] = json.loads(done.stdout)
@@ -36,10 +36,10 @@ def asked_on_a_poor_machine(sandbox: str) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def _filters() -> None:
     if sys.platform != "linux" or os.uname().machine not in system_calls._PROCESSORS:
-        pytest.skip("the walls are those of Linux, on processors whose system calls are known")
+        pytest.skip("the restrictions are those of Linux, on processors whose system calls are known")
 
 
-def test_walls_that_are_not_granted_are_named_with_their_reasons() -> None:
+def test_restrictions_that_are_not_granted_are_named_with_their_reasons() -> None:
     refused = asked_on_a_poor_machine("available")
     assert set(refused) == {FILES, PROCESSES, REMAINS}
     assert refused[FILES] == "no Landlock: Function not implemented"

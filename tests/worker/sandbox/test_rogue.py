@@ -15,10 +15,12 @@ from axformer.errors import AxFormerError
 from axformer.methods.axformer.progress import longest_trace
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Verdict
+from store.repositories.trials import all_trials
+from store.session import Sessions, session_scope
 from store.states import WORKING, JobState
 from store.tables.jobs import Job
 from tests.worker.conftest import Post, Watch, context, opened, post, settings, watch
-from tests.worker.sandbox.rogue import HEADS, LAYERS, PROMISE, WIDE, Act, Rogue, Voice, trial
+from tests.worker.sandbox.rogue import HEADS, LAYERS, SPEED, WIDE, Act, Rogue, Voice, trial
 from worker.context import WorkerContext, claim_job
 from worker.failure import UNSAFE_INPUT
 from worker.runner import run_job
@@ -35,7 +37,7 @@ WORDS = (
     "type",
     "tried",
     "trial",
-    "promise",
+    "speed",
     "opened",
     "notes",
     "shape",
@@ -43,18 +45,18 @@ WORDS = (
     "error",
     "message",
     "report",
-    "best",
+    "kept_pass",
     "seq",
 )
-Run = Callable[[Act], Job]
+Run = Callable[..., Job]
 
 
 @pytest.fixture
 def run(context: WorkerContext, post: Post, watch: Watch) -> Run:
     """Runs a job whose process is a rogue, and gives the job as it is then."""
 
-    def run_with(act: Act) -> Job:
-        job_id = post()
+    def run_with(act: Act, **changes: object) -> Job:
+        job_id = post(**changes)
         with Sandboxes(context.settings, Rogue(act)) as sandboxes:
             strange = replace(context, sandboxes=sandboxes)
             job = claim_job(strange)
@@ -82,7 +84,7 @@ def tries(*trials: dict[str, object]) -> Act:
     def act(voice: Voice) -> None:
         voice.behave_until_the_search()
         for number, changes in enumerate(trials):
-            voice.say(Tried(trial=trial(number, **changes), promise=PROMISE))
+            voice.say(Tried(trial=trial(number, **changes), speed=SPEED))
         voice.hear(Tried)
 
     return act
@@ -93,8 +95,8 @@ def leaves(*names: str, report: object = None) -> Act:
 
     def act(voice: Voice) -> None:
         voice.behave_until_the_search()
-        voice.say(Tried(trial=trial(0), promise=PROMISE))
-        voice.say(Searched(note=None, promise=PROMISE, best=0))
+        voice.say(Tried(trial=trial(0), speed=SPEED))
+        voice.say(Searched(note=None, speed=SPEED, kept_pass=1))
         voice.say(Trained())
         voice.result.mkdir()
         for name in names:
@@ -113,7 +115,7 @@ def leaves(*names: str, report: object = None) -> Act:
         b"[]",
         b"\xff\xfe\x00",
         b'{"type": "tried"}',
-        b'{"type": "walls", "refused": {}}',
+        b'{"type": "restrictions", "refused": {}}',
         b'{"type": "opened", "notes": [], "shape": {"layers": 1e9, "heads": 1, "hidden_size": 1, "intermediate_size": 1}}',
         b'{"type": "refused", "error": "SystemExit", "message": "x"}',
         b'{"type": "refused", "error": "DataError", "message": "a\\u0000b"}',
@@ -172,6 +174,32 @@ def test_no_more_trials_are_taken_than_the_pass_can_have(run: Run, watch: Watch)
     assert 0 < len(watch.trials(job.id)) <= most
 
 
+def test_a_pass_beyond_those_of_the_search_is_not_stored(run: Run, sessions: Sessions) -> None:
+    def act(voice: Voice) -> None:
+        voice.behave_until_the_search()
+        for _ in range(7):
+            voice.say(Tried(trial=trial(0), speed=SPEED))
+        voice.hear(Tried)
+
+    job = run(act, knobs={"order": "search"})
+    assert job.error is not None
+    assert (job.state, job.error["code"]) == (JobState.FAILED, UNSAFE_INPUT)
+    with session_scope(sessions) as session:
+        assert len(list(all_trials(session, job.id, chunk=9))) <= 6
+
+
+def test_a_pass_that_was_not_made_is_not_kept(run: Run) -> None:
+    def act(voice: Voice) -> None:
+        voice.behave_until_the_search()
+        voice.say(Tried(trial=trial(0), speed=SPEED))
+        voice.say(Searched(note=None, speed=SPEED, kept_pass=2))
+        voice.hear(Tried)
+
+    job = run(act, knobs={"order": "search"})
+    assert job.error is not None
+    assert (job.state, job.error["code"]) == (JobState.FAILED, UNSAFE_INPUT)
+
+
 @pytest.mark.parametrize("report", [None, {}, {"format": "axformer-report/2"}, {"a": "b\0c"}, {"a": float("nan")}])
 def test_a_report_that_is_none_is_not_stored(run: Run, report: object) -> None:
     job = run(leaves("plan.json", report=report))
@@ -206,7 +234,7 @@ def test_one_that_dies_is_an_attempt_lost(run: Run, context: WorkerContext, watc
     def act(voice: Voice) -> None:
         if is_open:
             voice.behave_until_the_search()
-            voice.say(Tried(trial=trial(0), promise=PROMISE))
+            voice.say(Tried(trial=trial(0), speed=SPEED))
 
     job = run(act)
     assert (job.state in WORKING, job.attempt, job.error) == (True, 1, None)

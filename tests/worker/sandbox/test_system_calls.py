@@ -1,4 +1,4 @@
-"""The filter by itself, without the other walls: what it refuses, and that its numbers are those of the kernel."""
+"""The filter by itself, without the other restrictions: what it refuses, and that its numbers are those of the kernel."""
 
 import errno
 import json

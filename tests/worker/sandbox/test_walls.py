@@ -1,4 +1,4 @@
-"""Each wall is tried from inside. What the platform does not grant is skipped with its reason."""
+"""Each restriction is tried from inside. What the platform does not grant is skipped with its reason."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from store.settings import Settings
 from worker.sandbox import launch
-from worker.sandbox.walls import environment, specification
+from worker.sandbox.restrictions import environment, specification
 
 SECONDS = 90.0
 CANARY = "canary-secret"
@@ -26,7 +26,7 @@ FILE_BYTES = 2**20
 
 
 class Inside:
-    """An intruder behind the walls, and what it has found."""
+    """A restricted intruder, and what it has found."""
 
     def __init__(self, root: Path, port: int, unix: str) -> None:
         self.home, self.inputs, self.other = root / "made", root / "inputs", root / "others.txt"
@@ -39,30 +39,25 @@ class Inside:
         settings = Settings(
             database_url=SecretStr("postgresql://nowhere/none"), var_dir=root / "var", sandbox_file_bytes=FILE_BYTES
         )
-        told, tell = os.pipe()
         command = (sys.executable, str(program), str(root), str(self.other), str(os.getpid()), str(port), unix)
-        walls = specification(command, tell, self.inputs, self.home, settings)
+        allowed = specification(self.inputs, self.home, settings)
         secrets = {"DATABASE_URL": CANARY, "BROKER_URL": CANARY, "HF_TOKEN": CANARY, "AWS_SECRET_ACCESS_KEY": CANARY}
         self.process = subprocess.Popen(
-            [sys.executable, "-S", "-m", launch.__name__, json.dumps(walls.as_dict())],
+            [sys.executable, "-S", "-m", launch.__name__, json.dumps(allowed.as_dict()), str(os.getpid()), *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             cwd=self.home,
             env=environment(os.environ | secrets | {"CUDA_VISIBLE_DEVICES": ""}, self.home),
-            pass_fds=(tell,),
             start_new_session=True,
         )
-        os.close(tell)
         assert self.process.stdout is not None
-        with os.fdopen(told) as said:
-            self.refused: dict[str, str] = json.loads(said.readline())["refused"]
-            line = self.process.stdout.readline()
-        self.found: dict[str, Any] = json.loads(line)
+        self.refused: dict[str, str] = json.loads(self.process.stdout.readline())["refused"]
+        self.found: dict[str, Any] = json.loads(self.process.stdout.readline())
 
-    def needs(self, wall: str) -> None:
-        """Skip the test where the wall is not granted."""
-        if wall in self.refused:
-            pytest.skip(f"this machine does not grant the wall '{wall}': {self.refused[wall]}")
+    def needs(self, restriction: str) -> None:
+        """Skip the test where the restriction is not granted."""
+        if restriction in self.refused:
+            pytest.skip(f"this machine does not grant the restriction '{restriction}': {self.refused[restriction]}")
 
     def end(self) -> None:
         self.process.kill()
@@ -74,8 +69,8 @@ class Inside:
 @pytest.fixture(scope="module")
 def inside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
     if sys.platform != "linux":
-        pytest.skip("the walls are Linux's")
-    root = tmp_path_factory.mktemp("walls")
+        pytest.skip("the restrictions are Linux's")
+    root = tmp_path_factory.mktemp("restrictions")
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
         path = f"/tmp/axformer-{os.getpid()}-{time.monotonic_ns()}.sock"  # a path of a socket is short
         local.bind(path)
@@ -95,8 +90,8 @@ def test_no_secret_is_in_its_environment(inside: Inside) -> None:
     assert inside.found["environment"]["OMP_WAIT_POLICY"] == os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
 
-def test_it_inherits_its_pipe_alone(inside: Inside) -> None:
-    assert len(inside.found["descriptors"]) == 1
+def test_it_inherits_no_descriptor(inside: Inside) -> None:
+    assert inside.found["descriptors"] == []
 
 
 @pytest.mark.parametrize("what", ["shadow", "other", "list", "write", "overwrite", "remove", "link"])
@@ -154,21 +149,21 @@ def test_what_it_starts_ends_with_it(inside: Inside) -> None:
 
 def test_it_ends_with_its_parent(tmp_path: Path) -> None:
     if sys.platform != "linux":
-        pytest.skip("the walls are Linux's")
+        pytest.skip("the restrictions are Linux's")
     for name in ("made", "inputs"):
         (tmp_path / name).mkdir()
     parent = (
-        "import json, os, subprocess, sys, time\n"
-        "walls = json.loads(sys.argv[1]) | {'parent': os.getpid(), 'tell': 1}\n"
-        "one = subprocess.Popen([sys.executable, '-S', '-m', sys.argv[2], json.dumps(walls)])\n"
+        "import os, subprocess, sys, time\n"
+        "allowed, module, *program = sys.argv[1:]\n"
+        "one = subprocess.Popen([sys.executable, '-S', '-m', module, allowed, str(os.getpid()), *program])\n"
         "print(one.pid, flush=True)\n"
         "time.sleep(86400)\n"
     )
     settings = Settings(database_url=SecretStr("postgresql://nowhere/none"))
     command = (sys.executable, "-S", "-c", "import time; print('up', flush=True); time.sleep(86400)")
-    walls = specification(command, 1, tmp_path / "inputs", tmp_path / "made", settings)
+    allowed = specification(tmp_path / "inputs", tmp_path / "made", settings)
     with subprocess.Popen(
-        [sys.executable, "-S", "-c", parent, json.dumps(walls.as_dict()), launch.__name__],
+        [sys.executable, "-S", "-c", parent, json.dumps(allowed.as_dict()), launch.__name__, *command],
         stdout=subprocess.PIPE,
         env=environment(os.environ, tmp_path / "made"),
     ) as worker:

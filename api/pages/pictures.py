@@ -1,0 +1,88 @@
+"""Pictures on pages: those of the library, drawn for the width of their place, of no more trials than can be told apart."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import Query
+from markupsafe import Markup
+from sqlalchemy.orm import Session
+from starlette.responses import HTMLResponse
+
+from api.pages.context import PAGE_HEADERS
+from axformer.drawing.chart import Tally, loss_chart
+from axformer.drawing.curve import path_curve
+from axformer.drawing.picture import picture
+from axformer.drawing.svg import NARROW, WIDE, inline
+from axformer.plan.elements import Dimensions, parse
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Verdict
+from axformer.wire.report import PathPoint
+from store.repositories.trace_views import Point, Totals, element_points, last_plan, thinned_points
+from store.tables.jobs import Job
+
+PLACE = 1140
+"""What a picture is drawn for before a script says how wide its place is: the widest that the pages have."""
+MOST_MARKS = 800
+"""Rejected trials in a chart; more would cover each other, and each costs some 200 bytes whenever the chart is drawn again."""
+MOST_NEURONS = 3000
+"""Trials of neurons that the map shows one by one: a large encoder in groups of a twelfth has 300; more than some thousand
+would be thinner than a line."""
+_ONLY_REMOVED = Markup(
+    '<p class="note under">Of the neurons only those that were removed are marked: there are too many trials to show each.</p>'
+)
+WidthQuery = Annotated[int, Query(ge=NARROW, le=WIDE)]
+
+
+def fragment(drawn: Markup | None) -> HTMLResponse:
+    """A picture as an answer to a script; empty where there is none yet."""
+    return HTMLResponse(drawn or "", headers=PAGE_HEADERS)
+
+
+def markup(drawn: str) -> Markup:
+    """A picture of the library inside a page."""
+    return Markup(inline(drawn))  # noqa: S704 - made of numbers and escaped words
+
+
+def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> Markup | None:
+    """The loss of every trial, of the job that has these totals; ``None`` before the first."""
+    points = thinned_points(session, job.id, most=MOST_MARKS)
+    if not points:
+        return None
+    tally = Tally(totals.trials, totals.accepted, totals.refined, totals.rejected, totals.early)
+    return markup(loss_chart(points, tally, width))
+
+
+def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
+    """What became of every element; ``None`` until a worker has looked at the model."""
+    known = (job.progress or {}).get("dimensions")
+    if not known:
+        return None
+    dimensions = Dimensions(**known)
+    tried, is_whole = element_points(session, job.id, most_neurons=MOST_NEURONS)
+    points = _standing(tried, job.path or [])
+    layers = last_plan(session, job.id, upto=next((one["seq"] for one in job.path or [] if one["kept"]), None))
+    if layers is not None:
+        return markup(picture(Plan.model_validate({"layers": layers}), dimensions, None, width))
+    plan = Plan.full(dimensions)
+    for point in points:
+        if point.element is not None and point.verdict == Verdict.ACCEPT:
+            plan = plan.apply(parse(point.element), top_k=job.config.get("attention_top_k"))
+    return markup(picture(plan, dimensions, points, width)) + ("" if is_whole else _ONLY_REMOVED)
+
+
+def curve_of(path: Sequence[PathPoint], width: int = PLACE) -> Markup | None:
+    """What size and speed cost; ``None`` without a path, or with one of an earlier version, which has no latencies."""
+    if not path or any(point.estimated_latency_ms is None for point in path):
+        return None
+    return markup(path_curve(path, width))
+
+
+def _standing(points: Sequence[Point], path: Sequence[Mapping[str, Any]]) -> Sequence[Point]:
+    """The trials with what was accepted beyond the kept point of the path as rejected, which it is in the end."""
+    kept = next((one["seq"] for one in path if one["kept"]), None)
+    if kept is None:
+        return points
+    return [
+        point._replace(verdict=Verdict.REJECT) if point.seq > kept and point.verdict == Verdict.ACCEPT else point
+        for point in points
+    ]

@@ -1,0 +1,84 @@
+"""A group of commands, each of which is imported when it is run or asked for its help; the list of all imports none."""
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command as the list shows it, and where it is."""
+
+    panel: str
+    """Under which heading it stands."""
+    summary: str
+    """The beginning of its help."""
+    module: str = ""
+    """A file of this package; empty where it has the name of the command."""
+
+
+class LazyGroup(TyperGroup):
+    """Shows summaries, and imports the command that is wanted. A subclass says which commands there are."""
+
+    listed: ClassVar[Mapping[str, Command]]
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Loaded(self.listed)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, in the order of the list."""
+        del ctx
+        return list(self.listed)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
+        """What the list shows of a command; None where there is none of this name."""
+        del ctx
+        about = self.listed.get(cmd_name)
+        return None if about is None else TyperCommand(cmd_name, help=about.summary, rich_help_panel=about.panel)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that arguments begin with, and what follows its name."""
+        name, shown, rest = super().resolve_command(ctx, args)
+        return name, None if shown is None or name is None else self.commands[name], rest
+
+
+class _Loaded(MutableMapping[str, Any]):
+    """Commands by name, each imported when it is taken."""
+
+    def __init__(self, listed: Mapping[str, Command]) -> None:
+        self._listed = listed
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            about = self._listed[name]
+            self._loaded[name] = _loaded(name, import_module(f"axformer.cli.{about.module or name}"))
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._listed)
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+
+def _loaded(name: str, module: Any) -> Any:
+    """A command of its function, or a group of commands that a module has."""
+    found = getattr(module, name)
+    if isinstance(found, typer.Typer):
+        return get_command(found)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name)(found)
+    return get_command(alone)

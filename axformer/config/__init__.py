@@ -1,0 +1,165 @@
+"""Every knob, with its default and the reason for it; the presets, and how a config is made from knobs by name.
+
+Knobs are flat: ``method`` names the way to a smaller model, and with it which knobs there are.
+"""
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from axformer.config.axformer import HelpedReference, Order, PassConfig, Safeguard, TaskName
+from axformer.config.common import RunConfig
+from axformer.config.compress import CompressConfig
+from axformer.errors import ConfigError, reason_of
+
+__all__ = ["CompressConfig", "HelpedReference", "Order", "PassConfig", "RunConfig", "Safeguard", "TaskName"]
+
+
+class Preset(StrEnum):
+    """A named set of knobs."""
+
+    PAPER = "paper"
+    PUBLISHED = "published"
+    ROBUST = "robust"
+    SMALLEST = "smallest"
+
+
+ABOUT_PRESETS: dict[Preset, str] = {
+    Preset.PAPER: "Algorithm 1 of the paper, with neurons in groups of a twelfth, as in the authors' program",
+    Preset.PUBLISHED: "the authors' own program, decision by decision",
+    Preset.ROBUST: "the paper's rule, but a change must gain on each of five parts of the data",
+    Preset.SMALLEST: "compressed without training: the smallest model that has lost less than one point, tested",
+}
+"""What each is, for people."""
+DEFAULT_PRESET = Preset.ROBUST
+"""Used by the commands and the service where no preset is given."""
+AnyConfig = Annotated[PassConfig | CompressConfig, Field(discriminator="method")]
+"""The knobs of any method; which they are goes by ``method``."""
+METHODS: dict[str, type[PassConfig | CompressConfig]] = {"axformer": PassConfig, "compress": CompressConfig}
+"""The knobs of each method, by its name."""
+ABOUT_METHODS: dict[str, str] = {"axformer": "the pass", "compress": "compression"}
+"""What each is called, for people."""
+DEFAULT_METHOD = "axformer"
+PRESETS: dict[Preset, dict[str, Any]] = {
+    Preset.PAPER: {},
+    Preset.PUBLISHED: {
+        "helped_reference": HelpedReference.ORIGINAL,
+        "ties_help": True,
+        "order": Order.TOP_MIDDLE_BOTTOM,
+        "max_length": 128,
+    },
+    Preset.ROBUST: {"safeguard": Safeguard.FOLDS},
+    Preset.SMALLEST: {"method": "compress"},
+}
+
+
+def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = None) -> "AnyConfig":
+    """The knobs of a preset with some of them changed.
+
+    Raises:
+        ConfigError: the preset, the method or a knob is unknown, a value is out of range, or knobs do not fit together.
+    """
+    if preset not in list(Preset):
+        raise ConfigError(f"preset '{preset}' is unknown; there are {', '.join(Preset)}")
+    chosen, given = PRESETS[Preset(preset)], knobs or {}
+    of_preset, method = (some.get("method", DEFAULT_METHOD) for some in (chosen, {**chosen, **given}))
+    if chosen and method != of_preset:
+        raise ConfigError(f"preset '{preset}' is of method={of_preset}, not of method={method}; {_preset_for(method)}")
+    config = config_of({**chosen, **given})
+    config.check()
+    return config
+
+
+def make_pass_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = None) -> PassConfig:
+    """The same where it must be Algorithm 1.
+
+    Raises:
+        ConfigError: as :func:`make_config`; or it is another method.
+    """
+    config = make_config(preset, knobs)
+    if not isinstance(config, PassConfig):
+        raise ConfigError(f"method={config.method} is not a pass of Algorithm 1, which is asked for here")
+    return config
+
+
+def _preset_for(method: str) -> str:
+    own = [name.value for name, knobs in PRESETS.items() if knobs.get("method", DEFAULT_METHOD) == method]
+    return f"take {' or '.join(own)}" if own else f"there are {', '.join(METHODS)}"
+
+
+def config_of(knobs: Mapping[str, Any]) -> "AnyConfig":
+    """The config of the method that ``method`` names; knobs that are not named keep their defaults.
+
+    Raises:
+        ConfigError: the method or a knob is unknown, or a value is out of range.
+    """
+    method = knobs.get("method", DEFAULT_METHOD)
+    if method not in METHODS:
+        raise ConfigError(f"method {method!r} is unknown; there are {', '.join(METHODS)}")
+    try:
+        return METHODS[method](**knobs)
+    except ValidationError as error:
+        raise ConfigError(_explain(error, METHODS[method])) from None
+
+
+def reading_config(knobs: Mapping[str, Any]) -> RunConfig:
+    """Of the knobs of a finished run those that say how its data was read; those of an earlier version are not all known."""
+    return RunConfig(method=knobs.get("method", DEFAULT_METHOD), max_length=knobs.get("max_length"))
+
+
+def defaults_beside(knobs: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults of the method of these knobs, as JSON has them."""
+    return config_of({"method": knobs.get("method", DEFAULT_METHOD)}).model_dump(mode="json")
+
+
+def changed_knobs(preset: str, knobs: Mapping[str, Any]) -> dict[str, Any]:
+    """Of every knob with its value, as JSON has them, those that are not as in the preset.
+
+    Presets and knobs may be those of a newer service: such a preset is taken for ``paper``, and such knobs count as changed.
+    """
+    plain = make_config(preset if preset in list(Preset) else Preset.PAPER).model_dump(mode="json")
+    return {name: value for name, value in knobs.items() if name not in plain or plain[name] != value}
+
+
+def check_setting_name(name: str, preset: Preset) -> None:
+    """Make sure that the name of a setting promises no other preset than it has.
+
+    Raises:
+        ConfigError: it is the name of another preset.
+    """
+    if name.lower() in list(Preset) and name.lower() != preset:
+        raise ConfigError(
+            f"setting '{name}' is named like a preset and would run as '{preset}'; give it preset '{name.lower()}', or another "
+            "name"
+        )
+
+
+def parse_knob(text: str) -> tuple[str, Any]:
+    """A knob written as ``name=value``, the value as JSON or, failing that, as text.
+
+    Raises:
+        ConfigError: there is no ``=``.
+    """
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"'{text}' is not a knob; write name=value, for example refine_margin=1.2")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _explain(error: ValidationError, kind: type[RunConfig]) -> str:
+    parts = []
+    for item in error.errors():
+        reason = reason_of(item)
+        if item["type"] == "extra_forbidden":
+            parts.append(f"knob '{item['loc'][0]}' is unknown; the knobs are {', '.join(kind.model_fields)}")
+        elif not item["loc"]:
+            parts.append(reason)
+        else:
+            parts.append(f"knob {item['loc'][0]}={item['input']!r}: {reason[0].lower()}{reason[1:]}")
+    return "; ".join(parts)

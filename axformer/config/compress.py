@@ -1,0 +1,57 @@
+"""The knobs of compression without training (COMPRESS, section 2)."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from axformer.config.common import RunConfig
+from axformer.errors import ConfigError
+
+
+class CompressConfig(RunConfig):
+    """The knobs of ``method=compress``."""
+
+    method: Literal["compress"] = "compress"
+    """``compress``: the smallest model at each of several budgets, chosen by a level table and refitted in closed form, without
+    training and without labels."""
+    confirm: float = Field(default=0.4, ge=0.0, le=0.5)
+    """Share of the validation rows that neither decide nor calibrate, but choose between the models of the budgets."""
+    within_points: float | None = Field(default=1.0, ge=0.0, le=100.0)
+    """Keep the cheapest model that is certified to have lost less than so many points (hundredths) of its metric, with
+    95 % confidence where a report says so. None keeps the one with the least confirming loss, or without ``confirm`` the
+    last."""
+    budgets: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+    """Shares of the encoder's operations, each a model of its own on the path, largest first."""
+    repair: Literal["refit", "none"] = "refit"
+    """``refit`` fits the weights that stay to what the untouched model gives; ``none`` leaves them as they are."""
+    leaving: Literal["brain_surgeon", "magnitude", "contiguous"] = "brain_surgeon"
+    """In which order units leave a block: the cheapest to refit first, the smallest weights first, or as they are numbered. The
+    last two are there to be compared with."""
+    table_rows: int = Field(default=128, ge=1)
+    """Deciding rows that the level table is measured on. More make the table surer, and take longer in proportion."""
+
+    def check(self) -> None:
+        super().check()
+        if self.evaluate_in != "float32":
+            raise ConfigError(
+                f"evaluate_in={self.evaluate_in}: compression measures in float32; take the form onnx_int8, or method=axformer"
+            )
+
+    @property
+    def one_process(self) -> str | None:
+        return f"method={self.method}"
+
+    @property
+    def measures_path(self) -> bool:
+        return True
+
+    @property
+    def is_refitted(self) -> bool:
+        return self.repair == "refit"
+
+    @field_validator("budgets")
+    @classmethod
+    def _descending(cls, budgets: tuple[float, ...]) -> tuple[float, ...]:
+        if not budgets or list(budgets) != sorted(set(budgets), reverse=True) or not 0 < budgets[-1] <= budgets[0] < 1:
+            raise ValueError("budgets are shares between 0 and 1, largest first, for example (0.8, 0.65, 0.5)")
+        return budgets

@@ -1,0 +1,123 @@
+"""What became of every element of a layer: what a plan says, or what the trials of a pass say."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from axformer.drawing.marks import Tried, measured
+from axformer.plan.elements import (
+    Dimensions,
+    Element,
+    ElementKind,
+    attention,
+    ffn,
+    hard_attention,
+    head,
+    is_of_encoder,
+    layer,
+    neurons,
+    parse,
+)
+from axformer.plan.plan import LayerPlan
+from axformer.plan.trial import Verdict
+
+FATES = {
+    "kept": "kept",
+    "opened": "kept, its parts tried",
+    "gone": "removed",
+    "hard": "hard attention",
+    "untried": "not tried yet",
+}
+"""How an element is shown, and what that means."""
+_BY_VERDICT: Mapping[str, str] = {Verdict.REJECT: "kept", Verdict.REFINE: "opened", Verdict.ACCEPT: "gone"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """An element, or a run of heads or neurons, from where to where in its block."""
+
+    element: str
+    start: int
+    stop: int
+    shade: str
+    """One of ``FATES``."""
+    meaning: str
+
+
+def planned(index: int, left: LayerPlan, dimensions: Dimensions) -> tuple[list[Part], list[Part]]:
+    """The heads and the runs of neurons of a layer as its plan has them; a removed block is one part."""
+    heads = [
+        _planned(head(index, number), number, number + 1, number in left.heads) for number in range(dimensions.heads)
+    ]
+    if left.hard_attention is not None:
+        heads = [
+            Part(part.element, part.start, part.stop, "hard", part.meaning) if part.shade == "kept" else part
+            for part in heads
+        ]
+    edges = [0, *(edge for bounds in left.neurons for edge in bounds), dimensions.intermediate_size]
+    runs = [(start, stop, bool(run % 2)) for run, (start, stop) in enumerate(pairwise(edges)) if start < stop]
+    return (
+        heads if left.attention else [_planned(attention(index), 0, dimensions.heads, is_kept=False)],
+        [_planned(neurons(index, start, stop), start, stop, is_kept) for start, stop, is_kept in runs]
+        if left.ffn
+        else [_planned(ffn(index), 0, dimensions.intermediate_size, is_kept=False)],
+    )
+
+
+def _planned(element: Element, start: int, stop: int, is_kept: bool) -> Part:
+    shade = "kept" if is_kept else "gone"
+    return Part(element.id, start, stop, shade, FATES[shade])
+
+
+class Fates:
+    """What the trials of a pass have made of every element; the last trial of an element counts."""
+
+    def __init__(self, dimensions: Dimensions, trials: Sequence[Tried]) -> None:
+        self._dimensions = dimensions
+        tried = [trial for trial in trials if trial.element is not None and not is_of_encoder(trial.element)]
+        self._trials = {str(trial.element): trial for trial in tried}
+        self._groups: dict[int, list[Element]] = {}
+        for element in map(parse, self._trials):
+            if element.kind is ElementKind.NEURONS:
+                self._groups.setdefault(element.layer, []).append(element)
+
+    def squares(self, index: int) -> list[Part]:
+        """Hard attention, attention and FFN of a layer."""
+        rewrite = self._part(hard_attention(index), 0, 1)
+        if rewrite.shade == "gone":
+            meaning = rewrite.meaning.replace(FATES["gone"], FATES["hard"], 1)
+            rewrite = Part(rewrite.element, 0, 1, "hard", meaning)
+        return [rewrite, *(self._part(block, 0, 1, of=self._block(block)) for block in (attention(index), ffn(index)))]
+
+    def heads(self, index: int) -> list[Part]:
+        """Every head of a layer; a removed block is one part."""
+        block, count = self._block(attention(index)), self._dimensions.heads
+        if block is not None and block.verdict == Verdict.ACCEPT:
+            return [self._part(attention(index), 0, count, of=block)]
+        return [self._part(head(index, number), number, number + 1, block=block) for number in range(count)]
+
+    def neurons(self, index: int) -> list[Part]:
+        """All neurons of a layer as one part, and over it the groups that were tried."""
+        block, size = self._block(ffn(index)), self._dimensions.intermediate_size
+        if block is not None and block.verdict == Verdict.ACCEPT:
+            return [self._part(ffn(index), 0, size, of=block)]
+        groups = (self._part(group, group.start or 0, group.stop or 0) for group in self._groups.get(index, []))
+        return [self._part(neurons(index, 0, size), 0, size, block=block), *groups]
+
+    def _block(self, block: Element) -> Tried | None:
+        """The trial that decided over a block: that of its layer, if the layer was removed."""
+        whole = self._trials.get(layer(block.layer).id)
+        return whole if whole is not None and whole.verdict == Verdict.ACCEPT else self._trials.get(block.id)
+
+    def _part(
+        self, element: Element, start: int, stop: int, *, of: Tried | None = None, block: Tried | None = None
+    ) -> Part:
+        """An element by its own trial, or ``of`` another; one without a trial is kept where its ``block`` was."""
+        name = element.id
+        trial = of or self._trials.get(name)
+        if trial is not None:
+            shade = _BY_VERDICT[trial.verdict]
+            return Part(name, start, stop, shade, f"{FATES[shade]}, {measured(trial)}")
+        if block is not None and block.verdict == Verdict.REJECT:
+            return Part(name, start, stop, "kept", "kept with its block")
+        return Part(name, start, stop, "untried", FATES["untried"])

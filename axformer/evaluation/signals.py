@@ -1,0 +1,166 @@
+"""What flows into the projection out of every block: its moments, and its gradients.
+
+The projection out of a block, y = W x + b, is where heads and neurons add to the residual stream, and each owns some columns of
+x: its context, or its activation. So everything that methods and repairs ask of a model beside its losses is asked here:
+
+- *moments*, the mean and the second moment of x over the tokens of some data, are what least squares needs (COMPRESS, section
+  1); no label is used;
+- *gradients*, the sum of x * dL/dx over the columns of a unit and the tokens of a sample, are the derivative of the sample's
+  loss with respect to a gate on that unit, at 1: importance (Michel et al., Are Sixteen Heads Really Better than One?, 2019)
+  and, squared, the diagonal of the Fisher information (Kwon et al., 2022).
+
+Blocks are numbered as everywhere: layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``. Padding is not counted.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from axformer.architectures.base import Architecture, BlockWeights
+from axformer.data.batches import Batch, Samples
+from axformer.tasks.base import Losses
+
+
+@dataclass
+class Moments:
+    """Sums over tokens of what comes into one projection out, in float64. No token is kept."""
+
+    count: int
+    """Tokens."""
+    first: Tensor
+    """Sum of x, shape (columns,)."""
+    second: Tensor
+    """Sum of x x^T, shape (columns, columns)."""
+
+    def add(self, x: Tensor) -> None:
+        """Take in some tokens, shape (tokens, columns)."""
+        exact = x.double()
+        self.count += len(exact)
+        self.first += exact.sum(dim=0)
+        self.second.addmm_(exact.T, exact)
+
+    @property
+    def mean(self) -> Tensor:
+        """Shape (columns,)."""
+        return self.first / self.count
+
+    @property
+    def covariance(self) -> Tensor:
+        """The centred second moment, shape (columns, columns)."""
+        mean = self.mean
+        return self.second / self.count - torch.outer(mean, mean)
+
+
+class Signals:
+    """Measures what flows into the projections out of a prepared model, which stays as it is."""
+
+    def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
+        """
+        Args:
+            model: whole, with its layers as modules of their own (:meth:`axformer.architectures.base.Architecture.adopt`).
+            architecture: its family.
+            samples: the data.
+        """
+        self._model = model
+        self._architecture = architecture
+        self._samples = samples
+        self._dimensions = architecture.dimensions(model.config)
+
+    def blocks(self) -> list[BlockWeights]:
+        """The weights of every block, by its number."""
+        return [
+            layout.weights(layer)
+            for layer in self._architecture.layers(self._model)
+            for layout in (self._architecture.attention, self._architecture.ffn)
+        ]
+
+    def units(self, block: int) -> int:
+        """Heads or neurons of a block."""
+        return self._dimensions.intermediate_size if block % 2 else self._dimensions.heads
+
+    @torch.inference_mode()
+    def moments(self) -> list[Moments]:
+        """Of every block, over all tokens of the data."""
+        blocks = self.blocks()
+        found: list[Moments | None] = [None] * len(blocks)
+        for batch in self._samples.batches:
+            real = _real_tokens(batch)
+
+            def see(block: int, x: Tensor, real: Tensor = real) -> Tensor:
+                tokens = self._rows_first(x)[real]
+                moments = found[block] = found[block] or _no_moments(tokens)
+                moments.add(tokens)
+                return x
+
+            with _watching(blocks, see):
+                self._model(**batch.inputs)
+        return [moments for moments in found if moments is not None]
+
+    def gradients(self, task: Losses) -> Iterator[tuple[Tensor, list[Tensor]]]:
+        """The derivative of each model row's loss with respect to a gate on each unit, batch by batch.
+
+        Args:
+            task: what tells losses.
+
+        Yields:
+            Places of the model rows, shape (rows,); and of every block the derivatives, shape (rows, units), in float32 on the
+            CPU.
+        """
+        blocks = self.blocks()
+        for batch in self._samples.batches:
+            seen: dict[int, Tensor] = {}
+
+            def see(block: int, x: Tensor, seen: dict[int, Tensor] = seen) -> Tensor:
+                seen[block] = x if x.requires_grad else x.detach().requires_grad_()
+                return seen[block]
+
+            with torch.enable_grad(), _watching(blocks, see):
+                loss = task.losses(self._model(**batch.inputs), batch).sum()
+            slopes = torch.autograd.grad(loss, [seen[block] for block in range(len(blocks))], allow_unused=True)
+            yield (
+                batch.rows.cpu(),
+                [self._by_unit(block, seen[block], slope, batch) for block, slope in enumerate(slopes)],
+            )
+
+    def _by_unit(self, block: int, x: Tensor, slope: Tensor | None, batch: Batch) -> Tensor:
+        if slope is None:  # nothing that the loss reads depends on it
+            return torch.zeros(len(batch.rows), self.units(block))
+        each = self._rows_first(x.detach() * slope)
+        by_column = each.flatten(end_dim=-3).sum(dim=-2).view(len(batch.rows), -1, each.shape[-1]).sum(dim=1)
+        return by_column.view(len(batch.rows), self.units(block), -1).sum(dim=-1).float().cpu()
+
+    def _rows_first(self, x: Tensor) -> Tensor:
+        """From the family's order of axes to (sequences, tokens, columns)."""
+        return x if self._architecture.token_axis == 1 else x.transpose(0, 1)
+
+
+@contextmanager
+def _watching(blocks: list[BlockWeights], see: Callable[[int, Tensor], Tensor]) -> Iterator[None]:
+    """See what comes into every projection out inside the ``with`` block."""
+    ends = []
+    try:
+        for index, block in enumerate(blocks):
+            ends.append(block.watch(partial(see, index)))
+        yield
+    finally:
+        for end in ends:
+            end()
+
+
+def _real_tokens(batch: Batch) -> Tensor:
+    """Which tokens are not padding, bool of shape (sequences, tokens); of several choices each is a sequence."""
+    return batch.inputs["attention_mask"].flatten(end_dim=-2).bool()
+
+
+def _no_moments(x: Tensor) -> Moments:
+    columns = x.shape[-1]
+    return Moments(
+        0,
+        torch.zeros(columns, dtype=torch.float64, device=x.device),
+        torch.zeros(columns, columns, dtype=torch.float64, device=x.device),
+    )

@@ -1,0 +1,131 @@
+"""Judges a change: measures the model with it until the accept rule is decided, and asks the safeguards."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from axformer.config import PassConfig
+from axformer.evaluation.base import Evaluator
+from axformer.evaluation.guard import Guard
+from axformer.evaluation.screen import Screen
+from axformer.methods.axformer.acceptance import Rule, decided, verdict_of_kept
+from axformer.methods.axformer.metric_limit import MetricLimit
+from axformer.methods.axformer.standing import Standing
+from axformer.methods.axformer.tally import Tally
+from axformer.plan.elements import Element, ElementKind
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Verdict
+
+_COARSE = (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was measured of a change, and the verdict."""
+
+    tally: Tally
+    verdict: Verdict
+    precision: str
+    """The number format that decided."""
+
+
+class Judge:
+    """The accept rule (Algorithm 1, lines 3, 4 and 19) with everything that it is asked together with."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        screen: Screen | None,
+        config: PassConfig,
+        is_safe: Callable[[Tensor], bool] | None,
+        metric_limit: MetricLimit | None,
+    ) -> None:
+        """
+        Args:
+            evaluator: measures losses.
+            screen: decides what is far from every line, in low precision; None where there is none.
+            config: the knobs.
+            is_safe: the safeguard, of the gain of each sample; None where there is none.
+            metric_limit: what a trade must keep; None where the loss is all.
+        """
+        self._evaluator = evaluator
+        self._screen = screen
+        self._config = config
+        self._is_safe = is_safe
+        self._metric_limit = metric_limit
+        self.trade_share: float | None = None
+        """What this round of the trade may spend of the tolerance; None until the gains are taken."""
+
+    def base(self, plan: Plan) -> Judgement:
+        """Measure the untouched model (line 7)."""
+        tally = Tally(self._evaluator.total, None, ties_help=False)
+        for part in self._evaluator.parts(plan):
+            tally.add(part)
+        return Judgement(tally, Verdict.BASE, self._evaluator.precision)
+
+    def judge(self, element: Element, plan: Plan, standing: Standing, *, has_parts: bool) -> Judgement:
+        """Measure a plan with one more element changed until its verdict is known (lines 3, 4 and 19).
+
+        Args:
+            element: that is changed.
+            plan: with it changed.
+            standing: what it is compared with.
+            has_parts: whether anything is left to try inside the element.
+        """
+        rule = self._rule(element, standing, has_parts=has_parts)
+        tally, precision = self._screened(plan, rule, standing), "" if self._screen is None else self._screen.precision
+        if tally is None:
+            tally = self._measured(self._evaluator, plan, rule, standing.reference, None)
+            precision = self._evaluator.precision
+        verdict = decided(tally.bounds, rule)
+        assert verdict is not None, "a trial that is measured to the end is decided"
+        if verdict is Verdict.ACCEPT and not self._withstands(tally.losses, standing):
+            verdict = verdict_of_kept(tally.loss, rule)
+        return Judgement(tally, verdict, precision)
+
+    def _rule(self, element: Element, standing: Standing, *, has_parts: bool) -> Rule:
+        config, share = self._config, self.trade_share
+        allowed = None if share is None else 1 + share * (config.tolerance or 0.0)
+        return Rule(
+            min_loss=standing.min_loss,
+            total=self._evaluator.total,
+            majority_fraction=None if share is not None else config.majority_fraction,
+            loss_margin=config.coarse_margin if element.kind in _COARSE else 1.0,
+            refine_margin=config.refine_margin if has_parts else None,
+            budget=None if allowed is None else allowed * standing.base_loss,
+        )
+
+    def _screened(self, plan: Plan, rule: Rule, standing: Standing) -> Tally | None:
+        """What low precision says of a plan, if it says enough; it never accepts."""
+        if self._screen is None:
+            return None
+        if not standing.is_refining:
+            standing.guard = self._screen.guard(plan)
+        tally = self._measured(self._screen, plan, rule, standing.reference, standing.guard)
+        is_decided = math.isfinite(tally.loss) and decided(tally.bounds, rule) in (Verdict.REJECT, Verdict.REFINE)
+        return tally if is_decided else None
+
+    def _measured(
+        self, evaluator: Evaluator, plan: Plan, rule: Rule, reference: Tensor | None, guard: Guard | None
+    ) -> Tally:
+        """Measure a plan until its verdict is known, or to the end where that is asked for."""
+        tally = Tally(self._evaluator.total, reference, ties_help=self._config.ties_help, guard=guard)
+        for part in evaluator.parts(plan):
+            tally.add(part)
+            if self._config.early_decision and decided(tally.bounds, rule) is not None:
+                break
+        return tally
+
+    def _withstands(self, losses: Tensor, standing: Standing) -> bool:
+        """Whether a change with these losses may be accepted, measured to the end as whatever is accepted.
+
+        A gain must be one for the safeguard. A trade is none, and is not asked to be one: it must keep the metric.
+        """
+        if self.trade_share is not None:
+            return self._metric_limit is None or self._metric_limit.allows(losses, self.trade_share)
+        if self._is_safe is None:
+            return True
+        assert standing.current is not None, "it is measured again after a replay"
+        return self._is_safe(standing.current.double() - losses.double())

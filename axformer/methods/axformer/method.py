@@ -1,0 +1,60 @@
+"""AxFormer as a method: one pass of Algorithm 1, or six where orders are searched (appendix A)."""
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+
+from axformer.config import PassConfig
+from axformer.errors import PlanError
+from axformer.methods.axformer.algorithm import search
+from axformer.methods.axformer.metric_limit import MetricLimit
+from axformer.methods.axformer.ordering import inspection_order
+from axformer.methods.axformer.orders import opening_of, pass_configs
+from axformer.methods.base import Ground
+from axformer.methods.traces import passes_in
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Trial
+
+
+class AxFormer:
+    """Hierarchical greedy removal with selective hard attention (Nagarajan et al., AxFormer, Algorithm 1)."""
+
+    name = "axformer"
+
+    def check(self, config: PassConfig, dimensions: Dimensions) -> None:
+        """An order must name blocks of the model."""
+        for one in pass_configs(config):
+            inspection_order(dimensions, one)
+
+    def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
+        """Run one pass after another. What opens all of them alike is evaluated in the first and replayed in the others, so
+        that each has a whole trace of its own."""
+        configs, stored = pass_configs(ground.config), passes_in(replay)
+        if len(stored) > len(configs):
+            raise PlanError(f"the stored trace holds {len(stored)} passes, but this run has {len(configs)}")
+        opening: list[Trial] = []
+        for index, config in enumerate(configs):
+            given = stored[index] if index < len(stored) else []
+            trace: list[Trial] = []
+            with closing(_run_pass(ground, config, max(given, opening, key=len))) as running:
+                for trial in running:
+                    trace.append(trial)
+                    yield trial
+            opening = opening or opening_of(trace)
+
+
+def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
+    limit = None
+    if config.within_points is not None and config.trades_within_points:
+        limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points)
+    with ground.evaluators(None if limit is None else limit.recording) as (evaluator, screen):
+        yield from search(
+            evaluator,
+            ground.dimensions,
+            config,
+            parameters_left=ground.targets.parameters,
+            is_enough=ground.targets.is_reached,
+            screen=screen,
+            metric_limit=limit,
+            replay=replay,
+            clock=ground.clock,
+        )

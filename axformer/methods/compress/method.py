@@ -1,0 +1,153 @@
+"""Compression without training as a method: one model for each budget, each an accepted trial with a plan of its own.
+
+Moments and the level table are taken of the untouched model once (:mod:`axformer.methods.compress.table`). Each budget then is
+a choice of levels (:mod:`axformer.methods.compress.allocation`) and a sequential refit (:mod:`axformer.repair.refit`). All of
+it is a function of the checkpoint, the data and the knobs, so a run that was stopped measures the same table again and goes on
+with the same plans.
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from axformer.config.compress import CompressConfig
+from axformer.errors import CheckpointError, PlanError
+from axformer.evaluation.plain import predict
+from axformer.methods.base import Ground
+from axformer.methods.compress.allocation import Choice, allocate
+from axformer.methods.compress.table import Table, level_table, with_units
+from axformer.methods.replay import Replay
+from axformer.plan.elements import Dimensions, encoder_share
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Phase, Trial, Verdict
+
+
+class Compress:
+    """See :class:`axformer.methods.base.Method`."""
+
+    name = "compress"
+
+    def check(self, config: CompressConfig, dimensions: Dimensions) -> None:
+        """Any model can be compressed."""
+
+    def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
+        """The untouched model, then every budget that leads to a smaller model than the one before."""
+        run = _Run(ground, Replay(replay))
+        yield run.base()
+        plan: Plan | None = None
+        for budget in ground.config.budgets:
+            trial = run.budget(budget, plan)
+            if trial is None:
+                continue
+            yield trial
+            assert trial.plan is not None, "a budget's trial holds its plan"
+            plan = Plan(layers=trial.plan)
+            if ground.targets.is_reached(plan):
+                return
+        run.end()
+
+
+class _Run:
+    """One run: the table once it is measured, and the losses of the untouched model."""
+
+    def __init__(self, ground: Ground, replay: Replay) -> None:
+        self._ground = ground
+        self._replay = replay
+        self._started = ground.clock() - replay.seconds
+        self._full = Plan.full(ground.dimensions)
+        self._min_loss = float("inf")
+        self._base: Tensor | None = None
+        self._table: Table | None = None
+
+    def base(self) -> Trial:
+        """The untouched model."""
+        trial = self._replay.next(None)
+        if trial is None:
+            losses = self._base_losses()
+            trial = self._record(Phase.BASE, losses, Verdict.BASE)
+            if not trial.loss < float("inf"):
+                raise CheckpointError(
+                    f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
+                )
+        self._min_loss = trial.loss
+        return trial
+
+    def budget(self, share: float, before: Plan | None) -> Trial | None:
+        """The best plan within a share of the encoder's operations; None where it is the one before."""
+        stored = self._replay.upcoming
+        if stored is not None and stored.element != encoder_share(share):
+            return None  # it was the one before; a trace of another run is noticed at the end
+        trial = self._replay.next(encoder_share(share))
+        if trial is not None:
+            if trial.plan is None:
+                raise PlanError(f"the stored trace is not one of this run: its trial {trial.seq} has no plan")
+        else:
+            plan = self._plan_within(share)
+            if plan is None or plan == before or (before is None and plan == self._full):
+                return None
+            losses = self._losses(self._ground.model_of(plan))
+            trial = self._record(Phase.BUDGET, losses, Verdict.ACCEPT, encoder_share(share), plan)
+        self._min_loss = min(self._min_loss, trial.loss)
+        return trial
+
+    def end(self) -> None:
+        """Make sure that all stored trials were of this run.
+
+        Raises:
+            PlanError: they were not.
+        """
+        stored = self._replay.upcoming
+        if stored is not None:
+            raise PlanError(
+                f"the stored trace is not one of this run: its trial {stored.seq} is {stored.element}, which is not one of its "
+                "budgets"
+            )
+
+    def _plan_within(self, share: float) -> Plan | None:
+        ground = self._ground
+        if self._table is None:
+            self._table = level_table(ground, ground.targets.encoder_operations)
+        blocks = [[Choice(level.operations, level.divergence) for level in levels] for levels in self._table]
+        chosen = allocate(blocks, share * ground.targets.encoder_operations(self._full))
+        if chosen is None:
+            return None
+        plan = self._full
+        for block, index in enumerate(chosen):
+            plan = with_units(plan, block, self._table[block][index].units)
+        return plan
+
+    def _losses(self, model: Any) -> Tensor:
+        samples = self._ground.samples
+        return samples.per_sample(predict(model, self._ground.checkpoint.task, samples).losses)
+
+    def _base_losses(self) -> Tensor:
+        if self._base is None:
+            self._base = self._losses(self._ground.checkpoint.model)
+        return self._base
+
+    def _record(
+        self, phase: Phase, losses: Tensor, verdict: Verdict, element: str | None = None, plan: Plan | None = None
+    ) -> Trial:
+        ground, is_base = self._ground, phase is Phase.BASE
+        loss = losses.mean().item()
+        left = ground.targets.parameters
+        trial = Trial(
+            seq=self._replay.seq,
+            phase=phase,
+            element=element,
+            loss=loss,
+            loss_is_bound=False,
+            loss_band=0.0,
+            helped=None if is_base else int((losses < self._base_losses()).sum()),
+            samples=len(losses),
+            total=len(losses),
+            min_loss=loss if is_base else self._min_loss,
+            verdict=verdict,
+            precision="float32",
+            parameters=0 if plan is None else left(self._full) - left(plan),
+            seconds=ground.clock() - self._started,
+            plan=None if plan is None else plan.layers,
+        )
+        self._replay.seq += 1
+        return trial

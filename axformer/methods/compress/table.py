@@ -1,0 +1,211 @@
+"""The level table: what each block costs at each size, in operations and in divergence of the predictions.
+
+For every block the units leave in their order, and at some sizes the block alone is cut, refitted to the untouched model, and
+put into it. How far its predictions then are from the untouched model's is measured on a few hundred rows. No label is used.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import torch
+from scipy.interpolate import PchipInterpolator
+from torch import Tensor, nn
+from torch.nn import functional
+
+from axformer.config.compress import CompressConfig
+from axformer.data.batches import Batch, Samples
+from axformer.evaluation.budget import cache_budget
+from axformer.evaluation.cut_layers import CutLayers
+from axformer.evaluation.multiply import multiply_fast
+from axformer.evaluation.prefix import PrefixEvaluator
+from axformer.evaluation.techniques import Techniques
+from axformer.intake.checkpoint import Checkpoint
+from axformer.methods.base import Ground
+from axformer.methods.compress.leaving import Leaving, leaving_order
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import LayerPlan, Plan, ranges_of
+from axformer.repair.blockwise import Blockwise
+from axformer.repair.least_squares import refit
+from axformer.repair.refit import BlockFit, Calibration, block_fit, can_refit, matrix_of, put
+from axformer.tasks.divergence import Divergence
+
+NEURON_LEVELS = 20
+"""Sizes of a feed-forward block between all of its neurons and none."""
+MEASURED = (0.8, 0.6, 0.4, 0.2, 0.1, 0.0)
+"""Shares of a block's units at which the divergence is measured; between them it is read off a curve."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """One block at one size."""
+
+    units: tuple[int, ...]
+    """Heads or neurons that are kept."""
+    operations: int
+    """Of the block, of one look at the data."""
+    divergence: float
+    """Mean over the rows, in nats, with this block alone cut."""
+
+
+Table = Sequence[Sequence[Level]]
+"""By the number of the block."""
+
+
+def with_units(plan: Plan, block: int, units: Sequence[int]) -> Plan:
+    """A plan with these units of a block alone; the block stays, also without any."""
+    layers = list(plan.layers)
+    change = {"neurons": ranges_of(units)} if block % 2 else {"heads": tuple(units)}
+    layers[block // 2] = layers[block // 2].model_copy(update=change)
+    return plan.model_copy(update={"layers": tuple(layers)})
+
+
+def sizes_of(block: int, dimensions: Dimensions) -> list[int]:
+    """The sizes that a block may have, all units first: every number of heads, and twentieths of the neurons."""
+    if block % 2 == 0:
+        return list(range(dimensions.heads, -1, -1))
+    neurons, levels = dimensions.intermediate_size, range(NEURON_LEVELS, -1, -1)
+    return sorted({round(neurons * level / NEURON_LEVELS) for level in levels}, reverse=True)
+
+
+def measured_sizes(sizes: Sequence[int]) -> list[int]:
+    """Those of them at which the divergence is measured, largest first."""
+    return sorted({min(sizes[1:], key=lambda size: abs(size - share * sizes[0])) for share in MEASURED}, reverse=True)
+
+
+def curve(measured: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
+    """The divergence at every size, all units first, from those that were measured.
+
+    Near the whole block the divergence grows with the square of what is missing, so a monotone cubic through its square root is
+    read off (Fritsch and Carlson, 1980). Where the measured ones do not grow, the curve stays at the most so far.
+    """
+    known = sorted({sizes[0]: 0.0, **measured}.items(), reverse=True)
+    missing = [sizes[0] - size for size, _ in known]
+    roots = np.maximum.accumulate(np.sqrt(np.maximum(0.0, [value for _, value in known])))
+    read = PchipInterpolator(missing, roots)([sizes[0] - size for size in sizes])
+    return [float(value) for value in np.square(read)]
+
+
+def level_table(ground: Ground, operations: Callable[[Plan], int]) -> Table:
+    """Measure all blocks at all sizes.
+
+    Args:
+        ground: what is worked on; the model stays as it is.
+        operations: of the encoder under a plan.
+    """
+    checkpoint, config, check_cancelled = ground.checkpoint, ground.config, ground.check_cancelled
+    model, architecture = checkpoint.model, checkpoint.architecture
+    full = Plan.full(checkpoint.dimensions)
+    measure = _Measure(checkpoint, first_rows(ground.samples, config.table_rows), config.cache_budget)
+    teacher = Blockwise(model, architecture, ground.calibration, full, list(architecture.layers(model)))
+    fits = config.repair == "refit" and can_refit(model, architecture)
+    table = []
+    for block in range(2 * len(full.layers)):
+        check_cancelled()
+        calibration = _calibrated(teacher)
+        weight, has_bias = matrix_of(teacher.weights), teacher.weights.bias is not None
+        sizes = sizes_of(block, checkpoint.dimensions)
+        everything = calibration.fitting + calibration.checking
+        order = _order(config, weight, everything.covariances[0], sizes[0])
+        rest = operations(with_units(full, block, ()))
+        measured = {}
+        for size in measured_sizes(sizes):
+            check_cancelled()
+            units = order.kept(size)
+            columns = _columns(units, weight.shape[1] // sizes[0]).to(weight.device)
+            fit = None
+            if fits and (size or has_bias):
+                part = calibration.fitting.of(columns), calibration.checking.of(columns)
+                fit = block_fit(refit(weight[:, columns], *part, has_bias=has_bias), everything.count)
+            measured[size] = measure(with_units(full, block, units), block, fit)
+        levels = []
+        for size, divergence in zip(sizes, curve(measured, sizes), strict=True):
+            kept = order.kept(size)
+            levels.append(Level(tuple(kept), operations(with_units(full, block, kept)) - rest, divergence))
+        table.append(levels)
+        teacher.advance()
+    return table
+
+
+def first_rows(samples: Samples, count: int) -> list[Batch]:
+    """Batches that hold about so many model rows, of all lengths: one in so many of them."""
+    every = max(1, len(samples.sample_of_row) // count)
+    return [_some_rows(batch, every) for batch in samples.batches if len(batch.rows[::every])]
+
+
+def _some_rows(batch: Batch, every: int) -> Batch:
+    inputs = {name: values[::every] for name, values in batch.inputs.items()}
+    return Batch(batch.rows[::every], inputs, batch.labels[::every])
+
+
+def _order(config: CompressConfig, weight: Tensor, covariance: Tensor, units: int) -> Leaving:
+    if config.leaving == "brain_surgeon":
+        return leaving_order(weight, covariance, units)
+    if config.leaving == "contiguous":
+        return Leaving(list(range(units))[::-1], [0.0] * units)
+    sizes = weight.view(len(weight), units, -1).square().sum(dim=(0, 2))
+    return Leaving(sizes.argsort(stable=True).tolist(), sizes.sort(stable=True).values.tolist())
+
+
+def _calibrated(teacher: Blockwise) -> Calibration:
+    matrix = matrix_of(teacher.weights)
+    bias = None if teacher.weights.bias is None else teacher.weights.bias.detach()
+    calibration = Calibration()
+    for batch, x in teacher.look():
+        calibration.add(batch, x, functional.linear(x, matrix, bias))
+    return calibration
+
+
+def _columns(units: Sequence[int], width: int) -> Tensor:
+    first = torch.tensor(units, dtype=torch.long) * width
+    return (first[:, None] + torch.arange(width)).flatten()
+
+
+class _Measure:
+    """The divergence of a whole model in which one block is cut and refitted."""
+
+    def __init__(self, checkpoint: Checkpoint, batches: Sequence[Batch], budget: int | None) -> None:
+        self._checkpoint = checkpoint
+        self._full = Plan.full(checkpoint.dimensions)
+        rows = torch.cat([batch.rows.cpu() for batch in batches])
+        place = {int(row): index for index, row in enumerate(rows)}
+        renumbered = tuple(
+            replace(batch, rows=torch.tensor([place[int(row)] for row in batch.rows], device=batch.rows.device))
+            for batch in batches
+        )
+        model = checkpoint.model
+        samples = _Rows(renumbered, len(rows))
+        task = Divergence(checkpoint.task, model, renumbered)
+        self._evaluator = PrefixEvaluator(
+            model,
+            checkpoint.architecture,
+            task,
+            samples,  # type: ignore[arg-type]
+            self._full,
+            budget=cache_budget(budget, str(model.device)),
+            techniques=Techniques(shares=False, untouched=False),
+        )
+
+    def __call__(self, plan: Plan, block: int, fit: BlockFit | None) -> float:
+        """Mean over the rows."""
+        layers = CutLayers(self._checkpoint.model, self._checkpoint.architecture, partial(self._convert, block, fit))
+        parts = list(self._evaluator.rows_in(plan, layers, block))
+        return float(torch.cat([part.losses for part in parts]).double().mean())
+
+    def _convert(self, block: int, fit: BlockFit | None, layer: nn.Module, plan: LayerPlan) -> None:
+        architecture = self._checkpoint.architecture
+        if fit is not None and plan != self._full.layers[0]:
+            put(architecture, layer, block, fit)
+        multiply_fast(layer, plan, architecture=architecture, dtype=torch.float32)
+
+
+class _Rows:
+    """Batches of some model rows, each of which counts for itself."""
+
+    def __init__(self, batches: tuple[Batch, ...], rows: int) -> None:
+        self.batches = batches
+        self.sample_of_row = torch.arange(rows)
+
+    def __len__(self) -> int:
+        return len(self.sample_of_row)

@@ -1,0 +1,119 @@
+"""The passes of a run, what they have come to, and which of them is kept: one pass, or six where orders are searched."""
+
+from collections.abc import Sequence
+
+from axformer.config import RunConfig
+from axformer.methods.confirmation import MeasuredPath, note_of
+from axformer.methods.path_report import path_report
+from axformer.methods.targets import Rank, Targets
+from axformer.methods.traces import final_loss
+from axformer.plan.elements import Dimensions
+from axformer.plan.path import Point, points_of
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Phase, Trial
+from axformer.wire.report import Certificate, OrderResult, PathPoint
+
+
+class Passes:
+    """The passes so far: their trials are added one by one, and :attr:`measured` when all are over; all else follows."""
+
+    def __init__(self, configs: Sequence[RunConfig], dimensions: Dimensions, targets: Targets) -> None:
+        self.configs = configs
+        """Of each pass."""
+        self._dimensions = dimensions
+        self.targets = targets
+        """Of the run, with what counts parameters and operations."""
+        self.traces: list[list[Trial]] = []
+        """The trials of each pass that has begun, in the order of the configurations."""
+        self.measured: list[MeasuredPath] = []
+        """The measured path of each pass that is over, where there is data for it and it was asked for."""
+
+    def add(self, trial: Trial) -> None:
+        """Take the next trial; each pass begins with the untouched model."""
+        if trial.phase is Phase.BASE:
+            self.traces.append([])
+        self.traces[-1].append(trial)
+
+    def points(self) -> list[list[Point]]:
+        """The path of each pass that has begun."""
+        return [self._points(index) for index in range(len(self.traces))]
+
+    @property
+    def config(self) -> RunConfig:
+        """The knobs of the pass that is kept."""
+        return self.configs[self._best()]
+
+    @property
+    def trace(self) -> Sequence[Trial]:
+        """The trials of the pass that is kept."""
+        return self.traces[self._best()] if self.traces else []
+
+    @property
+    def plan(self) -> Plan:
+        """What the pass that is kept leaves of the model; when it is over, with ``confirm``, up to the point that is kept."""
+        return self._end(self._best()).plan if self.traces else Plan.full(self._dimensions)
+
+    @property
+    def note(self) -> str | None:
+        """What the user should know of how the run ended; None where it just came to its end."""
+        notes = [self.targets.note(self.plan)]
+        if self.measured:
+            notes.append(note_of(self.measured[self._best()], self.config))
+        return "; ".join(note for note in notes if note is not None) or None
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What is certified of the pass that is kept; None where ``within_points`` did not choose."""
+        return self.measured[self._best()].certificate if self.measured else None
+
+    @property
+    def path(self) -> list[PathPoint]:
+        """The path of the pass that is kept, for the report."""
+        index = self._best()
+        if index < len(self.measured):
+            measured = self.measured[index]
+            return path_report(measured.points, measured.figures, measured.kept, self.targets)
+        points = self._points(index)
+        return path_report(points, [{} for _ in points], len(points) - 1, self.targets)
+
+    @property
+    def orders(self) -> list[OrderResult] | None:
+        """What each order that was run led to, where there are several."""
+        if len(self.configs) == 1:
+            return None
+        return [
+            OrderResult(
+                order=config.pass_name,
+                loss=self._loss(index),
+                trials=len(trace),
+                seconds=trace[-1].seconds,
+                parameters=self.targets.parameters(self._end(index).plan),
+                encoder_parameters=self.targets.encoder_parameters(self._end(index).plan),
+                kept=index == self._best(),
+            )
+            for index, (config, trace) in enumerate(zip(self.configs, self.traces, strict=False))
+        ]
+
+    def _best(self) -> int:
+        """Index of the pass that is kept: the one that ranks least, the first of equals."""
+        return best_of([self._rank(index) for index in range(len(self.traces))])
+
+    def _rank(self, index: int) -> Rank:
+        return self.targets.rank(self._end(index).plan, self._loss(index))
+
+    def _loss(self, index: int) -> float:
+        """By what a pass is compared with others."""
+        confirmed = self.measured[index].loss if index < len(self.measured) else None
+        return final_loss(self.traces[index]) if confirmed is None else confirmed
+
+    def _end(self, index: int) -> Point:
+        """Where a pass stands: at its last acceptance, or when it is measured at the point that is kept."""
+        return self.measured[index].point if index < len(self.measured) else self._points(index)[-1]
+
+    def _points(self, index: int) -> list[Point]:
+        return points_of(self.traces[index], self._dimensions, self.configs[index].attention_kept)
+
+
+def best_of(ranks: Sequence[Rank]) -> int:
+    """Index of the least rank, the first of equals."""
+    return min(range(len(ranks)), key=lambda index: ranks[index])

@@ -1,0 +1,15 @@
+"""The methods by name."""
+
+from collections.abc import Mapping
+
+from axformer.config import RunConfig
+from axformer.methods.axformer.method import AxFormer
+from axformer.methods.base import Method
+from axformer.methods.compress.method import Compress
+
+METHODS: Mapping[str, Method] = {method.name: method for method in (AxFormer(), Compress())}
+
+
+def method_of(config: RunConfig) -> Method:
+    """The method that a config names."""
+    return METHODS[config.method]

@@ -1,0 +1,151 @@
+"""Refit in closed form: the weights of a projection out that loses columns are fitted anew to what it gave before.
+
+A block adds y = W x + b to the residual stream. Heads or neurons are removed by dropping columns of W. The columns that stay
+are fitted, with a ridge towards their old values, so that W' x_S + b' is near the teacher's y at the same tokens (COMPRESS,
+section 1; the closed form is that of optimal brain surgeon on the kept set, Hassibi and Stork, 1993):
+
+    W' = W_S + (T - W_S K) (K + lambda I)^-1,   b' = mean(y) - W' mean(x_S)
+
+with K = E[(x_S - mean) (x_S - mean)^T] and T = E[(y - mean) (x_S - mean)^T] over calibration tokens, and lambda = ridge times
+the mean of K's diagonal. Without a bias K and T are not centred. How strong the ridge is, and whether anything but the bias is
+fitted at all, is chosen by the squared error on tokens that the fit has not seen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
+"""Tried on tokens that the fit has not seen; COMPRESS found 1e-2 good where there are many tokens."""
+
+
+@dataclass
+class Sums:
+    """Sums over tokens of a block's input x and of the output y that is wanted of it, both less a fixed origin near their
+    means. No token is kept. Products of a batch are computed in the inputs' precision, sums of them in float64."""
+
+    count: int
+    x0: Tensor
+    """The origin of x, shape (columns,)."""
+    y0: Tensor
+    """The origin of y, shape (outputs,)."""
+    x: Tensor
+    """Sum of x, shape (columns,)."""
+    y: Tensor
+    """Sum of y, shape (outputs,)."""
+    xx: Tensor
+    """Sum of x x^T, shape (columns, columns)."""
+    yx: Tensor
+    """Sum of y x^T, shape (outputs, columns)."""
+    yy: Tensor
+    """Sum of |y|^2, a scalar."""
+
+    @classmethod
+    def around(cls, x0: Tensor, y0: Tensor) -> "Sums":
+        """Of no tokens yet.
+
+        Args:
+            x0: about the mean of x, shape (columns,).
+            y0: about the mean of y, shape (outputs,).
+        """
+
+        def zeros(*shape: int) -> Tensor:
+            return torch.zeros(shape, dtype=torch.float64, device=x0.device)
+
+        columns, outputs = len(x0), len(y0)
+        sums = zeros(columns), zeros(outputs), zeros(columns, columns), zeros(outputs, columns), zeros()
+        return cls(0, x0, y0, *sums)
+
+    def add(self, x: Tensor, y: Tensor) -> None:
+        """Take in some tokens, shapes (tokens, columns) and (tokens, outputs)."""
+        self.count += len(x)
+        x, y = x - self.x0.to(x.dtype), y - self.y0.to(y.dtype)
+        self.x += x.double().sum(dim=0)
+        self.y += y.double().sum(dim=0)
+        self.xx += (x.T @ x).double()
+        self.yx += (y.T @ x).double()
+        self.yy += y.double().square().sum()
+
+    def __add__(self, other: "Sums") -> "Sums":
+        """Of the tokens of both, which have the same origin."""
+        pairs = ((self.x, other.x), (self.y, other.y), (self.xx, other.xx), (self.yx, other.yx), (self.yy, other.yy))
+        return Sums(self.count + other.count, self.x0, self.y0, *(one + more for one, more in pairs))
+
+    def of(self, columns: Tensor) -> "Sums":
+        """The same of some columns of x alone."""
+        xx, yx = self.xx[columns][:, columns], self.yx[:, columns]
+        return Sums(self.count, self.x0[columns], self.y0, self.x[columns], self.y, xx, yx, self.yy)
+
+    @property
+    def means(self) -> tuple[Tensor, Tensor]:
+        """Of x and y."""
+        return self.x0.double() + self.x / self.count, self.y0.double() + self.y / self.count
+
+    @property
+    def covariances(self) -> tuple[Tensor, Tensor, float]:
+        """Of x with itself, shape (columns, columns), of y with x, shape (outputs, columns), and the variance of y."""
+        x, y = self.x / self.count, self.y / self.count
+        variance = self.yy / self.count - y.square().sum()
+        return self.xx / self.count - torch.outer(x, x), self.yx / self.count - torch.outer(y, x), float(variance)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The weights of a projection out after a refit."""
+
+    weight: Tensor
+    """Shape (outputs, columns), float64."""
+    bias: Tensor | None
+    """Shape (outputs,), float64; None where the projection has none."""
+    ridge: float | None
+    """That was chosen; None where only the bias was fitted."""
+
+
+def refit(weight: Tensor, fitting: Sums, checking: Sums, *, has_bias: bool, ridges: Sequence[float] = RIDGES) -> Fit:
+    """Fit the columns that stay.
+
+    Args:
+        weight: of these columns as they were, shape (outputs, columns).
+        fitting: the tokens that candidates are fitted to.
+        checking: others, which choose between the candidates. What is chosen is then fitted to all tokens.
+        has_bias: whether the projection has a bias.
+        ridges: strengths to try.
+    """
+    old = weight.double()
+    everything = fitting + checking
+    candidates = [None, *ridges] if old.shape[1] and fitting.count and checking.count else [None]
+    if len(candidates) == 1:
+        return solve(old, everything, None, has_bias=has_bias)
+    errors = [error_of(solve(old, fitting, ridge, has_bias=has_bias), checking) for ridge in candidates]
+    best = candidates[min(range(len(candidates)), key=errors.__getitem__)]
+    return solve(old, everything, best, has_bias=has_bias)
+
+
+def solve(old: Tensor, sums: Sums, ridge: float | None, *, has_bias: bool) -> Fit:
+    """The fit with one ridge; None fits the bias alone, which is always safe."""
+    new = old
+    x, y = sums.means
+    if ridge is not None:
+        second, cross, _ = sums.covariances
+        if not has_bias:  # moments about 0, since no constant can be added
+            second, cross = second + torch.outer(x, x), cross + torch.outer(y, x)
+        damped = second + damping(second, ridge) * torch.eye(len(second), dtype=second.dtype, device=second.device)
+        new = old + torch.cholesky_solve((cross - old @ second).T, torch.linalg.cholesky(damped)).T
+    return Fit(new, y - new @ x if has_bias else None, ridge)
+
+
+def damping(second: Tensor, ridge: float) -> float:
+    """Lambda: so many times the mean of the diagonal, and above 0 also where nothing comes in."""
+    return max(ridge * float(second.diagonal().mean()), 1e-12)
+
+
+def error_of(fit: Fit, sums: Sums) -> float:
+    """Mean over the tokens of |y - W x - b|^2."""
+    second, cross, variance = sums.covariances
+    x, y = sums.means
+    weight = fit.weight
+    spread = variance - 2 * float((weight * cross).sum()) + float(((weight @ second) * weight).sum())
+    offset = y - weight @ x - (0 if fit.bias is None else fit.bias)
+    return spread + float(offset.square().sum())

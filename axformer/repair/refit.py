@@ -1,0 +1,222 @@
+"""Refit a whole plan: every block that it cuts, and every block above one, is fitted anew, bottom to top.
+
+*Sequential*: the input of a block is what the student has there after everything below was fitted, and its target is what the
+teacher, the untouched model, gives at the same token. So what went wrong below is repaired above. No label is used.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from axformer.architectures.base import Architecture, BlockWeights
+from axformer.data.batches import Batch, Samples
+from axformer.evaluation.cut_layers import CutLayers
+from axformer.plan.plan import LayerPlan, Plan
+from axformer.repair.blockwise import Blockwise
+from axformer.repair.least_squares import Fit, Sums, refit
+from axformer.wire.report import Refitted
+
+CHECKED_EVERY = 5
+"""One sequence in so many chooses the ridge, and is fitted to afterwards."""
+
+
+@dataclass(frozen=True)
+class BlockFit:
+    """The projection out of one block after a refit, as the model computes with it."""
+
+    weight: Tensor | None
+    """Shape (outputs, columns that stay), float32; None where none stay."""
+    bias: Tensor | None
+    """Shape (outputs,), float32; None where there is none."""
+    ridge: float | None
+    """That was chosen; None where only the bias was fitted."""
+    tokens: int
+    """That were fitted to."""
+
+
+Refit = Mapping[int, BlockFit]
+"""By the number of the block; blocks that stay as they are have none."""
+
+
+class Refits:
+    """The refits of plans, each computed once."""
+
+    def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
+        """
+        Args:
+            model: whole and prepared; it stays as it is.
+            samples: calibration data.
+        """
+        self._model = model
+        self._architecture = architecture
+        self._samples = samples
+        self._found: dict[Plan, Refit] = {}
+
+    def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
+        """The refit of a plan."""
+        if plan not in self._found:
+            self._found[plan] = refit_plan(self._model, self._architecture, self._samples, plan, check_cancelled)
+        return self._found[plan]
+
+
+def refitted(fits: Refit | None) -> Refitted | None:
+    """What reports say of a refit."""
+    if fits is None:
+        return None
+    fitted = [fit for fit in fits.values() if fit.ridge is not None and fit.weight is not None]
+    fewest = min((fit.tokens / fit.weight.shape[1] for fit in fitted if fit.weight is not None), default=None)
+    tokens = max(fit.tokens for fit in fits.values())
+    return Refitted(blocks=len(fits), bias_only=len(fits) - len(fitted), tokens=tokens, tokens_per_unknown=fewest)
+
+
+def can_refit(model: Any, architecture: Architecture) -> bool:
+    """Whether every projection out belongs to one block alone; shared weights (ALBERT) cannot suit several."""
+    layers = architecture.layers(model)
+    owned = [id(block.output.parameter) for layer in layers for block in _blocks(architecture, layer)]
+    return len(set(owned)) == len(owned)
+
+
+def refit_plan(
+    model: Any,
+    architecture: Architecture,
+    samples: Samples,
+    plan: Plan,
+    check_cancelled: Callable[[], None] = lambda: None,
+) -> Refit:
+    """Fit what a plan leaves of a whole, prepared model, which stays as it is.
+
+    Args:
+        samples: calibration data; its labels are not looked at.
+        check_cancelled: called between blocks; what it raises ends the refit.
+    """
+    full = Plan.full(architecture.dimensions(model.config))
+    layers = CutLayers(model, architecture).get(plan)
+    teacher = Blockwise(model, architecture, samples, full, list(architecture.layers(model)))
+    student = Blockwise(model, architecture, samples, plan, layers)
+    found: dict[int, BlockFit] = {}
+    is_changed = False
+    for block in range(2 * len(layers)):
+        check_cancelled()
+        before, after = full.layers[block // 2], plan.layers[block // 2]
+        is_cut = part_of(before, block) != part_of(after, block)
+        if (is_changed or is_cut) and _is_kept(after, block):
+            fit = _fit_block(teacher, student, after)
+            if fit is not None:
+                found[block] = fit
+                put(architecture, layers[block // 2], block, fit)
+                student.forget()
+        if not is_changed and not is_cut:
+            teacher.advance()
+            student.share_inputs(teacher)
+            continue
+        is_changed = True
+        teacher.advance()
+        student.advance()
+    return found
+
+
+def apply_refit(model: Any, architecture: Architecture, fits: Refit) -> None:
+    """Put fitted weights into a model that was cut as its plan says, whole or compact, in place."""
+    layers = architecture.layers(model)
+    for block, fit in fits.items():
+        put(architecture, layers[block // 2], block, fit)
+
+
+def put(architecture: Architecture, layer: nn.Module, block: int, fit: BlockFit) -> None:
+    """Put fitted weights into one block of a layer that was cut as its plan says."""
+    layout = architecture.layout(block)
+    if fit.weight is None:
+        assert fit.bias is not None, "without columns a constant is all that is fitted"
+        layout.remove(layer, _frozen(fit.bias))
+        return
+    weights = layout.weights(layer)
+    old = weights.output.parameter
+    weights.output.replace(shaped_like(fit.weight, weights).to(old.device, old.dtype))
+    if fit.bias is not None and weights.bias is not None:
+        weights.output.module.bias = _frozen(fit.bias.to(weights.bias.device, weights.bias.dtype))
+
+
+def matrix_of(weights: BlockWeights) -> Tensor:
+    """The projection out as a matrix of shape (outputs, columns), columns of a unit side by side."""
+    parameter = weights.output.parameter.detach()
+    return parameter.T if weights.output.axis == 0 else parameter.flatten(start_dim=1)
+
+
+def shaped_like(matrix: Tensor, weights: BlockWeights) -> Tensor:
+    """The other way round."""
+    if weights.output.axis == 0:
+        return matrix.T.contiguous()
+    return matrix.view(len(matrix), -1, *weights.output.parameter.shape[2:])
+
+
+def part_of(plan: LayerPlan, block: int) -> tuple[object, ...]:
+    """What a layer's plan says of one of its blocks."""
+    return (plan.ffn, plan.neurons) if block % 2 else (plan.attention, plan.heads, plan.hard_attention)
+
+
+class Calibration:
+    """The sums of one block: of most sequences, and of those that choose the ridge."""
+
+    def __init__(self) -> None:
+        self._sums: tuple[Sums, Sums] | None = None
+
+    def add(self, batch: Batch, x: Tensor, y: Tensor) -> None:
+        """Take in one batch, shapes (sequences, tokens, columns) and (sequences, tokens, outputs)."""
+        real = batch.inputs["attention_mask"].flatten(end_dim=-2).bool()
+        if self._sums is None:
+            origin = x[real].mean(dim=0), y[real].mean(dim=0)
+            self._sums = Sums.around(*origin), Sums.around(*origin)
+        sequences = batch.rows.repeat_interleave(len(real) // len(batch.rows))
+        checked = (sequences % CHECKED_EVERY == 0)[:, None] & real
+        for sums, chosen in zip(self._sums, (real & ~checked, checked), strict=True):
+            sums.add(x[chosen], y[chosen])
+
+    @property
+    def fitting(self) -> Sums:
+        """Of the tokens that candidates are fitted to."""
+        assert self._sums is not None, "there is data"
+        return self._sums[0]
+
+    @property
+    def checking(self) -> Sums:
+        """Of those that choose between them."""
+        assert self._sums is not None, "there is data"
+        return self._sums[1]
+
+
+def block_fit(fit: Fit, tokens: int) -> BlockFit:
+    """A fit in the precision that models compute in."""
+    weight = fit.weight.float() if fit.weight.shape[1] else None
+    return BlockFit(weight, None if fit.bias is None else fit.bias.float(), fit.ridge, tokens)
+
+
+def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan) -> BlockFit | None:
+    """Fit the block in front of which both stand; None where nothing can be: no column is left, and there is no bias."""
+    wanted, has_units = teacher.weights, bool(plan.neurons if student.block % 2 else plan.heads)
+    has_bias = wanted.bias is not None
+    if not has_units and not has_bias:
+        return None
+    matrix, bias = matrix_of(wanted), None if wanted.bias is None else wanted.bias.detach()
+    calibration = Calibration()
+    sources = student.look() if has_units else None
+    for batch, x in teacher.look():
+        source = x[..., :0] if sources is None else next(sources)[1]
+        calibration.add(batch, source, functional.linear(x, matrix, bias))
+    old = matrix_of(student.weights) if has_units else matrix[:, :0]
+    fit = refit(old, calibration.fitting, calibration.checking, has_bias=has_bias)
+    return block_fit(fit, calibration.fitting.count + calibration.checking.count)
+
+
+def _is_kept(plan: LayerPlan, block: int) -> bool:
+    return plan.ffn if block % 2 else plan.attention
+
+
+def _blocks(architecture: Architecture, layer: nn.Module) -> tuple[BlockWeights, BlockWeights]:
+    return architecture.attention.weights(layer), architecture.ffn.weights(layer)
+
+
+def _frozen(value: Tensor) -> nn.Parameter:
+    return nn.Parameter(value, requires_grad=False)

@@ -1,0 +1,50 @@
+"""A refit as a file beside its plan, so that the plan can be carried out again without the data that it was calibrated on."""
+
+import json
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from axformer.errors import PlanError
+from axformer.repair.refit import BlockFit, Refit
+
+REPAIR_NAME = "repair.safetensors"
+_FORMAT = "axformer-refit/1"
+
+
+def write_refit(fits: Refit, directory: Path) -> None:
+    """Write the weights of every block that was fitted."""
+    tensors: dict[str, Tensor] = {}
+    for block, fit in fits.items():
+        if fit.weight is not None:
+            tensors[f"{block}.weight"] = fit.weight.contiguous().cpu()
+        if fit.bias is not None:
+            tensors[f"{block}.bias"] = fit.bias.contiguous().cpu()
+    blocks = {str(block): {"ridge": fit.ridge, "tokens": fit.tokens} for block, fit in fits.items()}
+    save_file(tensors, directory / REPAIR_NAME, {"format": _FORMAT, "blocks": json.dumps(blocks)})
+
+
+def read_refit(directory: Path) -> Refit:
+    """Read what :func:`write_refit` wrote.
+
+    Raises:
+        PlanError: there is none, or it is damaged.
+    """
+    file = directory / REPAIR_NAME
+    try:
+        with safe_open(file, framework="pt") as opened:
+            metadata = opened.metadata() or {}
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - it is no dict
+        if metadata.get("format") != _FORMAT:
+            raise PlanError(f"'{file}' is of format '{metadata.get('format')}', not '{_FORMAT}'")
+        blocks = json.loads(metadata["blocks"])
+        return {
+            int(block): BlockFit(
+                tensors.get(f"{block}.weight"), tensors.get(f"{block}.bias"), about["ridge"], about["tokens"]
+            )
+            for block, about in blocks.items()
+        }
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise PlanError(f"the fitted weights of this plan, '{file}', cannot be read: {error}") from None

@@ -1,0 +1,28 @@
+"""The templates of card and page, and the passages that both and ``report.json`` have in common.
+
+Only the page is HTML. A passage is plain text, so that the page escapes it like any other value.
+"""
+
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("axformer.reporting"),
+    autoescape=select_autoescape(["html"]),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+_PASSAGES = _TEMPLATES.get_template("words.jinja").module
+
+
+def render(template: str, **values: Any) -> str:
+    """A document."""
+    return _TEMPLATES.get_template(template).render(**values)
+
+
+def passage(name: str, *values: Any) -> str:
+    """One of the passages of ``words.jinja``, on one line."""
+    return " ".join(str(getattr(_PASSAGES, name)(*values)).split())

@@ -1,0 +1,143 @@
+"""Two models on the same rows: on which of them their answers differ, and what labels of those certify.
+
+A row on which both answer alike is no difference, whatever its label. So only the others need one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from axformer.config import RunConfig, reading_config
+from axformer.data.reading import read_rows
+from axformer.data.rows import Rows
+from axformer.data.source import DataSource
+from axformer.errors import CheckpointError, ConfigError
+from axformer.evaluation.plain import predict
+from axformer.intake.checkpoint import Checkpoint, load_checkpoint
+from axformer.intake.dataset import prepare
+from axformer.plan.plan import read_plan_file
+from axformer.reporting.bench import compact_checkpoint
+from axformer.scores.certificate import lost_in_words
+from axformer.scores.paired_tests import ALPHA, exact_p_value
+from axformer.scores.within_points import POINT
+from axformer.tasks.binary import BinaryClassification
+from axformer.tasks.classification import Classification
+from axformer.tasks.multi_label import DECISION_LOGIT
+from axformer.tasks.multiple_choice import MultipleChoice
+
+_UNKNOWN_LABEL = 0
+"""What stands for the label of a row that has none; no answer depends on it."""
+_TASKS = (Classification.name, BinaryClassification.name, MultipleChoice.name)
+"""Those with one answer a row that is right or wrong."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What rows say of the second of two models."""
+
+    gained: int
+    """Answers that it alone has right."""
+    lost: int
+    """Answers that the first alone has right."""
+    rows: int
+    points: float
+    p_value: float
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether it lost less than the points."""
+        return self.p_value <= ALPHA
+
+    @property
+    def sentence(self) -> str:
+        """The same for people."""
+        told = f"p = {self.p_value:.2g}; {self.lost} answers became wrong, {self.gained} right"
+        if self.is_certified:
+            return f"Certified: {lost_in_words(self.points, 'accuracy', self.rows)} ({told})."
+        return f"Not certified: on {self.rows:,} rows it may have lost {self.points:g} points of accuracy or more ({told})."
+
+
+@dataclass(frozen=True)
+class _Answers:
+    values: Sequence[Any]
+    right: np.ndarray
+
+
+def disagreements(before: str, after: str, source: DataSource, device: str) -> tuple[Rows, int]:
+    """The rows on which the answers of two models differ, and how many rows there are.
+
+    Args:
+        before: a checkpoint, or the directory of a result.
+        after: another one.
+        source: rows; they need no labels.
+        device: where PyTorch computes.
+
+    Raises:
+        InputError: a model or the data cannot be read, or they do not fit.
+    """
+    rows = read_rows(source.path, source.columns)
+    label = {rows.columns.label: [_UNKNOWN_LABEL] * len(rows)}
+    one, other = _both(before, after, replace(rows, table=rows.table | label), device)
+    differing = [place for place, pair in enumerate(zip(one.values, other.values, strict=True)) if pair[0] != pair[1]]
+    return rows.at(differing), len(rows)
+
+
+def certify_pair(before: str, after: str, source: DataSource, points: float, rows: int | None, device: str) -> Verdict:
+    """Whether the second model has lost less than so many points of the first one's share of right answers.
+
+    Args:
+        before: a checkpoint, or the directory of a result.
+        after: another one, which was not chosen by these rows.
+        source: rows with labels, among them all on which the answers differ.
+        points: hundredths of the share.
+        rows: how many there are with those that were left out, on which both answer alike; None where none was.
+        device: where PyTorch computes.
+
+    Raises:
+        InputError: a model or the data cannot be read, or they do not fit.
+    """
+    labelled = read_rows(source.path, source.columns)
+    whole = len(labelled) if rows is None else rows
+    if whole < len(labelled):
+        raise ConfigError(
+            f"--rows {rows} is less than the {len(labelled)} rows of '{source.path}'; give the number of all"
+        )
+    one, other = (answers.right for answers in _both(before, after, labelled, device))
+    gained, lost = int((~one & other).sum()), int((one & ~other).sum())
+    return Verdict(gained, lost, whole, points, exact_p_value(gained, lost, whole, points * POINT))
+
+
+def _both(before: str, after: str, rows: Rows, device: str) -> list[_Answers]:
+    """What both models answer."""
+    opened = [
+        (checkpoint.for_rows(rows), config) for checkpoint, config in (_open(one, device) for one in (before, after))
+    ]
+    (first, _), (second, _) = opened
+    for one, reference in ((first, before), (second, after)):
+        if one.task.name not in _TASKS:
+            raise CheckpointError(
+                f"'{reference}' is a model for {one.task.name.replace('_', ' ')}; answers are compared where there is one a "
+                f"row: {', '.join(name.replace('_', ' ') for name in _TASKS)}"
+            )
+    if first.task.name != second.task.name or first.model.config.id2label != second.model.config.id2label:
+        raise CheckpointError(f"'{before}' and '{after}' have other classes or tasks; give two models for the same")
+    return [_answers(checkpoint, rows, config) for checkpoint, config in opened]
+
+
+def _open(reference: str, device: str) -> tuple[Checkpoint, RunConfig]:
+    """A model, and how its rows are read: those of a result as the pass read them."""
+    if (Path(reference) / "plan.json").is_file():
+        return compact_checkpoint(Path(reference), device), reading_config(read_plan_file(Path(reference)).config)
+    return load_checkpoint(reference, device), reading_config({})
+
+
+def _answers(checkpoint: Checkpoint, rows: Rows, config: RunConfig) -> _Answers:
+    samples, task = prepare(rows, checkpoint, config).samples, checkpoint.task
+    answers = predict(checkpoint.model, task, samples).answers
+    right = task.correct(task.statistics(answers, samples.encoded))
+    assert right is not None, f"{task.name} knows right and wrong"
+    is_logit = task.name == BinaryClassification.name
+    return _Answers([answer > DECISION_LOGIT for answer in answers] if is_logit else answers, right)

@@ -1,0 +1,80 @@
+"""What all that goes over HTTP shares.
+
+The service refuses unknown fields and words; a client ignores and takes them (:func:`read_answer`), so that a newer service
+does not break an older client. For the same reason the other way round, a field that is added to an answer has a default.
+Field docstrings become the API's documentation.
+"""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, StringConstraints, ValidationInfo
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import (
+    ValidatorFunctionWrapHandler,
+    plain_serializer_function_ser_schema,
+    with_info_wrap_validator_function,
+)
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+_NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f]*$"  # the database stores no zero bytes, and a log line must stay a line
+NAME_LENGTH = 200  # more does not fit a list
+URI_LENGTH = 2048  # what browsers and proxies carry
+LABEL_LENGTH = 255
+LABEL_COUNT = 16  # labels find jobs; they are not a place for documents
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
+Uri = Annotated[str, StringConstraints(min_length=1, max_length=URI_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
+LabelKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$")]
+LabelValue = Annotated[str, StringConstraints(max_length=LABEL_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
+
+
+def without_zero_bytes(value: Any) -> Any:
+    """The value, whose strings the database can store.
+
+    Raises:
+        ValueError: one of them, however deep, holds a zero byte.
+    """
+    if "\\u0000" in json.dumps(value, default=dict):
+        raise ValueError("holds a zero byte, which cannot be stored")
+    return value
+
+
+class Schema(BaseModel):
+    """Base of what is read and written over HTTP."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+_CLIENT = object()
+"""The context in which a client reads."""
+
+
+def read_answer(shape: type[Shape], content: str | bytes) -> Shape:
+    """An answer of the service as a client reads it: unknown fields are ignored, and words are plain text, known or not.
+
+    Raises:
+        pydantic.ValidationError: it is something else.
+    """
+    return shape.model_validate_json(content, extra="ignore", context=_CLIENT)
+
+
+@dataclass(frozen=True)
+class WordOf:
+    """Marks a word of an answer, as in ``Annotated[JobState | str, WordOf(JobState)]``: one of these for the service, any text
+    for a client."""
+
+    known: type[StrEnum]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The schema of the known words, which is also what is documented."""
+        return with_info_wrap_validator_function(
+            _read_word, handler.generate_schema(self.known), serialization=plain_serializer_function_ser_schema(str)
+        )
+
+
+def _read_word(value: Any, known: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    return value if info.context is _CLIENT and isinstance(value, str) else known(value)

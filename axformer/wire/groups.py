@@ -1,0 +1,180 @@
+"""Groups: a grid of checkpoints, data and settings posted as one, and the table of what came of it."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from axformer.config import DEFAULT_PRESET, Preset, check_setting_name
+from axformer.errors import ConfigError
+from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Schema, without_zero_bytes
+from axformer.wire.devices import Device
+from axformer.wire.jobs import PRIORITY_MOST, CheckpointRef, DataRef, FormName, HubToken, usual_forms
+from axformer.wire.spread import Spread
+from axformer.wire.states import StateWord
+
+CELLS_MOST = 200
+"""Jobs of one group: they are stored together, each in some milliseconds."""
+_SIDE_MOST = 50
+"""Entries of one side of the grid."""
+_SEED_MOST = 2**31 - 1
+
+GroupName = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")]
+"""With the names of a cell it makes the name of a job."""
+SideName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,31}$")]
+"""Of a row of the table."""
+
+
+class GroupSet(Schema):
+    """Data, and the checkpoints that were fine-tuned for them."""
+
+    name: SideName
+    checkpoints: list[CheckpointRef] = Field(min_length=1, max_length=_SIDE_MOST)
+    """Runs of one kind, for example fine-tuned with several seeds: the table tells their mean and spread."""
+    validation: DataRef
+    """The data that decides what is removed."""
+    test: DataRef | None = None
+    """Held-out data: measured before and after, never used to decide."""
+
+
+class GroupSetting(Schema):
+    """Knobs."""
+
+    name: SideName
+    preset: Preset = DEFAULT_PRESET
+    config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
+    """Knobs that differ from the preset."""
+
+    @model_validator(mode="after")
+    def _is_what_it_is_called(self) -> Self:
+        try:
+            check_setting_name(self.name, self.preset)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+
+class GroupCreate(Schema):
+    """A grid: each checkpoint of each set is pruned with each setting and each seed."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "does confirm hold?",
+                    "sets": [
+                        {
+                            "name": "reviews",
+                            "checkpoints": [{"uri": "hf://acme/reviews-s0"}, {"uri": "hf://acme/reviews-s1"}],
+                            "validation": {"uri": "s3://acme-data/reviews/dev.jsonl"},
+                            "test": {"uri": "s3://acme-data/reviews/test.jsonl"},
+                        }
+                    ],
+                    "settings": [{"name": "paper", "preset": "paper"}, {"name": "confirm", "config": {"confirm": 0.5}}],
+                    "seeds": [0, 1],
+                    "labels": {"project": "reviews"},
+                }
+            ]
+        }
+    )
+
+    name: GroupName
+    """For people; need not be unique."""
+    sets: list[GroupSet] = Field(min_length=1, max_length=_SIDE_MOST)
+    settings: list[GroupSetting] = Field(min_length=1, max_length=_SIDE_MOST)
+    seeds: list[Annotated[int, Field(strict=True, ge=0, le=_SEED_MOST)]] = Field(
+        default_factory=list, max_length=_SIDE_MOST
+    )
+    """Values of the knob ``seed``, which draws the parts of safeguards; without them each setting has its own."""
+    priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)
+    """As of a job, for all."""
+    device: Device = Device.ANY
+    forms: list[FormName] = Field(default_factory=usual_forms, min_length=1)
+    """Of each result; where none is said, the compact one alone."""
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=LABEL_COUNT)
+    hub_token: HubToken | None = None
+    """As of a job, for all that read from the hub."""
+
+    @model_validator(mode="after")
+    def _is_a_grid(self) -> Self:
+        for what, names in (
+            ("sets", [data_set.name for data_set in self.sets]),
+            ("settings", [setting.name for setting in self.settings]),
+        ):
+            if len(set(names)) < len(names):
+                raise ValueError(f"{what} have the same name twice, so the table could not tell them apart")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError("seeds hold one twice")
+        for setting in self.settings:
+            if self.seeds and "seed" in setting.config:
+                raise ValueError(f"settings '{setting.name}' has a seed of its own; leave it or the seeds out")
+        cells = sum(len(data_set.checkpoints) for data_set in self.sets) * len(self.settings) * max(len(self.seeds), 1)
+        if cells > CELLS_MOST:
+            raise ValueError(f"makes {cells} jobs, and a group may have {CELLS_MOST}; post several groups")
+        return self
+
+
+class CellRead(Schema):
+    """One job of a group, and its place in the grid."""
+
+    job: str
+    set: str
+    checkpoint: int
+    """Place in the set's ``checkpoints``, from 0."""
+    setting: str
+    seed: int | None
+    """Null where the group names no seeds."""
+    state: StateWord
+    url: str
+
+
+class GroupRow(Schema):
+    """What came of one setting on one set, over checkpoints and seeds. A change is after less before."""
+
+    set: str
+    setting: str
+    preset: str
+    config: dict[str, Any]
+    """Knobs of the setting that differ from the preset."""
+    jobs: int
+    succeeded: int
+    """Jobs that the figures are of."""
+    changes: dict[str, dict[str, Spread]]
+    """By the data (``validation``, and ``confirming`` and ``test`` where there are any) and the figure (``loss``, metrics)."""
+    removed: Spread | None
+    """Share of the parameters that is gone."""
+    encoder_removed: Spread | None
+    """The same of those in the transformer layers, which alone can go. Null where all reports are of earlier versions."""
+    operations: Spread | None
+    """How many times fewer operations there are, counted from shapes."""
+    latency: Spread | None
+    """How many times faster a forward pass is, as measured."""
+    latency_by_pruning: Spread | None
+    """The same against the untouched model in the class of the compact one, which computes the last layer at one position and
+    removes nothing so. Null where the head reads all positions, and in reports of earlier versions."""
+    verdicts: dict[str, int]
+    """How many findings say ``gain``, ``no_reliable_gain``, ``loss``, ``not_measured``."""
+
+
+class GroupLinks(Schema):
+    """Where to go from here."""
+
+    self: str
+    cancel: str
+    retry: str
+
+
+class GroupRead(Schema):
+    """A group as it stands."""
+
+    id: str
+    name: str
+    has_ended: bool
+    """Whether all its jobs have."""
+    counts: dict[StateWord, int]
+    """Jobs in each state that some are in."""
+    rows: list[GroupRow]
+    """The table so far, sets and settings in the order in which they were posted."""
+    cells: list[CellRead]
+    created_at: datetime
+    links: GroupLinks

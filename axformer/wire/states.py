@@ -1,0 +1,28 @@
+"""The states of a job."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from axformer.wire.base import WordOf
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    QUEUED = "queued"
+    FETCHING = "fetching"
+    VALIDATING = "validating"
+    RUNNING = "running"
+    PACKAGING = "packaging"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    CANCELLING = "cancelling"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
+"""Nothing happens to these by itself any more."""
+
+StateWord = Annotated[JobState | str, WordOf(JobState)]

@@ -1,0 +1,110 @@
+"""The curve of a path shows every model twice, where its figure, its size and its latency belong, and says which was kept."""
+
+import random
+from itertools import pairwise
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from axformer.drawing.curve import describe_path, path_curve
+from axformer.errors import InputError
+from axformer.wire.report import PathPoint
+from tests.axformer.drawing.test_chart import assert_readable
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def some_path(seed: int, *data: str, models: int = 8) -> list[PathPoint]:
+    """A path whose models get smaller and faster, with figures on these data."""
+    chance = random.Random(seed)
+    kept = chance.randrange(models)
+    return [some_point(seq, chance, data, kept=seq == kept) for seq in range(models)]
+
+
+def some_point(seq: int, chance: random.Random, data: tuple[str, ...], **changes: Any) -> PathPoint:
+    figures = {name: {"loss": chance.random(), "exact_match": chance.random(), "f1": 0.5} for name in data}
+    return PathPoint(
+        seq=seq,
+        element=f"layer.{seq}.ffn" if seq else None,
+        loss=0.6 - seq / 100,
+        confirming=figures.get("confirming"),
+        test=figures.get("test"),
+        parameters=1_000_000 - 50_000 * seq,
+        encoder_parameters=500_000 - 50_000 * seq,
+        operations=9_000 - 300 * seq,
+        estimated_speedup=9_000 / (9_000 - 300 * seq),
+        estimated_latency_ms=18 * (9_000 - 300 * seq) / 9_000,
+        **changes,
+    )
+
+
+def points_of(text: str, shade: str) -> list[tuple[float, float, str]]:
+    """Where the models of a line stand, and what their tooltips say, those of the left half first."""
+    found = []
+    for circle in ElementTree.fromstring(text).iter(f"{SVG}circle"):
+        if circle.attrib["class"] == f"{shade}-point":
+            told = circle.findtext(f"{SVG}title")
+            assert told is not None
+            found.append((float(circle.attrib["cx"]), float(circle.attrib["cy"]), told))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_model_stands_once_in_each_half_as_high_as_it_is_good(seed: int) -> None:
+    path = some_path(seed, "test", "confirming")
+    text = path_curve(path)
+    for shade in ("test", "confirming"):
+        points = points_of(text, shade)
+        values = [getattr(one, shade)["exact_match"] for one in path]
+        for half in (points[: len(path)], points[len(path) :]):
+            assert [told.split(":")[0] for _, _, told in half] == [str(one.seq) for one in path]
+            assert all(before[0] < after[0] for before, after in pairwise(half))  # smaller and faster is farther right
+            order = sorted(range(len(path)), key=lambda place: values[place])
+            heights = [half[place][1] for place in order]
+            assert heights == sorted(heights, reverse=True)
+            assert all(50 <= height <= 300 for height in heights)
+
+
+def test_it_tells_the_metric_on_data_that_did_not_decide_else_the_loss() -> None:
+    for data, name in ((("test", "confirming"), "held-out exact match"), (("confirming",), "confirming exact match")):
+        assert name in describe_path(some_path(1, *data))
+    alone = some_path(1)
+    assert "deciding loss 0.6000 → 0.5300" in describe_path(alone)
+    assert len(points_of(path_curve(alone), "deciding")) == 2 * len(alone)
+
+
+def test_the_model_that_was_kept_is_marked_and_told() -> None:
+    path = some_path(3, "test")
+    kept = next(one for one in path if one.kept)
+    assert kept is not path[-1]
+    assert f"this model, after trial {kept.seq}: {kept.parameters / 1e6:.1%} of the parameters" in describe_path(path)
+    assert kept.encoder_parameters is not None
+    assert f"({kept.encoder_parameters / 5e5:.1%} of the encoder's)" in describe_path(path)
+    text = path_curve(path)
+    rings = [one for one in ElementTree.fromstring(text).iter(f"{SVG}circle") if one.attrib["class"] == "ring"]
+    places = {
+        (float(one.attrib["cx"]), float(one.attrib["cy"])) for one in rings if "cx" in one.attrib
+    }  # not the legend's
+    marked = {(x, y) for x, y, told in points_of(text, "test") if told.startswith(f"{kept.seq}:")}
+    assert marked == places
+
+
+def test_a_path_of_one_model_is_drawn_and_none_at_all_is_refused() -> None:
+    (untouched,) = some_path(0, models=1)
+    assert len(points_of(path_curve([untouched]), "deciding")) == 2
+    with pytest.raises(InputError, match="no path with latencies"):
+        path_curve([])
+    with pytest.raises(InputError, match="no path with latencies"):
+        path_curve([untouched.model_copy(update={"estimated_latency_ms": None})])
+
+
+def test_models_of_one_size_stand_together() -> None:
+    path = [one.model_copy(update={"parameters": 1_000_000}) for one in some_path(0, models=3)]
+    left = points_of(path_curve(path), "deciding")[:3]
+    assert len({x for x, _, _ in left}) == 1
+
+
+def test_the_curve_is_told_in_words_and_has_a_light_and_a_dark_side() -> None:
+    path = some_path(1, "test", "confirming")
+    assert_readable(path_curve(path), "path", describe_path(path))

@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axformer.methods.axformer.acceptance import Bounds, Rule, decided, verdict_of
+from axformer.methods.targets import Goal, is_met
+from axformer.plan.trial import Verdict
+
+TOTAL = 10
+losses = st.floats(0, 100, allow_nan=False)
+counts = st.integers(0, TOTAL)
+margins = st.none() | st.floats(1, 3)
+rules = st.builds(
+    Rule,
+    min_loss=losses,
+    total=st.just(TOTAL),
+    majority_fraction=st.sampled_from([0.0, 0.5, 0.9]),
+    loss_margin=st.floats(0.01, 1),
+    refine_margin=margins,
+    budget=st.none() | losses,
+)
+
+
+@pytest.mark.parametrize(
+    ("loss", "helped", "expected"),
+    [(0.9, 6, True), (0.9, 5, False), (1.0, 10, False), (1.1, 10, False), (float("nan"), 10, False)],
+)
+def test_both_halves_of_the_rule_must_hold(loss: float, helped: int, expected: bool) -> None:
+    verdict = verdict_of(loss, helped, Rule(min_loss=1.0, total=TOTAL, majority_fraction=0.5))
+    assert verdict is (Verdict.ACCEPT if expected else Verdict.REJECT)
+
+
+@given(losses, counts, rules)
+def test_a_tighter_margin_accepts_no_more(loss: float, helped: int, rule: Rule) -> None:
+    if verdict_of(loss, helped, rule) is Verdict.ACCEPT:
+        assert verdict_of(loss, helped, replace(rule, loss_margin=1.0)) is Verdict.ACCEPT
+
+
+@given(losses, counts, rules)
+def test_what_lowers_the_loss_is_accepted_or_refined_where_it_has_parts(loss: float, helped: int, rule: Rule) -> None:
+    refined = replace(rule, refine_margin=1.1)
+    assert not loss < rule.line or verdict_of(loss, helped, refined) is not Verdict.REJECT
+
+
+@given(rules, st.tuples(losses, losses, losses).map(sorted), st.tuples(counts, counts, counts).map(sorted))
+def test_what_is_decided_early_is_decided_so_in_the_end(rule: Rule, loss: list[float], helped: list[int]) -> None:
+    early = decided(Bounds((loss[0], loss[2]), (helped[0], helped[2])), rule)
+    assert early in (None, verdict_of(loss[1], helped[1], rule))
+
+
+@given(losses, counts, rules)
+def test_what_is_measured_to_the_end_is_decided(loss: float, helped: int, rule: Rule) -> None:
+    assert decided(Bounds((loss, loss), (helped, helped)), rule) is verdict_of(loss, helped, rule)
+
+
+@given(losses, counts, rules)
+def test_a_budget_is_the_same_rule_around_another_loss(loss: float, helped: int, rule: Rule) -> None:
+    assert verdict_of(loss, helped, rule) is verdict_of(loss, helped, replace(rule, min_loss=rule.line, budget=None))
+
+
+@given(losses, counts, rules, st.floats(1, 3))
+def test_a_larger_budget_accepts_no_less(loss: float, helped: int, rule: Rule, factor: float) -> None:
+    if verdict_of(loss, helped, rule) is Verdict.ACCEPT:
+        assert verdict_of(loss, helped, replace(rule, budget=factor * rule.line)) is Verdict.ACCEPT
+
+
+sizes = st.floats(0.01, 1)
+speedups = st.floats(1, 10)
+
+
+@given(sizes, speedups, sizes, speedups)
+def test_a_goal_is_met_where_each_of_its_parts_is(size: float, speedup: float, least: float, most: float) -> None:
+    both = is_met(Goal(least, most), size, speedup)
+    assert both is (is_met(Goal(size=least), size, speedup) and is_met(Goal(speedup=most), size, speedup))
+    assert is_met(Goal(size=least), size, speedup) is (size <= least)
+    assert is_met(Goal(speedup=most), size, speedup) is (speedup >= most)
+
+
+@given(sizes, speedups)
+def test_a_pass_without_a_goal_goes_on(size: float, speedup: float) -> None:
+    assert not is_met(Goal(), size, speedup)

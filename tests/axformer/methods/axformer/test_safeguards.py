@@ -1,0 +1,165 @@
+"""Safeguards let chance through as seldom as they say, change nothing where they are off, and only ever refuse."""
+
+import itertools
+from collections.abc import Iterable
+from functools import cache
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from axformer.config import PassConfig, Safeguard, make_config
+from axformer.data.reading import rows_of
+from axformer.errors import ConfigError
+from axformer.evaluation.plain import PlainEvaluator
+from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import prepare
+from axformer.methods.axformer.acceptance import was_refused
+from axformer.methods.axformer.algorithm import search
+from axformer.methods.axformer.safeguards import (
+    folds_of,
+    is_gain_on_each,
+    safeguard_of,
+)
+from axformer.methods.base import plan_of
+from axformer.plan.elements import parse
+from axformer.plan.trial import Trial, Verdict
+from axformer.run import PruningRun
+from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
+
+CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
+ROWS = rows_of(tiny_rows(30, pairs=True))
+LOOSE = {"majority_fraction": 0.2, "neuron_group_size": 12, "attention_top_k": 3}
+GUARDED: list[dict[str, object]] = [
+    {"safeguard": "folds", "safeguard_folds": 3, "seed": 2},
+    {"safeguard": "folds", "safeguard_folds": 10},
+    {"safeguard": "folds", "safeguard_folds": 2, "helped_reference": "original", "ties_help": True},
+]
+configs = st.sampled_from([make_config("paper", LOOSE | knobs) for knobs in GUARDED])
+
+
+def run_of(config: PassConfig) -> PruningRun:
+    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), None, config)
+
+
+@cache
+def trials_of(config: PassConfig) -> tuple[Trial, ...]:
+    """Those of an undisturbed pass."""
+    return tuple(run_of(config).trials())
+
+
+def plain_of(config: PassConfig) -> PlainEvaluator:
+    samples = prepare(ROWS, CHECKPOINT, config).samples
+    return PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples)
+
+
+def timeless(trials: Iterable[Trial]) -> list[Trial]:
+    return [trial.model_copy(update={"seconds": 0.0}) for trial in trials]
+
+
+@given(st.integers(2, 100), st.data())
+def test_folds_are_equal_parts_that_only_the_seed_decides(folds: int, data: st.DataObject) -> None:
+    total = data.draw(st.integers(folds, 300))
+    fold = folds_of(total, folds, seed=7)
+    sizes = torch.bincount(fold)
+    assert len(sizes) == folds
+    assert sizes.max() - sizes.min() <= 1
+    assert torch.equal(fold, folds_of(total, folds, seed=7))
+    gains = torch.ones(total, dtype=torch.float64)
+    assert is_gain_on_each(gains, fold)
+    worst = data.draw(st.integers(0, folds - 1))
+    assert not is_gain_on_each(torch.where(fold == worst, -0.1, 1.0).double(), fold)
+
+
+@given(configs, st.floats(0, 1))
+@settings(deadline=None, max_examples=6)
+def test_resumed_equals_undisturbed(config: PassConfig, share: float) -> None:
+    whole = trials_of(config)
+    cut = round(share * len(whole))
+    assert timeless(run_of(config).trials(replay=whole[:cut])) == timeless(whole)
+
+
+@pytest.mark.parametrize("knobs", GUARDED)
+@pytest.mark.parametrize("precision", ["float32", "guarded"])
+def test_what_is_stopped_early_or_screened_is_decided_as_when_measured_to_the_end(
+    knobs: dict[str, object], precision: str
+) -> None:
+    config = make_config("paper", LOOSE | knobs)
+    early = trials_of(config.model_copy(update={"precision": precision}))
+    full = trials_of(config.model_copy(update={"early_decision": False}))
+    assert [(trial.element, trial.verdict) for trial in early] == [(trial.element, trial.verdict) for trial in full]
+
+
+@pytest.mark.parametrize("knobs", GUARDED)
+def test_a_safeguard_refuses_what_has_no_gain_to_show_and_nothing_else(knobs: dict[str, object]) -> None:
+    config = make_config("paper", LOOSE | knobs)
+    run = run_of(config)
+    is_safe = safeguard_of(config, len(ROWS))
+    assert is_safe is not None
+    plain = plain_of(config)
+    trials = list(search(plain, run.dimensions, config, parameters_left=lambda _: 0))
+    accepted = [place for place, trial in enumerate(trials) if trial.verdict is Verdict.ACCEPT]
+    plans = [plan_of(trials[:place], run.dimensions, config) for place in (0, *(place + 1 for place in accepted))]
+    losses = [plain.losses(plan).double() for plan in plans]
+    assert all(is_safe(before - after) for before, after in itertools.pairwise(losses))
+    off = config.model_copy(update={"safeguard": Safeguard.NONE})
+    unguarded = list(search(plain_of(config), run.dimensions, off, parameters_left=lambda _: 0))
+    refused = next(
+        ((one, other) for one, other in zip(trials, unguarded, strict=False) if one.verdict is not other.verdict), None
+    )
+    if refused is None:
+        assert timeless(trials) == timeless(unguarded)
+    else:
+        assert refused[1].verdict is Verdict.ACCEPT
+        assert refused[0].verdict in (Verdict.REFINE, Verdict.REJECT)
+        assert refused[0].loss == refused[1].loss
+
+
+def test_the_trace_tells_what_a_safeguard_alone_refused() -> None:
+    told = 0
+    for config in (make_config("paper", LOOSE | knobs) for knobs in GUARDED):
+        plain = plain_of(config)
+        is_safe = safeguard_of(config, len(ROWS))
+        assert is_safe is not None
+        trials = trials_of(config)
+        for place, trial in enumerate(trials):
+            if was_refused(trial, config):
+                assert trial.element is not None
+                before = plan_of(trials[:place], CHECKPOINT.dimensions, config)
+                after = before.apply(parse(trial.element), top_k=config.attention_top_k)
+                assert not is_safe(plain.losses(before).double() - plain.losses(after).double())
+                accepted = trial.model_copy(update={"verdict": Verdict.ACCEPT})
+                assert not was_refused(accepted, config)
+                assert not was_refused(trial, config.model_copy(update={"safeguard": Safeguard.NONE}))
+                told += 1
+    assert told, "these passes are meant to refuse something"
+
+
+def test_some_folds_accept_and_more_refuse_here() -> None:
+    few, many, none = (
+        sum(trial.verdict is Verdict.ACCEPT for trial in trials_of(make_config("paper", LOOSE | knobs)))
+        for knobs in (GUARDED[0], GUARDED[1], {"safeguard": "none"})
+    )
+    assert many < few <= none
+
+
+def test_samples_that_did_not_change_are_no_gain() -> None:
+    unchanged = torch.zeros(20, dtype=torch.float64)
+    is_safe = safeguard_of(make_config("paper", GUARDED[0]), len(unchanged))
+    assert is_safe is not None
+    assert not is_safe(unchanged)
+
+
+def test_none_leaves_every_verdict_as_it_is() -> None:
+    knobs = LOOSE | {"safeguard": "none", "safeguard_folds": 7}
+    assert timeless(trials_of(make_config("paper", knobs))) == timeless(trials_of(make_config("paper", LOOSE)))
+    assert make_config("paper").safeguard is make_config("published").safeguard is Safeguard.NONE
+
+
+def test_more_folds_than_samples_are_refused() -> None:
+    config = make_config("paper", {"safeguard": "folds", "safeguard_folds": 31})
+    run = run_of(config)
+    plain = plain_of(config)
+    with pytest.raises(ConfigError, match="safeguard_folds=31 is more than the 30 validation samples"):
+        next(search(plain, run.dimensions, config, parameters_left=lambda _: 0))

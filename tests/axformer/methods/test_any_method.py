@@ -1,0 +1,91 @@
+"""Laws of every method: its trace can be cut anywhere and resumed, its plan is a function of its trace, and it is a pass."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from axformer.config import RunConfig, make_config
+from axformer.data.reading import rows_of
+from axformer.errors import PlanError
+from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import prepare
+from axformer.methods.base import plan_of
+from axformer.methods.outline import OUTLINES, outline_of, progress_of
+from axformer.methods.registry import METHODS
+from axformer.plan.trial import Trial, Verdict
+from axformer.run import PruningRun
+from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
+
+CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
+ROWS = rows_of(tiny_rows(30, pairs=True))
+KNOBS: Mapping[str, Sequence[dict[str, Any]]] = {
+    "axformer": (
+        {"majority_fraction": 0.2, "attention_top_k": 3},
+        {"tolerance": 0.1, "target_speedup": 1.3},
+        {"order": "search", "neuron_group_size": 24, "majority_fraction": 0.2},
+    ),
+    "compress": (
+        {"budgets": (0.8, 0.5, 0.3), "confirm": 0.0, "within_points": None},
+        {"budgets": (0.9, 0.6), "repair": "none", "target_size": 0.9, "confirm": 0.0, "within_points": None},
+    ),
+}
+"""For every method some knobs with which it accepts something."""
+configs = st.sampled_from(
+    [make_config("paper", {"method": method, **knobs}) for method, some in KNOBS.items() for knobs in some]
+)
+
+
+def run_of(config: RunConfig) -> PruningRun:
+    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), None, config)
+
+
+def timeless(trials: Sequence[Trial]) -> list[Trial]:
+    return [trial.model_copy(update={"seconds": 0.0}) for trial in trials]
+
+
+def test_every_method_is_here_and_has_an_outline() -> None:
+    assert KNOBS.keys() == METHODS.keys() == OUTLINES.keys()
+
+
+@given(configs, st.floats(0, 1))
+@settings(deadline=None, max_examples=12)
+def test_resumed_equals_undisturbed(config: RunConfig, share: float) -> None:
+    undisturbed, resumed = run_of(config), run_of(config)
+    whole = list(undisturbed.trials())
+    trials = list(resumed.trials(replay=whole[: round(share * len(whole))]))
+    assert timeless(trials) == timeless(whole)
+    assert resumed.plan == undisturbed.plan
+
+
+@given(configs)
+@settings(deadline=None, max_examples=6)
+def test_the_plan_is_a_function_of_the_trace(config: RunConfig) -> None:
+    run = run_of(config)
+    trials = list(run.trials())
+    assert any(trial.verdict is Verdict.ACCEPT for trial in trials), "a run that accepts nothing proves little"
+    config_of_trace = next(
+        one for one, trace in zip(run.passes.configs, run.passes.traces, strict=True) if trace == list(run.trace)
+    )
+    assert run.plan == plan_of(run.trace, run.dimensions, config_of_trace)
+
+
+@given(configs)
+@settings(deadline=None, max_examples=6)
+def test_the_meter_ends_at_what_was_done(config: RunConfig) -> None:
+    run = run_of(config)
+    trials = list(run.trials())
+    ended = progress_of(trials, run.dimensions, config, ended=True)
+    assert (ended.done, ended.seconds_left) == (ended.known, 0)
+    assert len(trials) <= outline_of(config).longest_trace(run.dimensions, config)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_trace_of_another_run_is_refused(method: str) -> None:
+    config = make_config("paper", {"method": method, **KNOBS[method][0]})
+    stored = list(run_of(config).trials())[:3]
+    stored[1] = stored[1].model_copy(update={"element": "layer.9.ffn", "plan": None})
+    with pytest.raises(PlanError, match="is not one of this"):
+        list(run_of(config).trials(replay=stored))

@@ -1,0 +1,160 @@
+"""Laws of compression: the allocation is the best there is, budgets are kept, and what is published is what was measured."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import axformer
+from axformer.apply import apply_plan
+from axformer.config import make_config
+from axformer.data.reading import rows_of
+from axformer.errors import ConfigError, PlanError
+from axformer.intake.dataset import DataSource, prepare
+from axformer.methods.compress.allocation import Choice, allocate
+from axformer.methods.compress.table import curve, measured_sizes, sizes_of
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import Plan, read_plan_file
+from axformer.repair.storage import REPAIR_NAME, read_refit
+from axformer.run import PruningRun
+from tests.family_cases import Case, checkpoint_of, data_of
+from tests.tiny_models import tiny_rows
+
+ALL = {"method": "compress", "confirm": 0.0, "within_points": None}
+"""All rows decide, and the last budget is kept."""
+COMPRESS = make_config("paper", {**ALL, "budgets": [0.8, 0.5, 0.3], "max_length": 24})
+choices = st.builds(Choice, cost=st.floats(0, 10), error=st.floats(0, 5))
+
+
+@given(st.lists(st.lists(choices, min_size=1, max_size=4), min_size=1, max_size=4), st.floats(0.5, 30))
+@settings(deadline=None, max_examples=60)
+def test_the_allocation_is_the_best_within_the_budget(blocks: list[list[Choice]], budget: float) -> None:
+    found = allocate(blocks, budget, grid=4000)
+    slack = budget * len(blocks) / 4000  # costs are rounded up to the grid
+
+    def total(picked: tuple[int, ...]) -> tuple[float, float]:
+        levels = [levels[index] for levels, index in zip(blocks, picked, strict=True)]
+        return sum(level.cost for level in levels), sum(level.error for level in levels)
+
+    everything = [total(picked) for picked in itertools.product(*(range(len(levels)) for levels in blocks))]
+    surely = [error for cost, error in everything if cost <= budget - slack]
+    if found is None:
+        assert not surely
+        return
+    cost, error = total(tuple(found))
+    assert cost <= budget * (1 + 1e-9)
+    assert not surely or error <= min(surely) + 1e-9
+
+
+@given(st.lists(st.floats(0, 3), min_size=6, max_size=6))
+def test_the_curve_goes_through_what_was_measured_and_never_falls(measured: list[float]) -> None:
+    sizes = list(range(12, -1, -1))
+    taken = dict(zip([10, 7, 5, 3, 2, 0], sorted(measured), strict=True))
+    read = curve(taken, sizes)
+    assert read[0] == 0
+    assert all(after >= before - 1e-9 for before, after in itertools.pairwise(read))
+    assert [read[sizes.index(size)] for size in taken] == pytest.approx(list(taken.values()), abs=1e-9)
+
+
+@given(st.integers(1, 64), st.integers(1, 5000))
+def test_measured_sizes_are_some_of_all(heads: int, neurons: int) -> None:
+    dimensions = Dimensions(layers=1, heads=heads, hidden_size=8, intermediate_size=neurons)
+    for block in (0, 1):
+        sizes = sizes_of(block, dimensions)
+        assert sizes == sorted(set(sizes), reverse=True)
+        assert (sizes[0], sizes[-1]) == (neurons if block else heads, 0)
+        assert set(measured_sizes(sizes)) <= set(sizes[1:])
+
+
+@pytest.mark.parametrize(
+    "case",
+    [Case("bert", task) for task in ("classification", "regression", "token_classification", "question_answering")]
+    + [Case(family, "classification") for family in ("albert", "gpt2", "llama", "modernbert", "xlnet", "deberta-v2")]
+    + [Case("bert", "multiple_choice"), Case("bert", "masked_lm"), Case("gpt2", "causal_lm")],
+    ids=str,
+)
+def test_every_budget_is_kept_and_each_model_is_what_its_trial_says(case: Case) -> None:
+    checkpoint = checkpoint_of(case)
+    run = PruningRun(checkpoint, prepare(data_of(case).rows, checkpoint, COMPRESS), None, COMPRESS)
+    trials = list(run.trials())
+    full = Plan.full(run.dimensions)
+    assert len(trials) > 1
+    for trial, budget in zip(trials[1:], COMPRESS.budgets, strict=False):
+        assert trial.plan is not None
+        plan = Plan(layers=trial.plan)
+        share = run.passes.targets.encoder_operations(plan) / run.passes.targets.encoder_operations(full)
+        assert share <= budget
+    small = run.compact_model()
+    task, samples = checkpoint.task, run.deciding.samples
+    with torch.inference_mode():
+        rows = torch.empty(len(samples.sample_of_row))
+        for batch in samples.batches:
+            rows[batch.rows] = task.losses(small(**batch.inputs), batch)
+    assert float(samples.per_sample(rows).mean()) == pytest.approx(trials[-1].loss, rel=1e-4)
+
+
+def test_a_published_result_loads_and_its_plan_can_be_carried_out_again_without_other_data(
+    tmp_path: Path, checkpoint: Path, data: Path
+) -> None:
+    config = make_config("paper", {**ALL, "budgets": [0.7, 0.4]})
+    run = PruningRun.open(checkpoint, DataSource(str(data)), config=config)
+    trials = list(run.trials())
+    report = run.publish(tmp_path / "result")
+    assert report["pruned"]["validation"]["loss"] == pytest.approx(trials[-1].loss, rel=1e-4)
+    file = read_plan_file(tmp_path / "result")
+    assert (file.repair, file.format) == ("refit", "axformer-plan/2")
+    lines = [json.loads(line) for line in (tmp_path / "result" / "trace.jsonl").read_text().splitlines()]
+    assert [line["phase"] for line in lines] == ["base", "budget", "budget"]
+    fits = read_refit(tmp_path / "result")
+    apply_plan(file, checkpoint, DataSource(str(data)), tmp_path / "again", forms=["compact"], fits=fits)
+    loaded, again = axformer.load(tmp_path / "result").state_dict(), axformer.load(tmp_path / "again").state_dict()
+    assert loaded.keys() == again.keys()
+    assert all(torch.equal(value, again[name]) for name, value in loaded.items())
+
+
+def test_a_damaged_repair_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="cannot be read"):
+        read_refit(tmp_path)
+    (tmp_path / REPAIR_NAME).write_bytes(b"nothing")
+    with pytest.raises(PlanError, match="cannot be read"):
+        read_refit(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("preset", "knobs", "message"),
+    [
+        ("paper", {"method": "compress", "budgets": [0.5, 0.8]}, "largest first"),
+        ("paper", {"method": "compress", "budgets": []}, "largest first"),
+        ("paper", {"method": "compress", "tolerance": 0.1}, "knob 'tolerance' is unknown; the knobs are method, seed"),
+        ("smallest", {"evaluate_in": "int8"}, "evaluate_in=int8: compression measures in float32"),
+        (
+            "robust",
+            {"method": "compress"},
+            "preset 'robust' is of method=axformer, not of method=compress; take smallest",
+        ),
+    ],
+)
+def test_knobs_that_do_not_fit_are_refused(preset: str, knobs: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_config(preset, knobs)
+
+
+def test_without_refit_the_weights_that_stay_are_the_checkpoints() -> None:
+    checkpoint = checkpoint_of(Case("bert", "classification"))
+    config = make_config("paper", {**ALL, "repair": "none", "budgets": [0.7], "leaving": "magnitude"})
+    run = PruningRun(checkpoint, prepare(rows_of(tiny_rows(20, labels=3)), checkpoint, config), None, config)
+    list(run.trials())
+    small = run.compact_model()
+    full = run.dimensions.intermediate_size
+    cut = [index for index, layer in enumerate(run.plan.layers) if 0 < layer.neuron_count < full]
+    assert cut
+    for index in cut:
+        kept = [neuron for start, stop in run.plan.layers[index].neurons for neuron in range(start, stop)]
+        mine, theirs = (
+            checkpoint.architecture.layers(model)[index].output.dense.weight for model in (small, checkpoint.model)
+        )
+        assert torch.equal(mine, theirs[:, kept])

@@ -1,0 +1,404 @@
+"""Rows that the pass does not look at choose between the models on its path, and change nothing else."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from axformer.cli.main import app
+from axformer.config import PassConfig, make_config
+from axformer.data.reading import rows_of
+from axformer.errors import ConfigError, InputError
+from axformer.evaluation.plain import PlainEvaluator
+from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import DataSource, prepare
+from axformer.intake.parts import confirming_places, split_off
+from axformer.methods.axformer.orders import pass_configs
+from axformer.methods.confirmation import CONFIRMING, MeasuredPath, kept_of, measure_path, note_of
+from axformer.methods.traces import passes_in
+from axformer.plan.path import Point, points_of
+from axformer.plan.plan import Plan, read_plan_file
+from axformer.plan.trial import Trial
+from axformer.run import PruningRun
+from axformer.wire.report import Report
+from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer, write_rows
+
+CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
+ROWS = rows_of(tiny_rows(60, pairs=True))
+TEST = rows_of(tiny_rows(20, pairs=True, seed=3))
+KNOBS = {"majority_fraction": 0.2, "neuron_group_size": 12, "attention_top_k": 3, "confirm": 0.4}
+CONFIGS = {
+    "paper": make_config("paper", KNOBS),
+    "another seed": make_config("paper", KNOBS | {"seed": 3}),
+    "trade": make_config("paper", KNOBS | {"tolerance": 0.1}),
+    "points": make_config("paper", KNOBS | {"tolerance": 0.3, "within_points": 5}),
+    "int8": make_config("paper", KNOBS | {"evaluate_in": "int8", "confirm": 0.3}),
+    "folds": make_config("paper", KNOBS | {"safeguard": "folds", "safeguard_folds": 2}),
+}
+ROUNDING = 1e-4
+"""Relative; the pass computes parts of what a whole forward computes."""
+
+
+def run_of(config: PassConfig, shards: int = 1) -> PruningRun:
+    held_out = prepare(TEST, CHECKPOINT, config)
+    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), held_out, config, shards)
+
+
+def timeless(trials: Sequence[Trial]) -> list[Trial]:
+    return [trial.model_copy(update={"seconds": 0.0}) for trial in trials]
+
+
+def outcome_of(run: PruningRun) -> tuple[list[Trial], Plan, list[MeasuredPath]]:
+    """Everything that a finished run says, without its times."""
+    return timeless(run.trace), run.plan, run.passes.measured
+
+
+@given(st.integers(4, 200), st.floats(0.01, 0.5), st.integers(0, 5), st.integers(1, 4))
+def test_each_class_confirms_with_its_share(count: int, share: float, seed: int, classes: int) -> None:
+    labels = [place % classes for place in range(count)]
+    places = confirming_places(count, labels, share, seed)
+    assert len(set(places)) == len(places) == int(count * share)
+    assert places == confirming_places(count, labels, share, seed)
+    every, drawn = Counter(labels), Counter(labels[place] for place in places)
+    assert all(abs(drawn[label] - share * number) < 1 for label, number in every.items())
+
+
+def test_numbers_that_are_no_classes_confirm_along_their_order() -> None:
+    labels = [float(str(row["label"])) for row in tiny_rows(100, labels=1)]
+    ranks = sorted(range(100), key=labels.__getitem__)
+    drawn = set(confirming_places(100, labels, 0.25, seed=1))
+    assert [sum(place in drawn for place in ranks[start : start + 4]) for start in range(0, 100, 4)] == [1] * 25
+
+
+def test_rows_without_a_label_are_drawn_by_the_seed() -> None:
+    first, second = (confirming_places(50, None, 0.5, seed) for seed in (0, 1))
+    assert len(first) == len(second) == 25
+    assert first != second
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_the_parts_are_all_rows_and_share_none(share: float) -> None:
+    config = make_config("paper", KNOBS | {"confirm": share})
+    deciding, confirming = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
+    assert confirming is not None
+    texts = [data.rows.table["text"] for data in (deciding, confirming)]
+    assert len(texts[1]) == round(60 * share)
+    assert sorted(texts[0] + texts[1]) == sorted(ROWS.table["text"])
+
+
+@given(st.lists(st.sampled_from([1.0, 2.0, 3.0, math.inf, math.nan]), max_size=12))
+def test_the_smallest_of_the_best_is_kept(later: list[float]) -> None:
+    means = [2.0, *later]
+    kept = kept_of([np.full(3, mean) for mean in means], PassConfig())
+    assert not any(mean < means[kept] for mean in means)
+    assert not any(mean == means[kept] for mean in means[kept + 1 :])
+
+
+@given(st.lists(st.sampled_from([1.0, 2.9, 3.1, math.inf, math.nan]), max_size=12))
+def test_within_a_limit_the_last_before_the_first_above_it_is_kept(later: list[float]) -> None:
+    """Losses without any spread are known as they are; the limit here is 3."""
+    kept = kept_of([np.full(3, mean) for mean in (2.0, *later)], PassConfig(tolerance=0.5))
+    assert all(mean < 3.0 for mean in later[:kept])
+    assert kept == len(later) or not later[kept] < 3.0
+
+
+@pytest.mark.parametrize("rows", [95, 300])
+def test_a_model_whose_true_loss_is_above_the_limit_is_kept_seldom(rows: int) -> None:
+    """The loss of each model on a path is 0.2 % above that before, and each sample's wanders. Of thirty models ten are within
+    2 %; by chance later ones look so."""
+    chance, limit, step, paths, above = np.random.default_rng(0), 1.02, 0.002, 400, 0
+    for _ in range(paths):
+        untouched = chance.exponential(1.0, rows)
+        wandering = chance.normal(0.0, 0.12, (30, rows)).cumsum(axis=0)
+        path = [untouched, *(untouched * (1 + step * (1 + place)) + wandering[place] for place in range(30))]
+        above += 1 + step * kept_of(path, PassConfig(tolerance=limit - 1)) > limit + 1e-9
+    assert above <= 0.065 * paths
+
+
+def test_without_it_the_end_of_the_pass_is_kept() -> None:
+    run = run_of(make_config("paper", KNOBS | {"confirm": 0.0}))
+    trials = list(run.trials())
+    assert run.plan == points_of(trials, run.dimensions, run.config.attention_kept)[-1].plan
+    assert run.closing_note is None
+    assert make_config("paper").confirm == make_config("published").confirm == 0.0
+
+
+def test_the_robust_preset_is_the_papers_rule_with_folds() -> None:
+    assert make_config("robust") == make_config("paper", {"safeguard": "folds"})
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_pass_is_one_over_the_rows_that_decide(name: str) -> None:
+    config = CONFIGS[name]
+    run = run_of(config)
+    deciding, _ = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
+    alone = PruningRun(CHECKPOINT, deciding, None, config.model_copy(update={"confirm": 0.0}))
+    assert timeless(list(run.trials())) == timeless(list(alone.trials()))
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if name not in ("int8", "points")])
+def test_every_point_is_measured_and_the_best_is_kept(name: str) -> None:
+    config = CONFIGS[name]
+    run = run_of(config)
+    trace = list(run.trials())
+    _, confirming = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
+    assert confirming is not None
+    measured = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, confirming.samples)
+    points = points_of(trace, run.dimensions, config.attention_kept)
+    losses = [measured.losses(point.plan).double().numpy() for point in points]
+    (confirmed,) = run.passes.measured
+    means = [one.mean() for one in losses]
+    assert [one[CONFIRMING]["loss"] for one in confirmed.figures] == pytest.approx(means, rel=ROUNDING)
+    assert run.plan == points[kept_of(losses, config)].plan
+
+
+def test_a_trade_is_measured_on_held_out_data_and_kept_to_its_end() -> None:
+    trade = make_config("paper", KNOBS | {"tolerance": 0.1, "confirm": 0.0})
+    run = run_of(trade)
+    trace = list(run.trials())
+    held_out = prepare(TEST, CHECKPOINT, trade).samples
+    plain = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, held_out)
+    points = points_of(trace, run.dimensions, trade.attention_kept)
+    losses = [plain.losses(point.plan).double().mean().item() for point in points]
+    (measured,) = run.passes.measured
+    assert [one["test"]["loss"] for one in measured.figures] == pytest.approx(losses, rel=ROUNDING)
+    assert measured.kept == len(points) - 1
+    assert run.plan == points[-1].plan
+    assert run.closing_note is None
+    for unasked in (
+        run_of(make_config("paper", KNOBS | {"confirm": 0.0})),
+        PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, trade), None, trade),
+    ):
+        list(unasked.trials())
+        assert unasked.passes.measured == []
+
+
+@pytest.mark.parametrize(
+    ("kept", "points", "told"),
+    [
+        (
+            0,
+            None,
+            "none of the 2 acceptances is kept: on the rows that did not decide the loss is 0.5000 untouched and 0.3000",
+        ),
+        (
+            1,
+            None,
+            "1 of 2 acceptances are kept, up to trial 4: on the rows that did not decide the loss is 0.4000 there, 0.5",
+        ),
+        (
+            1,
+            2.0,
+            "the exact match is 0.7000 there, 0.8000 untouched and 0.6000 at the end of the pass; the exact match of",
+        ),
+        (
+            2,
+            2.0,
+            "2 of 2 acceptances are kept, up to trial 8: on the rows that did not decide the exact match is 0.6000 there",
+        ),
+    ],
+)
+def test_the_choice_is_told_by_what_it_went_by(kept: int, points: float | None, told: str) -> None:
+    losses, metrics = (0.5, 0.4, 0.3), (0.8, 0.7, 0.6)
+    figures = [{CONFIRMING: {"loss": one, "exact_match": other}} for one, other in zip(losses, metrics, strict=True)]
+    path = [Point(seq, None, 0.0, Plan.full(CHECKPOINT.dimensions)) for seq in (0, 4, 8)]
+    note = note_of(MeasuredPath(path, figures, kept), PassConfig(within_points=points))
+    assert note is not None
+    assert told in note
+    assert ("allow more, or confirm by more rows" in note) == (points is not None and kept < 2)
+
+
+def test_within_points_the_cheapest_that_is_certified_is_kept() -> None:
+    """Along the path, or by deciding rows: those here are the confirming ones, so the order is that of the same p-values."""
+    config = make_config("paper", KNOBS | {"tolerance": 0.5, "within_points": 40})
+    run = run_of(config)
+    list(run.trials())
+    (measured,) = run.passes.measured
+    told = run.passes.certificate
+    assert told is not None
+    assert told == measured.certificate
+    assert (told.kept, told.rows, told.points, told.order) == (measured.point.seq, 24, 40, "path")
+    assert told.kept > 0, "the rows here can show so much"
+    _, confirming = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
+    assert confirming is not None
+    sets = {CONFIRMING: confirming.samples}
+    again = measure_path(CHECKPOINT, measured.points, sets, config, deciding=confirming.samples)
+    assert again.certificate is not None
+    assert again.certificate.order == "deciding"
+    assert again.certificate.passed == again.certificate.tested >= 1, "what decided confirms"
+    assert measure_path(CHECKPOINT, measured.points, sets, config, chooses=False).certificate is None
+
+
+def test_a_search_of_orders_shares_the_level() -> None:
+    config = make_config("paper", KNOBS | {"tolerance": 0.5, "within_points": 40})
+    run = run_of(config)
+    list(run.trials())
+    points = run.passes.measured[0].points
+    _, confirming = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
+    assert confirming is not None
+    sets = {CONFIRMING: confirming.samples}
+    alone, among_six = (
+        measure_path(CHECKPOINT, points, sets, one).certificate
+        for one in (config, make_config("paper", KNOBS | {"tolerance": 0.5, "within_points": 40, "order": "search"}))
+    )
+    assert alone is not None
+    assert among_six is not None
+    assert among_six.passed <= alone.passed
+    assert among_six.kept != alone.kept or among_six.p_value == pytest.approx(6 * (alone.p_value or 0))
+
+
+def test_here_some_passes_are_kept_to_the_end_and_some_are_cut_short() -> None:
+    kept = {}
+    for seed in range(6):
+        run = run_of(make_config("paper", KNOBS | {"seed": seed}))
+        list(run.trials())
+        (confirmed,) = run.passes.measured
+        kept[seed] = (confirmed.kept, len(confirmed.points) - 1)
+    assert any(place < last for place, last in kept.values())
+    assert any(place > 0 for place, _ in kept.values())
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_resumed_equals_undisturbed(name: str, share: float) -> None:
+    whole = run_of(CONFIGS[name])
+    trials = list(whole.trials())
+    resumed = run_of(CONFIGS[name])
+    list(resumed.trials(replay=trials[: round(share * len(trials))]))
+    assert outcome_of(resumed) == outcome_of(whole)
+    assert resumed.closing_note == whole.closing_note
+
+
+def test_a_search_keeps_the_order_whose_model_is_confirmed_best() -> None:
+    config = make_config("paper", KNOBS | {"order": "search"})
+    run = run_of(config)
+    trials = list(run.trials())
+    losses, plans = [], []
+    for one, trace in zip(pass_configs(config), passes_in(trials), strict=True):
+        single = run_of(one)
+        assert timeless(list(single.trials()))[-1:] == timeless(trace)[-1:]
+        losses.append(single.passes.measured[0].loss)
+        plans.append(single.plan)
+    assert run.plan == plans[losses.index(min(losses))]
+    assert [one.loss for one in run.passes.orders or []] == losses
+    again = run_of(config)
+    list(again.trials(replay=trials))
+    assert outcome_of(again) == outcome_of(run)
+
+
+def test_processes_that_share_the_rows_choose_the_same() -> None:
+    one, two = run_of(CONFIGS["paper"]), run_of(CONFIGS["paper"], shards=2)
+    verdicts = [[(trial.element, trial.verdict) for trial in run.trials()] for run in (one, two)]
+    assert verdicts[0] == verdicts[1]
+    assert one.passes.measured[0].kept == two.passes.measured[0].kept
+    assert one.plan == two.plan
+
+
+def test_parts_that_are_too_small_are_refused() -> None:
+    config = make_config("paper", {"confirm": 0.1})
+    data = prepare(rows_of(tiny_rows(4)), CHECKPOINT, config)
+    with pytest.raises(InputError, match=r"confirm=0\.1 of the 4 validation rows is less than one row"):
+        PruningRun(CHECKPOINT, data, None, config)
+
+
+def test_a_part_of_one_class_may_confirm_and_not_decide() -> None:
+    config = make_config("paper", {"confirm": 0.25})
+    mixed, rare = ([{"text": "word1", "label": label} for label in labels] for labels in ((0, 0, 1, 1), (0, 0, 0, 1)))
+    deciding, confirming = split_off(prepare(rows_of(mixed), CHECKPOINT, config), CHECKPOINT, config)
+    assert confirming is not None
+    assert (len(deciding.rows), len(confirming.rows)) == (3, 1)
+    with pytest.raises(InputError, match=r"the part that decides\)' has only one class, '0'"):
+        split_off(prepare(rows_of(rare), CHECKPOINT, config), CHECKPOINT, config)
+
+
+@pytest.mark.parametrize("share", [-0.1, 0.51, math.nan])
+def test_more_than_half_of_the_rows_cannot_confirm(share: float) -> None:
+    with pytest.raises(ConfigError, match="confirm"):
+        make_config("paper", {"confirm": share})
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path) -> tuple[Path, Report, Path]:
+    """A result whose pass was cut short by the rows that confirm, its report, and its data."""
+    files = tmp_path_factory.mktemp("files")
+    data = write_rows(files / "validation.jsonl", tiny_rows(60))
+    test = write_rows(files / "test.jsonl", tiny_rows(20, seed=9))
+    for seed in range(10):
+        config = make_config("paper", KNOBS | {"seed": seed})
+        run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(test)), config=config)
+        list(run.trials())
+        (confirmed,) = run.passes.measured
+        if 0 < confirmed.kept < len(confirmed.points) - 1:
+            report = run.publish(files / "result")
+            return files / "result", Report.model_validate(report), data
+    raise AssertionError("no seed cuts the pass short")
+
+
+def test_the_report_tells_the_path_and_is_of_the_model_that_is_kept(published: tuple[Path, Report, Path]) -> None:
+    directory, report, _ = published
+    (kept,) = [point for point in report.path if point.kept]
+    assert kept.seq < report.path[-1].seq
+    for point, measures in ((report.path[0], report.base), (kept, report.pruned)):
+        assert point.parameters == measures.parameters
+        assert point.operations == measures.operations
+        assert point.confirming == pytest.approx(measures.confirming, rel=ROUNDING)
+        assert point.test == pytest.approx(measures.test, rel=ROUNDING)
+    assert kept.confirming is not None
+    assert all(point.confirming and point.confirming["loss"] >= kept.confirming["loss"] for point in report.path)
+    assert report.estimated_speedup == kept.estimated_speedup
+    latencies = [point.estimated_latency_ms for point in report.path]
+    assert latencies == [report.base.latency_ms / point.estimated_speedup for point in report.path]
+    accepted = {str(point.element) for point in report.path if 0 < point.seq <= kept.seq}
+    assert set(report.removed) <= accepted
+    rows = {name: data.rows for name, data in report.data.items() if data is not None}
+    assert rows == {"validation": 60, "confirming": 24, "test": 20}
+    assert report.finding is not None
+    assert report.finding.data == "test"
+    for name in ("confirming", "test"):
+        assert report.comparison[name] is not None
+    for file in ("README.md", "report.html"):
+        text = (directory / file).read_text()
+        assert "24 of the validation rows did not decide but confirmed" in text
+        assert f"{kept.seq} (this model)" in text
+
+
+def test_a_certificate_is_told_wherever_the_result_is(tmp_path: Path, checkpoint: Path) -> None:
+    data = write_rows(tmp_path / "validation.jsonl", tiny_rows(60))
+    knobs = KNOBS | {"tolerance": 0.5, "within_points": 40}
+    arguments = ["prune", checkpoint, "--data", data, "--output", tmp_path / "result", "--preset", "paper"]
+    settings = [part for name, value in knobs.items() for part in ("--set", f"{name}={str(value).lower()}")]
+    done = CliRunner().invoke(app, [str(one) for one in (*arguments, *settings)])
+    assert done.exit_code == 0, done.output
+    report = Report.model_validate_json((tmp_path / "result" / "report.json").read_text())
+    assert report.certificate is not None
+    sentence = report.certificate.sentence
+    assert sentence in done.output
+    for file in ("README.md", "report.html"):
+        text = (tmp_path / "result" / file).read_text()
+        assert sentence in text
+        assert "certified to have fallen by less than 40 points is kept (an exact test of right" in text
+    assert report.certificate.kept == next(point.seq for point in report.path if point.kept)
+
+
+def test_any_point_can_be_had_from_the_result(
+    published: tuple[Path, Report, Path], checkpoint: Path, tmp_path: Path
+) -> None:
+    directory, report, data = published
+    last = report.path[-1]
+    arguments = ["apply", directory, checkpoint, "--data", data, "--output", tmp_path / "end", "--upto", last.seq]
+    done = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert done.exit_code == 0, done.output
+    trace = [Trial.model_validate_json(line) for line in (directory / "trace.jsonl").read_text().splitlines()]
+    points = points_of(trace, CHECKPOINT.dimensions, make_config("paper", KNOBS).attention_kept)
+    assert read_plan_file(tmp_path / "end").plan == points[-1].plan
+    assert read_plan_file(directory).plan == next(
+        one.plan for one, told in zip(points, report.path, strict=True) if told.kept
+    )
+    assert json.loads((directory / "plan.json").read_text())["config"]["confirm"] == 0.4

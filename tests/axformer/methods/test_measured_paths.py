@@ -1,0 +1,40 @@
+"""A path that is measured as trials are has the figures of whole forward passes of each model, in every family and task."""
+
+import pytest
+
+from axformer.config import make_config
+from axformer.methods.confirmation import measure_path
+from axformer.model.compact import compact
+from axformer.plan.elements import parse
+from axformer.plan.path import Point
+from axformer.plan.plan import Plan
+from axformer.scores.scoring import score
+from tests.family_cases import Case, all_cases, checkpoint_of, data_of
+from tests.tiny_families import DIMENSIONS
+
+IDS = (
+    "layer.1.hard_attention",
+    "layer.3.ffn",
+    "layer.2.attention.head.1",
+    "layer.1.ffn.neurons.3:20",
+    "layer.3.attention",
+)
+
+
+def some_points() -> list[Point]:
+    """The untouched model, and one more for each element."""
+    points = [Point(0, None, 0.0, Plan.full(DIMENSIONS))]
+    for seq, id in enumerate(IDS, 1):
+        points.append(Point(seq, id, 0.0, points[-1].plan.apply(parse(id), top_k=3)))
+    return points
+
+
+@pytest.mark.parametrize("case", all_cases(), ids=str)
+def test_measured_as_trials_equals_whole_forward_passes(case: Case) -> None:
+    checkpoint, samples, points = checkpoint_of(case), data_of(case).samples, some_points()
+    config = make_config("paper", {"attention_top_k": 3})
+    measured = measure_path(checkpoint, points, {"test": samples}, config)
+    assert measured.kept == len(points) - 1
+    for point, figures in zip(points, measured.figures, strict=True):
+        small = compact(checkpoint.model, checkpoint.architecture, point.plan)
+        assert figures["test"] == pytest.approx(score(small, checkpoint.task, samples).figures, rel=1e-4, abs=1e-5)

@@ -1,0 +1,121 @@
+"""Fine-tuning keeps the plan, lowers the loss that it is given, and leaves nothing behind."""
+
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import axformer.auto  # noqa: F401 - some heads build their base model by its configuration
+from axformer.errors import ConfigError
+from axformer.evaluation.plain import predict
+from axformer.model.compact import compact
+from axformer.repair.finetune import finetune
+from axformer.repair.settings import FinetuneSettings, check_trainable, make_settings
+from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
+
+SETTINGS = FinetuneSettings(epochs=12, learning_rate=1e-3, batch_size=4)
+CASES = [
+    case
+    for case in all_cases()
+    if case.task != "masked_lm" and (case.task == "classification" or case.family == "bert")
+]
+CASES += [Case("gpt2", "causal_lm")]
+
+
+def small(case: Case) -> Any:
+    checkpoint = checkpoint_of(case)
+    return compact(checkpoint.model, checkpoint.architecture, some_plan(3))
+
+
+def trained(case: Case, settings: FinetuneSettings = SETTINGS) -> Any:
+    checkpoint, encoded = checkpoint_of(case), data_of(case).samples.encoded
+    return finetune(small(case), checkpoint.task, checkpoint.tokenizer, encoded, settings)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_loss_falls_and_the_plan_stays(case: Case) -> None:
+    task, samples, before = checkpoint_of(case).task, data_of(case).samples, small(case)
+    after = trained(case)
+    assert not after.training
+    assert predict(after, task, samples).losses.mean() < predict(before, task, samples).losses.mean()
+    assert {name: part.shape for name, part in after.state_dict().items()} == {
+        name: part.shape for name, part in before.state_dict().items()
+    }
+    assert after.config.axformer_layers == before.config.axformer_layers
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_other_ones() -> None:
+    case = Case("bert", "classification")
+    one, same, other = (trained(case, SETTINGS.model_copy(update={"seed": seed})).state_dict() for seed in (1, 1, 2))
+    assert all(torch.equal(value, same[name]) for name, value in one.items())
+    assert not all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def test_nothing_is_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    case = Case("bert", "classification")
+    model, checkpoint, encoded = small(case), checkpoint_of(case), data_of(case).samples.encoded
+
+    def drawn() -> tuple[float, float, float]:
+        return random.random(), float(np.random.random()), torch.rand(()).item()
+
+    random.seed(5)
+    np.random.seed(5)
+    torch.manual_seed(5)
+    expected = drawn()
+    random.seed(5)
+    np.random.seed(5)
+    torch.manual_seed(5)
+    finetune(model, checkpoint.task, checkpoint.tokenizer, encoded, SETTINGS)
+    assert drawn() == expected
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().out == ""
+
+
+def test_a_training_that_is_to_end_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    case, steps = Case("bert", "classification"), []
+    checkpoint = checkpoint_of(case)
+
+    def check_stop() -> None:
+        steps.append(1)
+        if len(steps) == 3:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        finetune(
+            small(case), checkpoint.task, checkpoint.tokenizer, data_of(case).samples.encoded, SETTINGS, check_stop
+        )
+    assert len(steps) == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_gpu_than_the_first_is_refused() -> None:
+    for device in ("cpu", "cuda", "cuda:0"):
+        check_trainable("classification", device)
+    with pytest.raises(ConfigError, match="use cuda:0 with CUDA_VISIBLE_DEVICES=1"):
+        check_trainable("classification", "cuda:1")
+
+
+def test_data_with_fixed_masks_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'masked_lm' cannot be fine-tuned here"):
+        trained(Case("bert", "masked_lm"))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"epochs": 0}, "finetune epochs=0: Input should be greater than or equal to 1"),
+        ({"rate": 1}, "finetune rate=1: Extra inputs are not permitted; the settings are epochs, learning_rate, "),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_value(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_settings(values)

@@ -1,0 +1,72 @@
+"""Opens a claimed job: what it works on is fetched, checked and loaded, and its stored trials are replayed."""
+
+from contextlib import ExitStack
+from functools import partial
+
+from axformer.config import make_config
+from axformer.data.source import DataSource
+from axformer.repair.settings import make_settings
+from store.states import JobState
+from store.tables.jobs import Job
+from worker.context import WorkerContext
+from worker.conversation import Conversation
+from worker.failure import with_original_uris
+from worker.inputs import Inputs, fetch_inputs
+from worker.job_fetcher import fetcher_of
+from worker.lease import Lease
+from worker.ledger import Ledger
+from worker.memory import make_room
+from worker.open_job import OpenJob
+from worker.publication import RESULT
+from worker.sandbox.messages import Order, Source
+from worker.sandbox.sandbox import Sandbox
+from worker.sandbox.trials import limits_of
+from worker.warm import WarmSlot
+
+
+def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: WarmSlot) -> OpenJob:
+    """Have a job's process load the model and go on behind the last stored trial.
+
+    Raises:
+        FetchError, InputsChangedError: what it works on cannot be had, or has changed.
+        RefusedInputError: it is refused, or is too big for this worker.
+        Exception: what else ends a run of a job; its process and its files are gone then.
+    """
+    with ExitStack() as resources:
+        sandbox = context.sandboxes.take(job.id)
+        resources.callback(sandbox.close)
+        inputs = fetch_inputs(job, fetcher_of(context, job, lease.check_stop), sandbox.inputs)
+        ledger.note("job.fetched", {"sha256": dict(inputs.digests)})
+        ledger.enter(JobState.VALIDATING)
+        conversation, order = Conversation(sandbox, lease.check_stop), _order(context, job, inputs, sandbox)
+        with with_original_uris(inputs):
+            loaded = conversation.open(order, partial(make_room, settings=context.settings, warm=warm))
+        if loaded.notes:
+            ledger.note("job.noted", {"notes": list(loaded.notes)})
+        ledger.enter(JobState.RUNNING)
+        stored = ledger.stored_trials(context.settings.trace_chunk)
+        conversation.begin(stored)
+        resources.pop_all()
+        dimensions = loaded.shape.dimensions
+        return OpenJob(sandbox, inputs, dimensions, limits_of(dimensions, order.config), stored, loaded.first_look)
+
+
+def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -> Order:
+    return Order(
+        kind=job.kind,
+        checkpoint=str(inputs.checkpoint),
+        validation=_source(inputs.validation),
+        test=None if inputs.test is None else _source(inputs.test),
+        train=None if inputs.train is None else _source(inputs.train),
+        config=make_config(job.preset, job.config),
+        device=context.settings.device,
+        shards=context.settings.shards,
+        finetune=None if job.finetune is None else make_settings(job.finetune),
+        output=str(sandbox.made / RESULT),
+        forms=tuple(job.forms),
+        upto=job.upto,
+    )
+
+
+def _source(source: DataSource) -> Source:
+    return Source(path=source.path, columns=source.columns)
