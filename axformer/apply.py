@@ -4,18 +4,19 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from axformer.artifact import new_directory
-from axformer.config import reading_config
+from axformer.config import DEFAULT_METHOD, reading_config
 from axformer.data.reading import read_rows
 from axformer.errors import PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
+from axformer.methods.registry import METHODS
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import PlanFile
-from axformer.repair.refit import Refit, apply_refit, refit_plan
+from axformer.repair.refit import Refit, apply_refit
 from axformer.repair.storage import write_refit
 
 
@@ -62,7 +63,8 @@ def apply_plan(
         file = file_at(file, stop, loaded.dimensions)
     samples = prepare(rows, loaded, reading_config(file.config)).samples
     if file.repair is not None and (fits is None or file.plan != kept or other_weights):
-        fits = refit_plan(loaded.model, loaded.architecture, samples, file.plan)
+        method = METHODS[file.config.get("method", DEFAULT_METHOD)]
+        fits = method.fits(loaded.model, loaded.architecture, samples).of(file.plan)
     small = compact(loaded.model, loaded.architecture, file.plan)
     if fits is not None:
         apply_refit(small, loaded.architecture, fits)

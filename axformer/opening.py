@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from axformer.config import RunConfig
+from axformer.config import PassConfig, RunConfig
 from axformer.data.reading import read_rows
 from axformer.data.source import DataSource
 from axformer.errors import ConfigError
@@ -12,6 +12,7 @@ from axformer.evaluation.low_precision import advice, gain_in_rate, low_precisio
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode, prepare, prepare_like
 from axformer.repair.base import Repair
+from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings, check_trainable
 from axformer.repair.training import Training
 from axformer.scores.within_points import too_few_rows
@@ -81,6 +82,11 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:
         )
     if config.one_process is not None and shards > 1:
         raise ConfigError(f"shards={shards}: passes with {config.one_process} run in one process; use shards=1")
+    if isinstance(config, PassConfig) and config.refit and not can_refit(checkpoint.model, architecture):
+        raise ConfigError(
+            f"knob refit=true: the layers of models of type '{architecture.model_type}' share their weights, which cannot be "
+            "fitted to one layer; leave refit out"
+        )
     if config.evaluate_in == "int8" and config.is_guarded:
         raise ConfigError("knob precision='guarded' screens float32 and goes with evaluate_in=float32, not with int8")
     if config.evaluate_in == "int8" and not architecture.int8:

@@ -30,7 +30,7 @@ from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
 from axformer.repair.base import Repair, Repaired
-from axformer.repair.refit import Refits, can_refit
+from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings
 from axformer.reporting.look import Look, look_at
 
@@ -84,7 +84,7 @@ class PruningRun:
         calibrating = (calibration or self.deciding).samples
         refits = None
         if config.is_refitted and can_refit(model, architecture):
-            refits = Refits(model, architecture, calibrating)
+            refits = self._method.fits(model, architecture, calibrating)
         self._ground = Ground(
             *(checkpoint, self.deciding.samples, config, self._targets),
             calibration=calibrating,

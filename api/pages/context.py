@@ -12,6 +12,7 @@ from api.pages import formats
 from api.pages.session import Seal
 from api.pages.static_files import StaticFiles, read_static_files
 from axformer.drawing.marks import MARKS
+from axformer.plan.elements import label_of
 from store.settings import Settings
 from store.signing import signing_key
 
@@ -73,7 +74,7 @@ class Pages:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        made.filters.update(_FILTERS)
+        made.filters.update(_FILTERS, label=label_of)
         made.globals.update(static=self.static.url, marks=MARKS)
         return made
 

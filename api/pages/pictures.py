@@ -66,7 +66,8 @@ def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
     plan = Plan.full(dimensions)
     for point in points:
         if point.element is not None and point.verdict == Verdict.ACCEPT:
-            plan = plan.apply(parse(point.element), top_k=job.config.get("attention_top_k"))
+            top_k, refit = job.config.get("attention_top_k"), bool(job.config.get("refit"))
+            plan = plan.apply(parse(point.element), top_k=top_k, keeps_bias=refit)
     return markup(picture(plan, dimensions, points, width)) + ("" if is_whole else _ONLY_REMOVED)
 
 

@@ -15,7 +15,7 @@ from axformer.config import RunConfig
 from axformer.methods.outline import outline_of
 from axformer.methods.progress import Progress
 from axformer.methods.traces import passes_in
-from axformer.plan.elements import Dimensions
+from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.latency import share, without_removal
 
@@ -96,7 +96,7 @@ class _Lines:
         progress = self._measure(self._trials, False)
         helped = "" if trial.helped is None else f" helped={trial.helped}/{trial.samples}"
         self._console.print(
-            f"trial {trial.seq} {_pass_name(self._trials, self._names)}{trial.element or 'base'} {trial.verdict.value} "
+            f"trial {trial.seq} {_pass_name(self._trials, self._names)}{label_of(trial.element, 'base')} {trial.verdict.value} "
             f"loss{'>=' if trial.loss_is_bound else '='}{trial.loss:.6f} min={trial.min_loss:.6f}{helped} "
             f"{trial.seconds:.1f}s, {progress.done} of {progress.known} done",
             soft_wrap=True,
@@ -152,7 +152,9 @@ class _Screen:
             helped = "" if trial.helped is None else f"{trial.helped}/{trial.samples} helped"
             style = _COLOURS[trial.verdict]
             loss = f"{'≥' if trial.loss_is_bound else ''}{trial.loss:.4f}"
-            table.add_row(f"trial {trial.seq}", trial.element or "base", loss, helped, trial.verdict.value, style=style)
+            table.add_row(
+                f"trial {trial.seq}", label_of(trial.element, "base"), loss, helped, trial.verdict.value, style=style
+            )
         return table
 
 

@@ -11,6 +11,7 @@ from axformer.cli.options import FormsOption, forms_of
 from axformer.cli.remote import JobArgument, JsonOption, notes, output, print_json, service
 from axformer.cli.words import NOTHING
 from axformer.client import Client, PassPath
+from axformer.plan.elements import label_of
 
 _LOSS = "loss"
 _KEPT = "→"
@@ -63,7 +64,7 @@ def _table(path: PassPath) -> Table:
         size, speed = f"{point.parameters / untouched.parameters:.1%}", f"{point.estimated_speedup:.2f}x"
         encoder = _share_left(point.encoder_parameters, untouched.encoder_parameters)
         latency = NOTHING if point.estimated_latency_ms is None else f"{point.estimated_latency_ms:.2f} ms"
-        kept, name = _KEPT if point.kept else "", point.element or "(untouched)"
+        kept, name = _KEPT if point.kept else "", label_of(point.element, "(untouched)")
         table.add_row(kept, str(point.seq), name, f"{point.loss:.4f}", *losses, size, encoder, speed, latency)
     table.caption = (
         f"{_KEPT} the model that the job gave; size is of all parameters, encoder of those in the transformer layers; "

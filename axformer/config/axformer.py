@@ -65,6 +65,8 @@ REMOVED: dict[str, tuple[Any, str]] = {
 """Knobs of earlier versions: the value that changed nothing, which is dropped, and what to do with any other."""
 PAPER_ONLY = frozenset({"helped_reference", "ties_help", "inspect_layers_first", "coarse_margin", "explicit_order"})
 """Knobs that reproduce a row of a table of the paper, or the authors' program, and serve nothing else."""
+_WITHOUT_REFIT: dict[str, Any] = {"neuron_search": "groups", "precision": "float32", "evaluate_in": "float32"}
+"""What refit needs of other knobs: groups are ranked, not halved, and fits are measured in the precision that they are for."""
 REMOVED_SAFEGUARDS = ("sign_test", "paired")
 
 
@@ -117,6 +119,10 @@ class PassConfig(RunConfig):
     precision: Literal["float32", "guarded"] = "float32"
     """``guarded`` looks at each trial in low precision first, and lets float32 decide only what is accepted or near a line;
     how near is measured on the model and its data. For processors and GPUs that multiply low precision faster."""
+    refit: bool = False
+    """Fit what a trial leaves of its block, in closed form, before the loss is measured: the projection out of each block that
+    lost heads or neurons then gives nearly what it gave before, and a removed block leaves a constant. Neurons are grouped in
+    the order in which their loss can be repaired best. No label is used for the fit."""
     early_decision: bool = True
     """Stop a trial as soon as the samples seen decide its verdict; its loss in the trace is then a lower bound. ``false``
     measures every trial to the end."""
@@ -134,6 +140,10 @@ class PassConfig(RunConfig):
         return self.precision == "guarded"
 
     @property
+    def is_refitted(self) -> bool:
+        return self.refit
+
+    @property
     def pass_name(self) -> str:
         return self.order.value
 
@@ -149,6 +159,8 @@ class PassConfig(RunConfig):
 
     @property
     def one_process(self) -> str | None:
+        if self.refit:
+            return "refit"
         return super().one_process or ("tolerance and within_points" if self.trades_within_points else None)
 
     @model_validator(mode="before")
@@ -178,6 +190,9 @@ class PassConfig(RunConfig):
         super().check()
         if bool(self.explicit_order) != (self.order is Order.EXPLICIT):
             raise ConfigError("order=explicit and explicit_order go together; give both or neither")
+        for name, plain in _WITHOUT_REFIT.items():
+            if self.refit and getattr(self, name) != plain:
+                raise ConfigError(f"refit goes with {name}={plain} alone, not with {name}={getattr(self, name)}")
 
     def group_size(self, intermediate_size: int) -> int:
         """Neurons in a group for blocks of this width."""

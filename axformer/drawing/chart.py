@@ -17,7 +17,7 @@ from axformer.drawing.marks import LINES, MARKS, Tried, kind_of, measured
 from axformer.drawing.scale import Scale, labels
 from axformer.drawing.svg import EDGE, LETTER, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
-from axformer.plan.elements import ElementKind, is_of_encoder, parse
+from axformer.plan.elements import ElementKind, is_of_encoder, label_of, parse
 from axformer.plan.trial import Verdict
 
 LEFT = 66
@@ -229,7 +229,7 @@ def _marks(trials: Sequence[Tried], plot: Plot) -> Iterator[str]:
 
 
 def _tooltip(trial: Tried) -> str:
-    return f"{trial.seq}: {trial.element} {MARKS[kind_of(trial)].verdict}, {measured(trial)}"
+    return f"{trial.seq}: {label_of(trial.element, 'base')} {MARKS[kind_of(trial)].verdict}, {measured(trial)}"
 
 
 def _layers(trials: Sequence[Tried], across: Scale, y: float) -> Iterator[str]:

@@ -11,6 +11,7 @@ from html import escape
 from axformer.drawing.scale import Scale, labels
 from axformer.drawing.svg import EDGE, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
+from axformer.plan.elements import label_of
 from axformer.wire.report import PathPoint
 
 CURVE = "path.svg"
@@ -163,7 +164,7 @@ def _line(path: Sequence[PathPoint], line: _Line, upright: Scale, across: Sequen
 
 def _points(path: Sequence[PathPoint], line: _Line, places: Sequence[tuple[float, float]]) -> Iterator[str]:
     for point, value, (x, y) in zip(path, line.values, places, strict=True):
-        text = f"{point.seq}: {point.element or 'untouched'}, {line.name} {value:.4f}, {_cost(point)}"
+        text = f"{point.seq}: {label_of(point.element, 'untouched')}, {line.name} {value:.4f}, {_cost(point)}"
         yield f'<circle class="{line.shade}-point" cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>{escape(text)}</title></circle>'
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from axformer.drawing.marks import Tried, measured
 from axformer.plan.elements import (
@@ -101,8 +101,8 @@ class Fates:
         block, size = self._block(ffn(index)), self._dimensions.intermediate_size
         if block is not None and block.verdict == Verdict.ACCEPT:
             return [self._part(ffn(index), 0, size, of=block)]
-        groups = (self._part(group, group.start or 0, group.stop or 0) for group in self._groups.get(index, []))
-        return [self._part(neurons(index, 0, size), 0, size, block=block), *groups]
+        groups = self._groups.get(index, [])
+        return [self._part(neurons(index, 0, size), 0, size, block=block), *map(self._part, groups, *_places(groups))]
 
     def _block(self, block: Element) -> Tried | None:
         """The trial that decided over a block: that of its layer, if the layer was removed."""
@@ -121,3 +121,12 @@ class Fates:
         if block is not None and block.verdict == Verdict.REJECT:
             return Part(name, start, stop, "kept", "kept with its block")
         return Part(name, start, stop, "untried", FATES["untried"])
+
+
+def _places(groups: Sequence[Element]) -> tuple[list[int], list[int]]:
+    """Where groups of neurons of one block are drawn, from and to: where they lie, or in the order in which they were tried if
+    the neurons of some do not lie side by side."""
+    if not any(group.scattered for group in groups):
+        return [group.start or 0 for group in groups], [group.stop or 0 for group in groups]
+    edges = [0, *accumulate(sum(stop - start for start, stop in group.ranges) for group in groups)]
+    return edges[:-1], edges[1:]

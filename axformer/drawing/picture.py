@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from axformer.drawing.fates import FATES, Fates, Part, planned
 from axformer.drawing.marks import Tried
 from axformer.drawing.svg import EDGE, WIDTH, Canvas, legend, line_of, notes, words
-from axformer.plan.elements import Dimensions, attention, ffn
+from axformer.plan.elements import Dimensions, attention, ffn, label_of
 from axformer.plan.plan import LayerPlan, Plan
 
 _ROW, _BLOCK = 26, 18
@@ -162,7 +162,7 @@ def _strip(parts: Sequence[Part], total: int, x: float, width: float, y: float) 
 
 def _rect(part: Part, shade: str, x: float, y: float, width: float, corner: float) -> str:
     box = f'x="{x:.2f}" y="{y:g}" width="{width:.2f}" height="{_BLOCK - 1}" rx="{corner:g}"'
-    return f'<rect class="{shade}" data-element="{part.element}" {box}><title>{part.element}: {part.meaning}</title></rect>'
+    return f'<rect class="{shade}" data-element="{part.element}" {box}><title>{label_of(part.element, "")}: {part.meaning}</title></rect>'
 
 
 def _signs(shades: Iterable[str]) -> Iterator[tuple[str, str]]:

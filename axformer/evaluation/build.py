@@ -9,6 +9,7 @@ from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.budget import cache_budget
+from axformer.evaluation.fitting import FittedEvaluator, Fitting
 from axformer.evaluation.int8 import Int8Evaluator
 from axformer.evaluation.low_precision import low_precision
 from axformer.evaluation.prefix import PrefixEvaluator
@@ -26,13 +27,19 @@ from axformer.tasks.base import Losses
 
 @contextmanager
 def evaluators(
-    checkpoint: Checkpoint, samples: Samples, config: RunConfig, shards: int, task: Losses | None = None
+    checkpoint: Checkpoint,
+    samples: Samples,
+    config: RunConfig,
+    shards: int,
+    task: Losses | None = None,
+    fitting: Fitting | None = None,
 ) -> Iterator[tuple[Evaluator, Screen | None]]:
     """What measures the trials, and what looks at them first in low precision where the knobs ask for that.
 
     Args:
         shards: processes that share the samples.
         task: what tells losses; the checkpoint's task where none is given.
+        fitting: gives the weights that stay other values; None where they stay as they are.
     """
     model, architecture, task = checkpoint.model, checkpoint.architecture, task or checkpoint.task
     budget, plan = cache_budget(config.cache_budget, str(model.device)), Plan.full(checkpoint.dimensions)
@@ -42,12 +49,17 @@ def evaluators(
         exact = PrefixEvaluator(model, architecture, task, samples, plan, budget=budget, techniques=techniques)
         yield Int8Evaluator(exact, model, architecture), None
         return
-    setup, cores = Setup(model, architecture.model_type, task, samples, plan, budget), torch.get_num_threads()
+    setup, cores = Setup(model, architecture.model_type, task, samples, plan, budget, fitting), torch.get_num_threads()
     threads = threads_for(model.device, cores)
     if shards == threads == 1:
-        exact = PrefixEvaluator(model, architecture, task, samples, plan, budget=budget)
-        yield exact, LowPrecisionScreen(exact, model, architecture, samples) if config.is_guarded else None
+        exact = PrefixEvaluator(model, architecture, task, samples, plan, budget=budget, fitting=fitting)
+        screen = LowPrecisionScreen(exact, model, architecture, samples) if config.is_guarded else None
+        yield _fitted(exact, fitting), screen
         return
     with Processes(setup, shards) if shards > 1 else Threads(setup, threads, cores) as parts:
-        screen = ShardedScreen(parts, name_of(low_precision(model.device))) if config.is_guarded else None
-        yield ShardedEvaluator(parts), screen
+        sharded = ShardedScreen(parts, name_of(low_precision(model.device))) if config.is_guarded else None
+        yield _fitted(ShardedEvaluator(parts), fitting), sharded
+
+
+def _fitted(evaluator: Evaluator, fitting: Fitting | None) -> Evaluator:
+    return evaluator if fitting is None else FittedEvaluator(evaluator, fitting)

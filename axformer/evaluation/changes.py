@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from axformer.plan.plan import LayerPlan, Plan, Ranges, without_range
+from axformer.plan.plan import LayerPlan, Plan, without
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def units_removed(now: Plan, then: Plan) -> Units | None:
         return None
     old, new = now.layers[changed[0]], then.layers[changed[0]]
     heads = tuple(head for head in old.heads if head not in new.heads)
-    neurons = _without(old.neurons, new.neurons)
+    neurons = without(old.neurons, new.neurons)
     if (
         new.heads
         and new == old.model_copy(update={"heads": new.heads})
@@ -54,16 +54,10 @@ def units_removed(now: Plan, then: Plan) -> Units | None:
     if (
         new.neurons
         and new == old.model_copy(update={"neurons": new.neurons})
-        and _without(old.neurons, neurons) == new.neurons
+        and without(old.neurons, neurons) == new.neurons
     ):
         return Units(2 * changed[0] + 1, old.model_copy(update={"neurons": neurons}))
     return None
-
-
-def _without(ranges: Ranges, others: Ranges) -> Ranges:
-    for start, stop in others:
-        ranges = without_range(ranges, start, stop)
-    return ranges
 
 
 def _attention_of(layer: LayerPlan) -> tuple[object, ...]:

@@ -15,17 +15,18 @@ from axformer.evaluation.changes import Units
 from axformer.model.surgery import operate_on_layer
 from axformer.plan.plan import LayerPlan, Plan
 
+Convert = Callable[[int, nn.Module, LayerPlan], None]
+"""Changes a layer, given with its number, that was cut as its plan says."""
 
-def leave(layer: nn.Module, plan: LayerPlan) -> None:
+
+def leave(index: int, layer: nn.Module, plan: LayerPlan) -> None:
     """Do nothing else."""
 
 
 class CutLayers:
     """Gives a model's layers under any plan. Of each layer the last two forms that were asked for are kept."""
 
-    def __init__(
-        self, model: Any, architecture: Architecture, convert: Callable[[nn.Module, LayerPlan], None] = leave
-    ) -> None:
+    def __init__(self, model: Any, architecture: Architecture, convert: Convert = leave) -> None:
         """
         Args:
             convert: what else is done to a layer once it is cut as a plan says.
@@ -55,7 +56,7 @@ class CutLayers:
             if known == plan:
                 return layer
         layer = self._carve(index, plan)
-        self._convert(layer, plan)
+        self._convert(index, layer, plan)
         self._cut[index] = [*kept[-1:], (plan, layer)]
         return layer
 

@@ -9,7 +9,7 @@ computed afresh. So a pass that is resumed sees the numbers of one that was neve
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,14 +22,15 @@ from axformer.evaluation.activations import Activations, input_bytes
 from axformer.evaluation.arrivals import AHEAD_ON_GPU, arriving
 from axformer.evaluation.base import Evaluator, Part, by_sample
 from axformer.evaluation.changes import Units, first_changed_block, longest_untouched, units_removed
-from axformer.evaluation.cut_layers import CutLayers, leave
+from axformer.evaluation.cut_layers import CutLayers
+from axformer.evaluation.fitting import Fitting
 from axformer.evaluation.multiply import multiply_fast
 from axformer.evaluation.route import Route, route_of
 from axformer.evaluation.shares import added, has_shares
 from axformer.evaluation.techniques import ALL, Techniques
 from axformer.evaluation.walk import Walk
 from axformer.model.tail import ReadPosition, mixes, tail_start
-from axformer.plan.plan import Plan
+from axformer.plan.plan import LayerPlan, Plan
 from axformer.tasks.base import Losses
 
 
@@ -48,11 +49,14 @@ class PrefixEvaluator(Evaluator):
         *,
         budget: int,
         techniques: Techniques = ALL,
+        fitting: Fitting | None = None,
     ) -> None:
         """
         Args:
             plan: the plan as it is now.
             budget: bytes of activations that are kept, on the device of the samples.
+            techniques: what is done to be fast.
+            fitting: gives the weights that stay other values; None where they stay as they are.
 
         Raises:
             ConfigError: the disk has no room for what must be kept and does not fit into the budget.
@@ -61,9 +65,10 @@ class PrefixEvaluator(Evaluator):
         self._architecture = architecture
         self._task = task
         self._samples = samples
-        self._techniques = techniques
-        convert = partial(multiply_fast, architecture=architecture, dtype=torch.float32)
-        self._layers = CutLayers(model, architecture, convert if techniques.packed else leave)
+        # The share of a head or of a neuron is that of its own weights, which a fit changes with all others of the block.
+        self._techniques = techniques if fitting is None else replace(techniques, shares=False)
+        self._fitting = fitting
+        self._layers = CutLayers(model, architecture, self._convert)
         self._rows = [batch.rows.cpu() for batch in samples.batches]
         self._places = torch.cat(self._rows)
         self._positions = [self._read_position(batch) for batch in samples.batches]
@@ -75,6 +80,12 @@ class PrefixEvaluator(Evaluator):
         """The plan as it is now."""
         self._losses: Tensor | None = None
         self._last: tuple[Plan, Tensor] | None = None
+
+    def _convert(self, index: int, layer: nn.Module, plan: LayerPlan) -> None:
+        if self._fitting is not None:
+            self._fitting.fit(index, layer, plan)
+        if self._techniques.packed:
+            multiply_fast(layer, plan, architecture=self._architecture, dtype=torch.float32)
 
     @property
     def total(self) -> int:

@@ -2,11 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Samples
@@ -18,7 +17,7 @@ from axformer.evaluation.low_precision import low_precision
 from axformer.evaluation.multiply import multiply_fast
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.model.number_format import name_of
-from axformer.plan.plan import Plan
+from axformer.plan.plan import LayerPlan, Plan
 
 MEASURED_ROWS = 300
 """Model rows, at least, that the error is measured on, if there are so many."""
@@ -52,7 +51,11 @@ class LowPrecisionScreen(Screen):
         self._exact = exact
         self._samples = samples
         dtype = low_precision(model.device)
-        self._layers = CutLayers(model, architecture, partial(multiply_fast, architecture=architecture, dtype=dtype))
+
+        def convert(_: int, layer: nn.Module, plan: LayerPlan) -> None:
+            multiply_fast(layer, plan, architecture=architecture, dtype=dtype)
+
+        self._layers = CutLayers(model, architecture, convert)
         self._precision = name_of(dtype)
 
     @property

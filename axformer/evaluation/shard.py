@@ -15,6 +15,7 @@ from torch import Tensor
 from axformer.architectures.registry import architecture_of
 from axformer.data.batches import Samples
 from axformer.evaluation.base import Part
+from axformer.evaluation.fitting import Fitting
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.screen import LowPrecisionScreen
 from axformer.plan.plan import Plan
@@ -34,6 +35,8 @@ class Setup:
     """The plan as it is now."""
     budget: int
     """Bytes of activations of all shards together."""
+    fitting: Fitting | None = None
+    """Gives the weights that stay other values; in threads alone."""
 
     def shards(self, wanted: int) -> int:
         """The number of shards to start when ``wanted`` are asked for: none may be without a batch."""
@@ -80,7 +83,7 @@ class Shard:
         architecture = architecture_of(setup.model_type)
         samples = replace(setup.samples, batches=setup.samples.batches[place::count])
         parts = setup.model, architecture, setup.task, samples
-        self._exact = PrefixEvaluator(*parts, setup.plan, budget=setup.budget // count)
+        self._exact = PrefixEvaluator(*parts, setup.plan, budget=setup.budget // count, fitting=setup.fitting)
         self._screen = LowPrecisionScreen(self._exact, setup.model, architecture, samples)
         self._rows: Iterator[Part] = iter(())
 

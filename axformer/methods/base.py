@@ -14,6 +14,7 @@ from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.build import evaluators
+from axformer.evaluation.fitting import Fitting
 from axformer.evaluation.screen import Screen
 from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.targets import Targets
@@ -22,7 +23,7 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.path import points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
-from axformer.repair.refit import Refits, apply_refit
+from axformer.repair.refit import Fits, apply_refit
 from axformer.tasks.base import Losses
 
 
@@ -41,7 +42,7 @@ class Ground:
     """Those that weights are fitted on; their labels are not looked at."""
     shards: int = 1
     """Processes that share the samples."""
-    refits: Refits | None = None
+    refits: Fits | None = None
     """Fits the weights that plans leave; None where plans leave weights as they are."""
     clock: Callable[[], float] = field(default=time.monotonic)
     """Seconds, from any start."""
@@ -65,13 +66,16 @@ class Ground:
         """Gives the model of a plan where plans alone do not say what it computes; None where they do."""
         return None if self.refits is None else self.model_of
 
-    def evaluators(self, task: Losses | None = None) -> AbstractContextManager[tuple[Evaluator, Screen | None]]:
+    def evaluators(
+        self, task: Losses | None = None, fitting: Fitting | None = None
+    ) -> AbstractContextManager[tuple[Evaluator, Screen | None]]:
         """What measures losses on the samples that decide, and what looks first in low precision where the knobs ask for that.
 
         Args:
             task: what tells losses; the checkpoint's task if None.
+            fitting: gives the weights that plans leave other values; None where they stay as they are.
         """
-        return evaluators(self.checkpoint, self.samples, self.config, self.shards, task)
+        return evaluators(self.checkpoint, self.samples, self.config, self.shards, task, fitting)
 
 
 class Method(Protocol):
@@ -79,6 +83,10 @@ class Method(Protocol):
 
     name: str
     """As the knob ``method`` has it."""
+
+    @property
+    def fits(self) -> type[Fits]:
+        """What fits the weights that its plans leave, where the knobs ask for that."""
 
     def check(self, config: Any, dimensions: Dimensions) -> None:
         """Make sure that the knobs fit a model before any work.
@@ -102,5 +110,5 @@ class Method(Protocol):
 
 def plan_of(trials: Iterable[Trial], dimensions: Dimensions, config: RunConfig) -> Plan:
     """The plan that the trace of a pass leads to: everything accepted in it, carried out in order."""
-    points = points_of(list(trials), dimensions, config.attention_kept)
+    points = points_of(list(trials), dimensions, config.attention_kept, keeps_bias=config.is_refitted)
     return points[-1].plan if points else Plan.full(dimensions)

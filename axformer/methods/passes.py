@@ -111,7 +111,8 @@ class Passes:
         return self.measured[index].point if index < len(self.measured) else self._points(index)[-1]
 
     def _points(self, index: int) -> list[Point]:
-        return points_of(self.traces[index], self._dimensions, self.configs[index].attention_kept)
+        config = self.configs[index]
+        return points_of(self.traces[index], self._dimensions, config.attention_kept, keeps_bias=config.is_refitted)
 
 
 def best_of(ranks: Sequence[Rank]) -> int:

@@ -7,16 +7,22 @@
 | ``layer.3.ffn``                 | ffn            | the same                                                           |
 | ``layer.3.attention.head.5``    | head           | the head's slice of the context is 0; the projection's bias stays  |
 | ``layer.3.ffn.neurons.128:256`` | neurons        | those activations are 0 before the projection down; its bias stays |
+| ``layer.3.ffn.neurons.2,7,9:12`` | neurons       | the same of neurons that do not lie side by side                   |
 | ``layer.3.hard_attention``      | hard_attention | a rewrite: only the K largest attention probabilities are kept     |
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
 from axformer.errors import PlanError
 
+Ranges = tuple[tuple[int, int], ...]
+
+_SHOWN = 40
+"""Characters of a wrong id that a message shows."""
 _REMEMBERED = 20_000
 """Ids whose element is remembered, more than a pass has: a page that follows a pass reads the same ids again and again."""
 
@@ -40,6 +46,15 @@ class Element:
     layer: int
     start: int | None = None
     stop: int | None = None
+    scattered: Ranges = ()
+    """The neurons of a group that do not lie side by side, as ascending half-open ranges that do not touch."""
+
+    @property
+    def ranges(self) -> Ranges:
+        """The heads or neurons, as ascending half-open ranges; none of a whole block."""
+        if self.start is None or self.stop is None:
+            return ()
+        return self.scattered or ((self.start, self.stop),)
 
     @property
     def id(self) -> str:
@@ -50,9 +65,17 @@ class Element:
             case ElementKind.HEAD:
                 return f"layer.{self.layer}.attention.head.{self.start}"
             case ElementKind.NEURONS:
-                return f"layer.{self.layer}.ffn.neurons.{self.start}:{self.stop}"
+                return f"layer.{self.layer}.ffn.neurons.{_written(self)}"
             case _:
                 return f"layer.{self.layer}.{self.kind.value}"
+
+    @property
+    def label(self) -> str:
+        """The name for people: the id, or how many neurons there are where it would list them."""
+        if not self.scattered:
+            return self.id
+        count = sum(stop - start for start, stop in self.scattered)
+        return f"layer.{self.layer}.ffn.neurons ({count} from {self.start})"
 
     def __str__(self) -> str:
         return self.id
@@ -98,6 +121,24 @@ def neurons(layer: int, start: int, stop: int) -> Element:
     return Element(ElementKind.NEURONS, layer, start, stop)
 
 
+def neuron_group(layer: int, indices: Iterable[int]) -> Element:
+    """Any feed-forward neurons of one layer, at least one."""
+    ranges = ranges_of(sorted(set(indices)))
+    group = neurons(layer, ranges[0][0], ranges[-1][1])
+    return group if len(ranges) == 1 else replace(group, scattered=ranges)
+
+
+def ranges_of(numbers: Iterable[int]) -> Ranges:
+    """Ascending numbers as half-open ranges that do not touch."""
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] == number:
+            ranges[-1] = ranges[-1][0], number + 1
+        else:
+            ranges.append((number, number + 1))
+    return tuple(ranges)
+
+
 def heads_of(layer: int, dimensions: Dimensions) -> list[Element]:
     """All heads of a layer's attention block, in order."""
     return [head(layer, index) for index in range(dimensions.heads)]
@@ -113,6 +154,7 @@ def halves_of(group: Element) -> list[Element]:
     """The two halves of a neuron group, the first no larger than the second; nothing where it is one neuron."""
     assert group.start is not None
     assert group.stop is not None
+    assert not group.scattered, "groups that lie side by side have halves"
     middle = (group.start + group.stop) // 2
     return [
         neurons(group.layer, *half) for half in ((group.start, middle), (middle, group.stop)) if middle > group.start
@@ -135,7 +177,8 @@ def is_of_encoder(id: str | None) -> bool:
 
 _ID = re.compile(
     r"layer\.(?P<layer>\d+)"
-    r"(?:\.(?P<block>attention|ffn|hard_attention)|\.attention\.head\.(?P<head>\d+)|\.ffn\.neurons\.(?P<start>\d+):(?P<stop>\d+))?"
+    r"(?:\.(?P<block>attention|ffn|hard_attention)|\.attention\.head\.(?P<head>\d+)|\.ffn\.neurons\.(?P<start>\d+):(?P<stop>\d+)"
+    r"|\.ffn\.neurons\.(?P<scattered>\d+(?::\d+)?(?:,\d+(?::\d+)?)+))?"
 )
 
 
@@ -156,4 +199,33 @@ def parse(id: str) -> Element:
         return head(index, int(found["head"]))
     if found["start"]:
         return neurons(index, int(found["start"]), int(found["stop"]))
+    if found["scattered"]:
+        return _scattered(index, found["scattered"])
     return layer(index)
+
+
+def label_of(id: str | None, of_base: str) -> str:
+    """The name of a trial's element for people: its id, without a list of neurons.
+
+    Args:
+        id: of an element or of a whole plan; None for the untouched model.
+        of_base: what the untouched model is called.
+    """
+    if id is None:
+        return of_base
+    return parse(id).label if "," in id else id
+
+
+def _scattered(layer: int, text: str) -> Element:
+    bounds = [[int(edge) for edge in part.split(":")] for part in text.split(",")]
+    ranges = tuple((edges[0], edges[-1] if len(edges) > 1 else edges[0] + 1) for edges in bounds)
+    edges = [edge for part in ranges for edge in part]
+    if edges != sorted(set(edges)):
+        raise PlanError(f"the neurons '{text[:_SHOWN]}' of layer {layer} are not ascending ranges that do not touch")
+    return replace(neurons(layer, ranges[0][0], ranges[-1][1]), scattered=ranges)
+
+
+def _written(group: Element) -> str:
+    if not group.scattered:
+        return f"{group.start}:{group.stop}"
+    return ",".join(f"{start}" if stop == start + 1 else f"{start}:{stop}" for start, stop in group.scattered)

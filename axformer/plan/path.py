@@ -40,11 +40,16 @@ class Stop:
     """The last trial whose acceptance counts; 0 is the untouched model."""
 
 
-def points_of(trace: Sequence[Trial], dimensions: Dimensions, attention_kept: int | None) -> list[Point]:
+def points_of(
+    trace: Sequence[Trial], dimensions: Dimensions, attention_kept: int | None, *, keeps_bias: bool = False
+) -> list[Point]:
     """The path that a trace leads along, the untouched model first.
 
     Args:
+        trace: of one run.
+        dimensions: of the model.
         attention_kept: attention probabilities that hard attention keeps for each query; None where there is none.
+        keeps_bias: as of :meth:`axformer.plan.plan.Plan.apply`.
     """
     plan, points = Plan.full(dimensions), []
     for trial in trace:
@@ -52,7 +57,7 @@ def points_of(trace: Sequence[Trial], dimensions: Dimensions, attention_kept: in
             if trial.plan is not None:
                 plan = Plan(layers=trial.plan)
             elif trial.element is not None:
-                plan = plan.apply(parse(trial.element), top_k=attention_kept)
+                plan = plan.apply(parse(trial.element), top_k=attention_kept, keeps_bias=keeps_bias)
             points.append(Point(trial.seq, trial.element, trial.loss, plan))
     return points
 
@@ -71,7 +76,8 @@ def file_at(file: PlanFile, stop: Stop, dimensions: Dimensions) -> PlanFile:
     numbers = [trial.seq for trial in stop.trace]
     if stop.seq not in numbers:
         raise PlanError(f"there is no trial {stop.seq}; the trace has trials {numbers[0]} to {numbers[-1]}")
-    points = points_of(stop.trace, dimensions, file.config.get("attention_top_k"))
+    kept, refit = file.config.get("attention_top_k"), bool(file.config.get("refit"))
+    points = points_of(stop.trace, dimensions, kept, keeps_bias=refit)
     if all(point.plan != file.plan for point in points):
         raise PlanError("the trace does not lead to the plan; take plan.json and trace.jsonl of one result")
     reached = [point for point in points if point.seq <= stop.seq]

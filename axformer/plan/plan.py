@@ -7,16 +7,25 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from axformer.errors import PlanError, reason_of
-from axformer.plan.elements import Dimensions, Element, ElementKind, attention, ffn, head, neurons
+from axformer.plan.elements import (
+    Dimensions,
+    Element,
+    ElementKind,
+    Ranges,
+    attention,
+    ffn,
+    head,
+    neurons,
+)
 
 PLAN_FORMAT: Literal["axformer-plan/1"] = "axformer-plan/1"
 FITTED_FORMAT: Literal["axformer-plan/2"] = "axformer-plan/2"
 """Of plans whose weights were repaired too, which readers of the first format cannot carry out."""
 
-Ranges = tuple[tuple[int, int], ...]
-
 _NO_ATTENTION: dict[str, Any] = {"attention": False, "heads": (), "hard_attention": None}
 _NO_FFN: dict[str, Any] = {"ffn": False, "neurons": ()}
+_NO_HEADS: dict[str, Any] = {"heads": (), "hard_attention": None}
+_NO_NEURONS: dict[str, Any] = {"neurons": ()}
 
 
 class LayerPlan(BaseModel):
@@ -75,16 +84,22 @@ class Plan(BaseModel):
         )
         return cls(layers=(whole,) * dimensions.layers)
 
-    def apply(self, element: Element, *, top_k: int | None) -> "Plan":
-        """This plan with one element removed, or with hard attention (``top_k``) in one layer."""
+    def apply(self, element: Element, *, top_k: int | None, keeps_bias: bool = False) -> "Plan":
+        """This plan with one element removed, or with hard attention (``top_k``) in one layer.
+
+        Args:
+            element: what changes.
+            top_k: attention probabilities that hard attention keeps for each query.
+            keeps_bias: whether a removed block still adds the bias of its projection out, as where that is fitted.
+        """
         layers = list(self.layers)
-        layers[element.layer] = _changed(layers[element.layer], element, top_k)
+        layers[element.layer] = _changed(layers[element.layer], element, top_k, keeps_bias)
         return self.model_copy(update={"layers": tuple(layers)})
 
-    def holds(self, element: Element) -> bool:
+    def holds(self, element: Element, *, keeps_bias: bool = False) -> bool:
         """Whether anything is left of what a removal of this element would remove."""
         old = self.layers[element.layer]
-        return _changed(old, element, top_k=1) != old
+        return _changed(old, element, 1, keeps_bias) != old
 
     def check_fits(self, dimensions: Dimensions) -> None:
         """Make sure that the plan is one of a model with these dimensions.
@@ -104,21 +119,20 @@ class Plan(BaseModel):
                 raise PlanError(f"the plan keeps neurons up to {stop} in layer {index}, the model has {size}")
 
 
-def _changed(old: LayerPlan, element: Element, top_k: int | None) -> LayerPlan:
+def _changed(old: LayerPlan, element: Element, top_k: int | None, keeps_bias: bool) -> LayerPlan:
     """A layer with one element of it removed, or with hard attention."""
+    no_attention, no_ffn = (_NO_HEADS, _NO_NEURONS) if keeps_bias else (_NO_ATTENTION, _NO_FFN)
     match element.kind:
         case ElementKind.LAYER:
-            change: dict[str, Any] = _NO_ATTENTION | _NO_FFN
+            change: dict[str, Any] = no_attention | no_ffn
         case ElementKind.ATTENTION:
-            change = _NO_ATTENTION
+            change = no_attention
         case ElementKind.FFN:
-            change = _NO_FFN
+            change = no_ffn
         case ElementKind.HEAD:
             change = {"heads": tuple(head for head in old.heads if head != element.start)}
         case ElementKind.NEURONS:
-            assert element.start is not None
-            assert element.stop is not None
-            change = {"neurons": without_range(old.neurons, element.start, element.stop)}
+            change = {"neurons": without(old.neurons, element.ranges)}
         case ElementKind.HARD_ATTENTION:
             change = {"hard_attention": top_k}
     return old.model_copy(update=change)
@@ -187,23 +201,19 @@ def kept_neurons(plan: LayerPlan) -> Sequence[int]:
     return [neuron for start, stop in plan.neurons for neuron in range(start, stop)]
 
 
-def ranges_of(neurons: Iterable[int]) -> Ranges:
-    """Neurons, in ascending order, as half-open ranges that do not touch."""
-    ranges: list[tuple[int, int]] = []
-    for neuron in neurons:
-        if ranges and ranges[-1][1] == neuron:
-            ranges[-1] = ranges[-1][0], neuron + 1
-        else:
-            ranges.append((neuron, neuron + 1))
-    return tuple(ranges)
-
-
 def without_range(ranges: Ranges, start: int, stop: int) -> Ranges:
     """Ascending half-open ranges with everything from ``start`` to ``stop`` taken out."""
     pieces: list[tuple[int, int]] = []
     for low, high in ranges:
         pieces += [(low, min(high, start)), (max(low, stop), high)]
     return tuple((low, high) for low, high in pieces if low < high)
+
+
+def without(ranges: Ranges, others: Ranges) -> Ranges:
+    """Ascending half-open ranges with everything in others taken out."""
+    for start, stop in others:
+        ranges = without_range(ranges, start, stop)
+    return ranges
 
 
 def missing_from(plan: Plan, dimensions: Dimensions) -> list[Element]:

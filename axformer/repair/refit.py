@@ -6,7 +6,7 @@ teacher, the untouched model, gives at the same token. So what went wrong below 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -41,8 +41,23 @@ Refit = Mapping[int, BlockFit]
 """By the number of the block; blocks that stay as they are have none."""
 
 
+class Fits(Protocol):
+    """Fits what plans leave of one model. A fit is a function of the plan, the model and the calibration data."""
+
+    def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
+        """
+        Args:
+            model: whole and prepared; it stays as it is.
+            architecture: its family.
+            samples: calibration data; its labels are not looked at.
+        """
+
+    def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
+        """The fitted weights of a plan."""
+
+
 class Refits:
-    """The refits of plans, each computed once."""
+    """Sequential refits of plans (:func:`refit_plan`), each computed once; see :class:`Fits`."""
 
     def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
         """

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from axformer.plan.elements import Dimensions
+from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.plan import Plan
 from axformer.reporting.latency import share
 from axformer.reporting.table import Table
@@ -69,7 +69,7 @@ def path_table(report: Report) -> Table:
     rows = [
         [
             f"{point.seq}{' (this model)' if point.kept else ''}",
-            point.element or "untouched",
+            label_of(point.element, "untouched"),
             f"{point.loss:.4f}",
             *(f"{figures['loss']:.4f}" for figures in (point.confirming, point.test) if figures is not None),
             f"{point.parameters:,}",

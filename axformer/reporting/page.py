@@ -16,7 +16,7 @@ from axformer.drawing.curve import path_curve
 from axformer.drawing.picture import picture
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
-from axformer.plan.elements import Dimensions
+from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.plan import PlanFile
 from axformer.plan.trial import Trial, Verdict
 from axformer.reporting.card import shown
@@ -87,7 +87,7 @@ def _accepted(trace: Sequence[Trial]) -> Table:
     rows = [
         [
             f"{trial.seq}",
-            str(trial.element),
+            label_of(trial.element, "base"),
             f"{trial.min_loss:.4f}",
             f"{trial.loss:.4f}",
             f"{trial.helped:,} of {trial.total:,}",

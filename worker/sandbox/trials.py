@@ -17,6 +17,8 @@ MOST = 500_000
 public encoders alone makes 300,000."""
 _LONGEST_NAME = 64
 """Characters of an element's id, and of a precision's name."""
+_NEURON_CHARACTERS = 8
+"""Of an id for each neuron that it lists."""
 _MOST_COUNT = 2**31 - 1
 _MOST_PARAMETERS = 2**63 - 1
 """As the database holds them."""
@@ -78,7 +80,7 @@ def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dime
 
 
 def _is_in(id: str, dimensions: Dimensions) -> bool:
-    if len(id) > _LONGEST_NAME:
+    if len(id) > _LONGEST_NAME + _NEURON_CHARACTERS * dimensions.intermediate_size:
         return False
     try:
         element = parse(id)

@@ -47,6 +47,7 @@ def search(
     is_enough: Callable[[Plan], bool] = lambda _: False,
     screen: Screen | None = None,
     metric_limit: MetricLimit | None = None,
+    ranked_groups: Callable[[int], list[Element]] | None = None,
     replay: Sequence[Trial] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Trial]:
@@ -60,6 +61,7 @@ def search(
         is_enough: whether the pass may stop at a plan; asked of each that is accepted.
         screen: decides what is far from every line, in low precision; None if the evaluator decides all.
         metric_limit: what a trade must keep, with its recording as the evaluator's task; None if the loss is all.
+        ranked_groups: gives the groups of neurons of a layer, where they do not lie side by side.
         replay: the first trials of the same pass, as it yielded them before it was stopped.
         clock: seconds, from any start.
 
@@ -74,7 +76,7 @@ def search(
     on_base = (lambda _: None) if metric_limit is None else metric_limit.begin
     standing = Standing(evaluator, screen, dimensions, config.helped_reference, on_base)
     judge = Judge(evaluator, screen, config, safeguard_of(config, evaluator.total), metric_limit)
-    running = _Pass(standing, judge, dimensions, config, parameters_left, Replay(replay), clock)
+    running = _Pass(standing, judge, dimensions, config, parameters_left, ranked_groups, Replay(replay), clock)
     for trial in running.trials():
         yield trial
         if trial.verdict is Verdict.ACCEPT and is_enough(standing.plan):
@@ -91,6 +93,7 @@ class _Pass:
         dimensions: Dimensions,
         config: PassConfig,
         parameters_left: Callable[[Plan], int],
+        ranked_groups: Callable[[int], list[Element]] | None,
         replay: Replay,
         clock: Callable[[], float],
     ) -> None:
@@ -99,6 +102,7 @@ class _Pass:
         self._dimensions = dimensions
         self._config = config
         self._parameters_left = lru_cache(maxsize=2)(parameters_left)  # of the plan as it is, every trial asks
+        self._ranked_groups = ranked_groups
         self._replay = replay
         self._clock = clock
         self._started = clock() - replay.seconds
@@ -117,7 +121,7 @@ class _Pass:
 
     def _inspect_all(self, queue: Sequence[Element]) -> Iterator[Trial]:
         for element in queue:  # 16: while Q is not empty do; 17: TrialElement = Q.pop()
-            if self._standing.plan.holds(element):
+            if self._is_there(element):
                 yield from self._inspect(element)
 
     def _inspect(self, element: Element) -> Iterator[Trial]:
@@ -130,7 +134,10 @@ class _Pass:
 
     def _analyze(self, element: Element) -> tuple[Trial, Refinement | None]:  # 1: Function analyze_element (element E)
         standing = self._standing
-        pruned = standing.plan.apply(element, top_k=self._config.attention_top_k)  # 2: T_pruned = T - E
+        config = self._config
+        pruned = standing.plan.apply(
+            element, top_k=config.attention_top_k, keeps_bias=config.refit
+        )  # 2: T_pruned = T - E
         trial, losses = self._replay.next(element.id), None
         if trial is None:
             standing.prepare()
@@ -144,8 +151,14 @@ class _Pass:
 
     def _parts_of(self, element: Element) -> list[Element]:
         """Those that are left."""
-        parts = parts_of(element, self._dimensions, self._config)
-        return [part for part in parts if self._standing.plan.holds(part)]
+        if element.kind is ElementKind.FFN and self._ranked_groups is not None:
+            parts = self._ranked_groups(element.layer)
+        else:
+            parts = parts_of(element, self._dimensions, self._config)
+        return [part for part in parts if self._is_there(part)]
+
+    def _is_there(self, element: Element) -> bool:
+        return self._standing.plan.holds(element, keeps_bias=self._config.refit)
 
     def _measure_base(self) -> Trial:
         trial, losses = self._replay.next(None), None

@@ -1,6 +1,6 @@
 """AxFormer as a method: one pass of Algorithm 1, or six where orders are searched (appendix A)."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 
 from axformer.config import PassConfig
@@ -11,14 +11,16 @@ from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.orders import opening_of, pass_configs
 from axformer.methods.base import Ground
 from axformer.methods.traces import passes_in
-from axformer.plan.elements import Dimensions
+from axformer.plan.elements import Dimensions, Element, neuron_group
 from axformer.plan.trial import Trial
+from axformer.repair.local import LocalFits
 
 
 class AxFormer:
     """Hierarchical greedy removal with selective hard attention (Nagarajan et al., AxFormer, Algorithm 1)."""
 
     name = "axformer"
+    fits = LocalFits
 
     def check(self, config: PassConfig, dimensions: Dimensions) -> None:
         """An order must name blocks of the model."""
@@ -46,7 +48,8 @@ def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Ge
     limit = None
     if config.within_points is not None and config.trades_within_points:
         limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points)
-    with ground.evaluators(None if limit is None else limit.recording) as (evaluator, screen):
+    fits = ground.refits if isinstance(ground.refits, LocalFits) else None
+    with ground.evaluators(None if limit is None else limit.recording, fits) as (evaluator, screen):
         yield from search(
             evaluator,
             ground.dimensions,
@@ -55,6 +58,18 @@ def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Ge
             is_enough=ground.targets.is_reached,
             screen=screen,
             metric_limit=limit,
+            ranked_groups=None if fits is None else _ranked_groups(fits, config, ground.dimensions),
             replay=replay,
             clock=ground.clock,
         )
+
+
+def _ranked_groups(fits: LocalFits, config: PassConfig, dimensions: Dimensions) -> Callable[[int], list[Element]]:
+    """Gives the groups of neurons of a layer: those first whose loss can be repaired best."""
+    size = config.group_size(dimensions.intermediate_size)
+
+    def groups_of(layer: int) -> list[Element]:
+        order = fits.order(2 * layer + 1).units
+        return [neuron_group(layer, order[start : start + size]) for start in range(0, len(order), size)]
+
+    return groups_of

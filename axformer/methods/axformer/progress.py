@@ -86,6 +86,8 @@ class _Single:
         self._blocks = inspection_order(dimensions, config)
         self._plan = Plan.full(dimensions)
         self._parts = 0
+        self._groups_gone: Counter[int] = Counter()
+        """Groups of neurons that were accepted, by layer."""
         self._rounds_left = len(config.trade_shares)
         """Rounds of the trade that have not begun."""
         self._traded = 0
@@ -108,9 +110,18 @@ class _Single:
         if trial.phase is Phase.TRADE and element in self._blocks:
             self._trade(self._blocks.index(element))
         if trial.verdict is Verdict.REFINE:
-            self._parts += sum(map(self._plan.holds, parts_of(element, self._dimensions, self._config)))
+            self._parts += self._parts_left(element)
         elif trial.verdict is Verdict.ACCEPT:
-            self._plan = self._plan.apply(element, top_k=self._config.attention_top_k)
+            self._plan = self._plan.apply(
+                element, top_k=self._config.attention_top_k, keeps_bias=self._config.is_refitted
+            )
+            self._groups_gone[element.layer] += element.kind is ElementKind.NEURONS
+
+    def _parts_left(self, element: Element) -> int:
+        parts = parts_of(element, self._dimensions, self._config)
+        if self._config.refit and element.kind is ElementKind.FFN:  # which neurons a group holds goes by the data
+            return len(parts) - self._groups_gone[element.layer]
+        return sum(self._plan.holds(part, keeps_bias=self._config.is_refitted) for part in parts)
 
     def known(self) -> int:
         """Trials that are done or known to come if it goes to its end."""
@@ -125,7 +136,7 @@ class _Single:
         self._last_place = place
 
     def _blocks_left(self) -> int:
-        return sum(map(self._plan.holds, self._blocks))
+        return sum(self._plan.holds(block, keeps_bias=self._config.is_refitted) for block in self._blocks)
 
 
 def _most_trials(dimensions: Dimensions, config: PassConfig) -> int:

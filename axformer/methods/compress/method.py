@@ -21,12 +21,14 @@ from axformer.methods.replay import Replay
 from axformer.plan.elements import Dimensions, encoder_share
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.repair.refit import Refits
 
 
 class Compress:
     """See :class:`axformer.methods.base.Method`."""
 
     name = "compress"
+    fits = Refits
 
     def check(self, config: CompressConfig, dimensions: Dimensions) -> None:
         """Any model can be compressed."""

@@ -11,8 +11,7 @@ from functools import partial
 import numpy as np
 import torch
 from scipy.interpolate import PchipInterpolator
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 
 from axformer.config.compress import CompressConfig
 from axformer.data.batches import Batch, Samples
@@ -23,12 +22,12 @@ from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.techniques import Techniques
 from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.base import Ground
-from axformer.methods.compress.leaving import Leaving, leaving_order
-from axformer.plan.elements import Dimensions
-from axformer.plan.plan import LayerPlan, Plan, ranges_of
+from axformer.plan.elements import Dimensions, ranges_of
+from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.blockwise import Blockwise
-from axformer.repair.least_squares import refit
-from axformer.repair.refit import BlockFit, Calibration, block_fit, can_refit, matrix_of, put
+from axformer.repair.leaving import Leaving, leaving_order
+from axformer.repair.local import WholeBlock
+from axformer.repair.refit import BlockFit, can_refit, put
 from axformer.tasks.divergence import Divergence
 
 NEURON_LEVELS = 20
@@ -103,21 +102,15 @@ def level_table(ground: Ground, operations: Callable[[Plan], int]) -> Table:
     table = []
     for block in range(2 * len(full.layers)):
         check_cancelled()
-        calibration = _calibrated(teacher)
-        weight, has_bias = matrix_of(teacher.weights), teacher.weights.bias is not None
+        whole = WholeBlock.before(teacher)
         sizes = sizes_of(block, checkpoint.dimensions)
-        everything = calibration.fitting + calibration.checking
-        order = _order(config, weight, everything.covariances[0], sizes[0])
+        order = _order(config, whole, sizes[0])
         rest = operations(with_units(full, block, ()))
         measured = {}
         for size in measured_sizes(sizes):
             check_cancelled()
             units = order.kept(size)
-            columns = _columns(units, weight.shape[1] // sizes[0]).to(weight.device)
-            fit = None
-            if fits and (size or has_bias):
-                part = calibration.fitting.of(columns), calibration.checking.of(columns)
-                fit = block_fit(refit(weight[:, columns], *part, has_bias=has_bias), everything.count)
+            fit = whole.fit(units, sizes[0]) if fits else None
             measured[size] = measure(with_units(full, block, units), block, fit)
         levels = []
         for size, divergence in zip(sizes, curve(measured, sizes), strict=True):
@@ -139,27 +132,13 @@ def _some_rows(batch: Batch, every: int) -> Batch:
     return Batch(batch.rows[::every], inputs, batch.labels[::every])
 
 
-def _order(config: CompressConfig, weight: Tensor, covariance: Tensor, units: int) -> Leaving:
+def _order(config: CompressConfig, whole: WholeBlock, units: int) -> Leaving:
     if config.leaving == "brain_surgeon":
-        return leaving_order(weight, covariance, units)
+        return leaving_order(whole.weight, whole.covariance, units)
     if config.leaving == "contiguous":
         return Leaving(list(range(units))[::-1], [0.0] * units)
-    sizes = weight.view(len(weight), units, -1).square().sum(dim=(0, 2))
+    sizes = whole.weight.view(len(whole.weight), units, -1).square().sum(dim=(0, 2))
     return Leaving(sizes.argsort(stable=True).tolist(), sizes.sort(stable=True).values.tolist())
-
-
-def _calibrated(teacher: Blockwise) -> Calibration:
-    matrix = matrix_of(teacher.weights)
-    bias = None if teacher.weights.bias is None else teacher.weights.bias.detach()
-    calibration = Calibration()
-    for batch, x in teacher.look():
-        calibration.add(batch, x, functional.linear(x, matrix, bias))
-    return calibration
-
-
-def _columns(units: Sequence[int], width: int) -> Tensor:
-    first = torch.tensor(units, dtype=torch.long) * width
-    return (first[:, None] + torch.arange(width)).flatten()
 
 
 class _Measure:
@@ -193,9 +172,9 @@ class _Measure:
         parts = list(self._evaluator.rows_in(plan, layers, block))
         return float(torch.cat([part.losses for part in parts]).double().mean())
 
-    def _convert(self, block: int, fit: BlockFit | None, layer: nn.Module, plan: LayerPlan) -> None:
+    def _convert(self, block: int, fit: BlockFit | None, index: int, layer: nn.Module, plan: LayerPlan) -> None:
         architecture = self._checkpoint.architecture
-        if fit is not None and plan != self._full.layers[0]:
+        if fit is not None and index == block // 2:
             put(architecture, layer, block, fit)
         multiply_fast(layer, plan, architecture=architecture, dtype=torch.float32)
 

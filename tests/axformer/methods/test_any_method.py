@@ -26,6 +26,8 @@ KNOBS: Mapping[str, Sequence[dict[str, Any]]] = {
         {"majority_fraction": 0.2, "attention_top_k": 3},
         {"tolerance": 0.1, "target_speedup": 1.3},
         {"order": "search", "neuron_group_size": 24, "majority_fraction": 0.2},
+        {"refit": True, "neuron_group_size": 9, "majority_fraction": 0.2, "attention_top_k": 3},
+        {"refit": True, "tolerance": 0.2, "neuron_group_size": 9, "inspect_layers_first": True},
     ),
     "compress": (
         {"budgets": (0.8, 0.5, 0.3), "confirm": 0.0, "within_points": None},

@@ -13,6 +13,7 @@ from axformer.plan.elements import (
     head,
     heads_of,
     layer,
+    neuron_group,
     neuron_groups_of,
     neurons,
     parse,
@@ -26,6 +27,7 @@ elements = st.one_of(
     numbers.map(hard_attention),
     st.builds(head, numbers, numbers),
     st.builds(lambda where, start, size: neurons(where, start, start + size), numbers, numbers, st.integers(1, 99)),
+    st.builds(neuron_group, numbers, st.sets(st.integers(0, 60), min_size=1)),
 )
 
 
@@ -43,6 +45,18 @@ def test_ids_are_those_of_the_contract() -> None:
         "layer.3.ffn.neurons.128:256",
         "layer.3.hard_attention",
     ]
+
+
+def test_neurons_that_do_not_lie_side_by_side_are_listed() -> None:
+    group = neuron_group(3, [9, 2, 7, 11, 10])
+    assert (group.id, group.label) == ("layer.3.ffn.neurons.2,7,9:12", "layer.3.ffn.neurons (5 from 2)")
+    assert neuron_group(3, [4, 5]) == neurons(3, 4, 6)
+
+
+@pytest.mark.parametrize("listed", ["7,2", "2,2", "2:4,4:6", "2,3", "1:1,5", "5:3,9"])
+def test_neurons_that_are_not_in_order_are_refused(listed: str) -> None:
+    with pytest.raises(PlanError, match="ascending ranges that do not touch"):
+        parse(f"layer.3.ffn.neurons.{listed}")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from axformer.methods.compress.leaving import RIDGE, leaving_order
 from axformer.repair.least_squares import Sums, damping, error_of, refit, solve
+from axformer.repair.leaving import RIDGE, leaving_order
 
 
 def block(seed: int, units: int, width: int, outputs: int = 5, tokens: int = 400) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,0 +1,163 @@
+"""Fit each block by itself: what stays of its projection out is fitted to what the whole block gives on the inputs that the
+untouched model has there.
+
+The fit of a block depends on what the plan keeps of this block and on nothing else of the plan. So the weights of a trial are
+a function of its plan, and a trial that changes one block costs one fit. What the other blocks change in the inputs is not
+repaired; :func:`axformer.repair.refit.refit_plan` repairs it, and fits every block above a change anew.
+"""
+
+import shutil
+import tempfile
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from axformer.architectures.base import Architecture
+from axformer.data.batches import Samples
+from axformer.plan.plan import LayerPlan, Plan, kept_neurons
+from axformer.repair.blockwise import Blockwise
+from axformer.repair.least_squares import Sums, refit
+from axformer.repair.leaving import Leaving, leaving_order
+from axformer.repair.refit import BlockFit, Calibration, Refit, block_fit, matrix_of, put
+
+KEPT = 4
+"""Fits of one block that are held: of what is accepted, of what is on trial, and of an element whose parts are tried."""
+
+
+@dataclass(frozen=True)
+class WholeBlock:
+    """A block of the untouched model and the calibration data as it sees them."""
+
+    weight: Tensor
+    """Of the projection out, shape (outputs, columns)."""
+    has_bias: bool
+    fitting: Sums
+    """Of the tokens that candidates are fitted to."""
+    checking: Sums
+    """Of those that choose between them."""
+
+    @classmethod
+    def before(cls, teacher: Blockwise) -> "WholeBlock":
+        """The block in front of which a walk up the untouched model stands."""
+        weight, bias = matrix_of(teacher.weights), teacher.weights.bias
+        calibration = Calibration()
+        for batch, x in teacher.look():
+            calibration.add(batch, x, functional.linear(x, weight, None if bias is None else bias.detach()))
+        return cls(weight, bias is not None, calibration.fitting, calibration.checking)
+
+    @property
+    def covariance(self) -> Tensor:
+        """Of the projection's inputs, shape (columns, columns), float64."""
+        return (self.fitting + self.checking).covariances[0]
+
+    def fit(self, kept: Sequence[int], units: int) -> BlockFit | None:
+        """The projection out with some of its units, fitted; None where nothing can be: none is kept, and there is no bias.
+
+        Args:
+            kept: heads or neurons that stay.
+            units: that the block has.
+        """
+        if not kept and not self.has_bias:
+            return None
+        columns = columns_of(kept, self.weight.shape[1] // units).to(self.weight.device)
+        parts = self.fitting.of(columns), self.checking.of(columns)
+        fit = refit(self.weight[:, columns], *parts, has_bias=self.has_bias)
+        return block_fit(fit, self.fitting.count + self.checking.count)
+
+
+class LocalFits:
+    """The fits of all blocks, each computed when a plan asks for it. The sums of the blocks lie in files until then."""
+
+    def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
+        """
+        Args:
+            model: whole and prepared; it stays as it is.
+            architecture: its family.
+            samples: calibration data; its labels are not looked at.
+        """
+        self._model = model
+        self._architecture = architecture
+        self._samples = samples
+        self._dimensions = architecture.dimensions(model.config)
+        self._files: Path | None = None
+        self._found: dict[int, OrderedDict[tuple[int, ...], BlockFit | None]] = {}
+        self._orders: dict[int, Leaving] = {}
+
+    def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
+        """The fit of every block that a plan keeps in part."""
+        found = {}
+        for block in range(2 * len(plan.layers)):
+            kept = self._kept(block, plan.layers[block // 2])
+            if kept is not None:
+                fit = self._fit(block, kept, check_cancelled)
+                if fit is not None:
+                    found[block] = fit
+        return found
+
+    def prepare(self, plan: Plan) -> None:
+        """Compute the fits of a plan, so that :meth:`fit` finds them."""
+        self.of(plan)
+
+    def fit(self, index: int, layer: nn.Module, plan: LayerPlan) -> None:
+        """Put fitted weights into a layer, by its number, that was cut as its plan says."""
+        for block in (2 * index, 2 * index + 1):
+            kept = self._kept(block, plan)
+            fit = None if kept is None else self._found[block][kept]
+            if fit is not None:
+                put(self._architecture, layer, block, fit)
+
+    def order(self, block: int) -> Leaving:
+        """In which order the heads or neurons of a block leave."""
+        if block not in self._orders:
+            whole = self._whole(block)
+            self._orders[block] = leaving_order(whole.weight, whole.covariance, self._units(block))
+        return self._orders[block]
+
+    def _units(self, block: int) -> int:
+        return self._dimensions.intermediate_size if block % 2 else self._dimensions.heads
+
+    def _kept(self, block: int, plan: LayerPlan) -> tuple[int, ...] | None:
+        """What is kept of a block; None where it is whole, or removed with its bias."""
+        is_there, kept = (plan.ffn, tuple(kept_neurons(plan))) if block % 2 else (plan.attention, plan.heads)
+        return kept if is_there and len(kept) < self._units(block) else None
+
+    def _fit(self, block: int, kept: tuple[int, ...], check_cancelled: Callable[[], None]) -> BlockFit | None:
+        found = self._found.setdefault(block, OrderedDict())
+        if kept not in found:
+            found[kept] = self._whole(block, check_cancelled).fit(kept, self._units(block))
+        found.move_to_end(kept)
+        while len(found) > KEPT:
+            found.popitem(last=False)
+        return found[kept]
+
+    def _whole(self, block: int, check_cancelled: Callable[[], None] = lambda: None) -> WholeBlock:
+        if self._files is None:
+            self._files = self._measure(check_cancelled)
+        whole = torch.load(self._files / str(block), weights_only=False, map_location=self._model.device)
+        assert isinstance(whole, WholeBlock), "it was written here"
+        return whole
+
+    def _measure(self, check_cancelled: Callable[[], None]) -> Path:
+        """Go up the untouched model once, and write what each block sees; gives the directory."""
+        files = Path(tempfile.mkdtemp(prefix="axformer-sums-"))
+        weakref.finalize(self, shutil.rmtree, files, ignore_errors=True)
+        full, layers = Plan.full(self._dimensions), list(self._architecture.layers(self._model))
+        teacher = Blockwise(self._model, self._architecture, self._samples, full, layers)
+        for block in range(2 * len(layers)):
+            check_cancelled()
+            torch.save(WholeBlock.before(teacher), files / str(block))
+            teacher.advance()
+        return files
+
+
+def columns_of(units: Sequence[int], width: int) -> Tensor:
+    """The columns of a projection out that units own, so many each."""
+    first = torch.tensor(units, dtype=torch.long) * width
+    return (first[:, None] + torch.arange(width)).flatten()
