@@ -229,7 +229,8 @@ def _marks(trials: Sequence[Tried], plot: Plot) -> Iterator[str]:
 
 
 def _tooltip(trial: Tried) -> str:
-    return f"{trial.seq}: {label_of(trial.element, 'base')} {MARKS[kind_of(trial)].verdict}, {measured(trial)}"
+    name = label_of(trial.element, "base")
+    return f"{trial.seq}: {name} {MARKS[kind_of(trial)].verdict}, {measured(trial)}"
 
 
 def _layers(trials: Sequence[Tried], across: Scale, y: float) -> Iterator[str]:

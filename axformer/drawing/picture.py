@@ -162,7 +162,8 @@ def _strip(parts: Sequence[Part], total: int, x: float, width: float, y: float) 
 
 def _rect(part: Part, shade: str, x: float, y: float, width: float, corner: float) -> str:
     box = f'x="{x:.2f}" y="{y:g}" width="{width:.2f}" height="{_BLOCK - 1}" rx="{corner:g}"'
-    return f'<rect class="{shade}" data-element="{part.element}" {box}><title>{label_of(part.element, "")}: {part.meaning}</title></rect>'
+    title = f"{label_of(part.element, '')}: {part.meaning}"
+    return f'<rect class="{shade}" data-element="{part.element}" {box}><title>{title}</title></rect>'
 
 
 def _signs(shades: Iterable[str]) -> Iterator[tuple[str, str]]:
