@@ -23,6 +23,7 @@ PARQUET = "application/vnd.apache.parquet"
 
 _FIELDS = tuple(Trial.model_fields)
 _ROW_GROUP = 1000  # trials held at a time while Parquet is written; more compresses no better
+_NESTED = ("plan", "milliseconds")
 _ARROW_SCHEMA = pa.schema(
     [
         pa.field("seq", pa.int64(), nullable=False),
@@ -40,6 +41,7 @@ _ARROW_SCHEMA = pa.schema(
         pa.field("parameters", pa.int64(), nullable=False),
         pa.field("seconds", pa.float64(), nullable=False),
         pa.field("plan", pa.string()),
+        pa.field("milliseconds", pa.string()),
     ]
 )
 
@@ -110,9 +112,9 @@ class _Drain(io.RawIOBase):
 
 
 def _flat(trial: Trial) -> dict[str, Any]:
-    """A trial whose plan, where it has one, is a text of JSON."""
+    """A trial in which what is nested is a text of JSON."""
     values = trial.model_dump(mode="json")
-    return values | {"plan": None if trial.plan is None else json.dumps(values["plan"])}
+    return values | {name: None if values[name] is None else json.dumps(values[name]) for name in _NESTED}
 
 
 def _taken(line: io.StringIO) -> bytes:

@@ -21,7 +21,10 @@ class CompressConfig(RunConfig):
     95 % confidence where a report says so. None keeps the one with the least confirming loss, or without ``confirm`` the
     last."""
     budgets: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
-    """Shares of the encoder's operations, each a model of its own on the path, largest first."""
+    """Shares of the encoder's cost, each a model of its own on the path, largest first."""
+    cost: Literal["operations", "latency"] = "operations"
+    """What budgets are shares of: ``operations`` at the data's own lengths, or ``latency``, the milliseconds that one input of
+    median length takes, measured block by block on the device of the run."""
     repair: Literal["refit", "none"] = "refit"
     """``refit`` fits the weights that stay to what the untouched model gives; ``none`` leaves them as they are."""
     leaving: Literal["brain_surgeon", "magnitude", "contiguous"] = "brain_surgeon"

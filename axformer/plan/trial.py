@@ -31,6 +31,15 @@ class Verdict(StrEnum):
     REJECT = "reject"
 
 
+class Milliseconds(BaseModel):
+    """How long a block takes with one input of median length, at each of its sizes, all heads or neurons first."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    attention: tuple[float, ...]
+    ffn: tuple[float, ...]
+
+
 class Trial(BaseModel):
     """One record of a pass; the field names are the same in the trace file, in the database and in the API."""
 
@@ -56,4 +65,8 @@ class Trial(BaseModel):
     seconds: float = Field(ge=0, description="Seconds since the pass began.")
     plan: tuple[LayerPlan, ...] | None = Field(
         default=None, description="What is left, layer by layer, where a trial is of a whole plan; else null."
+    )
+    milliseconds: Milliseconds | None = Field(
+        default=None,
+        description="What a block costs at each of its sizes, in the base trial of a run that chooses by latency; else null.",
     )

@@ -38,3 +38,5 @@ class TrialRow(Base):
     seconds: Mapped[float] = mapped_column(Double)
     plan: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
     """What is left, layer by layer, where the trial is of a whole plan."""
+    milliseconds: Mapped[dict[str, list[float]] | None] = mapped_column(JSONB(none_as_null=True))
+    """What blocks cost at each size, in the base trial of a run that chooses by latency."""

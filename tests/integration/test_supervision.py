@@ -8,11 +8,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from sqlalchemy import select
 
 from store.repositories.steering import request_cancel
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.states import JobState
+from store.tables.jobs import Job
 from tests.integration.real_worker import (
     JOB_SECONDS,
     STOP_SECONDS,
@@ -44,13 +46,27 @@ def wait_for_trials(settings: Settings, watch: Watch, job_id: str, count: int = 
     wait_until(lambda: len(watch.trials(job_id)) >= count, JOB_SECONDS, log_of(settings))
 
 
+def stop_between_transactions(sessions: Sessions, job_id: str, pid: int) -> None:
+    """Stop a process at a moment at which it does not hold the row of its job, which a cancellation takes."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        free = select(Job.id).where(Job.id == job_id).with_for_update(skip_locked=True)
+        with session_scope(sessions) as session:
+            if session.scalars(free).one_or_none() is not None:
+                return
+        os.kill(pid, signal.SIGCONT)
+        assert time.monotonic() < deadline, "the process holds its job's row all the time"
+        time.sleep(0.01)
+
+
 def test_a_stuck_process_whose_job_is_cancelled_is_ended_and_the_worker_goes_on(
     settings: Settings, post: Post, watch: Watch, sessions: Sessions, long_job: str
 ) -> None:
     with worker(settings, announce_seconds=0.2, obey_seconds=OBEY_SECONDS):
         wait_for_trials(settings, watch, long_job)
         stuck = process_of(watch, long_job)
-        os.kill(stuck, signal.SIGSTOP)
+        stop_between_transactions(sessions, long_job, stuck)
         with session_scope(sessions) as session:
             request_cancel(session, long_job)
         wait_until(lambda: has_ended(watch, long_job), JOB_SECONDS, log_of(settings))

@@ -41,6 +41,19 @@ def test_a_job_compresses_and_hands_out_any_budget(
     assert plan.repair == "refit"
 
 
+def test_a_job_that_chooses_by_latency_keeps_what_it_measured(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim
+) -> None:
+    job_id = post(knobs={**KNOBS, "cost": "latency"})
+    run_job(context, claim(), NEVER)
+    job, (base, *budgets) = watch.job(job_id), watch.trials(job_id)
+    assert (job.state, job.error) == (JobState.SUCCEEDED, None)
+    assert base.milliseconds is not None
+    assert all(trial.milliseconds is None for trial in budgets)
+    lines = content_of(context, artifacts_of(context, job_id)["trace.jsonl"]).decode().splitlines()
+    assert base.model_dump_json() == lines[0]
+
+
 def test_a_job_that_was_paused_ends_as_if_undisturbed(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, sessions: Sessions
 ) -> None:

@@ -70,6 +70,8 @@ def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dime
         raise ProcessMisbehavedError(f"trial {trial.seq} of '{_short(trial.element)}', which the model does not have")
     if is_whole != (trial.plan is not None) or (trial.plan is not None and not _fits(trial.plan, dimensions)):
         raise ProcessMisbehavedError(f"trial {trial.seq} has a plan that is not one of this model")
+    if trial.milliseconds is not None and not _is_measured(trial, dimensions):
+        raise ProcessMisbehavedError(f"trial {trial.seq} has milliseconds that are not those of this model's blocks")
     if not 0 <= (trial.helped or 0) <= trial.total <= _MOST_COUNT or trial.samples > trial.total:
         raise ProcessMisbehavedError(f"trial {trial.seq} counts {trial.samples} of {trial.total} samples")
     if trial.parameters > _MOST_PARAMETERS:
@@ -92,6 +94,15 @@ def _is_in(id: str, dimensions: Dimensions) -> bool:
         return True
     of = dimensions.heads if element.kind is ElementKind.HEAD else dimensions.intermediate_size
     return element.start < element.stop <= of
+
+
+def _is_measured(trial: Trial, dimensions: Dimensions) -> bool:
+    assert trial.milliseconds is not None
+    measured = (trial.milliseconds.attention, dimensions.heads), (trial.milliseconds.ffn, dimensions.intermediate_size)
+    return trial.phase is Phase.BASE and all(
+        1 < len(figures) <= units + 1 and all(math.isfinite(one) and one >= 0 for one in figures)
+        for figures, units in measured
+    )
 
 
 def _fits(layers: tuple[LayerPlan, ...], dimensions: Dimensions) -> bool:

@@ -26,6 +26,8 @@ def allocate(blocks: Sequence[Sequence[Choice]], budget: float, grid: int = GRID
         budget: that the costs may come to, in their unit.
         grid: steps of the budget.
     """
+    if budget <= 0:
+        return None
     step = budget / grid
     least = np.zeros(grid + 1)
     picked = []

@@ -6,7 +6,7 @@ it is a function of the checkpoint, the data and the knobs, so a run that was st
 with the same plans.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -16,11 +16,13 @@ from axformer.errors import CheckpointError, PlanError
 from axformer.evaluation.plain import predict
 from axformer.methods.base import Ground
 from axformer.methods.compress.allocation import Choice, allocate
-from axformer.methods.compress.table import Table, level_table, with_units
+from axformer.methods.compress.latency import measure_blocks
+from axformer.methods.compress.sizes import sizes_of, with_units
+from axformer.methods.compress.table import Table, level_table
 from axformer.methods.replay import Replay
 from axformer.plan.elements import Dimensions, encoder_share
 from axformer.plan.plan import Plan
-from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.plan.trial import Milliseconds, Phase, Trial, Verdict
 from axformer.repair.refit import Refits
 
 
@@ -61,18 +63,21 @@ class _Run:
         self._min_loss = float("inf")
         self._base: Tensor | None = None
         self._table: Table | None = None
+        self._milliseconds: Milliseconds | None = None
 
     def base(self) -> Trial:
         """The untouched model."""
         trial = self._replay.next(None)
         if trial is None:
             losses = self._base_losses()
+            if self._ground.config.cost == "latency":
+                self._milliseconds = measure_blocks(self._ground.checkpoint, self._ground.samples)
             trial = self._record(Phase.BASE, losses, Verdict.BASE)
             if not trial.loss < float("inf"):
                 raise CheckpointError(
                     f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
                 )
-        self._min_loss = trial.loss
+        self._min_loss, self._milliseconds = trial.loss, trial.milliseconds
         return trial
 
     def budget(self, share: float, before: Plan | None) -> Trial | None:
@@ -109,15 +114,29 @@ class _Run:
     def _plan_within(self, share: float) -> Plan | None:
         ground = self._ground
         if self._table is None:
-            self._table = level_table(ground, ground.targets.encoder_operations)
-        blocks = [[Choice(level.operations, level.divergence) for level in levels] for levels in self._table]
-        chosen = allocate(blocks, share * ground.targets.encoder_operations(self._full))
+            self._table = level_table(ground, self._cost_of())
+        blocks = [[Choice(level.cost, level.divergence) for level in levels] for levels in self._table]
+        whole = sum(levels[0].cost for levels in self._table)
+        total = whole if self._milliseconds is not None else ground.targets.encoder_operations(self._full)
+        chosen = allocate(blocks, share * total - (total - whole))  # what is in no block stays
         if chosen is None:
             return None
         plan = self._full
         for block, index in enumerate(chosen):
             plan = with_units(plan, block, self._table[block][index].units)
         return plan
+
+    def _cost_of(self) -> Callable[[int, Sequence[int]], float]:
+        """What a block costs, by its number, with the units that are kept."""
+        operations, full, milliseconds = self._ground.targets.encoder_operations, self._full, self._milliseconds
+        if milliseconds is None:
+            empty = [operations(with_units(full, block, ())) for block in range(2 * len(full.layers))]
+            return lambda block, kept: operations(with_units(full, block, kept)) - empty[block]
+        taken = [
+            dict(zip(sizes_of(block, self._ground.dimensions), measured, strict=True))
+            for block, measured in enumerate((milliseconds.attention, milliseconds.ffn))
+        ]
+        return lambda block, kept: taken[block % 2][len(kept)]
 
     def _losses(self, model: Any) -> Tensor:
         samples = self._ground.samples
@@ -150,6 +169,7 @@ class _Run:
             parameters=0 if plan is None else left(self._full) - left(plan),
             seconds=ground.clock() - self._started,
             plan=None if plan is None else plan.layers,
+            milliseconds=self._milliseconds if is_base else None,
         )
         self._replay.seq += 1
         return trial

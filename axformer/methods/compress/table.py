@@ -22,18 +22,13 @@ from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.techniques import Techniques
 from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.base import Ground
-from axformer.plan.elements import Dimensions, ranges_of
+from axformer.methods.compress.sizes import measured_sizes, sizes_of, with_units
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.blockwise import Blockwise
 from axformer.repair.leaving import Leaving, leaving_order
 from axformer.repair.local import WholeBlock
 from axformer.repair.refit import BlockFit, can_refit, put
 from axformer.tasks.divergence import Divergence
-
-NEURON_LEVELS = 20
-"""Sizes of a feed-forward block between all of its neurons and none."""
-MEASURED = (0.8, 0.6, 0.4, 0.2, 0.1, 0.0)
-"""Shares of a block's units at which the divergence is measured; between them it is read off a curve."""
 
 
 @dataclass(frozen=True)
@@ -42,35 +37,14 @@ class Level:
 
     units: tuple[int, ...]
     """Heads or neurons that are kept."""
-    operations: int
-    """Of the block, of one look at the data."""
+    cost: float
+    """Of the block: operations of one look at the data, or milliseconds."""
     divergence: float
     """Mean over the rows, in nats, with this block alone cut."""
 
 
 Table = Sequence[Sequence[Level]]
 """By the number of the block."""
-
-
-def with_units(plan: Plan, block: int, units: Sequence[int]) -> Plan:
-    """A plan with these units of a block alone; the block stays, also without any."""
-    layers = list(plan.layers)
-    change = {"neurons": ranges_of(units)} if block % 2 else {"heads": tuple(units)}
-    layers[block // 2] = layers[block // 2].model_copy(update=change)
-    return plan.model_copy(update={"layers": tuple(layers)})
-
-
-def sizes_of(block: int, dimensions: Dimensions) -> list[int]:
-    """The sizes that a block may have, all units first: every number of heads, and twentieths of the neurons."""
-    if block % 2 == 0:
-        return list(range(dimensions.heads, -1, -1))
-    neurons, levels = dimensions.intermediate_size, range(NEURON_LEVELS, -1, -1)
-    return sorted({round(neurons * level / NEURON_LEVELS) for level in levels}, reverse=True)
-
-
-def measured_sizes(sizes: Sequence[int]) -> list[int]:
-    """Those of them at which the divergence is measured, largest first."""
-    return sorted({min(sizes[1:], key=lambda size: abs(size - share * sizes[0])) for share in MEASURED}, reverse=True)
 
 
 def curve(measured: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
@@ -86,12 +60,12 @@ def curve(measured: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
     return [float(value) for value in np.square(read)]
 
 
-def level_table(ground: Ground, operations: Callable[[Plan], int]) -> Table:
+def level_table(ground: Ground, cost_of: Callable[[int, Sequence[int]], float]) -> Table:
     """Measure all blocks at all sizes.
 
     Args:
         ground: what is worked on; the model stays as it is.
-        operations: of the encoder under a plan.
+        cost_of: what a block costs, by its number, with the units that are kept.
     """
     checkpoint, config, check_cancelled = ground.checkpoint, ground.config, ground.check_cancelled
     model, architecture = checkpoint.model, checkpoint.architecture
@@ -105,7 +79,6 @@ def level_table(ground: Ground, operations: Callable[[Plan], int]) -> Table:
         whole = WholeBlock.before(teacher)
         sizes = sizes_of(block, checkpoint.dimensions)
         order = _order(config, whole, sizes[0])
-        rest = operations(with_units(full, block, ()))
         measured = {}
         for size in measured_sizes(sizes):
             check_cancelled()
@@ -115,7 +88,7 @@ def level_table(ground: Ground, operations: Callable[[Plan], int]) -> Table:
         levels = []
         for size, divergence in zip(sizes, curve(measured, sizes), strict=True):
             kept = order.kept(size)
-            levels.append(Level(tuple(kept), operations(with_units(full, block, kept)) - rest, divergence))
+            levels.append(Level(tuple(kept), cost_of(block, kept), divergence))
         table.append(levels)
         teacher.advance()
     return table

@@ -16,7 +16,8 @@ from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, PlanError
 from axformer.intake.dataset import DataSource, prepare
 from axformer.methods.compress.allocation import Choice, allocate
-from axformer.methods.compress.table import curve, measured_sizes, sizes_of
+from axformer.methods.compress.sizes import MULTIPLE, measured_sizes, sizes_of
+from axformer.methods.compress.table import curve
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.repair.storage import REPAIR_NAME, read_refit
@@ -68,6 +69,8 @@ def test_measured_sizes_are_some_of_all(heads: int, neurons: int) -> None:
         assert sizes == sorted(set(sizes), reverse=True)
         assert (sizes[0], sizes[-1]) == (neurons if block else heads, 0)
         assert set(measured_sizes(sizes)) <= set(sizes[1:])
+        if block and neurons >= 20 * MULTIPLE:
+            assert all(size % MULTIPLE == 0 for size in sizes[1:])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,85 @@
+"""How long a block takes at each of its sizes, on the device that computes.
+
+One input of median length goes through the first layer, whose blocks are cut to every size in turn. The layers of a model are
+alike, so what is measured of one holds for all. A run keeps what it measured with its first trial: a clock gives other figures
+the next time, and plans that are chosen by them would be others.
+"""
+
+import inspect
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from axformer.data.batches import Batch, Samples
+from axformer.evaluation.cut_layers import CutLayers
+from axformer.intake.checkpoint import Checkpoint
+from axformer.methods.compress.sizes import sizes_of, with_units
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Milliseconds
+
+REPEATS = 25
+"""Times that each size is measured, in turns with all others; the median counts."""
+WARM_UPS = 3
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What a layer is called with."""
+
+    hidden: Tensor
+    arguments: Mapping[str, Any]
+
+
+def measure_blocks(checkpoint: Checkpoint, samples: Samples) -> Milliseconds:
+    """Milliseconds of an attention and of a feed-forward block at each of their sizes, all units first.
+
+    A smaller block is never said to take longer than a larger one.
+    """
+    call, found = _call_of_first_layer(checkpoint, _median_row(samples)), []
+    for block in (0, 1):
+        sizes = sizes_of(block, checkpoint.dimensions)
+        full = Plan.full(checkpoint.dimensions)
+        cut = CutLayers(checkpoint.model, checkpoint.architecture)
+        layers = [cut.get(with_units(full, block, range(size)))[0] for size in sizes]
+        seconds = [[_seconds(checkpoint, block, layer, call) for layer in layers] for _ in range(WARM_UPS + REPEATS)]
+        medians = np.median(seconds[WARM_UPS:], axis=0)
+        found.append(tuple(1000 * float(value) for value in np.minimum.accumulate(medians)))
+    return Milliseconds(attention=found[0], ffn=found[1])
+
+
+def _median_row(samples: Samples) -> Batch:
+    """One row of the batch of median length."""
+    batches = sorted(samples.batches, key=lambda batch: batch.tokens)
+    batch = batches[len(batches) // 2]
+    return Batch(batch.rows[:1], {name: values[:1] for name, values in batch.inputs.items()}, batch.labels[:1])
+
+
+def _call_of_first_layer(checkpoint: Checkpoint, batch: Batch) -> _Call:
+    first, calls = checkpoint.architecture.layers(checkpoint.model)[0], []
+    names = tuple(inspect.signature(type(first).forward).parameters)[2:]  # behind self and the input
+
+    def see(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        calls.append(_Call(args[0], dict(zip(names, args[1:], strict=False)) | kwargs))
+
+    end = first.register_forward_pre_hook(see, with_kwargs=True)
+    try:
+        with torch.inference_mode():
+            checkpoint.model(**batch.inputs)
+    finally:
+        end.remove()
+    return calls[0]
+
+
+@torch.inference_mode()
+def _seconds(checkpoint: Checkpoint, block: int, layer: nn.Module, call: _Call) -> float:
+    device = torch.device(checkpoint.model.device)
+    started = time.perf_counter()
+    checkpoint.architecture.layout(block).run(layer, call.hidden, call.arguments)
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+    return time.perf_counter() - started

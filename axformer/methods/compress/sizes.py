@@ -1,0 +1,37 @@
+"""The sizes that a block may have, and plans in which it has one of them."""
+
+from collections.abc import Sequence
+
+from axformer.plan.elements import Dimensions, ranges_of
+from axformer.plan.plan import Plan
+
+NEURON_LEVELS = 20
+"""Sizes of a feed-forward block between all of its neurons and none."""
+MULTIPLE = 16
+"""Neurons are kept in multiples of so many, if a level holds that many: a float32 vector register of AVX-512 holds 16 numbers,
+and GPUs multiply matrices in tiles of 8 to 64."""
+MEASURED = (0.8, 0.6, 0.4, 0.2, 0.1, 0.0)
+"""Shares of a block's units at which the divergence is measured; between them it is read off a curve."""
+
+
+def with_units(plan: Plan, block: int, units: Sequence[int]) -> Plan:
+    """A plan with these units of a block alone; the block stays, also without any."""
+    layers = list(plan.layers)
+    change = {"neurons": ranges_of(units)} if block % 2 else {"heads": tuple(units)}
+    layers[block // 2] = layers[block // 2].model_copy(update=change)
+    return plan.model_copy(update={"layers": tuple(layers)})
+
+
+def sizes_of(block: int, dimensions: Dimensions) -> list[int]:
+    """The sizes that a block may have, all units first: every number of heads, and about twentieths of the neurons."""
+    if block % 2 == 0:
+        return list(range(dimensions.heads, -1, -1))
+    neurons = dimensions.intermediate_size
+    step = MULTIPLE if neurons >= NEURON_LEVELS * MULTIPLE else 1
+    levels = (step * round(neurons * level / (NEURON_LEVELS * step)) for level in range(NEURON_LEVELS))
+    return sorted({neurons, *levels}, reverse=True)
+
+
+def measured_sizes(sizes: Sequence[int]) -> list[int]:
+    """Those of them at which the divergence is measured, largest first."""
+    return sorted({min(sizes[1:], key=lambda size: abs(size - share * sizes[0])) for share in MEASURED}, reverse=True)

@@ -1,0 +1,55 @@
+"""Milliseconds of blocks: one for each size, never more for a smaller block, and kept with the run that chose by them."""
+
+import itertools
+
+import pytest
+
+from axformer.config import make_config
+from axformer.methods.compress.latency import measure_blocks
+from axformer.methods.compress.sizes import sizes_of
+from axformer.plan.plan import Plan
+from axformer.run import PruningRun
+from tests.family_cases import Case, checkpoint_of, data_of
+from tests.tiny_families import DIMENSIONS
+
+FAMILIES = ("albert", "bert", "deberta-v2", "distilbert", "gpt2", "llama", "modernbert", "mpnet", "xlnet")
+KNOBS = {
+    "method": "compress",
+    "cost": "latency",
+    "budgets": [0.8, 0.4],
+    "confirm": 0.0,
+    "within_points": None,
+    "max_length": 24,
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_size_of_a_block_has_its_milliseconds(family: str) -> None:
+    case = Case(family, "classification")
+    found = measure_blocks(checkpoint_of(case), data_of(case).samples)
+    for block, measured in enumerate((found.attention, found.ffn)):
+        assert len(measured) == len(sizes_of(block, DIMENSIONS))
+        assert measured[0] > 0
+        assert all(0 <= after <= before for before, after in itertools.pairwise(measured))
+
+
+def test_budgets_are_shares_of_the_milliseconds_that_the_base_trial_holds() -> None:
+    case = Case("bert", "classification")
+    config = make_config("paper", KNOBS)
+    run = PruningRun(checkpoint_of(case), data_of(case, config), None, config)
+    base, *budgets = run.trials()
+    assert base.milliseconds is not None
+    assert all(trial.milliseconds is None for trial in budgets)
+    taken = [
+        dict(zip(sizes_of(block, DIMENSIONS), measured, strict=True))
+        for block, measured in enumerate((base.milliseconds.attention, base.milliseconds.ffn))
+    ]
+
+    def cost(plan: Plan) -> float:
+        return sum(taken[0][len(layer.heads)] + taken[1][layer.neuron_count] for layer in plan.layers)
+
+    for trial in budgets:
+        assert trial.plan is not None
+        assert trial.element is not None
+        share = float(trial.element.removeprefix("encoder."))
+        assert cost(Plan(layers=trial.plan)) <= share * cost(Plan.full(DIMENSIONS)) * (1 + 1e-9)
