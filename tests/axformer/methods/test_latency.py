@@ -19,7 +19,6 @@ KNOBS = {
     "budgets": [0.8, 0.4],
     "confirm": 0.0,
     "within_points": None,
-    "max_length": 24,
 }
 
 
@@ -36,7 +35,7 @@ def test_every_size_of_a_block_has_its_milliseconds(family: str) -> None:
 def test_budgets_are_shares_of_the_milliseconds_that_the_base_trial_holds() -> None:
     case = Case("bert", "classification")
     config = make_config("paper", KNOBS)
-    run = PruningRun(checkpoint_of(case), data_of(case, config), None, config)
+    run = PruningRun(checkpoint_of(case), data_of(case), None, config)
     base, *budgets = run.trials()
     assert base.milliseconds is not None
     assert all(trial.milliseconds is None for trial in budgets)
