@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from axformer.plan.plan import Plan
+from axformer.plan.plan import Plan, kept_neurons
 from axformer.repair.least_squares import Sums
-from axformer.repair.refit import apply_refit, refit_plan
+from axformer.repair.refit import matrix_of, refit_plan
 from benchmarks.compress.fisher import Costs, lost_information, most_informative, rearranged
 from benchmarks.compress.scalars import LIMIT, Tuning, best_scalars
 from tests.family_cases import Case, checkpoint_of, data_of, some_plan
@@ -25,7 +25,7 @@ def information_of(seed: int, units: int) -> Tensor:
 
 
 def sums_of(x: Tensor, y: Tensor) -> Sums:
-    sums = Sums.around(x.mean(dim=0), y.mean(dim=0))
+    sums = Sums.around(torch.zeros(x.shape[1]), torch.zeros(y.shape[1]))
     sums.add(x, y)
     return sums
 
@@ -75,26 +75,33 @@ def test_scalars_are_found_again(width: int) -> None:
     torch.testing.assert_close(bound, torch.ones_like(bound), atol=1e-3, rtol=0)
 
 
-def test_tuning_brings_the_first_block_nearer_and_leaves_biases() -> None:
+def test_tuning_changes_weights_by_one_scalar_a_unit_and_leaves_biases() -> None:
     checkpoint, samples, plan = checkpoint_of(CASE), data_of(CASE).samples, some_plan(3)
     fits = refit_plan(checkpoint.model, checkpoint.architecture, samples, plan, solver_of=Tuning(checkpoint))
     assert fits
     layers = checkpoint.architecture.layers(checkpoint.model)
     for block, fit in fits.items():
-        weights = checkpoint.architecture.layout(block).weights(layers[block // 2])
-        assert fit.ridge is None
-        assert weights.bias is not None
-        assert torch.equal(fit.bias, weights.bias)
+        whole = checkpoint.architecture.layout(block).weights(layers[block // 2])
+        layer = plan.layers[block // 2]
+        units = kept_neurons(layer) if block % 2 else layer.heads
+        assert whole.bias is not None
+        assert torch.equal(fit.bias, whole.bias)
+        if fit.weight is not None:
+            width = fit.weight.shape[1] // len(units)
+            old = matrix_of(whole).unflatten(1, (-1, width))[:, list(units)]
+            scalars = fit.weight.unflatten(1, (-1, width)) / old
+            torch.testing.assert_close(scalars, scalars[:1, :, :1].expand_as(scalars), rtol=1e-4, atol=1e-4)
 
 
 def test_scalars_that_leave_the_limit_end_the_tuning() -> None:
-    checkpoint = checkpoint_of(CASE)
-    tuning, chance = Tuning(checkpoint), torch.Generator().manual_seed(1)
-    units = checkpoint.dimensions.intermediate_size
+    checkpoint, chance = checkpoint_of(CASE), torch.Generator().manual_seed(1)
+    tuning, units = Tuning(checkpoint), checkpoint.dimensions.intermediate_size
     x, weight = torch.randn(900, units, generator=chance), torch.randn(32, units, generator=chance)
-    bias = torch.zeros(32)
-    far, near = (sums_of(x, factor * x @ weight.T + bias) for factor in (2 * LIMIT, 2.0))
-    none = sums_of(x[:0] if False else x[:1], x[:1] @ weight.T)
+    near, far = (sums_of(x, factor * x @ weight.T) for factor in (2.0, 2 * LIMIT))
+    none = sums_of(x[:0], x[:0] @ weight.T)
+    before = tuning(1)(weight, near, none, has_bias=True).weight
+    torch.testing.assert_close(before, 2 * weight.double(), rtol=0.05, atol=0.5)
+    assert tuning.ended_at is None
     assert torch.equal(tuning(3)(weight, far, none, has_bias=True).weight, weight.double())
     assert tuning.ended_at == 3
     assert torch.equal(tuning(5)(weight, near, none, has_bias=True).weight, weight.double())
