@@ -1,4 +1,4 @@
-"""What experiments keep, so that they may be stopped and started again: sets made once, and files that are whole or not there."""
+"""What experiments keep, so that they may be stopped and started again: sets made once, and files that are never in part."""
 
 import json
 from collections.abc import Mapping

@@ -44,13 +44,16 @@ def measure(cell: Cell, variant: Variant, home: Path, files: RowFiles) -> dict[s
         _tables(opened, models, samples) for samples in (opened.ground.samples, opened.confirming, opened.test)
     )
     task = opened.checkpoint.task
-    content = {
+    content: dict[str, Any] = {
         "task": task.name,
         "metric": _metric_of(task, test[0])[0],
         "checkpoint": opened.checkpoint.sha256,
         "rows": opened.rows,
         "tokens": int(opened.ground.calibration.lengths.sum()),
-        "points": [_point(opened, plan, test[0], table) for plan, table in zip(plans, test, strict=True)],
+        "points": [
+            _point(opened, opened.ground.targets.full, test[0], test[0]),
+            *(_made_point(opened, made, test[0], table) for made, table in zip(way.made, test[1:], strict=True)),
+        ],
         "certified": [_certified(opened, plans, confirming, deciding, points, way.made) for points in POINTS],
         "seconds": {
             "shared": way.shared_seconds,
@@ -61,8 +64,6 @@ def measure(cell: Cell, variant: Variant, home: Path, files: RowFiles) -> dict[s
         "threads": torch.get_num_threads(),
         "load": [load[0], os.getloadavg()[0]],
     }
-    for point, made in zip(content["points"][1:], way.made, strict=True):
-        point |= {"budget": made.budget, "tokens_per_unknown": made.tokens_per_unknown}
     if cell.has_latency:
         content["latency"] = latency(opened, {f"{made.budget:g}": made.model for made in way.made})
     return content
@@ -117,6 +118,11 @@ def _point(opened: Opened, plan: Plan, before: np.ndarray, table: np.ndarray) ->
         "operations": targets.operations(plan),
         "estimated_speedup": targets.speedup(plan),
     }
+
+
+def _made_point(opened: Opened, made: Made, before: np.ndarray, table: np.ndarray) -> dict[str, Any]:
+    about = {"budget": made.budget, "tokens_per_unknown": made.tokens_per_unknown}
+    return about | _point(opened, made.plan, before, table)
 
 
 def _certified(

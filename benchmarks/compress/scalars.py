@@ -42,7 +42,8 @@ def best_scalars(weight: Tensor, bias: Tensor | None, sums: Sums, width: int, da
     products = ((weight.T @ weight) * second).view(units, width, units, width).sum(dim=(1, 3))
     wanted = (weight * cross).sum(dim=0).view(units, width).sum(dim=1)
     damped = products + damping**2 * torch.eye(units, dtype=products.dtype)
-    return 1 + torch.linalg.solve(damped, wanted - products.sum(dim=1))
+    away: Tensor = torch.linalg.solve(damped, wanted - products.sum(dim=1))
+    return 1 + away
 
 
 class Tuning:
