@@ -43,23 +43,15 @@ def promises_of(found: Sequence[Content]) -> list[Promise]:
 
 def by_points(found: Sequence[Content]) -> Lines:
     """How many were certified, and how many fell short, over all runs."""
-    rows = []
     every = promises_of(found)
+    rows = []
     for points in POINTS:
-        for test in sorted({one.test for one in every}):
-            asked = [one for one in every if one.points == points and one.test == test]
-            kept = [one for one in asked if one.budget is not None]
-            counts = Counter(one.budget for one in kept if one.budget is not None)
-            budgets = ", ".join(f"{count} at {budget:g}" for budget, count in sorted(counts.items(), reverse=True))
-            refuted = sum(one.is_refuted for one in kept)
-            rows.append(
-                [
-                    *(f"{points:g}", test.replace("_", " "), str(len(asked)), str(len(kept)), budgets or NONE),
-                    *(str(sum(one.fell_short for one in kept)), str(refuted)),
-                ]
-            )
-    head = ["points", "test", "runs", "certified", "of these", "fell short", "beyond the noise"]
-    return table(head, rows)
+        asked = [one for one in every if one.points == points]
+        tests = sorted({one.test for one in asked})
+        rows += [_counted(points, test, [one for one in asked if one.test == test]) for test in tests]
+        if len(tests) > 1:
+            rows.append(_counted(points, "all", asked))
+    return table(["points", "test", "runs", "certified", "of these", "fell short", "beyond the noise"], rows)
 
 
 def by_set(found: Sequence[Content]) -> Lines:
@@ -77,11 +69,20 @@ def by_set(found: Sequence[Content]) -> Lines:
     return table(["set", "model", "confirming rows", *(f"within {points:g}" for points in POINTS)], rows)
 
 
+def _counted(points: float, test: str, asked: Sequence[Promise]) -> list[str]:
+    kept = [one for one in asked if one.budget is not None]
+    counts = Counter(one.budget for one in kept if one.budget is not None)
+    budgets = ", ".join(f"{count} at {budget:g}" for budget, count in sorted(counts.items(), reverse=True))
+    fell_short, refuted = sum(one.fell_short for one in kept), sum(one.is_refuted for one in kept)
+    return [f"{points:g}", test, str(len(asked)), str(len(kept)), budgets or NONE, str(fell_short), str(refuted)]
+
+
 def _promise(one: Content, certified: Content) -> Promise:
     budget = certified["budget"]
     point = None if budget is None else point_at(one, budget)
     value, (_, most) = (0.0, (0.0, 0.0)) if point is None else (point["change"]["value"], point["change"]["interval"])
-    return Promise(certified["points"], certified["test"], budget, -POINT * value, -POINT * most)
+    test = certified["test"].replace("_", " ") + (" (asymptotic)" if certified["asymptotic"] else "")
+    return Promise(certified["points"], test, budget, -POINT * value, -POINT * most)
 
 
 def _is_of(certified: Content, points: float) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean, stdev
 
-from benchmarks.compress.grid import BUDGETS, COMPRESS, VARIANTS
+from benchmarks.compress.grid import BUDGETS, COMPRESS, VARIANTS, cells
 from benchmarks.compress.reading import POINT, Content, change_at, point_at
 from benchmarks.finetune import BASE
 
@@ -66,6 +66,7 @@ def by_set(found: Sequence[Content]) -> Lines:
 def over_sets(found: Sequence[Content]) -> Lines:
     """Means over the sets of the small model, each the mean over its seeds, beside the targets."""
     groups = [group for (model, _), group in compressed(found).items() if model == BASE]
+    is_whole = len(groups) == len({cell.checkpoint.data for cell in cells() if cell.checkpoint.family == BASE})
     rows = []
     for place, budget in enumerate(BUDGETS):
         means = [mean(values) for group in groups if (values := changes(group, budget))]
@@ -84,7 +85,7 @@ def over_sets(found: Sequence[Content]) -> Lines:
                 str(len(means)),
                 f"{mean(means):+.2f}",
                 f"{min(means):+.2f}",
-                *_against(mean(means), TARGETS.get(budget)),
+                *_against(mean(means), TARGETS.get(budget), so_far="" if is_whole else " so far"),
                 f"{mean(values[place] for values in PROTOTYPE.values()):+.2f}",
                 f"{parameters:.0%}",
                 f"{mean(point['estimated_speedup'] for point in points):.2f}x",
@@ -127,7 +128,7 @@ def variants(found: Sequence[Content]) -> Lines:
     return table(["set", "variant", *budget_heads(), "seconds"], rows) if rows else []
 
 
-def _against(found: float, lost: float | None) -> tuple[str, str]:
+def _against(found: float, lost: float | None, so_far: str) -> tuple[str, str]:
     if lost is None:
         return NONE, ""
-    return f"at most {lost:g} lost", "met" if -found <= lost else "**missed**"
+    return f"at most {lost:g} lost", f"{'met' if -found <= lost else '**missed**'}{so_far}"
