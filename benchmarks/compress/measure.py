@@ -14,6 +14,7 @@ from axformer.config.compress import CompressConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.plain import predict
 from axformer.plan.plan import Plan
+from axformer.reporting.environment import describe
 from axformer.scores.certificate import certify
 from axformer.scores.confidence import bootstrap, first_metric, interval
 from axformer.scores.scoring import figures_of, table_of
@@ -63,6 +64,7 @@ def measure(cell: Cell, variant: Variant, home: Path, files: RowFiles) -> dict[s
         },
         "threads": torch.get_num_threads(),
         "load": [load[0], os.getloadavg()[0]],
+        "environment": describe("cpu"),
     }
     if cell.has_latency:
         content["latency"] = latency(opened, {f"{made.budget:g}": made.model for made in way.made})

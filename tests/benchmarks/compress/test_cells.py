@@ -75,6 +75,7 @@ def test_a_cell_is_measured_once(place: Place, variant: str) -> None:
         base["metric"] + point["change"]["value"] == pytest.approx(point["test"]["accuracy"]) for point in points
     )
     assert [one["points"] for one in content["certified"]] == list(POINTS)
+    assert content["environment"]["threads"] == content["threads"]
     assert "latency" not in content
     written = file.stat().st_mtime_ns
     assert run_cell(cell, place) == "is there"
