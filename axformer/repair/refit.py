@@ -56,6 +56,17 @@ class Fits(Protocol):
         """The fitted weights of a plan."""
 
 
+class Solver(Protocol):
+    """Fits the columns of one block that stay; arguments as of :func:`axformer.repair.least_squares.refit`."""
+
+    def __call__(self, weight: Tensor, fitting: Sums, checking: Sums, *, has_bias: bool) -> Fit: ...
+
+
+def solved_by_refit(block: int) -> Solver:  # noqa: ARG001 - every block is solved alike
+    """The solver of every block where no other is asked for."""
+    return refit
+
+
 class Refits:
     """Sequential refits of plans (:func:`refit_plan`), each computed once; see :class:`Fits`."""
 
@@ -100,12 +111,14 @@ def refit_plan(
     samples: Samples,
     plan: Plan,
     check_cancelled: Callable[[], None] = lambda: None,
+    solver_of: Callable[[int], Solver] = solved_by_refit,
 ) -> Refit:
     """Fit what a plan leaves of a whole, prepared model, which stays as it is.
 
     Args:
         samples: calibration data; its labels are not looked at.
         check_cancelled: called between blocks; what it raises ends the refit.
+        solver_of: what fits a block, by its number.
     """
     full = Plan.full(architecture.dimensions(model.config))
     layers = CutLayers(model, architecture).get(plan)
@@ -118,7 +131,7 @@ def refit_plan(
         before, after = full.layers[block // 2], plan.layers[block // 2]
         is_cut = part_of(before, block) != part_of(after, block)
         if (is_changed or is_cut) and _is_kept(after, block):
-            fit = _fit_block(teacher, student, after)
+            fit = _fit_block(teacher, student, after, solver_of(block))
             if fit is not None:
                 found[block] = fit
                 put(architecture, layers[block // 2], block, fit)
@@ -208,7 +221,7 @@ def block_fit(fit: Fit, tokens: int) -> BlockFit:
     return BlockFit(weight, None if fit.bias is None else fit.bias.float(), fit.ridge, tokens)
 
 
-def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan) -> BlockFit | None:
+def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan, solver: Solver) -> BlockFit | None:
     """Fit the block in front of which both stand; None where nothing can be: no column is left, and there is no bias."""
     wanted, has_units = teacher.weights, bool(plan.neurons if student.block % 2 else plan.heads)
     has_bias = wanted.bias is not None
@@ -221,7 +234,7 @@ def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan) -> Block
         source = x[..., :0] if sources is None else next(sources)[1]
         calibration.add(batch, source, functional.linear(x, matrix, bias))
     old = matrix_of(student.weights) if has_units else matrix[:, :0]
-    fit = refit(old, calibration.fitting, calibration.checking, has_bias=has_bias)
+    fit = solver(old, calibration.fitting, calibration.checking, has_bias=has_bias)
     return block_fit(fit, calibration.fitting.count + calibration.checking.count)
 
 

@@ -14,11 +14,11 @@ from axformer.plan.plan import read_plan_file
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.evidence.grid import ARMS, Cell
 from benchmarks.evidence.standing import FORMAT, stands
+from benchmarks.kept import prepare_set, write_whole
 from benchmarks.passes import pass_command, run_pass
 from benchmarks.results_table import metric_of
 from benchmarks.rows import Row, read_rows, write_rows
-from benchmarks.sets.catalog import SETS
-from benchmarks.sets.parts import Parts, sample
+from benchmarks.sets.parts import sample
 from benchmarks.split import label_of
 from benchmarks.train_checkpoints import make
 
@@ -60,7 +60,7 @@ def run_cell(cell: Cell, place: Place) -> str:
     file, checkpoint = place.file(cell), cell.checkpoint
     if stands(file):
         return "is there"
-    _prepare(checkpoint.data, place)
+    prepare_set(checkpoint.data, place.source, place.sets, place.rows)
     if not make(checkpoint, place.sets, place.home / "checkpoints", place.threads, place.bfloat16):
         return f"FAILED to train; see {place.home / 'checkpoints' / checkpoint.name}.log"
     home, result = place.home / "checkpoints" / checkpoint.name, place.home / "passes" / cell.name
@@ -72,20 +72,9 @@ def run_cell(cell: Cell, place: Place) -> str:
     if outcome.startswith("FAILED"):
         return outcome
     report = json.loads((result / "report.json").read_text(encoding="utf-8"))
-    _write(file, _content(cell, place, report, read_plan_file(result).source.sha256))
+    write_whole(file, _content(cell, place, report, read_plan_file(result).source.sha256))
     shutil.rmtree(result)
     return "done"
-
-
-def _prepare(name: str, place: Place) -> None:
-    """Write a set, if it is not there."""
-    if (place.sets / name).is_dir():
-        return
-    parts, partial = SETS[name](place.source), place.sets / f"{name}.partial"
-    if place.rows is not None:
-        parts = Parts(*(sample(part, place.rows) for part in (parts.train, parts.validation, parts.test)))
-    parts.write(partial)
-    partial.rename(place.sets / name)
 
 
 def _with_fewer_rows(checkpoint: Checkpoint, rows: int, place: Place) -> Checkpoint:
@@ -119,10 +108,3 @@ def _point(point: dict[str, Any]) -> dict[str, Any]:
     """What is kept of a model on the path: its size, and its losses on each part of the data."""
     losses = {name: point[name] and point[name]["loss"] for name in ("confirming", "test")}
     return {name: point[name] for name in _KEPT_OF_A_POINT} | losses
-
-
-def _write(file: Path, content: dict[str, Any]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".partial")
-    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    partial.rename(file)

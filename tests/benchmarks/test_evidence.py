@@ -15,8 +15,8 @@ from axformer.config.axformer import REMOVED
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.methods.axformer.ordering import order_of
 from axformer.reporting.sources import OPTIMISM, Optimism
+from benchmarks import kept
 from benchmarks.checkpoints import Checkpoint, checkpoint_named
-from benchmarks.evidence import cell as cells_of_one
 from benchmarks.evidence.cell import Place, run_cell
 from benchmarks.evidence.document import by_question, document_of
 from benchmarks.evidence.grid import (
@@ -48,7 +48,7 @@ CELL = Cell(TINY, "confirm")
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     """A home whose checkpoint was trained before, and a catalog with one tiny set."""
-    monkeypatch.setattr(cells_of_one, "SETS", {"tiny": lambda _: Parts(ROWS, ROWS, ROWS)})
+    monkeypatch.setattr(kept, "SETS", {"tiny": lambda _: Parts(ROWS, ROWS, ROWS)})
     home = tmp_path / "evidence"
     save_tiny_checkpoint(home / "checkpoints" / TINY.name)
     (home / "checkpoints" / f"{TINY.name}.json").write_text("{}")

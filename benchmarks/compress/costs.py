@@ -1,0 +1,83 @@
+"""Tables of time: what answers take, and what a run takes."""
+
+from collections.abc import Mapping, Sequence
+from statistics import mean
+
+from benchmarks.compress.grid import COMPRESS
+from benchmarks.compress.latency import ONNX, PYTORCH, UNTOUCHED, WHOLE
+from benchmarks.compress.reading import Content
+from benchmarks.compress.tables import NONE, Lines, budget_heads, compressed, table
+
+_RUNTIMES = {PYTORCH: "PyTorch", ONNX: "ONNX Runtime"}
+
+
+def latency(found: Sequence[Content]) -> Lines:
+    """Milliseconds as shares of those of the untouched model in the same runtime."""
+    rows = []
+    for one in found:
+        if "latency" not in one:
+            continue
+        measured = one["latency"]
+        for workload in measured["workloads"]:
+            for runtime, title in _RUNTIMES.items():
+                rows.append(
+                    [
+                        *(one["data"], one["model"], f"{workload['batch']} of {workload['tokens']:.0f} tokens", title),
+                        *_shares(workload[runtime]),
+                        *(str(workload["turns"]), _load(measured["load"])),
+                    ]
+                )
+    head = ["set", "model", "inputs", "runtime", "untouched, ms", "nothing removed", *budget_heads(), "turns", "load"]
+    return table(head, rows) if rows else []
+
+
+def seconds(found: Sequence[Content]) -> Lines:
+    """What a run takes, and how many tokens it fits to."""
+    rows = []
+    for (model, data), group in compressed(found).items():
+        taken = [one["seconds"] for one in group]
+        shared = [one["shared"] for one in taken if one["shared"] is not None]
+        unknown = [
+            point["tokens_per_unknown"]
+            for one in group
+            for point in one["points"][1:]
+            if point["tokens_per_unknown"] is not None
+        ]
+        rows.append(
+            [
+                *(data, model, f"{group[0]['rows']['calibration']:,}", f"{group[0]['tokens']:,}"),
+                f"{min(unknown):.0f} to {max(unknown):.0f}" if unknown else NONE,
+                f"{mean(shared):.0f}" if shared else NONE,
+                f"{mean(each for one in taken for each in one['budgets']):.0f}",
+                *(f"{mean(one['run'] for one in taken):.0f}", f"{mean(one['whole'] for one in taken):.0f}"),
+                ", ".join(sorted({str(one["threads"]) for one in group})),
+                _load([value for one in group for value in one["load"]]),
+            ]
+        )
+    head = [
+        "set",
+        "model",
+        "rows fitted on",
+        "tokens",
+        "tokens per unknown",
+        "table",
+        "each budget",
+        "run",
+        "measured too",
+    ]
+    return table([*head, "threads", "load"], rows)
+
+
+def _shares(taken: Mapping[str, float]) -> list[str]:
+    whole = taken[UNTOUCHED]
+    shares = [f"{taken[name] / whole:.2f}" if name in taken else NONE for name in (WHOLE, *budget_heads())]
+    return [f"{whole:.1f}", *shares]
+
+
+def _load(values: Sequence[float]) -> str:
+    return f"{min(values):.0f} to {max(values):.0f}"
+
+
+def is_timed(found: Sequence[Content]) -> bool:
+    """Whether any cell has seconds of the method as it stands."""
+    return any(one["variant"] == COMPRESS for one in found)

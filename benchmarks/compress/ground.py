@@ -1,0 +1,110 @@
+"""What a cell works on: a checkpoint with its rows, opened as a run opens them, and the rows that judge what comes of it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from axformer.config.compress import CompressConfig
+from axformer.data.batches import Samples
+from axformer.data.source import DataSource
+from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.parts import split_off
+from axformer.methods.base import Ground
+from axformer.methods.targets import Targets
+from axformer.model.operations import Operations
+from axformer.model.parameters import ParameterCount
+from axformer.opening import open_inputs
+from axformer.plan.plan import Plan
+from axformer.repair.refit import Refit, Refits, can_refit
+
+
+@dataclass(frozen=True)
+class RowFiles:
+    """The data of a cell."""
+
+    validation: Path
+    """Rows that decide and certify."""
+    calibrate: Path
+    """Training rows that weights are fitted on."""
+    test: Path
+    """Held out."""
+
+
+class TimedRefits(Refits):
+    """Refits that remember when the first was asked for: until then a run was at its level table."""
+
+    began: float | None = None
+
+    def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
+        """The refit of a plan."""
+        if self.began is None:
+            self.began = time.monotonic()
+        return super().of(plan, check_cancelled)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A cell's checkpoint and rows."""
+
+    ground: Ground
+    confirming: Samples
+    test: Samples
+    costs: Callable[[Plan], int]
+    """Operations that a plan leaves, of one look at the confirming rows."""
+    rows: dict[str, int]
+    """How many there are of each kind."""
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The untouched model."""
+        return self.ground.checkpoint
+
+    def share(self, plan: Plan) -> float:
+        """Of the encoder's operations that a plan leaves."""
+        count = self.ground.targets.encoder_operations
+        return count(plan) / count(self.ground.targets.full)
+
+
+def open_cell(checkpoint: Path, files: RowFiles, config: CompressConfig) -> Opened:
+    """Load a checkpoint and its rows, of which ``confirm`` is set apart."""
+    inputs = open_inputs(
+        *(checkpoint, DataSource(str(files.validation)), config, "cpu"),
+        test=DataSource(str(files.test)),
+        calibrate=DataSource(str(files.calibrate)),
+    )
+    found, calibration = inputs.checkpoint, inputs.calibration
+    deciding, confirming = split_off(inputs.validation, found, config)
+    assert calibration is not None, "it was asked for"
+    assert inputs.test is not None, "it was asked for"
+    assert confirming is not None, "the cells set rows apart"
+    refits = None
+    if config.is_refitted and can_refit(found.model, found.architecture):
+        refits = TimedRefits(found.model, found.architecture, calibration.samples)
+    parts = {"deciding": deciding, "confirming": confirming, "calibration": calibration, "test": inputs.test}
+    return Opened(
+        Ground(
+            *(found, deciding.samples, config, _targets(found, config, inputs.validation.samples)),
+            calibration=calibration.samples,
+            refits=refits,
+        ),
+        confirming.samples,
+        inputs.test.samples,
+        _operations(found, confirming.samples).left,
+        {name: len(data.rows) for name, data in parts.items()},
+    )
+
+
+def _targets(checkpoint: Checkpoint, config: Any, samples: Samples) -> Targets:
+    parameters = ParameterCount(checkpoint.model, checkpoint.architecture)
+    operations = _operations(checkpoint, samples)
+    return Targets(
+        *(config, Plan.full(checkpoint.dimensions), parameters.left, operations.left),
+        *(parameters.encoder, operations.encoder),
+    )
+
+
+def _operations(checkpoint: Checkpoint, samples: Samples) -> Operations:
+    pooled = checkpoint.task.pooled
+    return Operations(checkpoint.model, checkpoint.architecture, pooled=pooled, lengths=samples.lengths)

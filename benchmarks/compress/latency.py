@@ -1,0 +1,71 @@
+"""How long answers take: the untouched model and every budget, in PyTorch and in ONNX Runtime, taking turns in one run.
+
+Other work on the machine falls on all of them alike, so medians of turns are compared, and the load is written down.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from axformer.forms.kinds import BASE
+from axformer.forms.onnx import write_onnx
+from axformer.forms.onnx_model import OnnxModel
+from axformer.model.compact import compact
+from axformer.reporting.speed import Effort, take_turns
+from axformer.reporting.workloads import limits_of, own_workloads, typical
+from benchmarks.compress.ground import Opened
+
+UNTOUCHED, WHOLE = "untouched", "compact, nothing removed"
+"""Stock transformers; and this package's class, which computes the last layer at one position where the head reads one."""
+PYTORCH, ONNX = "pytorch", "onnx"
+BATCH = 32
+EFFORT = Effort(least=15, most=100, seconds=3.0, warm_ups=2)
+
+
+def latency(opened: Opened, models: Mapping[str, Any], effort: Effort = EFFORT) -> dict[str, Any]:
+    """Median milliseconds of one row of the median length, and of batches of rows.
+
+    Args:
+        opened: the cell; its checkpoint lies in a directory.
+        models: compact ones, by their budget.
+        effort: of each measurement.
+    """
+    checkpoint, encoded = opened.checkpoint, opened.test.encoded
+    assert checkpoint.directory is not None, "it was loaded from one"
+    stock = BASE.load(checkpoint.directory, "cpu")
+    whole = compact(checkpoint.model, checkpoint.architecture, opened.ground.targets.full)
+    in_pytorch = {UNTOUCHED: stock, WHOLE: whole, **models}
+    limits = limits_of(checkpoint.head, checkpoint.model.config, checkpoint.architecture.max_tokens(stock.config))
+    loads = [
+        typical(encoded, checkpoint.tokenizer),
+        *own_workloads(encoded, checkpoint.tokenizer, limits, (BATCH,)),
+    ]
+    before = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="latency-") as scratch:
+        in_onnx = {}
+        for place, (name, model) in enumerate(in_pytorch.items()):
+            if name != WHOLE:
+                home = Path(scratch) / str(place)
+                write_onnx(model, checkpoint.tokenizer, encoded, home)
+                in_onnx[name] = OnnxModel(home, torch.get_num_threads())
+        turns = [(load, take_turns([*in_pytorch.values(), *in_onnx.values()], load.batches, effort)) for load in loads]
+    workloads = [
+        {
+            "batch": load.batch,
+            "tokens": load.tokens,
+            "turns": len(seconds[0]),
+            PYTORCH: _milliseconds(in_pytorch, seconds),
+            ONNX: _milliseconds(in_onnx, seconds[len(in_pytorch) :]),
+        }
+        for load, seconds in turns
+    ]
+    return {"workloads": workloads, "threads": torch.get_num_threads(), "load": [before, os.getloadavg()[0]]}
+
+
+def _milliseconds(models: Mapping[str, Any], seconds: Sequence[Sequence[float]]) -> dict[str, float]:
+    return {name: 1000 * median(taken) for name, taken in zip(models, seconds, strict=False)}

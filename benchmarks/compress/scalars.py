@@ -1,0 +1,77 @@
+"""One scalar for each head and neuron that stays, block by block from the bottom, so that the block gives what the untouched
+model's gives at the same token: the last step of Kwon and others (2022), written from the formulas of the paper.
+
+The scalars s minimise, with W_u x_u what unit u adds to the output and b the bias,
+
+    sum over tokens of |y - b - sum_u s_u W_u x_u|^2 + damp^2 |s - 1|^2,
+
+so (A + damp^2) (s - 1) = r - A 1, with A_uv the sum over columns i of u and j of v of (W^T W)_ij (sum x x^T)_ij, and r_u that
+of (W^T (sum (y - b) x^T))_ii. They are folded into the columns. A block whose scalars leave [-10, 10] ends the tuning.
+"""
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from axformer.intake.checkpoint import Checkpoint
+from axformer.repair.least_squares import Fit, Sums
+from axformer.repair.refit import Solver
+
+DAMPING = 1.0
+"""That of the paper."""
+LIMIT = 10.0
+"""What scalars may be at most, either way, as in the paper."""
+
+
+def best_scalars(weight: Tensor, bias: Tensor | None, sums: Sums, width: int, damping: float = DAMPING) -> Tensor:
+    """The scalar of each unit, shape (units,).
+
+    Args:
+        weight: of the columns that stay, shape (outputs, columns), float64.
+        bias: of the projection out, shape (outputs,), float64.
+        sums: of what comes in, and of what the untouched model gives.
+        width: columns of a unit.
+        damping: towards 1.
+    """
+    x, y = sums.means
+    second, cross, _ = sums.covariances
+    second = sums.count * (second + torch.outer(x, x))
+    cross = sums.count * (cross + torch.outer(y if bias is None else y - bias, x))
+    units = weight.shape[1] // width
+    products = ((weight.T @ weight) * second).view(units, width, units, width).sum(dim=(1, 3))
+    wanted = (weight * cross).sum(dim=0).view(units, width).sum(dim=1)
+    damped = products + damping**2 * torch.eye(units, dtype=products.dtype)
+    away: Tensor = torch.linalg.solve(damped, wanted - products.sum(dim=1))
+    return 1 + away
+
+
+class Tuning:
+    """Tunes the blocks of one plan; called with the number of a block it gives that block's solver."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """
+        Args:
+            checkpoint: with the untouched model.
+        """
+        self._checkpoint = checkpoint
+        self.ended_at: int | None = None
+        """The block whose scalars left the limit."""
+
+    def __call__(self, block: int) -> Solver:
+        return partial(self._solve, block)
+
+    def _solve(self, block: int, weight: Tensor, fitting: Sums, checking: Sums, *, has_bias: bool) -> Fit:
+        architecture, model = self._checkpoint.architecture, self._checkpoint.model
+        weights = architecture.layout(block).weights(architecture.layers(model)[block // 2])
+        tuned, bias = weight.double(), weights.bias.detach().double() if has_bias and weights.bias is not None else None
+        if self.ended_at is None and tuned.shape[1]:
+            dimensions = self._checkpoint.dimensions
+            units = dimensions.intermediate_size if block % 2 else dimensions.heads
+            width = weights.output.parameter.shape[weights.output.axis] // units
+            scalars = best_scalars(tuned, bias, fitting + checking, width)
+            if float(scalars.abs().max()) > LIMIT:
+                self.ended_at = block
+            else:
+                tuned = tuned * scalars.repeat_interleave(width)
+        return Fit(tuned, bias, None)

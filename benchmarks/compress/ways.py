@@ -1,0 +1,108 @@
+"""The ways to smaller models of one checkpoint: one model a budget."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from axformer.methods.base import Ground
+from axformer.methods.compress.table import with_units
+from axformer.methods.registry import method_of
+from axformer.model.compact import compact
+from axformer.plan.elements import encoder_share
+from axformer.plan.plan import Plan
+from axformer.repair.refit import apply_refit, refit_plan, refitted
+from benchmarks.compress.fisher import Costs, information, most_informative, rearranged
+from benchmarks.compress.grid import Variant
+from benchmarks.compress.ground import TimedRefits
+from benchmarks.compress.scalars import Tuning
+
+
+@dataclass(frozen=True)
+class Made:
+    """One model."""
+
+    budget: float
+    plan: Plan
+    model: Any
+    """Compact, its weights fitted where the way says so."""
+    seconds: float
+    """That this budget took; of the first one without the table or the information that all share."""
+    tokens_per_unknown: float | None = None
+    """In the block that was fitted with the fewest; None where nothing was fitted."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """All models of a checkpoint."""
+
+    made: Sequence[Made]
+    shared_seconds: float | None
+    """Of what all budgets share: the level table, or the information; None where it was not told from the first budget."""
+    seconds: float
+    """Of everything."""
+
+
+def go(ground: Ground, variant: Variant) -> Way:
+    """Make one model for each budget in the config."""
+    return _compressed(ground) if variant.masks is None else _masked(ground, variant)
+
+
+def _compressed(ground: Ground) -> Way:
+    """By ``method=compress``, trial by trial as a run does."""
+    started = ground.clock()
+    trials = list(method_of(ground.config).trials(ground, ()))
+    began = ground.refits.began if isinstance(ground.refits, TimedRefits) else None
+    shared = None if began is None else began - started - trials[0].seconds
+    ends = [trial.seconds for trial in trials]
+    budgets = {encoder_share(budget): budget for budget in ground.config.budgets}
+    made = []
+    for place, trial in enumerate(trials[1:], start=1):
+        assert trial.plan is not None, "a budget's trial holds its plan"
+        assert trial.element is not None, "a budget's trial has a name"
+        plan = Plan(layers=trial.plan)
+        taken = ends[place] - ends[place - 1] - ((shared or 0.0) if place == 1 else 0.0)
+        about = refitted(ground.refits.of(plan)) if ground.refits is not None else None
+        tokens = None if about is None else about.tokens_per_unknown
+        made.append(Made(budgets[trial.element], plan, ground.model_of(plan), taken, tokens))
+    return Way(made, shared, ends[-1])
+
+
+def _masked(ground: Ground, variant: Variant) -> Way:
+    """By masks of Fisher information, as far as the variant goes."""
+    started = ground.clock()
+    found, costs = information(ground), _costs(ground)
+    shared = ground.clock() - started
+    made = []
+    for budget in ground.config.budgets:
+        began = ground.clock()
+        units = most_informative(found, costs, budget * ground.targets.encoder_operations(ground.targets.full))
+        if variant.masks != "fisher":
+            units = [rearranged(one, kept) for one, kept in zip(found, units, strict=True)]
+        plan = _plan_of(ground, units)
+        model = _model_of(ground, plan, tunes=variant.masks == "tuned")
+        made.append(Made(budget, plan, model, ground.clock() - began))
+    return Way(made, shared, ground.clock() - started)
+
+
+def _costs(ground: Ground) -> Costs:
+    """Of a unit, by what the first layer saves without one."""
+    count, full = ground.targets.encoder_operations, ground.targets.full
+    sizes = ground.dimensions.heads, ground.dimensions.intermediate_size
+    head, neuron = (count(full) - count(with_units(full, block, range(1, size))) for block, size in enumerate(sizes))
+    return Costs(head, neuron)
+
+
+def _plan_of(ground: Ground, units: Sequence[Sequence[int]]) -> Plan:
+    plan = ground.targets.full
+    for block, kept in enumerate(units):
+        plan = with_units(plan, block, kept)
+    return plan
+
+
+def _model_of(ground: Ground, plan: Plan, *, tunes: bool) -> Any:
+    model, architecture = ground.checkpoint.model, ground.checkpoint.architecture
+    small = compact(model, architecture, plan)
+    if tunes:
+        tuning = Tuning(ground.checkpoint)
+        apply_refit(small, architecture, refit_plan(model, architecture, ground.calibration, plan, solver_of=tuning))
+    return small
