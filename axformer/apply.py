@@ -5,6 +5,7 @@ from pathlib import Path
 
 from axformer.artifact import new_directory
 from axformer.config import reading_config
+from axformer.data.batches import Samples
 from axformer.data.reading import read_rows
 from axformer.errors import PlanError
 from axformer.forms.form import Form, NotMade
@@ -14,8 +15,8 @@ from axformer.intake.dataset import DataSource, prepare
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
 from axformer.plan.path import Stop, file_at
-from axformer.plan.plan import PlanFile
-from axformer.repair.refit import Refit, apply_refit, refit_plan
+from axformer.plan.plan import PlanFile, said_fitted
+from axformer.repair.refit import Refit, apply_refit, can_refit, refit_plan
 from axformer.repair.storage import write_refit
 
 
@@ -61,20 +62,27 @@ def apply_plan(
     if stop is not None:
         file = file_at(file, stop, loaded.dimensions)
     samples = prepare(rows, loaded, reading_config(file.config)).samples
-    if file.repair is not None and (fits is None or file.plan != kept or other_weights):
-        fits = refit_plan(loaded.model, loaded.architecture, samples, file.plan)
+    if file.plan != kept or other_weights or (fits is None and file.repair is not None):
+        fits = _fitted_anew(file, loaded, samples)
     small = compact(loaded.model, loaded.architecture, file.plan)
-    if fits is not None:
-        apply_refit(small, loaded.architecture, fits)
+    apply_refit(small, loaded.architecture, fits or {})
     model = cast(small, loaded.dtype)
     with new_directory(output) as draft:
-        made = make_forms(Finished(loaded, file.plan, model, samples, fits is not None), forms, draft)
-        source = file.source.model_copy(update={"sha256": loaded.sha256})
-        text = file.model_copy(update={"source": source}).model_dump_json(indent=1)
+        made = make_forms(Finished(loaded, file.plan, model, samples, fits), forms, draft)
         if fits is not None:
             write_refit(fits, draft)
-        (draft / "plan.json").write_text(f"{text}\n", encoding="utf-8")
+        source = file.source.model_copy(update={"sha256": loaded.sha256})
+        text = said_fitted(file.model_copy(update={"source": source}), is_fitted=fits is not None)
+        (draft / "plan.json").write_text(f"{text.model_dump_json(indent=1)}\n", encoding="utf-8")
     return made
+
+
+def _fitted_anew(file: PlanFile, checkpoint: Checkpoint, samples: Samples) -> Refit | None:
+    """What a pass with the same knobs fits to a plan; None where it fits nothing."""
+    model, architecture = checkpoint.model, checkpoint.architecture
+    if file.config.get("repair") != "refit" or not can_refit(model, architecture):
+        return None
+    return refit_plan(model, architecture, samples, file.plan) or None
 
 
 def check_source(file: PlanFile, checkpoint: Checkpoint, *, other_weights: bool = False) -> None:

@@ -69,6 +69,11 @@ class RunConfig(BaseModel):
         return False
 
     @property
+    def why_not_calibrated(self) -> str | None:
+        """Why data that calibrates would change nothing, in words; None where something is measured on it."""
+        return f"method={self.method} fits no weights, so nothing is calibrated"
+
+    @property
     def is_guarded(self) -> bool:
         """Whether trials are looked at in low precision first."""
         return False
