@@ -53,8 +53,8 @@ def open_inputs(
     training_rows = None if train is None else read_rows(train.path, train.columns)
     rows = read_rows(validation.path, validation.columns)
     held_out = None if test is None else read_rows(test.path, test.columns)
-    if calibrate is not None and config.why_not_calibrated is not None:
-        raise ConfigError(f"--calibrate: {config.why_not_calibrated}; leave it out")
+    if calibrate is not None:
+        config.check_calibrates()
     more = None if calibrate is None else read_rows(calibrate.path, calibrate.columns.without_answers())
     loaded = load_checkpoint(checkpoint, device).for_rows(rows)
     deciding = prepare(rows, loaded, config)
