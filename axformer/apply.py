@@ -5,19 +5,22 @@ from pathlib import Path
 
 from axformer.artifact import new_directory
 from axformer.config import reading_config
-from axformer.data.batches import Samples
 from axformer.data.reading import read_rows
-from axformer.errors import PlanError
+from axformer.errors import ConfigError, PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSource, prepare
+from axformer.intake.dataset import DataSet, DataSource, prepare, prepare_inputs
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import PlanFile, said_fitted
 from axformer.repair.refit import Refit, apply_refit, can_refit, refit_plan
 from axformer.repair.storage import write_refit
+
+_NOTHING_TO_FIT = (
+    "--calibrate: no weights are fitted anew for this plan; leave it out, or name another point of its path"
+)
 
 
 def apply_plan(
@@ -30,6 +33,7 @@ def apply_plan(
     stop: Stop | None = None,
     other_weights: bool = False,
     fits: Refit | None = None,
+    calibrate: DataSource | None = None,
     device: str = "cpu",
 ) -> Sequence[Form | NotMade]:
     """Apply a plan to a checkpoint, and write each form in a directory of its own, and ``plan.json``.
@@ -44,13 +48,15 @@ def apply_plan(
         other_weights: whether the checkpoint may have other weights than those that the plan was made with, as after one more
             fine-tuning.
         fits: the fitted weights that lie beside the plan; None where it has none. At another place on the path, or with other
-            weights, the model is fitted anew, calibrated on ``data``.
+            weights, the model is fitted anew.
+        calibrate: what it is fitted on then, as the pass was; it needs no labels. ``data`` if None.
         device: where PyTorch computes.
 
     Returns:
         Each form, or why this model cannot have it.
 
     Raises:
+        ConfigError: ``calibrate`` is given, and nothing is fitted anew.
         PlanError: the plan was made from other weights, or does not fit the model or the place on the path.
         InputError: something else does not fit.
         ArtifactError: the compact form does not load in a fresh process, or computes something else.
@@ -61,14 +67,16 @@ def apply_plan(
     kept = file.plan
     if stop is not None:
         file = file_at(file, stop, loaded.dimensions)
-    samples = prepare(rows, loaded, reading_config(file.config)).samples
+    checking = prepare(rows, loaded, reading_config(file.config))
     if file.plan != kept or other_weights or (fits is None and file.repair is not None):
-        fits = _fitted_anew(file, loaded, samples)
+        fits = _fitted_anew(file, loaded, checking, calibrate)
+    elif calibrate is not None:
+        raise ConfigError(_NOTHING_TO_FIT)
     small = compact(loaded.model, loaded.architecture, file.plan)
     apply_refit(small, loaded.architecture, fits or {})
     model = cast(small, loaded.dtype)
     with new_directory(output) as draft:
-        made = make_forms(Finished(loaded, file.plan, model, samples, fits), forms, draft)
+        made = make_forms(Finished(loaded, file.plan, model, checking.samples, fits), forms, draft)
         if fits is not None:
             write_refit(fits, draft)
         source = file.source.model_copy(update={"sha256": loaded.sha256})
@@ -77,12 +85,20 @@ def apply_plan(
     return made
 
 
-def _fitted_anew(file: PlanFile, checkpoint: Checkpoint, samples: Samples) -> Refit | None:
-    """What a pass with the same knobs fits to a plan; None where it fits nothing."""
+def _fitted_anew(
+    file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibrate: DataSource | None
+) -> Refit | None:
+    """What a pass with the same knobs fits to the plan; None where it fits nothing."""
     model, architecture = checkpoint.model, checkpoint.architecture
     if file.config.get("repair") != "refit" or not can_refit(model, architecture):
+        if calibrate is not None:
+            raise ConfigError(_NOTHING_TO_FIT)
         return None
-    return refit_plan(model, architecture, samples, file.plan) or None
+    data = checking
+    if calibrate is not None:
+        rows = read_rows(calibrate.path, calibrate.columns.without_answers())
+        data = prepare_inputs(checking, rows, checkpoint, reading_config(file.config))
+    return refit_plan(model, architecture, data.samples, file.plan) or None
 
 
 def check_source(file: PlanFile, checkpoint: Checkpoint, *, other_weights: bool = False) -> None:

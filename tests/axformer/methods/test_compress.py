@@ -35,7 +35,7 @@ from axformer.repair.refit import refit_plan
 from axformer.repair.storage import REPAIR_NAME, read_refit, write_refit
 from axformer.run import PruningRun
 from tests.family_cases import Case, checkpoint_of, data_of
-from tests.tiny_models import save_tiny_checkpoint, tiny_model, tiny_rows
+from tests.tiny_models import save_tiny_checkpoint, tiny_model, tiny_rows, write_rows
 
 ALL = {"method": "compress", "confirm": 0.0, "within_points": None}
 """All rows decide, and the last budget is kept."""
@@ -169,6 +169,27 @@ def test_a_budget_is_fitted_also_where_the_untouched_model_was_kept(
     assert (made.plan, made.repair) == (run.plan, "refit")
     expected, found = run.compact_model().state_dict(), axformer.load(tmp_path / "out" / "model").state_dict()
     assert all(torch.equal(value, found[name]) for name, value in expected.items())
+
+
+def test_another_budget_is_fitted_on_what_the_run_was_calibrated_on(
+    tmp_path: Path, checkpoint: Path, data: Path
+) -> None:
+    config, source = make_config("paper", {**ALL, "budgets": [0.7, 0.5]}), DataSource(str(data))
+    texts = [{"text": row["text"]} for row in tiny_rows(30, seed=4)]
+    calibrate = DataSource(str(write_rows(tmp_path / "texts.jsonl", texts)))
+    run = PruningRun.open(checkpoint, source, config=config, calibrate=calibrate)
+    trials = list(run.trials())
+    origin = PlanSource(model_type="bert", sha256=load_checkpoint(checkpoint).sha256)
+    first = said_fitted(
+        PlanFile(source=origin, config=config.model_dump(mode="json"), layers=trials[1].plan or ()), is_fitted=True
+    )
+    apply = partial(apply_plan, first, checkpoint, source, forms=["compact"], calibrate=calibrate)
+    apply(tmp_path / "out", stop=Stop(trials, 2))
+    expected, found = run.compact_model().state_dict(), axformer.load(tmp_path / "out" / "model").state_dict()
+    assert all(torch.equal(value, found[name]) for name, value in expected.items())
+    with pytest.raises(ConfigError, match="--calibrate: no weights are fitted anew for this plan"):
+        apply(tmp_path / "none", stop=Stop(trials, 1), fits={})
+    assert not (tmp_path / "none").exists()
 
 
 def test_diff_knows_fitted_weights(tmp_path: Path) -> None:
