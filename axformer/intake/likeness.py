@@ -1,4 +1,4 @@
-"""Whether data that calibrates looks like the data that decides, as far as tokens tell.
+"""Whether data that calibrates looks like the validation data, as far as tokens tell.
 
 Weights that are fitted on another language or format hold there, and not on the task. Three figures are compared, each of which
 needs no label: the share of tokens that the tokenizer does not know; the characters of a token, which are fewer where words of
@@ -50,19 +50,19 @@ def figures_of(data: DataSet, tokenizer: Any) -> TokenFigures:
     return TokenFigures(unknown / max(1, unknown + known), characters / max(1, known), float(median(lengths)))
 
 
-def unlike(calibrating: TokenFigures, deciding: TokenFigures) -> str | None:
-    """What is far from the rows that decide, with the figures; None where nothing is."""
+def unlike(calibrating: TokenFigures, validation: TokenFigures) -> str | None:
+    """What is far from the validation data, with the figures; None where nothing is."""
     found = []
-    if calibrating.unknown > deciding.unknown + UNKNOWN_SHARE:
+    if calibrating.unknown > validation.unknown + UNKNOWN_SHARE:
         found.append(
-            f"{calibrating.unknown:.1%} of its tokens are unknown to the tokenizer (deciding rows: {deciding.unknown:.1%})"
+            f"{calibrating.unknown:.1%} of its tokens are unknown to the tokenizer (validation data: {validation.unknown:.1%})"
         )
-    if _is_far(calibrating.characters, deciding.characters, 1 / SHORTER_TOKENS):
+    if _is_far(calibrating.characters, validation.characters, 1 / SHORTER_TOKENS):
         found.append(
-            f"its tokens have {calibrating.characters:.1f} characters on average (deciding rows: {deciding.characters:.1f})"
+            f"its tokens have {calibrating.characters:.1f} characters on average (validation data: {validation.characters:.1f})"
         )
-    if _is_far(calibrating.row, deciding.row, LONGER_ROWS):
-        found.append(f"its median row has {calibrating.row:g} tokens (deciding rows: {deciding.row:g})")
+    if _is_far(calibrating.row, validation.row, LONGER_ROWS):
+        found.append(f"its median row has {calibrating.row:g} tokens (validation data: {validation.row:g})")
     if not found:
         return None
     return (

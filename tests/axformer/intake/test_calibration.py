@@ -106,10 +106,11 @@ def test_what_is_told_says_both_figures_and_the_same_is_not_told(one: TokenFigur
     assert ("unknown" in told) == (one.unknown > other.unknown + UNKNOWN_SHARE)
     if "unknown" in told:
         assert (
-            f"{one.unknown:.1%} of its tokens are unknown to the tokenizer (deciding rows: {other.unknown:.1%})" in told
+            f"{one.unknown:.1%} of its tokens are unknown to the tokenizer (validation data: {other.unknown:.1%})"
+            in told
         )
     if "median" in told:
-        assert f"its median row has {one.row:g} tokens (deciding rows: {other.row:g})" in told
+        assert f"its median row has {one.row:g} tokens (validation data: {other.row:g})" in told
     alike = replace(one, unknown=other.unknown, row=other.row, characters=other.characters * (1 + SHORTER_TOKENS) / 2)
     assert unlike(alike, other) is None
 
@@ -138,7 +139,7 @@ def test_a_run_tells_of_its_calibration_data_and_on_how_much_it_fitted(
     run = PruningRun.open(checkpoint, DataSource(str(data)), config=make_config("paper", COMPRESS), calibrate=calibrate)
     (note,) = run.notes
     assert note.startswith("calibration data: 1")
-    assert "% of its tokens are unknown to the tokenizer (deciding rows: 0.0%)" in note
+    assert "% of its tokens are unknown to the tokenizer (validation data: 0.0%)" in note
     list(run.trials())
     report = run.publish(tmp_path / "result")
     told = report["refit"]
