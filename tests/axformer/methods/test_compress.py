@@ -154,41 +154,26 @@ def test_a_fitted_result_has_a_zeroed_form_at_any_budget(tmp_path: Path, checkpo
         )
 
 
-def test_a_budget_is_fitted_also_where_the_untouched_model_was_kept(
-    tmp_path: Path, checkpoint: Path, data: Path
-) -> None:
-    """The plan that was kept fits nothing; what leads to another one does."""
-    config, source = make_config("paper", {**ALL, "budgets": [0.5]}), DataSource(str(data))
-    run = PruningRun.open(checkpoint, source, config=config)
-    trials = list(run.trials())
-    origin = PlanSource(model_type="bert", sha256=load_checkpoint(checkpoint).sha256)
-    layers = Plan.full(run.dimensions).layers
-    untouched = PlanFile(source=origin, config=config.model_dump(mode="json"), layers=layers)
-    apply_plan(untouched, checkpoint, source, tmp_path / "out", forms=["compact"], stop=Stop(trials, 1))
-    made = read_plan_file(tmp_path / "out")
-    assert (made.plan, made.repair) == (run.plan, "refit")
-    expected, found = run.compact_model().state_dict(), axformer.load(tmp_path / "out" / "model").state_dict()
-    assert all(torch.equal(value, found[name]) for name, value in expected.items())
-
-
 def test_another_budget_is_fitted_on_what_the_run_was_calibrated_on(
     tmp_path: Path, checkpoint: Path, data: Path
 ) -> None:
-    config, source = make_config("paper", {**ALL, "budgets": [0.7, 0.5]}), DataSource(str(data))
+    """Also where the untouched model was kept, whose plan fits nothing."""
+    config, source = make_config("paper", {**ALL, "budgets": [0.5]}), DataSource(str(data))
     texts = [{"text": row["text"]} for row in tiny_rows(30, seed=4)]
     calibrate = DataSource(str(write_rows(tmp_path / "texts.jsonl", texts)))
     run = PruningRun.open(checkpoint, source, config=config, calibrate=calibrate)
     trials = list(run.trials())
     origin = PlanSource(model_type="bert", sha256=load_checkpoint(checkpoint).sha256)
-    first = said_fitted(
-        PlanFile(source=origin, config=config.model_dump(mode="json"), layers=trials[1].plan or ()), is_fitted=True
-    )
-    apply = partial(apply_plan, first, checkpoint, source, forms=["compact"], calibrate=calibrate)
-    apply(tmp_path / "out", stop=Stop(trials, 2))
+    layers = Plan.full(run.dimensions).layers
+    kept = PlanFile(source=origin, config=config.model_dump(mode="json"), layers=layers)
+    apply = partial(apply_plan, forms=["compact"], stop=Stop(trials, 1), calibrate=calibrate)
+    apply(kept, checkpoint, source, tmp_path / "out")
+    made = read_plan_file(tmp_path / "out")
+    assert (made.plan, made.repair) == (run.plan, "refit")
     expected, found = run.compact_model().state_dict(), axformer.load(tmp_path / "out" / "model").state_dict()
     assert all(torch.equal(value, found[name]) for name, value in expected.items())
     with pytest.raises(ConfigError, match="--calibrate: no weights are fitted anew for this plan"):
-        apply(tmp_path / "none", stop=Stop(trials, 1), fits={})
+        apply(made, checkpoint, source, tmp_path / "none", fits=read_refit(tmp_path / "out"))
     assert not (tmp_path / "none").exists()
 
 
