@@ -37,6 +37,7 @@ def job_read(job: Job, place: Place | None = None) -> JobRead:
         checkpoint=_reference(job.checkpoint),
         validation=_reference(job.validation),
         test=_reference(job.test) if job.test else None,
+        calibrate=_reference(job.calibrate) if job.calibrate else None,
         train=_reference(job.train) if job.train else None,
         finetune=job.finetune,
         preset=job.preset,

@@ -4,20 +4,24 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from axformer.artifact import new_directory
-from axformer.config import DEFAULT_METHOD, reading_config
+from axformer.config import DEFAULT_METHOD, fits_weights, reading_config
 from axformer.data.reading import read_rows
-from axformer.errors import PlanError
+from axformer.errors import ConfigError, PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSource, prepare
+from axformer.intake.dataset import DataSet, DataSource, prepare, prepare_inputs
 from axformer.methods.registry import METHODS
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
 from axformer.plan.path import Stop, file_at
-from axformer.plan.plan import PlanFile
-from axformer.repair.refit import Refit, apply_refit
+from axformer.plan.plan import PlanFile, said_fitted
+from axformer.repair.refit import Refit, apply_refit, can_refit
 from axformer.repair.storage import write_refit
+
+_NOTHING_TO_FIT = (
+    "--calibrate: no weights are fitted anew for this plan; leave it out, or name another point of its path"
+)
 
 
 def apply_plan(
@@ -30,6 +34,7 @@ def apply_plan(
     stop: Stop | None = None,
     other_weights: bool = False,
     fits: Refit | None = None,
+    calibrate: DataSource | None = None,
     device: str = "cpu",
 ) -> Sequence[Form | NotMade]:
     """Apply a plan to a checkpoint, and write each form in a directory of its own, and ``plan.json``.
@@ -44,13 +49,15 @@ def apply_plan(
         other_weights: whether the checkpoint may have other weights than those that the plan was made with, as after one more
             fine-tuning.
         fits: the fitted weights that lie beside the plan; None where it has none. At another place on the path, or with other
-            weights, the model is fitted anew, calibrated on ``data``.
+            weights, the model is fitted anew.
+        calibrate: what it is fitted on then, as the pass was; it needs no labels. ``data`` if None.
         device: where PyTorch computes.
 
     Returns:
         Each form, or why this model cannot have it.
 
     Raises:
+        ConfigError: ``calibrate`` is given, and nothing is fitted anew.
         PlanError: the plan was made from other weights, or does not fit the model or the place on the path.
         InputError: something else does not fit.
         ArtifactError: the compact form does not load in a fresh process, or computes something else.
@@ -61,22 +68,39 @@ def apply_plan(
     kept = file.plan
     if stop is not None:
         file = file_at(file, stop, loaded.dimensions)
-    samples = prepare(rows, loaded, reading_config(file.config)).samples
-    if file.repair is not None and (fits is None or file.plan != kept or other_weights):
-        method = METHODS[file.config.get("method", DEFAULT_METHOD)]
-        fits = method.fits(loaded.model, loaded.architecture, samples).of(file.plan)
+    checking = prepare(rows, loaded, reading_config(file.config))
+    if file.plan != kept or other_weights or (fits is None and file.repair is not None):
+        fits = _fitted_anew(file, loaded, checking, calibrate)
+    elif calibrate is not None:
+        raise ConfigError(_NOTHING_TO_FIT)
     small = compact(loaded.model, loaded.architecture, file.plan)
-    if fits is not None:
-        apply_refit(small, loaded.architecture, fits)
+    apply_refit(small, loaded.architecture, fits or {})
     model = cast(small, loaded.dtype)
     with new_directory(output) as draft:
-        made = make_forms(Finished(loaded, file.plan, model, samples, fits is not None), forms, draft)
-        source = file.source.model_copy(update={"sha256": loaded.sha256})
-        text = file.model_copy(update={"source": source}).model_dump_json(indent=1)
+        made = make_forms(Finished(loaded, file.plan, model, checking.samples, fits), forms, draft)
         if fits is not None:
             write_refit(fits, draft)
-        (draft / "plan.json").write_text(f"{text}\n", encoding="utf-8")
+        source = file.source.model_copy(update={"sha256": loaded.sha256})
+        text = said_fitted(file.model_copy(update={"source": source}), is_fitted=fits is not None)
+        (draft / "plan.json").write_text(f"{text.model_dump_json(indent=1)}\n", encoding="utf-8")
     return made
+
+
+def _fitted_anew(
+    file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibrate: DataSource | None
+) -> Refit | None:
+    """What a pass with the same knobs fits to the plan; None where it fits nothing."""
+    model, architecture = checkpoint.model, checkpoint.architecture
+    if not fits_weights(file.config) or not can_refit(model, architecture):
+        if calibrate is not None:
+            raise ConfigError(_NOTHING_TO_FIT)
+        return None
+    data = checking
+    if calibrate is not None:
+        rows = read_rows(calibrate.path, calibrate.columns.without_answers())
+        data = prepare_inputs(checking, rows, checkpoint, reading_config(file.config))
+    method = METHODS[file.config.get("method", DEFAULT_METHOD)]
+    return method.fits(model, architecture, data.samples).of(file.plan) or None
 
 
 def check_source(file: PlanFile, checkpoint: Checkpoint, *, other_weights: bool = False) -> None:

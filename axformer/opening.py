@@ -10,7 +10,8 @@ from axformer.data.source import DataSource
 from axformer.errors import ConfigError
 from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSet, encode, prepare, prepare_like
+from axformer.intake.dataset import DataSet, encode, prepare, prepare_inputs, prepare_like
+from axformer.intake.likeness import figures_of, unlike
 from axformer.repair.base import Repair
 from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings, check_trainable
@@ -18,6 +19,9 @@ from axformer.repair.training import Training
 from axformer.scores.within_points import too_few_rows
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
+
+CALIBRATION = "calibration"
+"""What data of its own that calibrates is called."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,13 @@ def open_inputs(
     training_rows = None if train is None else read_rows(train.path, train.columns)
     rows = read_rows(validation.path, validation.columns)
     held_out = None if test is None else read_rows(test.path, test.columns)
-    more = None if calibrate is None else read_rows(calibrate.path, calibrate.columns)
+    if calibrate is not None:
+        config.check_calibrates()
+    more = None if calibrate is None else read_rows(calibrate.path, calibrate.columns.without_answers())
     loaded = load_checkpoint(checkpoint, device).for_rows(rows)
     deciding = prepare(rows, loaded, config)
     measuring = None if held_out is None else prepare_like(deciding, held_out, loaded, config)
-    calibration = None if more is None else prepare_like(deciding, more, loaded, config)
+    calibration = None if more is None else prepare_inputs(deciding, more, loaded, config)
     repair = None
     if training_rows is not None:
         check_trainable(loaded.task.name, device)
@@ -102,12 +108,13 @@ def notes_on(
     """What the user should know of his input, or of this machine, before the pass begins.
 
     Args:
-        sets: data by its name in notes.
+        sets: data by its name in notes, ``validation`` among it; what is called ``calibration`` should be like that.
         confirming: the part of it that confirms.
     """
     given = {name: data for name, data in sets.items() if data is not None}
     return [
         *_on_data(given, config),
+        *_on_calibration(checkpoint, given),
         *_on_padding(checkpoint),
         *_on_points(checkpoint, confirming, config),
         *_on_precision(checkpoint, config),
@@ -124,6 +131,18 @@ def _on_data(sets: Mapping[str, DataSet], config: RunConfig) -> Iterator[str]:
     for name, data in sets.items():
         for note in data.samples.encoded.notes:
             yield f"{name} data: {note}"
+
+
+def _on_calibration(checkpoint: Checkpoint, sets: Mapping[str, DataSet]) -> Iterator[str]:
+    """Where it looks like another language or format than the task's."""
+    if CALIBRATION not in sets:
+        return
+    calibration, validation = sets[CALIBRATION], sets["validation"]
+    told = unlike(figures_of(calibration, checkpoint.tokenizer), figures_of(validation, checkpoint.tokenizer))
+    if told is not None:
+        yield f"{CALIBRATION} data: {told}"
+    if calibration.rows.has("text") and calibration.rows.has("text_pair") and not validation.rows.has("text_pair"):
+        yield f"{CALIBRATION} data: its rows are pairs, for it has a column of second texts, which the validation data has not"
 
 
 def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:

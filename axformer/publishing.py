@@ -16,17 +16,18 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.passes import Passes
 from axformer.methods.targets import Targets
-from axformer.plan.plan import FITTED_FORMAT, PlanFile, PlanSource
+from axformer.plan.plan import PlanFile, PlanSource, said_fitted
 from axformer.plan.trial import Trial
 from axformer.repair.base import Repaired
 from axformer.repair.refit import Refit, refitted
 from axformer.repair.storage import write_refit
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
+from axformer.reporting.form_reports import summary
 from axformer.reporting.measure import Outcome, make_report
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
-from axformer.wire.report import Report
+from axformer.wire.report import Refitted, Report
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,8 @@ class Decided:
         """The plan, with the knobs of the very pass that led to it."""
         source = PlanSource(model_type=self.checkpoint.architecture.model_type, sha256=self.checkpoint.sha256)
         config = self.passes.config.model_dump(mode="json")
-        layers = self.passes.plan.layers
-        if not is_fitted:
-            return PlanFile(source=source, config=config, layers=layers)
-        return PlanFile(format=FITTED_FORMAT, source=source, config=config, layers=layers, repair="refit")
+        file = PlanFile(source=source, config=config, layers=self.passes.plan.layers)
+        return said_fitted(file, is_fitted=is_fitted)
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,16 @@ class Made:
     """What a repair after the run did; None where there was none."""
     fits: Refit | None
     """The weights that were fitted in closed form; None where none were."""
+    calibration: DataSet | None = None
+    """Data of its own that they were fitted on; None where the rows that decide were."""
+
+    @property
+    def refitted(self) -> Refitted | None:
+        """What the report says of it."""
+        said = refitted(self.fits)
+        if said is None or self.calibration is None:
+            return said
+        return said.model_copy(update={"data": summary(self.calibration)})
 
 
 def publish(
@@ -85,8 +94,8 @@ def publish(
     """
     checkpoint, passes = decided.checkpoint, decided.passes
     with new_directory(directory) as draft:
-        has_own_weights = made.repaired is not None or made.fits is not None
-        finished = Finished(checkpoint, passes.plan, made.model, validation.samples, has_own_weights)
+        is_trained = made.repaired is not None
+        finished = Finished(checkpoint, passes.plan, made.model, validation.samples, made.fits, is_trained)
         written = make_forms(finished, {COMPACT, *forms}, draft)
         if made.fits is not None:
             write_refit(made.fits, draft)
@@ -104,7 +113,7 @@ def publish(
             passes.orders,
             passes.path,
             finetuning,
-            refitted(made.fits),
+            made.refitted,
             certificate,
         )
         report = make_report(checkpoint, outcome, validation, others, decided.config, seen)

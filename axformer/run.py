@@ -25,7 +25,7 @@ from axformer.methods.targets import SpeedEstimate, Targets
 from axformer.model.number_format import cast
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
-from axformer.opening import check_fits, notes_on, open_inputs
+from axformer.opening import CALIBRATION, check_fits, notes_on, open_inputs
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
@@ -72,6 +72,7 @@ class PruningRun:
         self._test = test
         self._shards = shards
         self._repair = repair
+        self.calibration = calibration
         self._repaired: Repaired | None = None
         self._seen: Predictions | None = None
         model, architecture, lengths = checkpoint.model, checkpoint.architecture, validation.samples.lengths
@@ -119,8 +120,8 @@ class PruningRun:
             shards: processes that share the validation samples; on CUDA they take the GPUs in turn.
             train: data that the finished model is trained on; null trains nothing.
             finetune: how; the defaults where nothing is said.
-            calibrate: data of the same kind that weights are fitted on; the rows that decide if None. Its labels are not looked
-                at.
+            calibrate: data of the same kind that weights are fitted on; the rows that decide if None. It needs no labels, and
+                those that it has are not looked at.
 
         Raises:
             InputError: something does not fit; the message says what and what to do.
@@ -208,7 +209,7 @@ class PruningRun:
     @property
     def notes(self) -> list[str]:
         """What the user should know of his input, or of this machine, before the pass begins."""
-        sets = {"validation": self._validation, "test": self._test}
+        sets = {"validation": self._validation, "test": self._test, CALIBRATION: self.calibration}
         return notes_on(self._checkpoint, sets, self._confirming, self.config)
 
     @property
@@ -276,7 +277,7 @@ class PruningRun:
         repaired, decided = self._repaired, Decided(self._checkpoint, self.passes, self._targets, self.config)
         model = self.compact_model() if repaired is None else repaired.model
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
-        made = Made(model, repaired, fits or None)
+        made = Made(model, repaired, fits or None, self.calibration)
         report = publish(decided, made, self._validation, self._others, directory, forms, self._seen)
         return report.model_dump(mode="json")
 

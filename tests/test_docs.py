@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from axformer.cli.main import app
-from axformer.config import METHODS, PassConfig
+from axformer.config import METHODS
 from docs.hooks.reference import document, routes
 from store.setting_groups import RetainSettings
 from store.settings import Settings

@@ -26,7 +26,9 @@ _FIELDS = {
     "--data": "validation",
     "--set": "config",
     "--accept-poor-model": "accept_poor_model",
-    **{f"--{name}": name for name in ("columns", "test", "train", "finetune", "forms", "preset", "device")},
+    **{
+        f"--{name}": name for name in ("columns", "test", "calibrate", "train", "finetune", "forms", "preset", "device")
+    },
 }
 """What of a job an option of ``axformer prune`` is: those who have posted it may have met no command."""
 INTERNAL_ERROR = "internal_error"
@@ -141,7 +143,8 @@ def _unforeseen(error: Exception) -> Failure:
 def _original_names(inputs: Inputs) -> Mapping[str, tuple[str, str]]:
     """For each local path the part of the job that it is, and what the owner calls it."""
     paths = {"checkpoint": str(inputs.checkpoint), "validation": inputs.validation.path}
-    paths |= {part: one.path for part, one in (("test", inputs.test), ("train", inputs.train)) if one is not None}
+    others = {"test": inputs.test, "calibrate": inputs.calibrate, "train": inputs.train}
+    paths |= {part: one.path for part, one in others.items() if one is not None}
     return {path: (part, inputs.names[part]) for part, path in paths.items()}
 
 

@@ -24,9 +24,10 @@ class Inputs:
     checkpoint: Path
     validation: DataSource
     test: DataSource | None
+    calibrate: DataSource | None
     train: DataSource | None
     digests: Mapping[str, str]
-    """By part of the job: ``checkpoint``, ``validation``, ``test``, ``train``."""
+    """By part of the job: ``checkpoint``, ``validation``, ``test``, ``calibrate``, ``train``."""
     names: Mapping[str, str]
     """What their owner calls them, by the same parts."""
 
@@ -46,11 +47,11 @@ def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
     with _blaming("checkpoint"):
         checkpoint = fetcher.checkpoint(job.checkpoint["uri"], work / "checkpoint", job.checkpoint.get("sha256"))
     validation, data = _fetch_data(job.validation, fetcher, work / "validation")
-    fetched, test, train = {"checkpoint": checkpoint, "validation": data}, None, None
-    if job.test is not None:
-        test, fetched["test"] = _fetch_data(job.test, fetcher, work / "test")
-    if job.train is not None:
-        train, fetched["train"] = _fetch_data(job.train, fetcher, work / "train")
+    fetched: dict[str, Fetched] = {"checkpoint": checkpoint, "validation": data}
+    others: dict[str, DataSource] = {}
+    for part, reference in (("test", job.test), ("calibrate", job.calibrate), ("train", job.train)):
+        if reference is not None:
+            others[part], fetched[part] = _fetch_data(reference, fetcher, work / part)
     digests = {part: one.sha256 for part, one in fetched.items()}
     begun_with = (job.progress or {}).get("inputs", digests)
     changed = [name for name, digest in digests.items() if begun_with.get(name, digest) != digest]
@@ -58,7 +59,15 @@ def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
         raise InputsChangedError(
             f"the content of {' and '.join(changed)} has changed since the job began; retry it to begin again"
         )
-    return Inputs(checkpoint.path, validation, test, train, digests, {part: one.name for part, one in fetched.items()})
+    return Inputs(
+        checkpoint.path,
+        validation,
+        test=others.get("test"),
+        calibrate=others.get("calibrate"),
+        train=others.get("train"),
+        digests=digests,
+        names={part: one.name for part, one in fetched.items()},
+    )
 
 
 def _fetch_data(reference: Mapping[str, Any], fetcher: Fetcher, stem: Path) -> tuple[DataSource, Fetched]:

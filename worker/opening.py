@@ -57,6 +57,7 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         checkpoint=str(inputs.checkpoint),
         validation=_source(inputs.validation),
         test=None if inputs.test is None else _source(inputs.test),
+        calibrate=None if inputs.calibrate is None else _source(inputs.calibrate),
         train=None if inputs.train is None else _source(inputs.train),
         config=make_config(job.preset, job.config),
         device=context.settings.device,

@@ -19,7 +19,7 @@ from axformer.wire.jobs import JobCreate
 
 KNOB, COLUMN, FINETUNE, WEBHOOK = "knob.", "column.", "finetune.", "webhook."
 """What the names of fields for knobs, columns, training and the webhook begin with."""
-REFERENCES = ("checkpoint", "validation", "test", "train")
+REFERENCES = ("checkpoint", "validation", "test", "calibrate", "train")
 _KNOBS = tuple(dict.fromkeys(name for config in METHODS.values() for name in config.model_fields))
 _LISTS = frozenset({"explicit_order", "budgets"})
 """Knobs that are lists; written with commas."""

@@ -25,6 +25,7 @@ JOB: dict[str, Any] = {
         "columns": {**Columns().model_dump(), "text": "sentence"},
     },
     "test": {"uri": f"upload:{UPLOAD_ID}"},
+    "calibrate": None,
     "train": None,
     "finetune": None,
     "preset": "paper",

@@ -6,6 +6,8 @@ from itertools import product
 from typing import Any
 
 from api.errors import FieldError, InvalidInputError
+from axformer.config import make_config
+from axformer.errors import ConfigError
 from axformer.wire.groups import GroupCreate, GroupSet, GroupSetting
 from axformer.wire.jobs import JobCreate
 from store.references import HUB_PREFIX
@@ -32,6 +34,7 @@ def cells(grid: GroupCreate) -> Iterator[Cell]:
                 "#/checkpoint": f"#/sets/{at_set}/checkpoints/{at_checkpoint}",
                 "#/validation": f"#/sets/{at_set}/validation",
                 "#/test": f"#/sets/{at_set}/test",
+                "#/calibrate": f"#/sets/{at_set}/calibrate",
                 "#/config": f"#/settings/{at_setting}/config",
             }
             cell = {"set": set_.name, "checkpoint": at_checkpoint, "setting": setting.name, "seed": seed}
@@ -53,13 +56,15 @@ def said_of_grid(error: InvalidInputError, cell: Cell) -> InvalidInputError:
 def _job(grid: GroupCreate, set_: GroupSet, at_checkpoint: int, setting: GroupSetting, seed: int | None) -> JobCreate:
     checkpoint = set_.checkpoints[at_checkpoint]
     run = f"{set_.name} {at_checkpoint}" + ("" if seed is None else f", seed {seed}")
-    sources = (checkpoint, set_.validation, set_.test)
+    calibrate = set_.calibrate if _calibrates(setting) or not any(map(_calibrates, grid.settings)) else None
+    sources = (checkpoint, set_.validation, set_.test, calibrate)
     reads_hub = any(source is not None and source.uri.startswith(HUB_PREFIX) for source in sources)
     return JobCreate(
         name=f"{grid.name}: {run}, {setting.name}",
         checkpoint=checkpoint,
         validation=set_.validation,
         test=set_.test,
+        calibrate=calibrate,
         preset=setting.preset,
         config=setting.config | ({} if seed is None else {"seed": seed}),
         priority=grid.priority,
@@ -68,3 +73,12 @@ def _job(grid: GroupCreate, set_: GroupSet, at_checkpoint: int, setting: GroupSe
         labels=grid.labels,
         hub_token=grid.hub_token if reads_hub else None,
     )
+
+
+def _calibrates(setting: GroupSetting) -> bool:
+    """Whether data that calibrates goes into the setting's jobs; also where its knobs cannot be used, for which the job itself
+    is refused."""
+    try:
+        return make_config(setting.preset, setting.config).why_not_calibrated is None
+    except ConfigError:
+        return True

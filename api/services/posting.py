@@ -12,7 +12,7 @@ from api.errors import FieldError, InvalidInputError
 from api.references import check_reference, refused
 from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
-from axformer.config import make_config
+from axformer.config import RunConfig, make_config
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.repair.settings import FinetuneSettings
@@ -69,16 +69,18 @@ def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | 
         check_reference(uri, pointer, is_checkpoint=pointer.startswith("#/checkpoint"), settings=settings)
     if body.webhook is not None:
         check_webhook(settings, body.webhook)
+    config = _config(body)
     return NewJob(
         team_id=team_id,
         name=body.name,
         checkpoint=body.checkpoint.model_dump(exclude_none=True),
         validation=body.validation.model_dump(exclude_none=True),
         test=body.test.model_dump(exclude_none=True) if body.test else None,
+        calibrate=_calibrate(body, config),
         train=body.train.model_dump(exclude_none=True) if body.train else None,
         finetune=_finetune(body),
         preset=body.preset.value,
-        config=_knobs(body),
+        config=config.model_dump(mode="json"),
         priority=body.priority,
         device=body.device,
         forms=[name for name in KINDS if name == COMPACT or name in body.forms],
@@ -122,12 +124,21 @@ def remember_answer(job: Job, text: str) -> None:
         job.first_answer = text
 
 
-def _knobs(body: JobCreate) -> dict[str, Any]:
+def _config(body: JobCreate) -> RunConfig:
     try:
-        return make_config(body.preset, body.config).model_dump(mode="json")
+        return make_config(body.preset, body.config)
     except ConfigError as error:
         detail = str(error)
         raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer="#/config")]) from None
+
+
+def _calibrate(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
+    if body.calibrate is None:
+        return None
+    if config.why_not_calibrated is None:
+        return body.calibrate.model_dump(exclude_none=True)
+    detail = f"is data to fit weights on, and {config.why_not_calibrated}; leave it out"
+    raise InvalidInputError(f"calibrate {detail}", errors=[FieldError(detail, pointer="#/calibrate")])
 
 
 def _finetune(body: JobCreate) -> dict[str, Any] | None:
@@ -150,7 +161,8 @@ def uploads_of(body: JobCreate) -> list[tuple[str, str]]:
 
 def _references(body: JobCreate) -> list[tuple[str, str]]:
     """What a job names, each with its place in the body."""
-    sources = {"checkpoint": body.checkpoint, "validation": body.validation, "test": body.test, "train": body.train}
+    sources = {"checkpoint": body.checkpoint, "validation": body.validation, "test": body.test}
+    sources |= {"calibrate": body.calibrate, "train": body.train}
     return [(f"#/{part}/uri", source.uri) for part, source in sources.items() if source is not None]
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from axformer.cli.failing import failing
 from axformer.cli.made import MadeJsonOption, show_made
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of, forms_of
-from axformer.data.columns import Columns
+from axformer.data.source import DataSource
 from axformer.plan.plan import read_plan_file
 
 if TYPE_CHECKING:
@@ -32,6 +32,12 @@ def apply(
         int | None,
         typer.Option(help="Stop at this trial of the pass's trace.jsonl; 0 is the untouched model."),
     ] = None,
+    calibrate: Annotated[
+        str | None,
+        typer.Option(
+            help="What fitted weights are fitted on, where they are anew; --data if none is given. Needs no labels."
+        ),
+    ] = None,
     other_weights: Annotated[
         bool,
         typer.Option(
@@ -45,9 +51,8 @@ def apply(
     with failing():
         names, read = forms_of(forms), columns_of(columns)
         console = Console(highlight=False, stderr=as_json)
-        made = _run(
-            console, plan, checkpoint, data, output, names, read, device, upto=upto, other_weights=other_weights
-        )
+        sources = DataSource(data, read), None if calibrate is None else DataSource(calibrate, read)
+        made = _run(console, plan, checkpoint, sources, output, names, device, upto=upto, other_weights=other_weights)
     show_made(console, made, output, as_json=as_json)
 
 
@@ -55,10 +60,9 @@ def _run(
     console: Console,
     plan: Path,
     checkpoint: str,
-    data: str,
+    sources: tuple[DataSource, DataSource | None],
     output: Path,
     names: list[str],
-    columns: Columns,
     device: str,
     *,
     upto: int | None,
@@ -68,7 +72,6 @@ def _run(
     from axformer.artifact import check_target
     from axformer.cli.quiet import silence_libraries
     from axformer.devices import resolve_device
-    from axformer.intake.dataset import DataSource
     from axformer.plan.path import Stop, read_trace_beside
     from axformer.repair.storage import read_refit
 
@@ -81,11 +84,12 @@ def _run(
         return apply_plan(
             file,
             checkpoint,
-            DataSource(data, columns),
+            sources[0],
             output,
             forms=names,
             stop=stop,
             other_weights=other_weights,
             fits=fits,
+            calibrate=sources[1],
             device=resolve_device(device),
         )

@@ -18,6 +18,7 @@ from axformer.methods.traces import passes_in
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.latency import share, without_removal
+from axformer.wire.report import ENOUGH_TOKENS, Refitted
 
 RECENT = 6
 SIZES = (
@@ -178,6 +179,22 @@ def finding_line(finding: Mapping[str, Any]) -> Text:
     style = _VERDICTS.get(finding["verdict"], "")
     notes = " ".join(part for part in (finding["advice"], finding["answers"]) if part)
     return Text.assemble((finding["sentence"], style), f" {notes}" if notes else "")
+
+
+def fit_line(refit: Mapping[str, Any]) -> str:
+    """On how much data weights were fitted, and what did not suffice."""
+    figures = Refitted.model_validate(refit)
+    fewest, biases = figures.tokens_per_unknown, figures.bias_only
+    told = f"Weights of {figures.blocks} blocks were fitted on {figures.tokens:,} tokens"
+    if fewest is not None:
+        told += f", at least {fewest:.1f} for each unknown"
+    if biases:
+        told += f"; of {biases} only the bias, since more did not hold on tokens that were not fitted"
+    if figures.has_few_tokens:
+        told += (
+            f". Fewer than {ENOUGH_TOKENS} for each unknown are few: give more rows, without labels, with --calibrate"
+        )
+    return f"{told}."
 
 
 def before_and_after(report: Mapping[str, Any]) -> Table:

@@ -30,6 +30,7 @@ class _Set(_Part):
     checkpoints: list[str] = Field(min_length=1)
     validation: str
     test: str | None = None
+    calibrate: str | None = None
     columns: dict[str, str] | None = None
 
 
@@ -66,7 +67,10 @@ def grid(
             check_setting_name(setting.name, setting.preset)  # what is wrong is said before anything is sent
             make_config(setting.preset, setting.config)
         sources = {
-            source for each in wanted.sets for source in (*each.checkpoints, each.validation, each.test) if source
+            source
+            for each in wanted.sets
+            for source in (*each.checkpoints, each.validation, each.test, each.calibrate)
+            if source
         }
         token = hub_token_of(hub_token, sources)
         group = client.submit_group(
@@ -116,6 +120,7 @@ def _named(client: Client, wanted: _Grid, directory: Path) -> list[dict[str, Any
         data = {
             "validation": reference(data_set.validation),
             "test": None if data_set.test is None else reference(data_set.test),
+            "calibrate": None if data_set.calibrate is None else reference(data_set.calibrate),
         }
         checkpoints = [reference(each) for each in data_set.checkpoints]
         named.append({"name": data_set.name, "checkpoints": checkpoints, "columns": data_set.columns, **data})

@@ -55,7 +55,9 @@ ColumnsOption = Annotated[
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one.")]
 CalibrateOption = Annotated[
     str | None,
-    typer.Option(help="Data that weights are fitted on, with method=compress; the rows that decide if none is given."),
+    typer.Option(
+        help="Data that weights are fitted on, with method=compress; it needs no labels. The rows that decide if none is given."
+    ),
 ]
 TrainOption = Annotated[str | None, typer.Option(help="Data to train the finished model on.")]
 FinetuneOption = Annotated[

@@ -101,10 +101,12 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
 
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
-    from axformer.cli.display import closing_table, finding_line
+    from axformer.cli.display import closing_table, finding_line, fit_line
 
     console.print(closing_table(report))
     console.print(finding_line(report["finding"]), soft_wrap=True)
+    if report["refit"] is not None:
+        console.print(fit_line(report["refit"]), soft_wrap=True)
     if report["certificate"] is not None:
         console.print(report["certificate"]["sentence"], soft_wrap=True)
     for form in report["forms"]:

@@ -51,7 +51,8 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
     if job.report is not None:
         yield "result", _result(job.report)
     yield "checkpoint", str(job.checkpoint["uri"])
-    for name, data in (("validation", job.validation), ("test", job.test), ("train", job.train)):
+    named = (("validation", job.validation), ("test", job.test), ("calibrate", job.calibrate), ("train", job.train))
+    for name, data in named:
         if data is not None:
             yield name, str(data["uri"])
     yield "knobs", knobs(job.preset, changed_knobs(job.preset, job.config))

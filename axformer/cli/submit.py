@@ -27,6 +27,7 @@ def submit(
     set_: options.SetOption = None,
     config: options.ConfigOption = None,
     columns: options.ColumnsOption = None,
+    calibrate: options.CalibrateOption = None,
     train: options.TrainOption = None,
     finetune: options.FinetuneOption = None,
     forms: options.FormsOption = "compact",
@@ -48,17 +49,20 @@ def submit(
     """Queue a job for a checkpoint and its data, and print its id. Local files are uploaded first."""
     with service() as client:
         knobs = options.knobs_of(config, set_, accept_poor_model=accept_poor_model)
-        make_config(preset, knobs)  # what is wrong is said before anything is sent
+        settled = make_config(preset, knobs)  # what is wrong is said before anything is sent
+        if calibrate is not None:
+            settled.check_calibrates()
         training = options.finetune_of(train, finetune)
         labels, made = options.labels_of(label), options.forms_of(forms)
         renamed = options.columns_of(columns).model_dump(exclude_defaults=True)
-        token = hub_token_of(hub_token, (checkpoint, data, test, train))
+        token = hub_token_of(hub_token, (checkpoint, data, test, calibrate, train))
         reference = _references(client)
         job = client.submit(
             name or checkpoint.rstrip("/").rpartition("/")[2] or checkpoint,
             checkpoint=reference(checkpoint),
             validation=reference(data),
             test=None if test is None else reference(test),
+            calibrate=None if calibrate is None else reference(calibrate),
             train=None if train is None else reference(train),
             columns=renamed,
             finetune=None if training is None else training.model_dump(),

@@ -32,6 +32,7 @@ class Client(GroupCalls, KeyCalls):
         checkpoint: Reference,
         validation: Reference,
         test: Reference | None = None,
+        calibrate: Reference | None = None,
         train: Reference | None = None,
         columns: Mapping[str, str] | None = None,
         finetune: Mapping[str, Any] | None = None,
@@ -52,6 +53,7 @@ class Client(GroupCalls, KeyCalls):
             checkpoint: the fine-tuned model.
             validation: the data that decides what is removed.
             test: held-out data, measured before and after.
+            calibrate: data that weights are fitted on, where the method fits any; it needs no labels.
             train: data that the finished model is trained on.
             columns: names of the columns in all data, where they are not ``text``, ``label`` and so on.
             finetune: how it is trained, for example ``{"epochs": 2}``.
@@ -65,7 +67,8 @@ class Client(GroupCalls, KeyCalls):
             hub_token: your token for the model hub, if the job's ``hf://`` references need one; deleted when the job ends.
             idempotency_key: your own; the same key with the same body makes one job, in any number of processes.
         """
-        sources = {"checkpoint": checkpoint, "validation": validation, "test": test, "train": train}
+        sources = {"checkpoint": checkpoint, "validation": validation, "test": test}
+        sources |= {"calibrate": calibrate, "train": train}
         how = {"finetune": finetune, "preset": preset, "config": config, "forms": forms, "hub_token": hub_token}
         rest = {"priority": priority, "device": device, "labels": labels, "webhook": webhook}
         body = {"name": name, **References(self.upload).of_job(sources, columns), **how, **rest}

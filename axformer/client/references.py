@@ -35,8 +35,8 @@ class References:
         return named
 
     def of_set(self, one: Mapping[str, Any]) -> dict[str, Any]:
-        """A set of a grid: ``name``, ``checkpoints``, ``validation``, and perhaps ``test`` and ``columns``."""
-        data = self.of_job({role: one.get(role) for role in ("validation", "test")}, one.get("columns"))
+        """A set of a grid: ``name``, ``checkpoints``, ``validation``, and perhaps ``test``, ``calibrate`` and ``columns``."""
+        data = self.of_job({role: one.get(role) for role in ("validation", "test", "calibrate")}, one.get("columns"))
         return {"name": one["name"], "checkpoints": [{"uri": self._uri(each)} for each in one["checkpoints"]], **data}
 
     def _uri(self, reference: Reference) -> str:

@@ -110,6 +110,11 @@ def reading_config(knobs: Mapping[str, Any]) -> RunConfig:
     return RunConfig(method=knobs.get("method", DEFAULT_METHOD), max_length=knobs.get("max_length"))
 
 
+def fits_weights(knobs: Mapping[str, Any]) -> bool:
+    """Whether a run with these knobs fits the weights that its plans leave; those of an earlier version are not all known."""
+    return knobs.get("repair") == "refit" or knobs.get("refit") is True
+
+
 def defaults_beside(knobs: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults of the method of these knobs, as JSON has them."""
     return config_of({"method": knobs.get("method", DEFAULT_METHOD)}).model_dump(mode="json")

@@ -69,6 +69,20 @@ class RunConfig(BaseModel):
         return False
 
     @property
+    def why_not_calibrated(self) -> str | None:
+        """Why data that calibrates would change nothing, in words; None where something is measured on it."""
+        return f"method={self.method} fits no weights, so nothing is calibrated"
+
+    def check_calibrates(self) -> None:
+        """Make sure that data that calibrates is good for something.
+
+        Raises:
+            ConfigError: it is not.
+        """
+        if self.why_not_calibrated is not None:
+            raise ConfigError(f"--calibrate: {self.why_not_calibrated}; leave it out")
+
+    @property
     def is_guarded(self) -> bool:
         """Whether trials are looked at in low precision first."""
         return False

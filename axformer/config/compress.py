@@ -52,6 +52,15 @@ class CompressConfig(RunConfig):
     def is_refitted(self) -> bool:
         return self.repair == "refit"
 
+    @property
+    def why_not_calibrated(self) -> str | None:
+        if self.is_refitted or self.leaving == "brain_surgeon":
+            return None
+        return (
+            f"with repair={self.repair} and leaving={self.leaving} no weights are fitted and no order is measured, so nothing "
+            "is calibrated"
+        )
+
     @field_validator("budgets")
     @classmethod
     def _descending(cls, budgets: tuple[float, ...]) -> tuple[float, ...]:

@@ -20,6 +20,10 @@ USUAL_NAMES = {
 """What columns are called in public data sets, by what they are to a task; the first that is there is taken."""
 
 
+ANSWERS = ("label", "labels", "tags", "answers")
+"""The fields that hold what a model should answer; data that only calibrates needs none of them."""
+
+
 class Columns(BaseModel):
     """Names of the columns to read; each task reads those that it needs, and ``text_pair`` where the file has it.
 
@@ -45,3 +49,7 @@ class Columns(BaseModel):
     """Question answering: ``{"text": [...], "answer_start": [...]}``, the starts in characters of the context."""
     choices: str = "choices"
     """Multiple choice: a list of endings of ``text``; ``label`` is the index of the right one, or its letter."""
+
+    def without_answers(self) -> "Columns":
+        """The names of all else; what a model should answer need not be there."""
+        return self.model_copy(update={name: type(self).model_fields[name].default for name in ANSWERS})

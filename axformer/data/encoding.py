@@ -68,6 +68,18 @@ def one_row_a_sample(
     return Encoded(features, labels, list(range(len(labels))), cut, per_token)
 
 
+def without_labels(features: dict[str, list[Any]], sample_of_row: list[int] | None = None, cut: int = 0) -> Encoded:
+    """A data set that has no labels, or whose labels nobody looks at: it calibrates.
+
+    Args:
+        features: as of :class:`Encoded`.
+        sample_of_row: the same; None where every sample goes through the model as one row.
+        cut: samples that lost their end.
+    """
+    rows = len(features["input_ids"])
+    return Encoded(features, [UNLABELLED] * rows, list(range(rows)) if sample_of_row is None else sample_of_row, cut)
+
+
 def tokenize(
     rows: Rows,
     tokenizer: Any,

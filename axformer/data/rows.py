@@ -70,6 +70,15 @@ class Rows:
             if getattr(self.columns, name) != about.default and not self.has(name):
                 raise self._missing(name)
 
+    def require(self, name: str) -> None:
+        """Make sure that the column of a field is there.
+
+        Raises:
+            DataError: it is not.
+        """
+        if not self.has(name):
+            raise self._missing(name)
+
     def at(self, places: Sequence[int]) -> "Rows":
         """The rows at some places, in that order."""
         table = {name: [values[index] for index in places] for name, values in self.table.items()}
@@ -137,8 +146,7 @@ class Rows:
             opens: how such a value begins where it is written out in a text.
             blank: whether an empty text is a value too.
         """
-        if not self.has(name):
-            raise self._missing(name)
+        self.require(name)
         values = self._joined(name)
         if opens and self.texts_only:
             values = [_written_out(value, opens) for value in values]

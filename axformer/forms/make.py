@@ -23,6 +23,7 @@ from axformer.forms.zeroed import zeroed
 from axformer.intake.checkpoint import Checkpoint
 from axformer.model.number_format import cast, computing_in
 from axformer.plan.plan import Plan
+from axformer.repair.refit import Refit
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,10 @@ class Finished:
     """The compact model that the plan leaves of it, in the number format of the checkpoint."""
     samples: Samples
     """Real inputs, all of which every form must answer as the compact model does."""
+    fits: Refit | None = None
+    """The weights of it that were fitted in closed form; None where none were."""
     is_trained: bool = False
-    """Whether the compact model was trained or fitted, so that it has other weights than the whole one."""
+    """Whether the compact model was trained, so that all its weights are others than the whole one's."""
 
 
 def make_forms(finished: Finished, names: Collection[str], result: Path) -> list[Form | NotMade]:
@@ -93,10 +96,10 @@ def _write_zeroed(finished: Finished, result: Path) -> None:
     checkpoint = finished.checkpoint
     if finished.is_trained:
         raise FormError(
-            "there is no zeroed form of a model whose weights were trained or fitted, since they are not the checkpoint's; "
+            "there is no zeroed form of a model that was trained after its pass, since its weights are not the checkpoint's; "
             "take the compact or the ONNX form"
         )
-    whole = zeroed(checkpoint.model, checkpoint.architecture, finished.plan)
+    whole = zeroed(checkpoint.model, checkpoint.architecture, finished.plan, finished.fits)
     write_model(cast(whole, checkpoint.dtype), checkpoint.companions, result / KINDS[ZEROED].directory)
 
 

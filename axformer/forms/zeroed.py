@@ -1,7 +1,7 @@
 """The zeroed form: a model of the shapes that it always had, which stock transformers loads without this package.
 
-What was removed adds nothing, because the weights that lead out of it are 0. It is neither smaller nor faster; it is for
-those who cannot install anything beside the model.
+What was removed adds nothing, because the weights that lead out of it are 0; weights that were fitted stand at the columns
+that stay. It is neither smaller nor faster; it is for those who cannot install anything beside the model.
 """
 
 from copy import deepcopy
@@ -10,15 +10,17 @@ from typing import Any
 from axformer.architectures.base import Architecture
 from axformer.errors import FormError
 from axformer.model.compact import needs_hard_attention, stock_attention
-from axformer.model.masking import masked
 from axformer.plan.plan import Plan
+from axformer.repair.in_place import masked_and_fitted
+from axformer.repair.refit import Refit
 
 
-def zeroed(model: Any, architecture: Architecture, plan: Plan) -> Any:
+def zeroed(model: Any, architecture: Architecture, plan: Plan, fits: Refit | None = None) -> Any:
     """The whole model with zeros where a plan removes something, of the family's own class, in evaluation mode.
 
     Args:
         model: prepared; it is left as it is.
+        fits: the weights that were fitted to the plan; None where those that stay are the model's own.
 
     Raises:
         FormError: some layer has hard attention, which stock transformers lacks; or layers share weights, and what one has
@@ -40,7 +42,7 @@ def zeroed(model: Any, architecture: Architecture, plan: Plan) -> Any:
     config._attn_implementation = stock_attention(model)
     stock = model.__class__(config).to(model.device).eval()
     names = stock.state_dict().keys()
-    with masked(model, architecture, plan):
+    with masked_and_fitted(model, architecture, plan, fits or {}):
         weights = {name: values for name, values in model.state_dict().items() if name in names}
         stock.load_state_dict(weights)
     return stock

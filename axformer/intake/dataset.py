@@ -1,6 +1,7 @@
 """A data set as it was read and as the model takes it."""
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from axformer.errors import CheckpointError, ConfigError, DataError, first_line
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.panics import LibraryPanicError, panics_as_errors
 
-__all__ = ["DataSet", "DataSource", "encode", "prepare", "prepare_like"]
+__all__ = ["DataSet", "DataSource", "encode", "prepare", "prepare_inputs", "prepare_like"]
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,9 @@ def prepare(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
         DataError: a column is missing, or a label or a length does not fit the model.
         ConfigError: ``max_length`` is more than the model takes.
     """
-    device = str(checkpoint.model.device)
-    batch_tokens = config.batch_tokens or batch_tokens_of(device)
     encoded = encode(rows, checkpoint, config)
     rows = replace(rows if encoded.kept is None else rows.at(encoded.kept), labels_as=encoded.labels_as)
-    return DataSet(rows, batched(encoded, checkpoint.tokenizer, batch_tokens=batch_tokens, device=device))
+    return DataSet(rows, _batched(encoded, checkpoint, config))
 
 
 def prepare_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
@@ -62,15 +61,32 @@ def prepare_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: Run
     return data
 
 
+def prepare_inputs(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
+    """Prepare more data of the same kind without a look at its labels, which it need not have: what calibrates.
+
+    Raises:
+        DataError: a column of inputs is missing, the second of two texts too where the other set has it, or a length does not
+            fit the model.
+    """
+    if other.rows.has("text") and other.rows.has("text_pair"):
+        rows.require("text_pair")
+    encoded = _encoded(checkpoint.task.inputs, rows, checkpoint, config)
+    return DataSet(rows, _batched(encoded, checkpoint, config))
+
+
 def encode(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> Encoded:
     """Read the columns that the checkpoint's task needs, and tokenise; raises what :func:`prepare` raises."""
+    return _encoded(checkpoint.task.encode, rows, checkpoint, config)
+
+
+def _encoded(read: Callable[..., Encoded], rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> Encoded:
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     max_tokens = checkpoint.architecture.max_tokens(model.config)
     if config.max_length is not None and max_tokens is not None and config.max_length > max_tokens:
         raise ConfigError(f"knob max_length={config.max_length}: the model takes at most {max_tokens} tokens")
     try:
         with panics_as_errors():
-            encoded = checkpoint.task.encode(rows, tokenizer, model.config, config.max_length, max_tokens)
+            encoded = read(rows, tokenizer, model.config, config.max_length, max_tokens)
     except LibraryPanicError as error:
         raise DataError(
             f"data file '{rows.source}': the checkpoint's tokenizer gives up on it ({first_line(error)}); save the checkpoint "
@@ -80,6 +96,12 @@ def encode(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> Encoded:
     for name, size in (("input_ids", "vocab_size"), ("token_type_ids", "type_vocab_size")):
         _check_known(encoded.features.get(name, []), name, getattr(model.config, size, None))
     return encoded
+
+
+def _batched(encoded: Encoded, checkpoint: Checkpoint, config: RunConfig) -> Samples:
+    device = str(checkpoint.model.device)
+    batch_tokens = config.batch_tokens or batch_tokens_of(device)
+    return batched(encoded, checkpoint.tokenizer, batch_tokens=batch_tokens, device=device)
 
 
 def _check_known(rows: list[Any], name: str, known: int | None) -> None:

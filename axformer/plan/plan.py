@@ -165,6 +165,13 @@ class PlanFile(BaseModel):
         return Plan(layers=self.layers)
 
 
+def said_fitted(file: PlanFile, *, is_fitted: bool) -> PlanFile:
+    """The plan file of a model whose weights were fitted, or of one where they were not."""
+    return file.model_copy(
+        update={"format": FITTED_FORMAT, "repair": "refit"} if is_fitted else {"format": PLAN_FORMAT, "repair": None}
+    )
+
+
 def read_plan_file(path: Path) -> PlanFile:
     """Read a ``plan.json``, or that of a result by its directory.
 

@@ -92,10 +92,10 @@ def refitted(fits: Refit | None) -> Refitted | None:
     """What reports say of a refit."""
     if fits is None:
         return None
-    fitted = [fit for fit in fits.values() if fit.ridge is not None and fit.weight is not None]
-    fewest = min((fit.tokens / fit.weight.shape[1] for fit in fitted if fit.weight is not None), default=None)
+    biases = sum(fit.ridge is None or fit.weight is None for fit in fits.values())
+    fewest = min((fit.tokens / fit.weight.shape[1] for fit in fits.values() if fit.weight is not None), default=None)
     tokens = max(fit.tokens for fit in fits.values())
-    return Refitted(blocks=len(fits), bias_only=len(fits) - len(fitted), tokens=tokens, tokens_per_unknown=fewest)
+    return Refitted(blocks=len(fits), bias_only=biases, tokens=tokens, tokens_per_unknown=fewest)
 
 
 def can_refit(model: Any, architecture: Architecture) -> bool:

@@ -33,6 +33,11 @@ def read_refit(directory: Path) -> Refit:
         PlanError: there is none, or it is damaged.
     """
     file = directory / REPAIR_NAME
+    if not file.is_file():
+        raise PlanError(
+            f"the fitted weights of this plan, '{file}', cannot be read: there is no such file; give the directory of the "
+            "whole result"
+        )
     try:
         with safe_open(file, framework="pt") as opened:
             metadata = opened.metadata() or {}

@@ -56,6 +56,12 @@ class Task(Losses, Protocol):
             CheckpointError: the tokenizer cannot do what the task needs.
         """
 
+    def inputs(
+        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
+    ) -> Encoded:
+        """The same data without a look at the answers that may stand in it: what calibrates. Arguments and errors as of
+        :meth:`encode`."""
+
     def predicted(self, output: Any, batch: Batch) -> Predicted:
         """What the model predicts, to compare it with another model's predictions."""
 

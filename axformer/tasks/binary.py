@@ -17,12 +17,13 @@ from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.multi_label import DECISION_LOGIT
 from axformer.tasks.numbers import encode_numbers, numbers_in
 from axformer.tasks.standing import Choices, Standing, agreement_of
+from axformer.tasks.texts import TextInputs
 
 _ANSWERS = ("0", "1")
 
 
 @dataclass(frozen=True)
-class BinaryClassification:
+class BinaryClassification(TextInputs):
     """0 or 1 a sample; the loss is the binary cross-entropy."""
 
     notes: tuple[str, ...] = ()

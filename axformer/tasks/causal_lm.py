@@ -48,6 +48,12 @@ class CausalLanguageModelling:
         labels = [[UNLABELLED, *ids[1:]] for ids in features["input_ids"]]
         return one_row_a_sample(features, labels, cut, per_token=True)
 
+    def inputs(
+        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
+    ) -> Encoded:
+        """The same: a text is its own answer."""
+        return self.encode(rows, tokenizer, config, max_length, max_tokens)
+
     def losses(self, output: Any, batch: Batch) -> Tensor:
         return mean_losses(*_aligned(output, batch))
 

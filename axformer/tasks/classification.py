@@ -16,10 +16,10 @@ from axformer.tasks.class_scores import class_scores
 from axformer.tasks.divergence import Outcome, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.standing import Choices, Standing, agreement_of, better_order, order_in_words
-from axformer.tasks.texts import tokenize_texts
+from axformer.tasks.texts import TextInputs, tokenize_texts
 
 
-class Classification:
+class Classification(TextInputs):
     """One class a sample; the loss is the cross-entropy."""
 
     name = "classification"

@@ -17,10 +17,11 @@ from axformer.tasks.divergence import Outcome, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_degrees
 from axformer.tasks.numbers import encode_numbers, numbers_in
 from axformer.tasks.standing import Standing
+from axformer.tasks.texts import TextInputs
 
 
 @dataclass(frozen=True)
-class GradedClassification:
+class GradedClassification(TextInputs):
     """A number between 0 and 1 a sample, which the model tells by the sigmoid of its logit; the loss is the binary
     cross-entropy, which is least where both are the same."""
 

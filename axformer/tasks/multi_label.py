@@ -17,13 +17,13 @@ from axformer.tasks.divergence import Outcome, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_flags
 from axformer.tasks.label_sets import read_label_sets
 from axformer.tasks.standing import Flags, Standing, agreement_of, better_order, order_in_words
-from axformer.tasks.texts import tokenize_texts
+from axformer.tasks.texts import TextInputs, tokenize_texts
 
 DECISION_LOGIT = 0.0
 """A class is predicted above this logit: a probability of one half, at which the cross-entropy itself is indifferent."""
 
 
-class MultiLabelClassification:
+class MultiLabelClassification(TextInputs):
     """Any number of classes a sample; the loss is the mean over the classes of the binary cross-entropy."""
 
     name = "multi_label_classification"

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, one_row_a_sample, tokenize
+from axformer.data.encoding import Encoded, tokenize, without_labels
 from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.rows import Rows
 from axformer.tasks.divergence import Outcome, Predicted, each_row
@@ -27,6 +27,14 @@ class MultipleChoice:
     pipeline = None
 
     def encode(
+        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
+    ) -> Encoded:
+        count = self._count(rows.text_lists("choices"), rows)
+        read = LabelColumn(rows.labels("label"), rows, range(1, len(rows) + 1)).read(_letters(count))
+        encoded = self.inputs(rows, tokenizer, config, max_length, max_tokens)
+        return replace(encoded, labels=read.indices, labels_as=read.reading, notes=read.notes)
+
+    def inputs(
         self,
         rows: Rows,
         tokenizer: Any,
@@ -34,17 +42,16 @@ class MultipleChoice:
         max_length: int | None,
         max_tokens: int | None,
     ) -> Encoded:
+        """The texts with all their choices, without a word of which is right."""
         choices = rows.text_lists("choices")
         count = self._count(choices, rows)
-        read = LabelColumn(rows.labels("label"), rows, range(1, len(rows) + 1)).read(_letters(count))
         texts = [text for text in rows.texts("text") for _ in range(count)]
         begins = [f"{text} " for text in rows.texts("text_pair")] if rows.has("text_pair") else [""] * len(rows)
         endings = [begin + ending for begin, row in zip(begins, choices, strict=True) for ending in row]
         encoding, cut = tokenize(
             rows, tokenizer, texts, endings, max_length=max_length, max_tokens=max_tokens, inputs_a_row=count
         )
-        features = {name: _nested(values, count) for name, values in encoding.items()}
-        return replace(one_row_a_sample(features, read.indices, cut), labels_as=read.reading, notes=read.notes)
+        return without_labels({name: _nested(values, count) for name, values in encoding.items()}, cut=cut)
 
     def _count(self, choices: list[list[str]], rows: Rows) -> int:
         count = len(choices[0])

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, require_fast
+from axformer.data.encoding import Encoded, require_fast, without_labels
 from axformer.data.rows import Rows
 from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, mean_by_sample
@@ -70,16 +70,26 @@ class QuestionAnswering:
         require_fast(tokenizer, "which characters a token stands for")
         contexts, answers = rows.texts("context"), right_answers(rows, may_be_none=self.may_abstain)
         encoding = _windows(rows, tokenizer, max_length or max_tokens)
-        features = dict(encoding)
-        del features["offset_mapping"]
-        sample_of_row = features.pop("overflow_to_sample_mapping", list(range(len(rows))))
+        features, sample_of_row = _features(encoding, len(rows))
         windows = [_window(encoding, place, tokenizer) for place in range(len(sample_of_row))]
         labels = []
         for window, sample in zip(windows, sample_of_row, strict=True):
             labels.append((*_place_of(answers[sample], window), window.nowhere))
         texts = [[text for _, text in pairs] for pairs in answers]
         reading = Reading(windows, contexts, texts)
-        return Encoded(features, labels, list(sample_of_row), reading=reading, notes=self._notes(texts))
+        return Encoded(features, labels, sample_of_row, reading=reading, notes=self._notes(texts))
+
+    def inputs(
+        self,
+        rows: Rows,
+        tokenizer: Any,
+        config: Any,  # noqa: ARG002 - the protocol's signature
+        max_length: int | None,
+        max_tokens: int | None,
+    ) -> Encoded:
+        """The questions with their contexts, without the answers."""
+        require_fast(tokenizer, "which characters a token stands for")
+        return without_labels(*_features(_windows(rows, tokenizer, max_length or max_tokens), len(rows)))
 
     def _notes(self, texts: list[list[str]]) -> tuple[str, ...]:
         if not self.may_abstain:
@@ -184,6 +194,13 @@ def _windows(rows: Rows, tokenizer: Any, length: int | None) -> Any:
         **{"truncation": "only_second", "max_length": length, "stride": overlap},
         **{"return_overflowing_tokens": True, **options},
     )
+
+
+def _features(encoding: Any, rows: int) -> tuple[dict[str, list[Any]], list[int]]:
+    """What the model takes of an encoding, and the place of each window's sample."""
+    features = dict(encoding)
+    del features["offset_mapping"]
+    return features, list(features.pop("overflow_to_sample_mapping", range(rows)))
 
 
 def _window(encoding: Any, row: int, tokenizer: Any) -> Window:

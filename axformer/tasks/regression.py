@@ -15,11 +15,11 @@ from axformer.tasks.divergence import Outcome, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_numbers
 from axformer.tasks.numbers import number_lists_in
 from axformer.tasks.standing import Standing
-from axformer.tasks.texts import tokenize_texts
+from axformer.tasks.texts import TextInputs, tokenize_texts
 
 
 @dataclass(frozen=True)
-class Regression:
+class Regression(TextInputs):
     """A number an output and sample; the loss is the squared error, the mean over the outputs."""
 
     notes: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from axformer.data.encoding import tokenize
+from axformer.data.encoding import Encoded, tokenize, without_labels
 from axformer.data.rows import Rows
 
 
@@ -22,3 +22,19 @@ def tokenize_texts(
         rows, tokenizer, rows.texts("text"), pairs, max_length=max_length, max_tokens=max_tokens, **options
     )
     return dict(encoding), cut
+
+
+class TextInputs:
+    """Of a task that reads texts or pairs of texts."""
+
+    def inputs(
+        self,
+        rows: Rows,
+        tokenizer: Any,
+        config: Any,  # noqa: ARG002 - the protocol's signature
+        max_length: int | None,
+        max_tokens: int | None,
+    ) -> Encoded:
+        """The texts without their labels."""
+        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
+        return without_labels(features, cut=cut)

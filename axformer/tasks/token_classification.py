@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample, require_fast, tokenize
+from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample, require_fast, tokenize, without_labels
 from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
@@ -60,6 +60,21 @@ class TokenClassification:
                 raise rows.error(row, "no word of it is left for the model; leave the row out, or raise max_length")
         encoded = one_row_a_sample(dict(encoding), labels, cut, per_token=True)
         return replace(encoded, labels_as=read.reading, notes=notes, kept=kept)
+
+    def inputs(
+        self,
+        rows: Rows,
+        tokenizer: Any,
+        config: Any,  # noqa: ARG002 - the protocol's signature
+        max_length: int | None,
+        max_tokens: int | None,
+    ) -> Encoded:
+        """The words of all rows, also of those without a tag."""
+        words = rows.text_lists("tokens")
+        encoding, cut = tokenize(
+            rows, tokenizer, words, None, max_length=max_length, max_tokens=max_tokens, is_split_into_words=True
+        )
+        return without_labels(dict(encoding), cut=cut)
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         losses = functional.cross_entropy(output.logits.transpose(1, 2), batch.labels, reduction="none")

@@ -35,6 +35,8 @@ class GroupSet(Schema):
     """The data that decides what is removed."""
     test: DataRef | None = None
     """Held-out data: measured before and after, never used to decide."""
+    calibrate: DataRef | None = None
+    """Data without labels that weights are fitted on, for the settings whose method fits any; the others do without it."""
 
 
 class GroupSetting(Schema):

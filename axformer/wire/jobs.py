@@ -96,6 +96,9 @@ class JobCreate(Schema):
     """The data that decides what is removed."""
     test: DataRef | None = None
     """Held-out data: measured before and after, never used to decide."""
+    calibrate: DataRef | None = None
+    """Data that weights are fitted on, and the order of leaving is measured on, with a method that does so; without it the rows
+    that decide. It needs no labels, and those that it has are not looked at."""
     train: DataRef | None = None
     """Data that the finished model is trained on; without it nothing is trained."""
     finetune: FinetuneSettings | None = None
@@ -231,6 +234,8 @@ class JobRead(Schema):
     """As posted; the query of a URL is not shown, since it may hold a signature."""
     validation: dict[str, Any]
     test: dict[str, Any] | None
+    calibrate: dict[str, Any] | None = None
+    """Null of a service of an earlier version, too."""
     train: dict[str, Any] | None
     finetune: dict[str, Any] | None
     """Every setting with its value; null where nothing is trained."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from axformer.methods.base import Ground
-from axformer.methods.compress.table import with_units
+from axformer.methods.compress.sizes import with_units
 from axformer.methods.registry import method_of
 from axformer.model.compact import compact
 from axformer.plan.elements import encoder_share

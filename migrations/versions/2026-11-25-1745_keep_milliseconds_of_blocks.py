@@ -1,6 +1,6 @@
 """Keep what blocks cost in milliseconds with the base trial of a run that chooses by latency.
 
-Revision 81c0d4f6a2b7, after 5b8a2c71d904.
+Revision 81c0d4f6a2b7, after 8d27c05e9b1f.
 """
 
 import sqlalchemy as sa
@@ -8,7 +8,7 @@ from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "81c0d4f6a2b7"
-down_revision = "5b8a2c71d904"
+down_revision = "8d27c05e9b1f"
 branch_labels = None
 depends_on = None
 

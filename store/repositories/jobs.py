@@ -30,6 +30,7 @@ class NewJob:
     preset: str
     config: dict[str, Any]
     test: dict[str, Any] | None = None
+    calibrate: dict[str, Any] | None = None
     train: dict[str, Any] | None = None
     finetune: dict[str, Any] | None = None
     priority: int = 0

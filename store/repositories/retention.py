@@ -19,7 +19,7 @@ from store.states import ACTIVE, TERMINAL
 from store.tables.artifacts import Artifact
 from store.tables.audit import AuditEntry
 from store.tables.events import Event
-from store.tables.jobs import Job
+from store.tables.jobs import REFERENCES, Job
 from store.tables.outbox import OutboxMessage
 from store.tables.uploads import Upload
 from store.tables.webhooks import Delivery
@@ -120,6 +120,6 @@ def _lock_ended(session: Session, age: timedelta, *conditions: ColumnElement[boo
 
 
 def _is_unnamed() -> ColumnElement[bool]:
-    references = [column["uri"].astext for column in (Job.checkpoint, Job.validation, Job.test, Job.train)]
+    references = [column["uri"].astext for column in REFERENCES]
     named = union_all(*(select(uri).where(uri.like("upload:%")) for uri in references))
     return (literal("upload:") + Upload.id).not_in(named)

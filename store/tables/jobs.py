@@ -52,6 +52,8 @@ class Job(Base):
     """Reference to the data that decides: ``uri`` and perhaps ``columns``."""
     test: Mapped[dict[str, Any] | None]
     """Reference to held-out data, measured and never used to decide."""
+    calibrate: Mapped[dict[str, Any] | None]
+    """Reference to data that weights are fitted on, whose labels nobody looks at; null where the rows that decide are."""
     train: Mapped[dict[str, Any] | None]
     """Reference to data that the finished model is trained on."""
     finetune: Mapped[dict[str, Any] | None]
@@ -113,3 +115,7 @@ class Job(Base):
     started_at: Mapped[datetime | None]
     """When the present attempt was claimed."""
     finished_at: Mapped[datetime | None]
+
+
+REFERENCES = (Job.checkpoint, Job.validation, Job.test, Job.calibrate, Job.train)
+"""The columns that say where content lies; an upload that one of them names is in use."""

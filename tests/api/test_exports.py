@@ -2,6 +2,7 @@
 
 import pytest
 
+from axformer.config import make_config
 from axformer.plan.trial import Verdict
 from store.repositories.jobs import hub_token_of
 from store.repositories.trials import all_trials
@@ -43,6 +44,17 @@ def test_it_is_a_job_with_the_trace_up_to_there(api, done, sessions):
     with session_scope(sessions) as session:
         theirs, ours = (list(all_trials(session, one, chunk=9)) for one in (done, job["id"]))
     assert ours == theirs[:3]
+
+
+def test_of_a_compressed_model_it_is_calibrated_alike_and_has_no_order(api, stage, make_trial):
+    trials = [make_trial(seq, **({"verdict": Verdict.ACCEPT} if seq else {})) for seq in range(3)]
+    config = make_config("smallest").model_dump(mode="json")
+    sources = {"preset": "smallest", "config": config, "calibrate": {"uri": "s3://acme/texts.csv"}}
+    job_id = stage.running(trials, PROGRESS, name="small", **sources)
+    stage.succeed(job_id, {"plan.json": b"{}"})
+    job = export(api, job_id, 1).json()
+    assert (job["kind"], job["upto"], job["config"]) == ("export", 1, config)
+    assert job["calibrate"] == {"uri": "s3://acme/texts.csv"}
 
 
 def test_sent_again_it_is_made_once(api, done):

@@ -40,6 +40,18 @@ def post(api, grid, **headers):
     return api.post("/v1/groups", json=grid, headers=headers)
 
 
+def test_data_that_calibrates_goes_to_the_settings_that_fit(api, grid):
+    texts = {"uri": "s3://acme/rte/texts.csv"}
+    grid["sets"][0]["calibrate"] = texts
+    grid["settings"].append({"name": "small", "preset": "smallest"})
+    made = post(api, grid).json()
+    found = {(cell["set"], cell["setting"], str(api.get(cell["url"]).json()["calibrate"])) for cell in made["cells"]}
+    assert {each for each in found if each[2] != "None"} == {("rte", "small", str(texts))}
+    grid["settings"].pop()
+    refused = post(api, grid)
+    assert (refused.status_code, pointers(refused)) == (422, ["#/sets/0/calibrate"])
+
+
 def pointers(answer):
     return [error["pointer"] for error in answer.json()["errors"]]
 

@@ -50,6 +50,16 @@ def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
     assert found == job
 
 
+def test_data_that_calibrates_goes_with_a_method_that_fits(api, body):
+    sent = {"uri": "s3://acme/texts.csv", "columns": {"text": "sentence"}}
+    job = api.post("/v1/jobs", json=body | {"preset": "smallest", "calibrate": sent}).json()
+    assert job["calibrate"] == {**sent, "columns": {**Columns().model_dump(), "text": "sentence"}}
+    assert api.get(f"/v1/jobs/{job['id']}").json()["calibrate"] == job["calibrate"]
+    order_alone = body | {"preset": "smallest", "config": {"repair": "none"}, "calibrate": sent}
+    assert api.post("/v1/jobs", json=order_alone).status_code == 202, "the order of leaving is measured on it"
+    assert api.post("/v1/jobs", json=body).json()["calibrate"] is None
+
+
 def test_the_compact_form_is_always_there(api, body):
     posted = api.post("/v1/jobs", json=body | {"forms": ["onnx", "zeroed", "onnx"]}).json()
     assert posted["forms"] == ["compact", "zeroed", "onnx"]
@@ -70,6 +80,21 @@ BAD_FIELDS = [
     ({"test": {"uri": "file:///etc/passwd"}}, "#/test/uri", "outside of the directories"),
     ({"forms": ["tiny"]}, "#/forms/0", "'onnx_int8'"),
     ({"forms": []}, "#/forms", "at least 1"),
+    (
+        {"preset": "smallest", "calibrate": {"uri": "file:///etc/passwd"}},
+        "#/calibrate/uri",
+        "outside of the directories",
+    ),
+    ({"calibrate": {"uri": "s3://acme/b"}}, "#/calibrate", "method=axformer fits no weights, so nothing is calibrated"),
+    (
+        {
+            "preset": "smallest",
+            "config": {"repair": "none", "leaving": "magnitude"},
+            "calibrate": {"uri": "s3://acme/b"},
+        },
+        "#/calibrate",
+        "with repair=none and leaving=magnitude no weights are fitted",
+    ),
     ({"train": {"uri": "file:///etc/passwd"}}, "#/train/uri", "outside of the directories"),
     ({"finetune": {"epochs": 2}}, "#/finetune", "give train too"),
     ({"train": {"uri": "s3://acme/b"}, "finetune": {"epochs": 0}}, "#/finetune/epochs", "greater than or equal to 1"),
@@ -113,6 +138,7 @@ BODIES = st.fixed_dictionaries(
     {"name": st.just("job") | ANYTHING, "checkpoint": REFERENCE, "validation": REFERENCE},
     optional={
         "test": REFERENCE,
+        "calibrate": REFERENCE,
         "train": REFERENCE,
         "finetune": ANYTHING | st.dictionaries(st.sampled_from(list(FinetuneSettings.model_fields)), ANYTHING),
         "preset": ANYTHING,

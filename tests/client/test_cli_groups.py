@@ -82,12 +82,15 @@ def test_a_grid_is_queued_and_its_files_are_sent_once(file: Path, api: Client) -
 
 
 @logged_in
-def test_a_json_file_does_as_well_and_the_id_alone_is_printed(tmp_path: Path) -> None:
-    sets = [{"name": "a", "checkpoints": ["hf://acme/a"], "validation": "s3://acme/a.csv"}]
+def test_a_json_file_does_as_well_and_the_id_alone_is_printed(tmp_path: Path, api: Client) -> None:
+    (tmp_path / "texts.jsonl").write_text('{"text": "good"}\n')
+    sets = [{"name": "a", "checkpoints": ["hf://acme/a"], "validation": "s3://acme/a.csv", "calibrate": "texts.jsonl"}]
     path = tmp_path / "grid.json"
-    path.write_text(json.dumps({"name": "small", "sets": sets, "settings": [{"name": "paper", "preset": "paper"}]}))
+    path.write_text(json.dumps({"name": "small", "sets": sets, "settings": [{"name": "small", "preset": "smallest"}]}))
     printed = ran("grid", path)
     assert printed == f"{answered('groups')[0]['id']}\n"
+    (cell,) = api.group(printed.strip()).cells
+    assert (api.job(cell.job).calibrate or {})["uri"].startswith("upload:")
     assert "small" in ran("groups")
 
 

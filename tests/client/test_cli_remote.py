@@ -74,6 +74,13 @@ def test_submit_sends_what_lies_here_and_prints_the_id_alone(api: Client, tmp_pa
     assert job.finetune is not None
     assert job.finetune["epochs"] == 2
     assert answered("submit", "hf://a/b", "--data", "s3://acme/b.csv", "--name", "named")["name"] == "named"
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text('{"text": "good"}\n')
+    small = answered(
+        *("submit", "hf://a/b", "--data", "s3://acme/b.csv", "--preset", "smallest", "--calibrate", texts, "--json")
+    )
+    assert small["calibrate"]["uri"].startswith("upload:")
+    assert small["calibrate"]["uri"] in ran("show", small["id"])
 
 
 @logged_in
@@ -120,6 +127,10 @@ def test_a_hub_token_comes_from_no_argument(
         (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--label", "x"], "--label 'x' is not key=value"),
         (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--forms", "tar"], "--forms 'tar' is not a form"),
         (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--finetune", "epochs=2"], "and --train on what"),
+        (
+            ["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--calibrate", "s3://acme/t.csv"],
+            "--calibrate: method=axformer fits no weights, so nothing is calibrated; leave it out",
+        ),
         (["upload", "nowhere"], "'nowhere' does not exist"),
         (["compare", "job_a"], "compare takes 2 to 6 jobs, not 1"),
         (["plot", "job_a", "--output", "/proc/none"], None),

@@ -91,6 +91,13 @@ def test_training_a_webhook_and_a_hub_token_go_with_the_job(member, sessions, cr
         assert open_vault(settings).unlock(hub_token_of(session, job.id)) == TOKEN
 
 
+def test_data_that_calibrates_goes_with_the_job_and_is_shown(member, sessions, crew):
+    answer = send(member, preset="smallest", calibrate="s3://acme/texts.csv", **{"column.text": "sentence"})
+    (job,) = jobs_of(sessions, crew)
+    assert (job.calibrate["uri"], job.calibrate["columns"]["text"]) == ("s3://acme/texts.csv", "sentence")
+    assert "s3://acme/texts.csv" in member.get(f"{answer.headers['location']}/settings").text
+
+
 @pytest.mark.parametrize("more", [{"do": "check"}, {"knob.refine_margin": "0.5"}])
 def test_a_hub_token_is_on_no_page_and_must_be_typed_again(member, more):
     text = send(member, hub_token=TOKEN, **more).text
@@ -127,6 +134,7 @@ def test_a_check_sends_nothing(member, sessions, crew):
         ({"preset": "other"}, "preset", "paper"),
         ({"finetune.epochs": "0", "train": "s3://acme/train.csv"}, "finetune.epochs", "greater than or equal to 1"),
         ({"finetune.epochs": "2"}, "finetune.epochs", "give train too"),
+        ({"calibrate": "s3://acme/texts.csv", "preset": "paper"}, "calibrate", "method=axformer fits no weights"),
         (
             {"webhook.url": "https://10.0.0.1/", "webhook.events": "job.failed"},
             "webhook.url",

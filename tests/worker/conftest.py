@@ -53,12 +53,14 @@ class Open:
 
 @pytest.fixture(scope="session")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Open:
-    """Holds ``checkpoint``, ``validation.jsonl``, ``test.jsonl`` and ``train.jsonl``."""
+    """Holds ``checkpoint``, ``validation.jsonl``, ``test.jsonl``, ``train.jsonl``, and ``texts.jsonl`` without labels."""
     root = tmp_path_factory.mktemp("open")
     save_tiny_checkpoint(root / "checkpoint")
     write_rows(root / "validation.jsonl", tiny_rows(40))
     write_rows(root / "test.jsonl", tiny_rows(20, seed=1))
     write_rows(root / "train.jsonl", tiny_rows(30, seed=2))
+    texts = [{"text": row["text"]} for row in tiny_rows(30, seed=3)]
+    write_rows(root / "texts.jsonl", texts)
     return Open(root)
 
 

@@ -1,11 +1,13 @@
 """A job that compresses: its trials hold plans, its result holds the fitted weights, and it is resumed and exported as any."""
 
 import json
+from pathlib import Path
 
 from axformer.plan.plan import Plan, parse_plan_file
 from store.repositories.steering import request_pause, resume_job
 from store.session import Sessions, session_scope
 from store.states import JobState
+from tests.tiny_models import write_rows
 from tests.worker.conftest import Open, Post, Watch
 from tests.worker.test_exports import export
 from tests.worker.test_runner import FILES, NEVER, Claim, artifacts_of, content_of, without_seconds
@@ -52,6 +54,34 @@ def test_a_job_that_chooses_by_latency_keeps_what_it_measured(
     assert all(trial.milliseconds is None for trial in budgets)
     lines = content_of(context, artifacts_of(context, job_id)["trace.jsonl"]).decode().splitlines()
     assert base.model_dump_json() == lines[0]
+
+
+def test_a_job_is_calibrated_on_rows_without_labels_and_so_is_what_is_exported_of_it(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
+) -> None:
+    job_id = post(calibrate={"uri": opened.uri("texts.jsonl"), "columns": {"label": "stars"}}, knobs=KNOBS)
+    run_job(context, claim(), NEVER)
+    job, artifacts = watch.job(job_id), artifacts_of(context, job_id)
+    assert (job.state, job.error) == (JobState.SUCCEEDED, None)
+    assert set((job.progress or {})["inputs"]) == {"checkpoint", "validation", "calibrate"}
+    assert json.loads(content_of(context, artifacts["report.json"]))["refit"]["data"]["rows"] == 30
+    made = export(context, watch, job_id, 2)
+    run_job(context, claim(), NEVER)
+    again = artifacts_of(context, made)
+    for name in ("repair.safetensors", "model/model.safetensors"):
+        assert again[name].sha256 == artifacts[name].sha256, "the same data gives the same weights"
+
+
+def test_rows_that_cannot_calibrate_are_named_as_their_owner_does(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, tmp_path: Path
+) -> None:
+    uri = f"file://{write_rows(tmp_path / 'texts.jsonl', [{'body': 'word1'}])}"
+    job_id = post(calibrate={"uri": uri}, knobs=KNOBS)
+    run_job(context, claim(), NEVER)
+    error = watch.job(job_id).error
+    assert error is not None
+    assert (error["code"], error["param"]) == ("invalid_data", "calibrate")
+    assert error["message"].startswith(f"data file '{uri}' has no column 'text', it has body; name the columns")
 
 
 def test_a_job_that_was_paused_ends_as_if_undisturbed(

@@ -66,9 +66,15 @@ INPUTS = Inputs(
     checkpoint=Path("/work/inputs/checkpoint"),
     validation=DataSource("/work/inputs/validation.csv", Columns()),
     test=DataSource("/work/inputs/test.jsonl", Columns()),
+    calibrate=DataSource("/work/inputs/calibrate.jsonl", Columns()),
     train=None,
     digests={},
-    names={"checkpoint": "hf://acme/bert", "validation": "semi.csv", "test": "s3://acme/test.jsonl"},
+    names={
+        "checkpoint": "hf://acme/bert",
+        "validation": "semi.csv",
+        "test": "s3://acme/test.jsonl",
+        "calibrate": "s3://acme/texts.jsonl",
+    },
 )
 
 
@@ -83,6 +89,11 @@ INPUTS = Inputs(
             "validation",
         ),
         (DataError("'/work/inputs/test.jsonl' holds no rows"), "'s3://acme/test.jsonl' holds no rows", "test"),
+        (
+            DataError("'/work/inputs/calibrate.jsonl' has no column 'text'; give --calibrate other rows"),
+            "'s3://acme/texts.jsonl' has no column 'text'; give calibrate other rows",
+            "calibrate",
+        ),
         (
             CheckpointError("'/work/inputs/checkpoint/config.json' is not JSON; run convert.py --safe_weights --data"),
             "'hf://acme/bert/config.json' is not JSON; run convert.py --safe_weights validation",

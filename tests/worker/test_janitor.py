@@ -157,13 +157,13 @@ def test_entries_of_the_audit_log_go_by_their_own_age(
 def test_an_upload_stays_as_long_as_any_job_names_it(
     sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, team: Team
 ) -> None:
-    for number, column in enumerate(("checkpoint", "validation", "test", "train")):
+    for number, column in enumerate(("checkpoint", "validation", "test", "calibrate", "train")):
         uploaded(sessions, storage, team, f"upl_{number}", days_ago=100)
         ended(sessions, make, storage, days_ago=50, **{column: {"uri": f"upload:upl_{number}"}})
     uploaded(sessions, storage, team, "upl_unnamed", days_ago=100)
     uploaded(sessions, storage, team, "upl_young", days_ago=1)
     assert clean(sessions, keeping(settings, upload=30), storage) == Cleaned(uploads=1)
-    assert clean(sessions, keeping(settings, upload=30, job=30), storage) == Cleaned(jobs=4, uploads=4)
+    assert clean(sessions, keeping(settings, upload=30, job=30), storage) == Cleaned(jobs=5, uploads=5)
     assert files(settings) == {upload_folder("upl_young")}
 
 

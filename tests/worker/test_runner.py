@@ -329,6 +329,11 @@ def test_a_checkpoint_that_cannot_be_used_fails_the_job(
         ({"validation": {"uri": "upload:upl_0"}}, "reference_not_found", "validation"),
         ({"test": {"uri": "ftp://a.example/dev.csv"}}, "invalid_reference", "test"),
         ({"train": {"uri": "upload:upl_0"}, "finetune": {}}, "reference_not_found", "train"),
+        (
+            {"calibrate": {"uri": "upload:upl_0"}, "knobs": {"method": "compress"}},
+            "reference_not_found",
+            "calibrate",
+        ),
         ({"knobs": {"max_length": 10_000}}, "invalid_config", "config"),
     ],
 )

@@ -60,6 +60,7 @@ class Order(Message):
     checkpoint: str
     validation: Source
     test: Source | None
+    calibrate: Source | None
     train: Source | None
     config: AnyConfig
     device: str

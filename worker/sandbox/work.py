@@ -126,8 +126,8 @@ def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Op
 
 def _memory_estimate(order: Order) -> MemoryEstimate:
     device, config = resolve_device(order.device), order.config
-    sources = [source for source in (order.validation, order.test, order.train) if source is not None]
-    data_bytes = sum(Path(source.path).stat().st_size for source in sources)
+    sources = (order.validation, order.test, order.calibrate, order.train)
+    data_bytes = sum(Path(source.path).stat().st_size for source in sources if source is not None)
     sizes, batch_tokens, on_gpu = read_sizes(Path(order.checkpoint)), batch_tokens_of(device), device.startswith("cuda")
     return MemoryEstimate(
         least=_memory(least(sizes, data_bytes, config, batch_tokens, on_gpu=on_gpu)),
@@ -151,6 +151,7 @@ def _open(order: Order) -> PruningRun:
         config=order.config,
         device=resolve_device(order.device),
         shards=order.shards if order.config.one_process is None else 1,
+        calibrate=None if order.calibrate is None else _source(order.calibrate),
         train=None if order.train is None else _source(order.train),
         finetune=order.finetune,
     )

@@ -29,7 +29,7 @@ def show_path(
     job = jobs.find(session, team_id, job_id)
     points = paths.path_of(session, team_id, job_id).data
     values = job_values(session, resources, visitor.caller, job)
-    sources = (job.checkpoint, job.validation, job.test, job.train)
+    sources = (job.checkpoint, job.validation, job.test, job.calibrate, job.train)
     return pages.answer(
         "path.html",
         visitor=visitor,

@@ -66,7 +66,7 @@ def test_a_compact_form_that_computes_something_else_ends_it(tmp_path: Path, mon
 def test_what_was_trained_after_its_pass_has_no_zeroed_form(tmp_path: Path) -> None:
     (form,) = make_forms(replace(finished(BERT, soft(some_plan(1))), is_trained=True), ["zeroed"], tmp_path)
     assert isinstance(form, NotMade)
-    assert "whose weights were trained or fitted" in form.reason
+    assert "that was trained after its pass" in form.reason
 
 
 def test_a_result_tells_of_all_its_forms(every_form: Path) -> None:

@@ -13,9 +13,22 @@ from axformer.forms.kinds import KINDS, ZEROED
 from axformer.forms.selfcheck import self_check
 from axformer.forms.zeroed import zeroed
 from axformer.model.compact import compact
-from axformer.plan.plan import Plan
+from axformer.plan.plan import LayerPlan, Plan
+from axformer.repair.in_place import masked_and_fitted
+from axformer.repair.refit import Refit, apply_refit, matrix_of, refit_plan
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
 from tests.tiny_families import DIMENSIONS
+
+HALF = tuple(range(DIMENSIONS.heads // 2))
+FITTED = Plan(
+    layers=(
+        LayerPlan(attention=True, heads=HALF, ffn=True, neurons=((1, 4), (6, 9)), hard_attention=None),
+        LayerPlan(attention=True, heads=(), ffn=True, neurons=(), hard_attention=None),
+        LayerPlan(attention=False, heads=(), ffn=True, neurons=((0, 5),), hard_attention=None),
+        *(Plan.full(DIMENSIONS).layers[:1] * (DIMENSIONS.layers - 3)),
+    )
+)
+"""Blocks that are cut, emptied so that the best constant is left, removed, and whole above those."""
 
 
 def soft(plan: Plan) -> Plan:
@@ -38,13 +51,62 @@ def test_zeroed_equals_compact(case: Case) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def fits_of(case: Case) -> Refit:
+    checkpoint = checkpoint_of(case)
+    return refit_plan(checkpoint.model, checkpoint.architecture, data_of(case).samples, FITTED)
+
+
+def fitted_compact(case: Case, fits: Refit) -> torch.nn.Module:
+    checkpoint = checkpoint_of(case)
+    small = compact(checkpoint.model, checkpoint.architecture, FITTED)
+    apply_refit(small, checkpoint.architecture, fits)
+    return small
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_with_fitted_weights_masked_zeroed_and_compact_are_one(case: Case) -> None:
+    checkpoint, samples = checkpoint_of(case), data_of(case).samples
+    model, architecture, task = checkpoint.model, checkpoint.architecture, checkpoint.task
+    fits, before = fits_of(case), {name: value.clone() for name, value in model.state_dict().items()}
+    whole = zeroed(model, architecture, FITTED, fits)
+    assert type(whole) is type(model)
+    expected, found = (predict(one, task, samples).losses for one in (fitted_compact(case, fits), whole))
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    with masked_and_fitted(model, architecture, FITTED, fits):
+        masked = predict(model, task, samples).losses
+    torch.testing.assert_close(masked, expected, rtol=1e-5, atol=1e-5)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.task == "classification"], ids=str)
+def test_fitted_weights_stand_at_the_columns_that_stay_and_zeros_elsewhere(case: Case) -> None:
+    checkpoint = checkpoint_of(case)
+    architecture, fits = checkpoint.architecture, fits_of(case)
+    whole, small = zeroed(checkpoint.model, architecture, FITTED, fits), fitted_compact(case, fits)
+    layers = [architecture.layers(model) for model in (whole, small)]
+    for block, fit in fits.items():
+        theirs = architecture.layout(block).weights(layers[0][block // 2])
+        matrix = matrix_of(theirs)
+        kept = matrix.abs().sum(dim=0) != 0
+        if fit.weight is None:
+            assert not kept.any()
+        else:
+            assert torch.equal(matrix[:, kept], fit.weight)
+            assert torch.equal(matrix_of(architecture.layout(block).weights(layers[1][block // 2])), fit.weight)
+        assert (fit.bias is None) == (theirs.bias is None), "a bias is fitted where the family has one"
+        if fit.bias is not None and theirs.bias is not None:
+            assert torch.equal(theirs.bias, fit.bias)
+
+
 @pytest.mark.parametrize("case", [Case("bert", "classification"), Case("gpt2", "causal_lm")], ids=str)
-def test_it_loads_where_this_package_is_not(case: Case, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_fitted", [False, True])
+def test_it_loads_where_this_package_is_not(case: Case, is_fitted: bool, tmp_path: Path) -> None:
     checkpoint, encoded = checkpoint_of(case), data_of(case).samples.encoded
-    whole = zeroed(checkpoint.model, checkpoint.architecture, PLAN)
+    fits = fits_of(case) if is_fitted else None
+    whole = zeroed(checkpoint.model, checkpoint.architecture, FITTED if is_fitted else PLAN, fits)
     for part in (whole, checkpoint.tokenizer):
         part.save_pretrained(tmp_path)
-    small = compact(checkpoint.model, checkpoint.architecture, PLAN)
+    small = compact(checkpoint.model, checkpoint.architecture, PLAN) if fits is None else fitted_compact(case, fits)
     program = in_stock_transformers(checkpoint.head.auto_class.__name__)
     self_check(small, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, program)
     other = compact(checkpoint.model, checkpoint.architecture, soft(some_plan(2)))

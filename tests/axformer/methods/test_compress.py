@@ -2,28 +2,41 @@
 
 import itertools
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import AutoModelForSequenceClassification
+from typer.testing import CliRunner
 
 import axformer
 from axformer.apply import apply_plan
+from axformer.cli.main import app
 from axformer.config import make_config
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, PlanError
+from axformer.evaluation.plain import predict
+from axformer.export import export
+from axformer.forms.form import Form
+from axformer.forms.kinds import KINDS
+from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
 from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.sizes import MULTIPLE, measured_sizes, sizes_of
 from axformer.methods.compress.table import curve
+from axformer.model.number_format import cast
 from axformer.plan.elements import Dimensions
-from axformer.plan.plan import Plan, read_plan_file
-from axformer.repair.storage import REPAIR_NAME, read_refit
+from axformer.plan.path import Stop
+from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file, said_fitted
+from axformer.repair.refit import refit_plan
+from axformer.repair.storage import REPAIR_NAME, read_refit, write_refit
 from axformer.run import PruningRun
 from tests.family_cases import Case, checkpoint_of, data_of
-from tests.tiny_models import tiny_rows
+from tests.tiny_models import save_tiny_checkpoint, tiny_model, tiny_rows, write_rows
 
 ALL = {"method": "compress", "confirm": 0.0, "within_points": None}
 """All rows decide, and the last budget is kept."""
@@ -117,6 +130,102 @@ def test_a_published_result_loads_and_its_plan_can_be_carried_out_again_without_
     loaded, again = axformer.load(tmp_path / "result").state_dict(), axformer.load(tmp_path / "again").state_dict()
     assert loaded.keys() == again.keys()
     assert all(torch.equal(value, again[name]) for name, value in loaded.items())
+
+
+@pytest.mark.slow
+def test_a_fitted_result_has_a_zeroed_form_at_any_budget(tmp_path: Path, checkpoint: Path, data: Path) -> None:
+    config, source = make_config("paper", {**ALL, "budgets": [0.7, 0.4]}), DataSource(str(data))
+    run = PruningRun.open(checkpoint, source, config=config)
+    trials = list(run.trials())
+    report = run.publish(tmp_path / "result", ["compact", "zeroed"])
+    assert {form["name"] for form in report["forms"] if form["made"]} == {"compact", "zeroed"}
+    file, fits, task = (
+        read_plan_file(tmp_path / "result"),
+        read_refit(tmp_path / "result"),
+        load_checkpoint(checkpoint).task,
+    )
+    for seq in (0, 1, 2):
+        output = tmp_path / str(seq)
+        (made,) = apply_plan(file, checkpoint, source, output, forms=["zeroed"], stop=Stop(run.trace, seq), fits=fits)
+        assert isinstance(made, Form)
+        again = read_plan_file(output)
+        assert (again.repair, again.format) == (("refit", "axformer-plan/2") if seq else (None, "axformer-plan/1"))
+        assert (output / REPAIR_NAME).exists() is bool(seq)
+        stock = AutoModelForSequenceClassification.from_pretrained(output / "zeroed").eval()
+        assert float(predict(stock, task, run.deciding.samples).losses.mean()) == pytest.approx(
+            trials[seq].loss, rel=1e-4
+        )
+
+
+def test_another_budget_is_fitted_on_what_the_run_was_calibrated_on(
+    tmp_path: Path, checkpoint: Path, data: Path
+) -> None:
+    """Also where the untouched model was kept, whose plan fits nothing."""
+    config, source = make_config("paper", {**ALL, "budgets": [0.5]}), DataSource(str(data))
+    texts = [{"text": row["text"]} for row in tiny_rows(30, seed=4)]
+    calibrate = DataSource(str(write_rows(tmp_path / "texts.jsonl", texts)))
+    run = PruningRun.open(checkpoint, source, config=config, calibrate=calibrate)
+    trials = list(run.trials())
+    origin = PlanSource(model_type="bert", sha256=load_checkpoint(checkpoint).sha256)
+    layers = Plan.full(run.dimensions).layers
+    kept = PlanFile(source=origin, config=config.model_dump(mode="json"), layers=layers)
+    apply = partial(apply_plan, forms=["compact"], stop=Stop(trials, 1), calibrate=calibrate)
+    apply(kept, checkpoint, source, tmp_path / "out")
+    made = read_plan_file(tmp_path / "out")
+    assert (made.plan, made.repair) == (run.plan, "refit")
+    expected, found = run.compact_model().state_dict(), axformer.load(tmp_path / "out" / "model").state_dict()
+    assert all(torch.equal(value, found[name]) for name, value in expected.items())
+    with pytest.raises(ConfigError, match="--calibrate: no weights are fitted anew for this plan"):
+        apply(made, checkpoint, source, tmp_path / "none", fits=read_refit(tmp_path / "out"))
+    assert not (tmp_path / "none").exists()
+
+
+def test_diff_knows_fitted_weights(tmp_path: Path) -> None:
+    case = Case("bert", "classification")
+    checkpoint = checkpoint_of(case)
+    layers = [layer.model_copy(update={"heads": layer.heads[:2]}) for layer in Plan.full(checkpoint.dimensions).layers]
+    fits = dict(
+        refit_plan(checkpoint.model, checkpoint.architecture, data_of(case).samples, Plan(layers=tuple(layers)))
+    )
+    source = PlanSource(model_type="bert", sha256=checkpoint.sha256)
+    fitted = said_fitted(PlanFile(source=source, config={}, layers=tuple(layers)), is_fitted=True)
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plan.json").write_text(fitted.model_dump_json())
+        write_refit(fits, tmp_path / name)
+    invoke = partial(CliRunner().invoke, app)
+    same = invoke(["diff", str(tmp_path / "one"), str(tmp_path / "other")])
+    assert (same.exit_code, same.output) == (0, "The plans leave the same model.\n")
+    fit = fits[1]
+    assert fit.bias is not None
+    write_refit({**fits, 1: replace(fit, bias=fit.bias + 1)}, tmp_path / "other")
+    (found,) = json.loads(invoke(["diff", "--json", str(tmp_path / "one"), str(tmp_path / "other")]).output)
+    assert (found["layer"], found["part"]) == (0, "ffn weights")
+    plain = tmp_path / "plain.json"
+    plain.write_text(said_fitted(fitted, is_fitted=False).model_dump_json())
+    shown = invoke(["diff", "--json", str(plain), str(tmp_path / "one" / "plan.json")])
+    assert shown.exit_code == 1
+    assert [each["first"] for each in json.loads(shown.output)] == ["the checkpoint's"] * len(fits)
+    (tmp_path / "other" / REPAIR_NAME).unlink()
+    refused = invoke(["diff", str(tmp_path / "one"), str(tmp_path / "other")])
+    assert refused.exit_code == 2
+    assert "give the directory of the whole result" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_a_fitted_result_has_every_form(tmp_path: Path, data: Path, dtype: torch.dtype) -> None:
+    checkpoint, source = save_tiny_checkpoint(tmp_path / "checkpoint"), DataSource(str(data))
+    cast(tiny_model(), dtype).save_pretrained(checkpoint)
+    run = PruningRun.open(checkpoint, source, config=make_config("paper", {**ALL, "budgets": [0.6]}))
+    list(run.trials())
+    report = run.publish(tmp_path / "result", list(KINDS))
+    for form in report["forms"]:
+        assert form["made"], form["reason"]
+        if dtype is torch.float32:  # the bounds are of float32; a form is not made where they do not hold there
+            assert form["max_logit_difference"] <= KINDS[form["name"]].tolerance
+    made = export(tmp_path / "result", source, tmp_path / "more", forms=["onnx", "onnx_int8"])
+    assert all(isinstance(form, Form) for form in made)
 
 
 def test_a_damaged_repair_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""How the fitted weights of two plans of one model differ, block by block."""
+
+import torch
+from torch import Tensor
+
+from axformer.plan.diff import Difference
+from axformer.repair.refit import BlockFit, Refit
+
+
+def differences_of_fits(first: Refit, second: Refit) -> list[Difference]:
+    """All of them, bottom block first; empty where the weights are the same to the bit."""
+    blocks = sorted({*first, *second})
+    return [
+        Difference(block // 2, f"{'ffn' if block % 2 else 'attention'} weights", *map(_told, pair))
+        for block, pair in ((block, (first.get(block), second.get(block))) for block in blocks)
+        if not _are_same(*pair)
+    ]
+
+
+def _are_same(one: BlockFit | None, other: BlockFit | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return _are_equal(one.weight, other.weight) and _are_equal(one.bias, other.bias)
+
+
+def _are_equal(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and torch.equal(one, other)
+
+
+def _told(fit: BlockFit | None) -> str:
+    if fit is None:
+        return "the checkpoint's"
+    how = "bias only" if fit.ridge is None else f"ridge {fit.ridge:g}"
+    return f"fitted, {how}, {fit.tokens:,} tokens"
