@@ -77,7 +77,7 @@ def publish(
         others: the rows that confirmed, and held-out data, by their names in reports.
         directory: it must not exist, or be empty.
         forms: of :data:`axformer.forms.kinds.KINDS`, made beside the compact one.
-        seen: what the untouched model makes of the validation data in float32, where that is known.
+        seen: what the untouched model makes of the validation data in the number format of the checkpoint, where that is known.
 
     Raises:
         InputError: the directory is not empty.

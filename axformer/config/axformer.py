@@ -134,6 +134,10 @@ class PassConfig(RunConfig):
         return self.precision == "guarded"
 
     @property
+    def evaluates_in_float32(self) -> bool:
+        return self.evaluate_in == "float32"
+
+    @property
     def pass_name(self) -> str:
         return self.order.value
 

@@ -90,7 +90,7 @@ def make_report(
 
     Args:
         others: the part of the validation data that confirmed, and held-out data, by these names.
-        seen: what the untouched model makes of the validation data in float32, where that is known.
+        seen: what the untouched model makes of the validation data in the number format of the checkpoint, where that is known.
 
     Raises:
         ArtifactError: a form gives back something that is no number.
@@ -100,8 +100,7 @@ def make_report(
     sets = {"validation": validation, **others}
     with computing_in(base, checkpoint.dtype):
         latency = _latency(checkpoint, small, validation.samples)
-        known = seen if checkpoint.dtype is torch.float32 else None
-        base_scores: dict[str, Score | None] = {"validation": _validated(checkpoint, validation.samples, known)}
+        base_scores: dict[str, Score | None] = {"validation": _validated(checkpoint, validation.samples, seen)}
         base_scores |= scores_on(base, checkpoint.task, others)
         forms = measure_forms(checkpoint, small, outcome.forms, validation.samples, base_scores["validation"], QUICK)
     small_scores = {"validation": forms.score} | scores_on(small, checkpoint.task, others)

@@ -45,8 +45,9 @@ class AxFormer:
 def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
     limit = None
     if config.within_points is not None and config.trades_within_points:
-        limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points)
-    with ground.evaluators(None if limit is None else limit.recording) as (evaluator, screen):
+        recording = ground.untouched.recording
+        limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points, recording)
+    with ground.untouched.evaluators(recorded=limit is not None) as (evaluator, screen):
         yield from search(
             evaluator,
             ground.dimensions,
