@@ -11,7 +11,7 @@ from axformer.drawing.curve import CURVE, path_curve
 from axformer.drawing.picture import picture
 from axformer.evaluation.plain import Predictions
 from axformer.forms.kinds import COMPACT
-from axformer.forms.make import Finished, make_forms
+from axformer.forms.make import Finished, make_forms, python_for
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.passes import Passes
@@ -23,7 +23,7 @@ from axformer.repair.refit import Refit, refitted
 from axformer.repair.storage import write_refit
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
-from axformer.reporting.measure import Outcome, make_report
+from axformer.reporting.measure import Outcome, make_report, score_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
 from axformer.wire.report import Report
@@ -84,10 +84,13 @@ def publish(
         ArtifactError: the compact form does not load in a fresh process, or computes something else.
     """
     checkpoint, passes = decided.checkpoint, decided.passes
-    with new_directory(directory) as draft:
+    with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python:
+        scores = score_both(
+            checkpoint, made.model, validation, others, seen
+        )  # while the fresh process does its imports
         has_own_weights = made.repaired is not None or made.fits is not None
         finished = Finished(checkpoint, passes.plan, made.model, validation.samples, has_own_weights)
-        written = make_forms(finished, {COMPACT, *forms}, draft)
+        written = make_forms(finished, {COMPACT, *forms}, draft, {COMPACT: python})
         if made.fits is not None:
             write_refit(made.fits, draft)
         finetuning = None if made.repaired is None else made.repaired.record
@@ -107,7 +110,7 @@ def publish(
             refitted(made.fits),
             certificate,
         )
-        report = make_report(checkpoint, outcome, validation, others, decided.config, seen)
+        report = make_report(checkpoint, outcome, validation, others, decided.config, scores)
         write_texts(draft, texts_of(decided, report, trace, is_fitted=made.fits is not None))
     return report
 
