@@ -1,15 +1,13 @@
 """Load a form in a process of its own, as whoever deploys it does: what it computes, how long that takes, how much memory.
 
 A program does its imports and reads one line, a list in JSON of ``DIRECTORY DEVICE INPUTS OUTPUTS``: it loads what is in the
-directory, computes the inputs, writes what came of them, and prints one line of JSON with the figures of :class:`Fresh`. This
-module is one, for forms that need this package, and :mod:`axformer.forms.stock` is another, for those that do not.
+directory, computes the inputs, writes what came of them, and prints one line of JSON with the figures of :class:`Fresh`.
+:mod:`axformer.forms.answering` is one, for forms that need this package, and :mod:`axformer.forms.stock` is another, for those
+that do not.
 """
 
-import gc
 import json
-import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +19,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from axformer.errors import ArtifactError
-from axformer.forms import interpreter, stock
-from axformer.forms.kinds import BASE, ZEROED, kind_named
-from axformer.forms.memory import peak_bytes
+from axformer.forms import answering, interpreter, stock
+from axformer.forms.kinds import BASE, ZEROED
 from axformer.forms.stock import TEXTS
 
 
@@ -45,7 +42,7 @@ class Fresh:
 
 def in_package(name: str) -> tuple[str, ...]:
     """What a fresh Python runs to load the form of this name with this package."""
-    return ("-m", __name__, name)
+    return ("-m", answering.__name__, name)
 
 
 def in_stock_transformers(auto_class: str) -> tuple[str, ...]:
@@ -112,28 +109,3 @@ def texts_of(tokenizer: Any, inputs: dict[str, Tensor]) -> Tensor:
     """What a tokenizer makes of token ids again, as the bytes of one text."""
     texts = tokenizer.batch_decode(inputs["input_ids"].flatten(0, -2))
     return torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)
-
-
-def _answer(name: str) -> None:
-    """What the fresh process does."""
-    from transformers import AutoTokenizer
-
-    load = kind_named(name).load
-    line = sys.stdin.readline()
-    if not line:
-        return  # nobody asks for anything any more
-    directory, device, asked, answered = json.loads(line)
-    idle, start = peak_bytes(), time.perf_counter()
-    model = load(Path(directory), device)
-    seconds = time.perf_counter() - start
-    inputs = {key: values.to(device) for key, values in load_file(asked).items()}
-    found = outputs_of(model, inputs)
-    figures = {"load_seconds": seconds, "idle_bytes": idle, "peak_bytes": peak_bytes()}
-    tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
-    save_file(found | {TEXTS: texts_of(tokenizer, inputs)}, answered)
-    sys.stdout.write(f"\n{json.dumps(figures)}\n")
-
-
-if __name__ == "__main__":
-    _answer(sys.argv[1])
-    gc.freeze()  # else a last look for garbage among all that was imported takes a second
