@@ -11,7 +11,7 @@ from axformer.drawing.curve import CURVE, path_curve
 from axformer.drawing.picture import picture
 from axformer.evaluation.plain import Predictions
 from axformer.forms.kinds import COMPACT
-from axformer.forms.make import Finished, make_forms
+from axformer.forms.make import Finished, make_forms, python_for
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.passes import Passes
@@ -24,7 +24,7 @@ from axformer.repair.storage import write_refit
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_reports import summary
-from axformer.reporting.measure import Outcome, make_report
+from axformer.reporting.measure import Outcome, make_report, score_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
 from axformer.wire.report import Refitted, Report
@@ -86,17 +86,19 @@ def publish(
         others: the rows that confirmed, and held-out data, by their names in reports.
         directory: it must not exist, or be empty.
         forms: of :data:`axformer.forms.kinds.KINDS`, made beside the compact one.
-        seen: what the untouched model makes of the validation data in float32, where that is known.
+        seen: what the untouched model makes of the validation data in the number format of the checkpoint, where that is known.
 
     Raises:
         InputError: the directory is not empty.
         ArtifactError: the compact form does not load in a fresh process, or computes something else.
     """
     checkpoint, passes = decided.checkpoint, decided.passes
-    with new_directory(directory) as draft:
+    with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python:
+        # Both models are scored while the fresh process does its imports.
+        scores = score_both(checkpoint, made.model, validation, others, seen)
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, passes.plan, made.model, validation.samples, made.fits, is_trained)
-        written = make_forms(finished, {COMPACT, *forms}, draft)
+        written = make_forms(finished, {COMPACT, *forms}, draft, {COMPACT: python})
         if made.fits is not None:
             write_refit(made.fits, draft)
         finetuning = None if made.repaired is None else made.repaired.record
@@ -116,7 +118,7 @@ def publish(
             made.refitted,
             certificate,
         )
-        report = make_report(checkpoint, outcome, validation, others, decided.config, seen)
+        report = make_report(checkpoint, outcome, validation, others, decided.config, scores)
         write_texts(draft, texts_of(decided, report, trace, is_fitted=made.fits is not None))
     return report
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from axformer.config import PassConfig, RunConfig
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.records import Records
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError, WrongTypeError
-from axformer.evaluation.plain import Predictions
+from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import DataSet, DataSource, prepare
 from axformer.intake.parts import split_off
@@ -30,6 +32,7 @@ from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
 from axformer.repair.base import Repair, Repaired
+from axformer.repair.local import LocalFits
 from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings
 from axformer.reporting.look import Look, look_at
@@ -70,11 +73,9 @@ class PruningRun:
         self._validation = validation
         self.deciding, self._confirming = split_off(validation, checkpoint, config)
         self._test = test
-        self._shards = shards
         self._repair = repair
         self.calibration = calibration
         self._repaired: Repaired | None = None
-        self._seen: Predictions | None = None
         model, architecture, lengths = checkpoint.model, checkpoint.architecture, validation.samples.lengths
         parameters = ParameterCount(model, architecture)
         operations = Operations(model, architecture, pooled=checkpoint.task.pooled, lengths=lengths)
@@ -86,10 +87,11 @@ class PruningRun:
         refits = None
         if config.is_refitted and can_refit(model, architecture):
             refits = self._method.fits(model, architecture, calibrating)
+        fitting = refits if isinstance(refits, LocalFits) else None
         self._ground = Ground(
             *(checkpoint, self.deciding.samples, config, self._targets),
             calibration=calibrating,
-            shards=shards,
+            untouched=Untouched(checkpoint, self.deciding.samples, config, shards, fitting),
             refits=refits,
         )
         self.passes = self._no_passes()
@@ -139,11 +141,9 @@ class PruningRun:
             PoorModelError: it is not, and ``accept_poor_model`` does not say to go on.
             CheckpointError: its loss is not a finite number.
         """
-        seen = look_at(self._checkpoint, self.deciding)
+        seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.predictions(keep=True))
         if not self.config.accept_poor_model:
             seen.check()
-        if self.deciding is self._validation:
-            self._seen = seen.predictions  # the report asks for the same
         return seen
 
     def trials(
@@ -278,7 +278,9 @@ class PruningRun:
         model = self.compact_model() if repaired is None else repaired.model
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
         made = Made(model, repaired, fits or None, self.calibration)
-        report = publish(decided, made, self._validation, self._others, directory, forms, self._seen)
+        is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
+        seen = self._ground.untouched.predictions(keep=False) if is_known else None
+        report = publish(decided, made, self._validation, self._others, directory, forms, seen)
         return report.model_dump(mode="json")
 
 

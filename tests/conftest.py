@@ -47,7 +47,7 @@ def pytest_collection_finish() -> None:
     Where a test has PyTorch, the process that forks starts before the first test. Real interpreters and real measurements are
     in tests of their own, and wherever a test starts the service.
     """
-    interpreter.launch = forked.forked_interpreter
+    interpreter.launch = forked.ForkedInterpreter
     if "torch" in sys.modules:
         from axformer.reporting import measure, speed
 

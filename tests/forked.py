@@ -40,13 +40,14 @@ class _Program:
     environment: dict[str, str]
     directory: str
     streams: Path
-    """Where its standard output and error go, as the files ``1`` and ``2``."""
+    """Where its standard input comes from, and output and error go, as the files ``0``, ``1`` and ``2``."""
 
     def run(self) -> None:
         """Become the program; called in the forked process."""
         for number in (1, 2):
             with (self.streams / str(number)).open("wb") as stream:
                 os.dup2(stream.fileno(), number)
+        sys.stdin = (self.streams / "0").open(encoding="utf-8")
         os.environ.clear()
         os.environ.update(self.environment)
         os.chdir(self.directory)
@@ -67,9 +68,23 @@ def start() -> None:
     forkserver.ensure_running()
 
 
-def forked_interpreter(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """See :data:`axformer.forms.interpreter.Launch`."""
+class ForkedInterpreter:
+    """See :class:`axformer.forms.interpreter.Interpreter`; it is forked when it is told what is asked."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._arguments = arguments
+
+    def tell(self, line: str) -> subprocess.CompletedProcess[str]:
+        return forked_interpreter(self._arguments, f"{line}\n")
+
+    def end(self) -> None:
+        """Nothing goes on."""
+
+
+def forked_interpreter(arguments: Sequence[str], said: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, with this on its standard input."""
     with _one_at_a_time, tempfile.TemporaryDirectory(prefix="axformer-forked-") as streams:
+        Path(streams, "0").write_text(said, encoding="utf-8")
         program = _Program(tuple(arguments), dict(os.environ), str(Path.cwd()), Path(streams))
         process = _CONTEXT.Process(target=program.run)
         process.start()

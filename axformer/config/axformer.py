@@ -144,6 +144,10 @@ class PassConfig(RunConfig):
         return self.refit
 
     @property
+    def evaluates_in_float32(self) -> bool:
+        return self.evaluate_in == "float32"
+
+    @property
     def pass_name(self) -> str:
         return self.order.value
 

@@ -88,6 +88,11 @@ class RunConfig(BaseModel):
         return False
 
     @property
+    def evaluates_in_float32(self) -> bool:
+        """Whether an evaluator measures the trials, and in float32, so that a look at the untouched model can be its base."""
+        return False
+
+    @property
     def pass_name(self) -> str:
         """What tells a pass from the others of its run."""
         return self.method

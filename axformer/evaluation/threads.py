@@ -25,7 +25,7 @@ Answer = TypeVar("Answer")
 
 
 class Threads(Shards):
-    """The threads. Use it as a context; they end with it."""
+    """The threads. Use it as a context; they end with it. What was measured stays, for the next time that it is used as one."""
 
     def __init__(self, setup: Setup, count: int, cores: int) -> None:
         """
@@ -36,10 +36,12 @@ class Threads(Shards):
         super().__init__(setup.samples)
         count = setup.shards(count)
         self._shards = [Shard(replace(setup, model=_view(setup.model)), place, count) for place in range(count)]
-        self._pool = ThreadPoolExecutor(count, initializer=partial(torch.set_num_threads, max(1, cores // count)))
         self._cores = cores
 
     def __enter__(self) -> "Threads":
+        count = len(self._shards)
+        cores = partial(torch.set_num_threads, max(1, self._cores // count))
+        self._pool = ThreadPoolExecutor(count, initializer=cores)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,17 +1,17 @@
 """Load a form in a process of its own, as whoever deploys it does: what it computes, how long that takes, how much memory.
 
-A program takes ``DIRECTORY DEVICE INPUTS OUTPUTS`` as its last arguments: it loads what is in the directory, computes the
-inputs, writes what came of them, and prints one line of JSON with the figures of :class:`Fresh`. This module is one, for
-forms that need this package, and :mod:`axformer.forms.stock` is another, for those that do not.
+A program does its imports and reads one line, a list in JSON of ``DIRECTORY DEVICE INPUTS OUTPUTS``: it loads what is in the
+directory, computes the inputs, writes what came of them, and prints one line of JSON with the figures of :class:`Fresh`.
+:mod:`axformer.forms.answering` is one, for forms that need this package, and :mod:`axformer.forms.stock` is another, for those
+that do not.
 """
 
 import json
-import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -19,9 +19,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from axformer.errors import ArtifactError
-from axformer.forms import interpreter, stock
-from axformer.forms.kinds import BASE, ZEROED, kind_named
-from axformer.forms.memory import peak_bytes
+from axformer.forms import answering, interpreter, stock
+from axformer.forms.kinds import BASE, ZEROED
 from axformer.forms.stock import TEXTS
 
 
@@ -43,7 +42,7 @@ class Fresh:
 
 def in_package(name: str) -> tuple[str, ...]:
     """What a fresh Python runs to load the form of this name with this package."""
-    return ("-m", __name__, name)
+    return ("-m", answering.__name__, name)
 
 
 def in_stock_transformers(auto_class: str) -> tuple[str, ...]:
@@ -56,27 +55,47 @@ def program_of(name: str, auto_class: str) -> tuple[str, ...]:
     return in_stock_transformers(auto_class) if name in (BASE.name, ZEROED) else in_package(name)
 
 
-def run_fresh(program: Sequence[str], directory: Path, device: str, inputs: dict[str, Tensor]) -> Fresh:
-    """Load a form in a fresh process, and let it compute one batch.
+class FreshPython:
+    """A fresh process for one form. As a context it is started, does its imports while this process goes on, and is ended where
+    nobody has let it run."""
 
-    Args:
-        program: what the fresh Python runs.
-        directory: of the form itself.
-        device: where it computes.
-        inputs: the batch, by name.
+    def __init__(self, program: Sequence[str]) -> None:
+        """
+        Args:
+            program: what the fresh Python runs.
+        """
+        self._program = program
+        self._started: interpreter.Interpreter | None = None
 
-    Raises:
-        ArtifactError: it does not load there, or does not compute.
-    """
-    with tempfile.TemporaryDirectory(prefix="axformer-fresh-") as scratch:
-        asked, answered = Path(scratch, "inputs"), Path(scratch, "outputs")
-        save_file({name: values.contiguous().cpu() for name, values in inputs.items()}, asked)
-        process = interpreter.launch([*program, str(directory), device, str(asked), str(answered)])
-        if process.returncode != 0:
-            reason = process.stderr.strip().splitlines()[-1] if process.stderr.strip() else "no reason given"
-            raise ArtifactError(f"the saved model does not load in a fresh process: {reason}")
-        outputs = load_file(answered)
-    return Fresh(**json.loads(process.stdout.splitlines()[-1]), texts=outputs.pop(TEXTS), outputs=outputs)
+    def __enter__(self) -> "FreshPython":
+        self._started = interpreter.launch(self._program)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._started is not None:
+            self._started.end()
+
+    def run(self, directory: Path, device: str, inputs: dict[str, Tensor]) -> Fresh:
+        """Load a form, and let it compute one batch. It is started now where that has not been done.
+
+        Args:
+            directory: of the form itself.
+            device: where it computes.
+            inputs: the batch, by name.
+
+        Raises:
+            ArtifactError: it does not load there, or does not compute.
+        """
+        started = self._started or interpreter.launch(self._program)
+        with tempfile.TemporaryDirectory(prefix="axformer-fresh-") as scratch:
+            asked, answered = Path(scratch, "inputs"), Path(scratch, "outputs")
+            save_file({name: values.contiguous().cpu() for name, values in inputs.items()}, asked)
+            process = started.tell(json.dumps([str(directory), device, str(asked), str(answered)]))
+            if process.returncode != 0:
+                reason = process.stderr.strip().splitlines()[-1] if process.stderr.strip() else "no reason given"
+                raise ArtifactError(f"the saved model does not load in a fresh process: {reason}")
+            outputs = load_file(answered)
+        return Fresh(**json.loads(process.stdout.splitlines()[-1]), texts=outputs.pop(TEXTS), outputs=outputs)
 
 
 @torch.inference_mode()
@@ -90,23 +109,3 @@ def texts_of(tokenizer: Any, inputs: dict[str, Tensor]) -> Tensor:
     """What a tokenizer makes of token ids again, as the bytes of one text."""
     texts = tokenizer.batch_decode(inputs["input_ids"].flatten(0, -2))
     return torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)
-
-
-def _answer(name: str, directory: Path, device: str, asked: Path, answered: Path) -> None:
-    """What the fresh process does."""
-    from transformers import AutoTokenizer
-
-    load = kind_named(name).load
-    idle, start = peak_bytes(), time.perf_counter()
-    model = load(directory, device)
-    seconds = time.perf_counter() - start
-    inputs = {key: values.to(device) for key, values in load_file(asked).items()}
-    found = outputs_of(model, inputs)
-    figures = {"load_seconds": seconds, "idle_bytes": idle, "peak_bytes": peak_bytes()}
-    tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
-    save_file(found | {TEXTS: texts_of(tokenizer, inputs)}, answered)
-    sys.stdout.write(f"\n{json.dumps(figures)}\n")
-
-
-if __name__ == "__main__":
-    _answer(sys.argv[1], Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), Path(sys.argv[5]))

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from axformer.errors import ArtifactError, FormError
 from axformer.forms.agreement import compare_outputs
 from axformer.forms.files import write_model, write_tokenizer
 from axformer.forms.form import Checked, Form, NotMade
-from axformer.forms.fresh import program_of
+from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED, Kind
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
@@ -43,13 +44,21 @@ class Finished:
     """Whether the compact model was trained, so that all its weights are others than the whole one's."""
 
 
-def make_forms(finished: Finished, names: Collection[str], result: Path) -> list[Form | NotMade]:
+def python_for(checkpoint: Checkpoint, name: str) -> FreshPython:
+    """The fresh process in which a form of this name is checked."""
+    return FreshPython(program_of(name, checkpoint.head.auto_class.__name__))
+
+
+def make_forms(
+    finished: Finished, names: Collection[str], result: Path, begun: Mapping[str, FreshPython] = MappingProxyType({})
+) -> list[Form | NotMade]:
     """Write forms into the directory of a result, each into its own.
 
     Args:
         finished: what they are made of.
         names: of :data:`axformer.forms.kinds.KINDS`.
         result: where their directories go.
+        begun: processes of :func:`python_for` that were started before, by the names of their forms.
 
     Returns:
         Each form, or why this model does not have it: it cannot be made, does not load in a fresh process, or computes
@@ -58,14 +67,15 @@ def make_forms(finished: Finished, names: Collection[str], result: Path) -> list
     Raises:
         ArtifactError: that is so of the compact form, of which all others are made.
     """
-    return [_made(finished, kind, result) for name, kind in KINDS.items() if name in names]
+    pythons = {name: begun.get(name) or python_for(finished.checkpoint, name) for name in KINDS}
+    return [_made(finished, kind, result, pythons[name]) for name, kind in KINDS.items() if name in names]
 
 
-def _made(finished: Finished, kind: Kind, result: Path) -> Form | NotMade:
+def _made(finished: Finished, kind: Kind, result: Path, python: FreshPython) -> Form | NotMade:
     directory = result / kind.directory
     try:
         _WRITERS[kind.name](finished, result)
-        return _checked(finished, kind, directory)
+        return _checked(finished, kind, directory, python)
     except (FormError, ArtifactError) as error:
         if kind.name == COMPACT:
             raise
@@ -73,13 +83,12 @@ def _made(finished: Finished, kind: Kind, result: Path) -> Form | NotMade:
         return NotMade(kind.name, str(error))
 
 
-def _checked(finished: Finished, kind: Kind, directory: Path) -> Form:
+def _checked(finished: Finished, kind: Kind, directory: Path, python: FreshPython) -> Form:
     """A form that was written, after it has answered some rows in a fresh process as it is, and then all of the data in
     float32, in which nothing is put down to rounding."""
     checkpoint, model = finished.checkpoint, finished.model
-    program = program_of(kind.name, checkpoint.head.auto_class.__name__)
     with computing_in(model, checkpoint.dtype if kind.keeps_format else torch.float32):
-        fresh = self_check(model, checkpoint.tokenizer, finished.samples.encoded, kind, directory, program)
+        fresh = self_check(model, checkpoint.tokenizer, finished.samples.encoded, kind, directory, python)
     form = Form(kind.name, kind.load(directory, str(model.device)), kind.bytes_in(directory), fresh)
     with computing_in(model, torch.float32), computing_in(form.model, torch.float32):
         expected, agreements = compare_outputs(model, {kind.name: form.model}, checkpoint.task, finished.samples)

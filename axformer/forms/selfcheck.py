@@ -1,6 +1,5 @@
 """Load a finished model in a fresh process and compare it with the model in memory before anybody sees it."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from torch import Tensor
 from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
 from axformer.errors import ArtifactError
-from axformer.forms.fresh import Fresh, outputs_of, run_fresh, texts_of
+from axformer.forms.fresh import Fresh, FreshPython, outputs_of, texts_of
 from axformer.forms.kinds import Kind
 from axformer.model.number_format import name_of
 
@@ -23,9 +22,7 @@ TOKENS = 1024
 """Tokens of all of them together, padding included, for a language model's output holds its whole vocabulary at each."""
 
 
-def self_check(
-    model: Any, tokenizer: Any, encoded: Encoded, kind: Kind, directory: Path, program: Sequence[str]
-) -> Fresh:
+def self_check(model: Any, tokenizer: Any, encoded: Encoded, kind: Kind, directory: Path, python: FreshPython) -> Fresh:
     """Make sure that a form that was saved computes what the model in memory does, at the same precision and as closely as
     that form can.
 
@@ -35,7 +32,7 @@ def self_check(
         encoded: real inputs; some model rows, spread over them, go through both.
         kind: which form it is.
         directory: what was saved.
-        program: how a fresh Python loads it, see :func:`axformer.forms.fresh.run_fresh`.
+        python: what loads it.
 
     Returns:
         What the fresh process found.
@@ -48,7 +45,7 @@ def self_check(
     expected = outputs_of(model, inputs)
     _check_numbers(expected)
     try:
-        found = run_fresh(program, directory, str(model.device), inputs)
+        found = python.run(directory, str(model.device), inputs)
     except ArtifactError as error:
         raise ArtifactError(f"form '{kind.name}': {error}; it was not published") from None
     if not torch.equal(found.texts, texts_of(tokenizer, inputs)):

@@ -1,8 +1,10 @@
 """Loads a model as its users do who have transformers alone, and computes: run by its path, so that this package is not there.
 
-``python -I stock.py AUTO_CLASS MODEL DEVICE INPUTS OUTPUTS`` prints what that took as one line of JSON.
+``python -I stock.py AUTO_CLASS`` reads a list in JSON of ``MODEL DEVICE INPUTS OUTPUTS`` and prints what that took as one line
+of JSON.
 """
 
+import gc
 import json
 import runpy
 import sys
@@ -16,8 +18,12 @@ from safetensors.torch import load_file, save_file
 TEXTS = "texts of the tokenizer"
 
 
-def main(auto_class: str, directory: str, device: str, inputs: str, outputs: str) -> None:
+def main(auto_class: str) -> None:
     """Answer the inputs with all tensors that the model gives back, and with what the tokenizer reads in them."""
+    line = sys.stdin.readline()
+    if not line:
+        return  # nobody asks for anything any more
+    directory, device, inputs, outputs = json.loads(line)
     peak_bytes = runpy.run_path(str(Path(__file__).with_name("memory.py")))["peak_bytes"]
     auto = getattr(transformers, auto_class)
     auto._model_mapping[
@@ -41,4 +47,5 @@ def main(auto_class: str, directory: str, device: str, inputs: str, outputs: str
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1])
+    gc.freeze()  # else a last look for garbage among all that was imported takes a second

@@ -6,16 +6,12 @@ any point and published without a word of the method in those places.
 
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
-from axformer.evaluation.base import Evaluator
-from axformer.evaluation.build import evaluators
-from axformer.evaluation.fitting import Fitting
-from axformer.evaluation.screen import Screen
+from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.targets import Targets
 from axformer.model.compact import compact
@@ -24,7 +20,6 @@ from axformer.plan.path import points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.repair.refit import Fits, apply_refit
-from axformer.tasks.base import Losses
 
 
 @dataclass(frozen=True)
@@ -40,8 +35,8 @@ class Ground:
     """Where the run may stop, and what counts parameters and operations."""
     calibration: Samples
     """Those that weights are fitted on; their labels are not looked at."""
-    shards: int = 1
-    """Processes that share the samples."""
+    untouched: Untouched
+    """What measures losses on the samples that decide, and has measured the untouched model where somebody has looked at it."""
     refits: Fits | None = None
     """Fits the weights that plans leave; None where plans leave weights as they are."""
     clock: Callable[[], float] = field(default=time.monotonic)
@@ -65,17 +60,6 @@ class Ground:
     def fitted_model_of(self) -> Callable[[Plan], Any] | None:
         """Gives the model of a plan where plans alone do not say what it computes; None where they do."""
         return None if self.refits is None else self.model_of
-
-    def evaluators(
-        self, task: Losses | None = None, fitting: Fitting | None = None
-    ) -> AbstractContextManager[tuple[Evaluator, Screen | None]]:
-        """What measures losses on the samples that decide, and what looks first in low precision where the knobs ask for that.
-
-        Args:
-            task: what tells losses; the checkpoint's task if None.
-            fitting: gives the weights that plans leave other values; None where they stay as they are.
-        """
-        return evaluators(self.checkpoint, self.samples, self.config, self.shards, task, fitting)
 
 
 class Method(Protocol):

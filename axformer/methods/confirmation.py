@@ -183,7 +183,7 @@ def _tables_of_models(
 def _tables(checkpoint: Checkpoint, points: Sequence[Point], samples: Samples, config: RunConfig) -> list[np.ndarray]:
     """What each point makes of each sample of one data set. Each differs from the one before in one element, as a trial does,
     so it is evaluated like one: what lies below the element is not computed again."""
-    recording = Recording(checkpoint.task, len(samples.sample_of_row))
+    recording = Recording(checkpoint.task, samples)
     tables = []
     with evaluators(checkpoint, samples, config, shards=1, task=recording) as (evaluator, _):
         for point in points:

@@ -18,8 +18,9 @@ from axformer.data.rows import Rows
 from axformer.errors import ArtifactError, InputError, first_line
 from axformer.forms.agreement import Agreement, compare_outputs
 from axformer.forms.form import Form
-from axformer.forms.fresh import Fresh, program_of, run_fresh
+from axformer.forms.fresh import Fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS, Kind
+from axformer.forms.make import python_for
 from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import Checkpoint, digest, load_checkpoint
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
@@ -197,7 +198,7 @@ def _fresh(kind: Kind, directory: Path, checkpoint: Checkpoint, encoded: Encoded
     device = str(checkpoint.model.device)
     inputs = check_inputs(encoded, checkpoint.tokenizer, device)
     try:
-        return run_fresh(program_of(kind.name, checkpoint.head.auto_class.__name__), directory, device, inputs)
+        return python_for(checkpoint, kind.name).run(directory, device, inputs)
     except ArtifactError as error:
         raise InputError(f"{what}, form '{kind.name}': {error}") from None
 

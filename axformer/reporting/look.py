@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axformer.errors import CheckpointError, PoorModelError
-from axformer.evaluation.plain import Predictions, predict
+from axformer.evaluation.plain import Predictions
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.reporting.first_look import first_look
@@ -43,8 +43,6 @@ class Look:
     standing: Standing
     losses: np.ndarray
     """Of the samples."""
-    predictions: Predictions | None = None
-    """What it makes of every row, for whoever would compute that again."""
     labels_as: str | None = None
     """How the column of labels was read; null where there was nothing to decide."""
 
@@ -105,14 +103,16 @@ class Look:
             )
 
 
-def look_at(checkpoint: Checkpoint, data: DataSet) -> Look:
-    """Measure the untouched model on a data set and compare it with guessing.
+def look_at(checkpoint: Checkpoint, data: DataSet, predictions: Predictions) -> Look:
+    """Compare the untouched model on a data set with guessing.
+
+    Args:
+        predictions: what it makes of the data.
 
     Raises:
         CheckpointError: its loss is not a finite number.
     """
     task, samples, config = checkpoint.task, data.samples, checkpoint.model.config
-    predictions = predict(checkpoint.model, task, samples)
     losses = samples.per_sample(predictions.losses).double().numpy()
     if not math.isfinite(losses.mean()):
         raise CheckpointError(
@@ -126,6 +126,5 @@ def look_at(checkpoint: Checkpoint, data: DataSet) -> Look:
         guess=task.guess(samples.encoded, config),
         standing=task.standing(predictions.answers, samples.encoded, config),
         losses=losses,
-        predictions=predictions,
         labels_as=samples.encoded.labels_as,
     )

@@ -76,21 +76,42 @@ class Outcome:
         return [trial for trial in self.trace if trial.verdict is Verdict.ACCEPT and trial.seq <= kept]
 
 
-def make_report(
-    checkpoint: Checkpoint,
-    outcome: Outcome,
-    validation: DataSet,
-    others: Sets,
-    config: RunConfig,
-    seen: Predictions | None = None,
-) -> Report:
-    """Measure both models on all data and for speed, and all forms, and put everything into one report.
+@dataclass(frozen=True)
+class BothScores:
+    """Both models on the data, in the number format of the checkpoint, in which they are deployed; the pass has decided in
+    float32."""
 
-    Both compute in the number format of the checkpoint, in which they are deployed; the pass has decided in float32.
+    base: Mapping[str, Score | None]
+    """Of the untouched model, on all data."""
+    small: Mapping[str, Score | None]
+    """Of the compact model, on all but the validation data, which its forms are checked on."""
+
+
+def score_both(
+    checkpoint: Checkpoint, small: Any, validation: DataSet, others: Sets, seen: Predictions | None = None
+) -> BothScores:
+    """Measure how good both models are.
+
+    Args:
+        small: the compact model.
+        others: the part of the validation data that confirmed, and held-out data, by these names.
+        seen: what the untouched model makes of the validation data in the number format of the checkpoint, where that is known.
+    """
+    base, task, samples = checkpoint.model, checkpoint.task, validation.samples
+    with computing_in(base, checkpoint.dtype), stock_attention_in(base):
+        validated = score(base, task, samples) if seen is None else score_of(seen, task, samples)
+        of_base = {"validation": validated} | scores_on(base, task, others)
+    return BothScores(of_base, scores_on(small, task, others))
+
+
+def make_report(
+    checkpoint: Checkpoint, outcome: Outcome, validation: DataSet, others: Sets, config: RunConfig, scores: BothScores
+) -> Report:
+    """Measure both models for speed, and all forms, and put everything into one report.
 
     Args:
         others: the part of the validation data that confirmed, and held-out data, by these names.
-        seen: what the untouched model makes of the validation data in float32, where that is known.
+        scores: of both models on all of it.
 
     Raises:
         ArtifactError: a form gives back something that is no number.
@@ -100,11 +121,8 @@ def make_report(
     sets = {"validation": validation, **others}
     with computing_in(base, checkpoint.dtype):
         latency = _latency(checkpoint, small, validation.samples)
-        known = seen if checkpoint.dtype is torch.float32 else None
-        base_scores: dict[str, Score | None] = {"validation": _validated(checkpoint, validation.samples, known)}
-        base_scores |= scores_on(base, checkpoint.task, others)
-        forms = measure_forms(checkpoint, small, outcome.forms, validation.samples, base_scores["validation"], QUICK)
-    small_scores = {"validation": forms.score} | scores_on(small, checkpoint.task, others)
+        forms = measure_forms(checkpoint, small, outcome.forms, validation.samples, scores.base["validation"], QUICK)
+    base_scores, small_scores = scores.base, {"validation": forms.score} | dict(scores.small)
     comparison = _comparisons(base_scores, small_scores)
     int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
@@ -203,11 +221,6 @@ def _work(trace: Sequence[Trial], config: RunConfig, device: str) -> Work:
         peak_bytes=peak_bytes(),
         device_peak_bytes=device_peak_bytes(device),
     )
-
-
-def _validated(checkpoint: Checkpoint, samples: Samples, known: Predictions | None) -> Score:
-    task = checkpoint.task
-    return score(checkpoint.model, task, samples) if known is None else score_of(known, task, samples)
 
 
 def _in_int8(checkpoint: Checkpoint, small: Any, sets: Sets) -> InInt8:

@@ -11,7 +11,6 @@ from statistics import NormalDist
 
 import numpy as np
 from scipy.special import betainc, betaincinv
-from scipy.stats import binom
 
 from axformer.scores.confidence import CONFIDENCE, RESAMPLES, SEED
 
@@ -82,6 +81,8 @@ def chance_of_score(least: float, rows: int, margin: float, gain: float, harm: f
         gain: share of answers that become right.
         harm: share of answers that become wrong.
     """
+    from scipy.stats import binom  # takes long to import, and only a certificate needs it
+
     width = 8 * math.sqrt(rows * gain * (1 - gain)) + 12  # of the rest the chance is far below 1e-9
     gained = np.arange(max(0, math.floor(rows * gain - width)), min(rows, math.ceil(rows * gain + width)) + 1)
     most = _most_lost(gained, rows, margin, least)

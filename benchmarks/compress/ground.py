@@ -9,6 +9,7 @@ from typing import Any
 from axformer.config.compress import CompressConfig
 from axformer.data.batches import Samples
 from axformer.data.source import DataSource
+from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.parts import split_off
 from axformer.methods.base import Ground
@@ -87,6 +88,7 @@ def open_cell(checkpoint: Path, files: RowFiles, config: CompressConfig) -> Open
         Ground(
             *(found, deciding.samples, config, _targets(found, config, inputs.validation.samples)),
             calibration=calibration.samples,
+            untouched=Untouched(found, deciding.samples, config, shards=1),
             refits=refits,
         ),
         confirming.samples,

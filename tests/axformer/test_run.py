@@ -14,7 +14,7 @@ from axformer.artifact import new_directory
 from axformer.config import PassConfig, make_config
 from axformer.data.reading import read_rows
 from axformer.errors import ArtifactError, ConfigError, InputError
-from axformer.forms.fresh import in_package
+from axformer.forms.fresh import FreshPython, in_package
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.forms.selfcheck import self_check
 from axformer.intake.checkpoint import load_checkpoint
@@ -158,7 +158,9 @@ def test_the_card_is_honest_about_held_out_data(published: tuple[Path, PruningRu
 
 def check_again(run: PruningRun, directory: Path) -> None:
     encoded = run._validation.samples.encoded
-    self_check(run.compact_model(), tiny_tokenizer(), encoded, KINDS[COMPACT], directory, in_package(COMPACT))
+    self_check(
+        run.compact_model(), tiny_tokenizer(), encoded, KINDS[COMPACT], directory, FreshPython(in_package(COMPACT))
+    )
 
 
 def test_a_changed_file_is_found_before_it_is_published(published: tuple[Path, PruningRun], tmp_path: Path) -> None:

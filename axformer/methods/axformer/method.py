@@ -47,9 +47,10 @@ class AxFormer:
 def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
     limit = None
     if config.within_points is not None and config.trades_within_points:
-        limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points)
+        recording = ground.untouched.recording
+        limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points, recording)
     fits = ground.refits if isinstance(ground.refits, LocalFits) else None
-    with ground.evaluators(None if limit is None else limit.recording, fits) as (evaluator, screen):
+    with ground.untouched.evaluators(recorded=limit is not None) as (evaluator, screen):
         yield from search(
             evaluator,
             ground.dimensions,

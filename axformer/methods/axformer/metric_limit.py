@@ -17,19 +17,19 @@ class MetricLimit:
     of the classes for its probabilities.
     """
 
-    def __init__(self, task: Task, samples: Samples, points: float) -> None:
+    def __init__(self, task: Task, samples: Samples, points: float, recording: Recording) -> None:
         """
         Args:
             task: of the checkpoint.
             samples: those that decide.
             points: how far the metric may fall.
+            recording: that the evaluator has for its task.
         """
         self._task = task
         self._samples = samples
         self._points = points
         self._untouched: float | None = None
-        self.recording = Recording(task, len(samples.sample_of_row))
-        """What the evaluator must take for the task."""
+        self._recording = recording
 
     def begin(self, losses: Tensor) -> None:
         """Learn the untouched model's metric, just after it was measured.
@@ -50,5 +50,5 @@ class MetricLimit:
         return is_within(self._untouched - self._metric(losses), share * self._points)
 
     def _metric(self, losses: Tensor) -> float:
-        figures = figures_of(table_of(losses, self.recording.answers, self._task, self._samples), self._task)
+        figures = figures_of(table_of(losses, self._recording.answers, self._task, self._samples), self._task)
         return figures[first_metric(figures)]

@@ -144,7 +144,7 @@ class _Run:
 
     def _base_losses(self) -> Tensor:
         if self._base is None:
-            self._base = self._losses(self._ground.checkpoint.model)
+            self._base = self._ground.samples.per_sample(self._ground.untouched.predictions(keep=False).losses)
         return self._base
 
     def _record(

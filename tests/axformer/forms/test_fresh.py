@@ -1,5 +1,8 @@
 """A real interpreter for every form, and that the forked ones of all other tests do as it does."""
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,13 +10,13 @@ import pytest
 from axformer.config import PassConfig
 from axformer.data.reading import read_rows
 from axformer.forms import interpreter
-from axformer.forms.fresh import program_of, run_fresh
-from axformer.forms.interpreter import fresh_interpreter
+from axformer.forms.fresh import FreshPython, program_of
+from axformer.forms.interpreter import FreshInterpreter
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
 from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
-from tests.forked import forked_interpreter
+from tests.forked import ForkedInterpreter, forked_interpreter
 
 FORMS = [
     BASE.name,
@@ -24,7 +27,7 @@ FORMS = [
 ]
 ABOUT_ITSELF = """
 import os, sys
-print(os.getcwd(), os.environ.get("ONLY_NOW"), sys.argv[1:], "axformer" in sys.modules, __name__)
+print(os.getcwd(), os.environ.get("ONLY_NOW"), sys.argv[1:], "axformer" in sys.modules, __name__, sys.stdin.readline())
 """
 THREADS_OF_ITS_PARENT = "import os; print(len(os.listdir(f'/proc/{os.getppid()}/task')))"
 
@@ -37,10 +40,12 @@ def test_a_form_computes_the_same_in_a_real_interpreter_and_in_a_forked_one(
     whole = load_checkpoint(checkpoint)
     encoded = prepare(read_rows(str(data)), whole, PassConfig(max_length=10)).samples.encoded
     home = checkpoint if name == BASE.name else result / KINDS[name].directory
-    asked = program_of(name, whole.head.auto_class.__name__), home, "cpu", check_inputs(encoded, whole.tokenizer, "cpu")
-    forked = run_fresh(*asked)
-    monkeypatch.setattr(interpreter, "launch", fresh_interpreter)
-    real = run_fresh(*asked)
+    program = program_of(name, whole.head.auto_class.__name__)
+    asked = home, "cpu", check_inputs(encoded, whole.tokenizer, "cpu")
+    forked = FreshPython(program).run(*asked)
+    monkeypatch.setattr(interpreter, "launch", FreshInterpreter)
+    with FreshPython(program) as python:
+        real = python.run(*asked)
     assert real.load_seconds > 0
     assert 0 < real.idle_bytes <= real.peak_bytes
     assert real.texts.equal(forked.texts)
@@ -66,10 +71,24 @@ def test_a_program_ends_in_a_forked_interpreter_as_in_a_real_one(
     monkeypatch.setenv("ONLY_NOW", "this")
     Path("program.py").write_text(code, encoding="utf-8")
     real, forked = (
-        launch(["-I", "program.py", "an", "argument"]) for launch in (fresh_interpreter, forked_interpreter)
+        launch(["-I", "program.py", "an", "argument"]).tell("a word")
+        for launch in (FreshInterpreter, ForkedInterpreter)
     )
     assert (forked.returncode, forked.stdout) == (real.returncode, real.stdout)
     assert forked.stderr.splitlines()[-1:] == real.stderr.splitlines()[-1:]
+
+
+@pytest.mark.parametrize("name", [COMPACT, ZEROED])
+def test_a_process_that_nobody_lets_run_ends(name: str) -> None:
+    program = program_of(name, "AutoModelForSequenceClassification")
+    asked_nothing = subprocess.run(
+        [sys.executable, *program], stdin=subprocess.DEVNULL, capture_output=True, check=True
+    )
+    assert asked_nothing.stdout == b""
+    started = FreshInterpreter(program)
+    for _ in range(2):
+        started.end()
+        assert started._process.returncode == -signal.SIGKILL
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="threads are counted in /proc")

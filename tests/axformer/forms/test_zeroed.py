@@ -8,7 +8,7 @@ import torch
 import axformer.auto  # noqa: F401 - some heads build their base model by it
 from axformer.errors import ArtifactError, FormError
 from axformer.evaluation.plain import predict
-from axformer.forms.fresh import in_stock_transformers
+from axformer.forms.fresh import FreshPython, in_stock_transformers
 from axformer.forms.kinds import KINDS, ZEROED
 from axformer.forms.selfcheck import self_check
 from axformer.forms.zeroed import zeroed
@@ -107,11 +107,11 @@ def test_it_loads_where_this_package_is_not(case: Case, is_fitted: bool, tmp_pat
     for part in (whole, checkpoint.tokenizer):
         part.save_pretrained(tmp_path)
     small = compact(checkpoint.model, checkpoint.architecture, PLAN) if fits is None else fitted_compact(case, fits)
-    program = in_stock_transformers(checkpoint.head.auto_class.__name__)
-    self_check(small, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, program)
+    python = FreshPython(in_stock_transformers(checkpoint.head.auto_class.__name__))
+    self_check(small, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, python)
     other = compact(checkpoint.model, checkpoint.architecture, soft(some_plan(2)))
     with pytest.raises(ArtifactError, match="differ by"):
-        self_check(other, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, program)
+        self_check(other, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, python)
 
 
 def test_a_compact_model_does_not_load_there(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_compact_model_does_not_load_there(tmp_path: Path) -> None:
             data_of(Case("bert", "classification")).samples.encoded,
             KINDS[ZEROED],
             tmp_path,
-            in_stock_transformers("AutoModelForSequenceClassification"),
+            FreshPython(in_stock_transformers("AutoModelForSequenceClassification")),
         )
 
 

@@ -13,7 +13,7 @@ from axformer.artifact import load
 from axformer.config import PassConfig
 from axformer.data.reading import read_rows
 from axformer.forms.form import Form, NotMade
-from axformer.forms.fresh import program_of, run_fresh
+from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.memory import peak_bytes
 from axformer.forms.selfcheck import check_inputs
@@ -29,7 +29,7 @@ from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import loading_of
-from axformer.reporting.measure import Outcome, make_report
+from axformer.reporting.measure import Outcome, make_report, score_both
 from axformer.reporting.schema import schema_text
 from axformer.wire.report import Report
 from tests.forked import forked_interpreter
@@ -51,7 +51,7 @@ def made(result: Path, checkpoint: Path, data: Path) -> tuple[Report, str]:
     forms: list[Form | NotMade] = []
     for name in (COMPACT, ZEROED):
         home = result / KINDS[name].directory
-        fresh = run_fresh(program_of(name, whole.head.auto_class.__name__), home, "cpu", inputs)
+        fresh = FreshPython(program_of(name, whole.head.auto_class.__name__)).run(home, "cpu", inputs)
         forms.append(Form(name, KINDS[name].load(home, "cpu"), KINDS[name].bytes_in(home), fresh))
     trace = [Trial.model_validate_json(line) for line in (result / "trace.jsonl").read_text().splitlines()]
     full = Plan.full(whole.dimensions)
@@ -63,7 +63,8 @@ def made(result: Path, checkpoint: Path, data: Path) -> tuple[Report, str]:
     points = points_of(trace, whole.dimensions, PassConfig().attention_kept)
     path = path_report(points, [{} for _ in points], len(points) - 1, targets)
     outcome = Outcome(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, None, path)
-    report = make_report(whole, outcome, validation, {"test": None}, PassConfig(max_length=10))
+    scores = score_both(whole, outcome.model, validation, {"test": None})
+    report = make_report(whole, outcome, validation, {"test": None}, PassConfig(max_length=10), scores)
     return report, write_card(report, plan, whole.dimensions, loading_of(whole.task, whole.head))
 
 

@@ -19,8 +19,9 @@ from axformer.config import PassConfig, make_config
 from axformer.data.batches import Batch
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, InputError, PoorModelError
-from axformer.intake.checkpoint import from_memory
-from axformer.intake.dataset import prepare
+from axformer.evaluation.plain import predict
+from axformer.intake.checkpoint import Checkpoint, from_memory
+from axformer.intake.dataset import DataSet, prepare
 from axformer.reporting.look import Look, look_at
 from axformer.run import PruningRun
 from axformer.tasks.base import Task
@@ -37,7 +38,11 @@ CONFIG = PassConfig(hard_attention=False)
 
 def look_of(model: BertForSequenceClassification, rows: list[dict[str, Any]]) -> Look:
     checkpoint = from_memory(model, tiny_tokenizer())
-    return look_at(checkpoint, prepare(rows_of(rows), checkpoint, CONFIG))
+    return seen(checkpoint, prepare(rows_of(rows), checkpoint, CONFIG))
+
+
+def seen(checkpoint: Checkpoint, data: DataSet) -> Look:
+    return look_at(checkpoint, data, predict(checkpoint.model, checkpoint.task, data.samples))
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
@@ -221,7 +226,7 @@ def test_guessing_many_labels_has_the_entropy_of_their_shares_and_guessing_numbe
 def test_a_regression_on_another_scale_is_refused_with_both_scales() -> None:
     checkpoint = from_memory(tiny_model(tiny_config(labels=1)), tiny_tokenizer())
     rows = [row | {"label": 100 + float(row["label"])} for row in tiny_rows(40, labels=1)]  # type: ignore[arg-type]
-    look = look_at(checkpoint, prepare(rows_of(rows), checkpoint, CONFIG))
+    look = seen(checkpoint, prepare(rows_of(rows), checkpoint, CONFIG))
     with pytest.raises(InputError, match=r"the scale \(labels: 100\.\S+ to 10\S+, mean \S+; the model's answers: "):
         look.check()
 
@@ -229,7 +234,7 @@ def test_a_regression_on_another_scale_is_refused_with_both_scales() -> None:
 @pytest.mark.parametrize("task", sorted(SETTINGS))
 def test_every_task_says_what_to_look_at(task: str) -> None:
     case = Case("gpt2" if task == "causal_lm" else "bert", task)
-    look = look_at(checkpoint_of(case), data_of(case))
+    look = seen(checkpoint_of(case), data_of(case))
     assert look.standing.causes.startswith(("whether", "the scale"))
     assert "(guessing: " in look.sentence
 

@@ -8,6 +8,7 @@ import torch
 from axformer.config import PassConfig, make_config
 from axformer.data.batches import Samples
 from axformer.evaluation.plain import PlainEvaluator
+from axformer.evaluation.recording import Recording
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import split_off
 from axformer.methods.axformer.algorithm import search
@@ -97,8 +98,9 @@ def test_resumed_equals_undisturbed(more: dict[str, object]) -> None:
 def test_the_fast_evaluator_decides_as_the_plain_one(threads: int) -> None:
     run = run_of("classification", within_points=3)
     checkpoint, samples = run._checkpoint, deciding(run)
-    limit = MetricLimit(checkpoint.task, samples, 3)
-    plain = PlainEvaluator(checkpoint.model, checkpoint.architecture, limit.recording, samples)
+    recording = Recording(checkpoint.task, samples)
+    limit = MetricLimit(checkpoint.task, samples, 3, recording)
+    plain = PlainEvaluator(checkpoint.model, checkpoint.architecture, recording, samples)
     slow = list(search(plain, run.dimensions, run.config, parameters_left=lambda _: 0, metric_limit=limit))
     cores = torch.get_num_threads()
     torch.set_num_threads(threads)
