@@ -35,7 +35,7 @@ _MOST_TICKS = 5
 _MOST_NAMED = 2000
 """Above so many marks of rejected trials these have no tooltips; a picture of a long pass stays small."""
 _SPOT = 2.0
-"""What is closer than this, in units, cannot be summary apart: of two such marks of one form the later one is drawn."""
+"""Marks of one form closer than this, in units, cannot be told apart; only the later one is drawn."""
 
 
 @dataclass(frozen=True)

@@ -48,45 +48,43 @@ def fewest_rows(margin: float) -> int | None:
     return rows
 
 
-def smallest_margin(rows: int, harm: float, gain: float, power: float = POWER) -> float:
-    """The smallest margin that a number of rows certifies with a given power, in steps of a tenth of a point; at most 1.
+def smallest_margin(rows: int, harm: float, gain: float) -> float:
+    """The smallest margin that a number of rows certifies with the usual power, in steps of a tenth of a point; at most 1.
 
     Args:
         rows: number of confirming rows.
         harm: rate of answers that the pruned model loses.
         gain: rate of answers that it gains.
-        power: probability of the certificate.
     """
     low, high = 0, round(1 / _STEP)
     while high - low > 1:
         middle = (low + high) // 2
-        if power_of(rows, middle * _STEP, harm, gain) >= power:
+        if power_of(rows, middle * _STEP, harm, gain) >= POWER:
             high = middle
         else:
             low = middle
     return round(high * _STEP, 3)
 
 
-def rows_needed(points: float, harm: float, gain: float, power: float = POWER) -> int | None:
-    """The number of rows, to about 1 %, that certifies a margin with a given power; None if no number does.
+def rows_needed(points: float, harm: float, gain: float) -> int | None:
+    """The number of rows, to about 1 %, that certifies a margin with the usual power; None if no number does.
 
     Args:
         points: the margin in hundredths of the metric.
         harm: rate of answers that the pruned model loses.
         gain: rate of answers that it gains.
-        power: probability of the certificate.
     """
     margin = points / 100
     if margin <= harm - gain or margin <= 0:
         return None
     low, high = 0, fewest_rows(margin) or 1
-    while power_of(high, margin, harm, gain) < power:
+    while power_of(high, margin, harm, gain) < POWER:
         low, high = high, 2 * high
         if high > _MOST_ROWS:
             return None
     while high - low > max(1, high // 100):
         middle = (low + high) // 2
-        if power_of(middle, margin, harm, gain) >= power:
+        if power_of(middle, margin, harm, gain) >= POWER:
             high = middle
         else:
             low = middle

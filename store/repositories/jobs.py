@@ -126,14 +126,13 @@ def list_jobs(
     states: Sequence[JobState] = (),
     kinds: Sequence[JobKind] = (),
     labels: dict[str, str] | None = None,
-    name: str | None = None,
     text: str | None = None,
     ids: Sequence[str] | None = None,
 ) -> Page[Job]:
     """The team's jobs, newest first, from the one after ``after`` on.
 
-    Only those in one of ``states`` and of one of ``kinds`` (if any are given), with all of ``labels``, with exactly this
-    ``name``, with ``text`` in the name, in any case, or at the beginning of the id, and among these ``ids``.
+    If given, a filter keeps jobs in one of the ``states``, of one of the ``kinds``, with all ``labels``, with ``text`` in the
+    name (in any case) or at the beginning of the id, and with one of the ``ids``.
     """
     query = select(Job).where(Job.team_id == team_id)
     if after is not None:
@@ -144,8 +143,6 @@ def list_jobs(
         query = query.where(Job.kind.in_(kinds))
     if labels:
         query = query.where(Job.labels.contains(labels))
-    if name is not None:
-        query = query.where(Job.name == name)
     if text is not None:
         query = query.where(or_(Job.name.icontains(text, autoescape=True), Job.id.startswith(text, autoescape=True)))
     if ids is not None:

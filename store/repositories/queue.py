@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from axformer.wire.devices import Device
 from store.passes import PASSES
-from store.repositories.line import DEFAULT_RULES, Rules, is_waiting, the_line
+from store.repositories.line import DEFAULT_RULES, Rules, the_line
 from store.states import JobState
 from store.tables.jobs import Job
 
@@ -40,11 +40,6 @@ def waiting_jobs(session: Session, rules: Rules = DEFAULT_RULES) -> Sequence[Wai
     names = ("id", "name", "state", "team_id", "device", "place", "held_back", "running_limit", "passes")
     query = select(*(line.c[name] for name in names), seconds_left)
     return [Waiting._make(row) for row in session.execute(query.order_by(line.c.place))]
-
-
-def queue_length(session: Session) -> int:
-    """How many jobs of all teams wait for a worker."""
-    return session.scalars(select(func.count()).select_from(Job).where(is_waiting())).one()
 
 
 def state_counts(session: Session, team_id: str | None = None) -> dict[JobState, int]:

@@ -17,11 +17,6 @@ def create_team(session: Session, name: str) -> Team:
     return team
 
 
-def get_team(session: Session, team_id: str) -> Team:
-    """The team with this id, which there is."""
-    return session.get_one(Team, team_id)
-
-
 def list_teams(session: Session) -> Sequence[Team]:
     """All teams, by name."""
     return session.scalars(select(Team).order_by(Team.name)).all()

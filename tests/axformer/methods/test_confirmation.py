@@ -383,7 +383,7 @@ def test_a_certificate_is_told_wherever_the_result_is(tmp_path: Path, checkpoint
     for file in ("README.md", "report.html"):
         text = (tmp_path / "result" / file).read_text()
         assert sentence in text
-        assert "certified to have fallen by less than 40 points is kept (an exact test of right" in text
+        assert "certified to have fallen by less than 40 points (an exact test of right" in text
     assert report.certificate.kept == next(point.seq for point in report.path if point.kept)
 
 
