@@ -25,10 +25,10 @@ class LineTooLongError(Exception):
 class Lines:
     """One end of the pipes. It owns both descriptors."""
 
-    def __init__(self, reads: int, writes: int, longest: int = LONGEST) -> None:
+    def __init__(self, reads: int, writes: int) -> None:
         self._reads = reads
         self._writes = writes
-        self._longest = longest
+
         self._whole: deque[bytes] = deque()
         self._part = bytearray()
         os.set_blocking(writes, False)  # a peer that does not read must not block this side forever
@@ -89,8 +89,8 @@ class Lines:
             *whole, rest = bytes(self._part).split(b"\n")
             self._whole.extend(whole)
             self._part = bytearray(rest)
-        if len(self._part) > self._longest:
-            raise LineTooLongError(f"a line of more than {self._longest} bytes")
+        if len(self._part) > LONGEST:
+            raise LineTooLongError(f"a line of more than {LONGEST} bytes")
 
     @staticmethod
     def _wait(descriptor: int, event: int, seconds: float) -> bool:
