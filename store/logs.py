@@ -1,7 +1,7 @@
-"""Structured logs, the same in every process of the service: one JSON object a line, or readable lines on a terminal, of
-our own loggers and of libraries' alike. What is bound to the context (``job_id``, ``request_id``) is in every line.
+"""Structured logs of the service's own loggers and of libraries, the same in every process.
 
-Tracebacks come without the values of variables, which may be keys, tokens or a customer's text.
+A line is one JSON object, or readable text on a terminal, with everything that is bound to the context (``job_id``,
+``request_id``). Tracebacks omit the values of variables, which may be keys, tokens or a customer's text.
 """
 
 import logging

@@ -10,7 +10,7 @@ from store.tables.teams import Team
 
 
 def create_team(session: Session, name: str) -> Team:
-    """Make a team. Names are unique."""
+    """Create a team. Names are unique."""
     team = Team(id=new_id(TEAM_PREFIX), name=name)
     session.add(team)
     session.flush()
