@@ -1,4 +1,4 @@
-"""Carry out a plan that is there already on a checkpoint: its forms without another pass."""
+"""Apply an existing plan to a checkpoint, and write its forms without another pass."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -31,20 +31,20 @@ def apply_plan(
     fits: Refit | None = None,
     device: str = "cpu",
 ) -> Sequence[Form | NotMade]:
-    """Apply a plan to a checkpoint, and write each form in a directory of its own, and ``plan.json``.
+    """Apply a plan to a checkpoint, and write each form in its own directory, and ``plan.json``.
 
     Args:
         file: the plan.
         checkpoint: a local directory, or ``hf://organisation/name``.
-        data: real inputs, with all of which every form is compared with the model in memory.
-        output: it must not exist, or be empty. Nothing is left there where anything fails.
-        forms: of :data:`axformer.forms.kinds.KINDS`.
-        stop: on the path of the plan's pass, if not at its end.
-        other_weights: whether the checkpoint may have other weights than those that the plan was made with, as after one more
+        data: real inputs; every form is compared on all of them with the model in memory.
+        output: a directory that is empty or does not exist. If anything fails, nothing is left there.
+        forms: names from :data:`axformer.forms.kinds.KINDS`.
+        stop: a point on the path of the plan's pass; None for its end.
+        other_weights: whether the checkpoint may have other weights than the plan was made with, for example after more
             fine-tuning.
-        fits: the fitted weights that lie beside the plan; None where it has none. At another place on the path, or with other
-            weights, the model is fitted anew, calibrated on ``data``.
-        device: where PyTorch computes.
+        fits: the fitted weights stored with the plan; None if it has none. For another point on the path, or with other
+            weights, the model is refitted, calibrated on ``data``.
+        device: the device that PyTorch computes on.
 
     Returns:
         Each form, or why this model cannot have it.
@@ -52,7 +52,7 @@ def apply_plan(
     Raises:
         PlanError: the plan was made from other weights, or does not fit the model or the place on the path.
         InputError: something else does not fit.
-        ArtifactError: the compact form does not load in a fresh process, or computes something else.
+        ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
     rows = read_rows(data.path, data.columns)
     loaded = load_checkpoint(checkpoint, device).for_rows(rows)
@@ -78,10 +78,10 @@ def apply_plan(
 
 
 def check_source(file: PlanFile, checkpoint: Checkpoint, *, other_weights: bool = False) -> None:
-    """Make sure that a plan belongs to a checkpoint.
+    """Check that a plan belongs to a checkpoint.
 
     Raises:
-        PlanError: it was made from a model of another family, or from other weights while these are not allowed.
+        PlanError: the plan was made from another model family, or from other weights and these are not allowed.
     """
     family = checkpoint.architecture.model_type
     if file.source.model_type != family:

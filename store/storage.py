@@ -78,7 +78,7 @@ class Storage(Protocol):
         ...
 
     def delete_unfinished(self, *, older_than: float) -> int:
-        """Remove unfinished files that nothing has touched for some seconds, and return their number; their writers are dead."""
+        """Remove unfinished files untouched for some seconds, and return their number; their writers are dead."""
         ...
 
     def belongs_to(self, database: str, *, adopt: bool) -> bool:
