@@ -1,4 +1,4 @@
-"""A data set as it was read and as the model takes it."""
+"""A data set: its rows and their encoding for the model."""
 
 import inspect
 from dataclasses import dataclass, replace
@@ -20,17 +20,17 @@ __all__ = ["DataSet", "DataSource", "encode", "prepare", "prepare_like"]
 
 @dataclass(frozen=True)
 class DataSet:
-    """Rows with their tokenised form."""
+    """Rows with their tokenized form."""
 
     rows: Rows
     samples: Samples
 
 
 def prepare(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
-    """Read the columns that the checkpoint's task needs, tokenise, and make batches.
+    """Read the columns that the checkpoint's task needs, tokenize them, and make batches.
 
-    The rows of the result are those that are samples, and know how their labels were read, so that parts of them are read
-    alike.
+    The resulting rows are those that became samples. They record how their labels were read, so that parts of them are read in
+    the same way.
 
     Raises:
         DataError: a column is missing, or a label or a length does not fit the model.
@@ -44,11 +44,10 @@ def prepare(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
 
 
 def prepare_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
-    """Prepare more data of the same kind: labels that could be read two ways are read as those of the other set.
+    """Prepare more data of the same kind: ambiguous labels are read as in the other set.
 
     Raises:
-        DataError: what :func:`prepare` raises, or labels are names in one file and indices in the other where that can be
-            mistaken.
+        DataError: as in :func:`prepare`, or labels are ambiguous, being names in one file and indices in the other.
     """
     data = prepare(replace(rows, labels_as=other.rows.labels_as), checkpoint, config)
     here, there = data.rows.labels_as, other.rows.labels_as
@@ -63,7 +62,7 @@ def prepare_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: Run
 
 
 def encode(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> Encoded:
-    """Read the columns that the checkpoint's task needs, and tokenise; raises what :func:`prepare` raises."""
+    """Read the columns that the checkpoint's task needs, and tokenize them; raises what :func:`prepare` raises."""
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     max_tokens = checkpoint.architecture.max_tokens(model.config)
     if config.max_length is not None and max_tokens is not None and config.max_length > max_tokens:
@@ -83,10 +82,10 @@ def encode(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> Encoded:
 
 
 def _check_known(rows: list[Any], name: str, known: int | None) -> None:
-    """Make sure that the model has a row of weights for every id.
+    """Check that the model has an embedding for every id.
 
     Raises:
-        CheckpointError: it has not.
+        CheckpointError: it does not.
     """
     if not known or not rows:
         return

@@ -32,8 +32,8 @@ MASK_SEED = 0
 class MaskedLanguageModelling:
     """The loss is the mean cross-entropy over a fixed set of hidden tokens.
 
-    All of them become the mask token. In training, a tenth is replaced and a tenth stays, so that the model learns about visible
-    tokens; in a measurement that would only add noise.
+    All of them become the mask token. In training, a tenth is replaced and a tenth stays, so that the model learns about
+    visible tokens; in a measurement that would only add noise.
     """
 
     name = "masked_lm"
