@@ -1,7 +1,7 @@
-"""The command line. Each command is a file of this package; this one lists them.
+"""The command line. Each command is a module of this package; this module lists them.
 
-None is imported before it is wanted, and none imports PyTorch before it needs it, so that help and the commands that speak
-with the service come at once.
+A command is imported only when it is used, and imports PyTorch only when it needs it, so that help and the commands for the
+service start quickly.
 """
 
 import os
@@ -72,7 +72,7 @@ class _Commands(typer.Typer):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         replace_unknown_characters()
-        # Before PyTorch is imported: threads that spin while they wait slow each other down on a shared machine.
+        # Set before PyTorch is imported: waiting threads that spin slow each other down on a shared machine.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         return super().__call__(*args, **kwargs)
 
