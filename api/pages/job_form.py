@@ -47,9 +47,9 @@ class JobForm:
         forms, events = (tuple(map(str, sent.getlist(name))) for name in ("forms", f"{WEBHOOK}events"))
         return cls(values, forms, events, values.get(NONCE_FIELD, ""))
 
-    def value(self, name: str) -> str:
-        """The text of a field; empty if it was not sent."""
-        return self.values.get(name, "")
+    def value(self, name: str, default: str = "") -> str:
+        """The text of a field, or the default if it was not sent."""
+        return self.values.get(name, default)
 
     def has_error(self, name: str) -> bool:
         """Whether a field has an error."""

@@ -42,16 +42,17 @@ class Mark:
 
     path: str
     """SVG path, relative to the position of the trial."""
+    colour: Colour
     verdict: str
     """The verdict in a word."""
     legend: str
 
 
 MARKS = {
-    "accept": Mark("m-5-4h10l-5 9z", "accepted", "accepted"),
-    "refine": Mark("m0-4l4 4l-4 4l-4-4z", "refined", "refined"),
-    "reject": Mark("m0 0h.01", "rejected", "rejected"),
-    "bound": Mark("m-3 1.5l3-3.5l3 3.5", "rejected", "rejected early: at least"),
+    "accept": Mark("m-5-4h10l-5 9z", GOOD, "accepted", "accepted"),
+    "refine": Mark("m0-4l4 4l-4 4l-4-4z", OPEN, "refined", "refined"),
+    "reject": Mark("m0 0h.01", QUIET, "rejected", "rejected"),
+    "bound": Mark("m-3 1.5l3-3.5l3 3.5", QUIET, "rejected", "rejected early: at least"),
 }
 """Marks by verdict; ``bound`` is a rejected trial whose loss is a lower bound."""
 LINES = {"least": "least so far", "base": "untouched model"}
