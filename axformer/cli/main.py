@@ -29,7 +29,7 @@ class _Listed(LazyGroup):
         "disagree": Command(_HERE, "Write the rows on which two models answer differently: only these need labels."),
         "certify": Command(
             _HERE,
-            "Say whether a model has lost less than so many points of accuracy, with 95 % confidence; exit code 1 where not.",
+            "Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not.",
         ),
         "export": Command(_HERE, "Write ONNX forms of a finished result, without its checkpoint."),
         "families": Command(_HERE, "List the supported model families, and the tasks of each."),
