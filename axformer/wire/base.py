@@ -1,7 +1,8 @@
 """Common parts of everything that goes over HTTP.
 
 The service refuses unknown fields and words. A client ignores unknown fields and accepts unknown words
-(:func:`read_answer`), so that a newer service does not break an older client. For the opposite case, a field that is added to an answer has a default.
+(:func:`read_answer`), so that a newer service does not break an older client. For the opposite case, a field that is added to
+an answer has a default.
 Field docstrings become the API's documentation.
 """
 
