@@ -30,7 +30,7 @@ _BYTES = TypeAdapter(ByteSize)
 
 @team_app.command("create")
 def create(name: Annotated[str, typer.Argument(help="Unique, for people.")]) -> None:
-    """Make a team with a first key, which is shown once."""
+    """Create a team with a first key, which is shown once."""
     with store() as session:
         try:
             team = create_team(session, name)
@@ -47,7 +47,7 @@ def limit(
     queued: Annotated[str | None, typer.Option(help=f"Posted jobs that wait. {_HOW}")] = None,
     stored: Annotated[str | None, typer.Option(help=f"Bytes of uploads and artifacts, as in 20GB. {_HOW}")] = None,
 ) -> None:
-    """Limit what a team may use; what is not named stays. What the team uses already stays too."""
+    """Limit what a team may use. Limits that are not named stay, and so does what the team already uses."""
     with store() as session:
         found = find_team_or_refuse(session, team)
         old = limits_of(session, found.id)
@@ -63,7 +63,7 @@ def limit(
 
 @team_app.command("show")
 def show(team: Annotated[str | None, typer.Argument(help="The team's name; all teams without it.")] = None) -> None:
-    """Show what teams use and what they may use."""
+    """Show the use and the limits of teams."""
     with store() as session:
         teams = list_teams(session) if team is None else [find_team_or_refuse(session, team)]
         for one in teams:

@@ -1,4 +1,4 @@
-"""Keys of teams, for the operator: ``python -m api.admin key create TEAM``. What it changes is in the team's audit log."""
+"""Keys of teams, for the operator: ``python -m api.admin key create TEAM``. Changes are in the team's audit log."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -25,14 +25,14 @@ Hours = Annotated[
 ]
 EvenLast = Annotated[bool, typer.Option("--even-last", help="Also where the team then has no key for admins.")]
 _PAGE = 1000
-"""Keys shown at most; a team with more of them has a program that makes them."""
+"""Most keys that are shown; only a program creates more of them."""
 
 
 @app.command("create")
 def create(
     team: TeamName, name: KeyName = "made by api.admin", scope: KeyScope = Scope.WRITE, days: Days = None
 ) -> None:
-    """Make another key of a team; it is shown once."""
+    """Create another key for a team; it is shown once."""
     with store() as session:
         actor = Operator(find_team_or_refuse(session, team).id)
         expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
@@ -51,7 +51,7 @@ def show(team: TeamName) -> None:
 
 @app.command("rotate")
 def rotate(key: KeyId, hours: Hours = None) -> None:
-    """Make a key that takes the place of another, which stays valid for a while; it is shown once."""
+    """Replace a key by a new one, which is shown once; the old one stays valid for a while."""
     with store() as session:
         text = keys.replace(session, Settings.from_environment(), _owner(session, key), key, hours).new.text
     typer.echo(text)
@@ -59,7 +59,7 @@ def rotate(key: KeyId, hours: Hours = None) -> None:
 
 @app.command("revoke")
 def revoke(key: KeyId, even_last: EvenLast = False) -> None:
-    """Make a key invalid at once."""
+    """Revoke a key at once."""
     with store() as session:
         keys.revoke(session, _owner(session, key), key, even_last=even_last)
     typer.echo(f"revoked {key}")

@@ -1,4 +1,4 @@
-"""What all commands of the operator need: the database of the settings, and one line for whatever goes wrong."""
+"""Common parts of the operator's commands: the database of the settings, and one-line error messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ TeamName = Annotated[str, typer.Argument(help="The team's name.")]
 
 @contextmanager
 def store() -> Iterator[Session]:
-    """A session on the database of the settings; what goes wrong with either, or is refused, is one line."""
+    """Open a session on the database of the settings; any error becomes a one-line message."""
     try:
         engine = make_engine(Settings.from_environment())
     except ValidationError as error:
@@ -46,6 +46,6 @@ def find_team_or_refuse(session: Session, team: str) -> Team:
 
 
 def refused(message: str) -> typer.Exit:
-    """The end of a command that could not do what it was asked."""
+    """The exit of a command that failed, with its message."""
     typer.echo(message, err=True)
     return typer.Exit(2)

@@ -1,6 +1,6 @@
-"""HTTP as uvicorn speaks it, with a bound on what comes before a request's body.
+"""Uvicorn's HTTP protocol with a limit on the request line and headers.
 
-The parser keeps a head in memory until it is complete, however long it is, and no part of the app sees it before.
+The parser holds a head in memory until it is complete, whatever its length, and the app cannot see it earlier.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_BYTES = 64 * 2**10
-"""Most bytes of a request line and its headers: what uvicorn's other parser, h11, allows, and eight times what proxies do."""
+"""Most bytes of a request line and its headers: the limit of uvicorn's other parser, h11, and eight times that of proxies."""
 _REFUSAL = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-type: text/plain; charset=utf-8\r\n"
@@ -18,7 +18,7 @@ _DETAIL = f"the request line and headers are larger than {HEAD_BYTES} bytes; sen
 
 
 class BoundedHeadsProtocol(HttpToolsProtocol):
-    """One connection. Counted are the pieces after the one in which a head began, until it is complete."""
+    """One connection. It counts the pieces after the one in which a head began, until the head is complete."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
@@ -27,7 +27,7 @@ class BoundedHeadsProtocol(HttpToolsProtocol):
         self._head_bytes = 0
 
     def data_received(self, data: bytes) -> None:
-        """Take a piece, and end the connection where it leaves a head incomplete that is too large."""
+        """Receive a piece, and close the connection if an incomplete head has grown too large."""
         heads = self._heads
         super().data_received(data)
         if not self._is_in_head or self._heads != heads:
@@ -38,12 +38,12 @@ class BoundedHeadsProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def on_message_begin(self) -> None:
-        """A head begins."""
+        """Handle the start of a head."""
         super().on_message_begin()
         self._heads += 1
         self._is_in_head, self._head_bytes = True, 0
 
     def on_headers_complete(self) -> None:
-        """It is complete."""
+        """Handle the end of a head."""
         self._is_in_head = False
         super().on_headers_complete()

@@ -1,7 +1,7 @@
-"""What endpoints are given: settings, a session that commits before the answer is sent, the storage, the caller.
+"""Dependencies of endpoints: settings, a session that commits before the answer is sent, the storage, the caller.
 
-What only looks something up is ``async``, so that it is called at once: anything else goes to a thread and back. They take
-the request and not each other, because each step of the framework costs every request some fiftieth of its time.
+Lookups are ``async`` so that they are called directly; anything else goes to a thread and back. They take the request instead
+of each other, because each dependency costs every request about a fiftieth of its time.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -24,7 +24,7 @@ _BEARER = HTTPBearer(auto_error=False, bearerFormat="axk_ID_SECRET", description
 
 
 async def resources(request: Request) -> Resources:
-    """What the app was made with."""
+    """The app's resources."""
     return _made_with(request)
 
 
@@ -39,16 +39,16 @@ async def settings(request: Request) -> Settings:
 
 
 async def storage(request: Request) -> Storage:
-    """Where files lie."""
+    """The storage of files."""
     return _made_with(request).storage
 
 
 async def turn(request: Request) -> AsyncIterator[None]:
-    """The right to hold a session, given in the order of asking.
+    """A turn to hold a session, first come, first served.
 
-    A request holds its session's connection from its first statement to its end, and needs a thread again on the way. Were
-    more begun than there are connections, those with a connection would wait for threads, and those with threads for
-    connections.
+    A request holds its session's connection from its first statement to its end, and needs a thread in between. If more
+    requests started than there are connections, those with a connection would wait for threads, and those with a thread
+    for connections.
     """
     async with _made_with(request).session_limiter:
         yield
@@ -64,7 +64,7 @@ def session(request: Request, _: TurnDep) -> Iterator[Session]:
 
 
 async def reading_session(request: Request) -> AsyncIterator[Session]:
-    """The session of a request that changes nothing. Neither opening nor closing it speaks with the database."""
+    """The session of a request that changes nothing. Opening and closing it does not contact the database."""
     made = _made_with(request)
     async with made.session_limiter:
         with made.reading_sessions() as opened:
@@ -76,11 +76,11 @@ def caller(
     demanded: SecurityScopes,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
 ) -> Caller:
-    """Whom the request's key stands for, where it may do what the route demands.
+    """The caller of the request, whose key must have the scope that the route demands.
 
     Raises:
         UnauthorizedError: there is no key, or it is not valid.
-        TooManyRequestsError: it has made too many requests, or too many without a valid one came from this address.
+        TooManyRequestsError: the key, or this address without a valid key, has made too many requests.
         ForbiddenError: its scope does not allow this.
     """
     resources = _made_with(request)

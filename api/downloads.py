@@ -1,6 +1,6 @@
 """Files over HTTP: strong ETag, conditions, ranges and digest; read in pieces, never held whole.
 
-The ETag is the content's SHA-256, so a download that broke off can be continued safely (``If-Range``), and one that a
+The ETag is the content's SHA-256, so an interrupted download can be continued safely (``If-Range``), and one that a
 caller already has costs nothing (``If-None-Match``).
 """
 
@@ -64,7 +64,7 @@ def _described(download: Download) -> dict[str, str]:
         "Accept-Ranges": "bytes",
         "Repr-Digest": f"sha-256=:{digest}:",
         "Content-Disposition": attachment(download.name),
-        # A retried job has other files under the same names, so a cache must ask; that costs one 304.
+        # A retried job has other files under the same names, so a cache must revalidate; that costs one 304.
         "Cache-Control": "private, no-cache",
     }
 

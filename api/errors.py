@@ -1,9 +1,9 @@
-"""What the API answers when it cannot do what was asked, as one tree; every class knows its HTTP status.
+"""The errors that the API answers with, as one tree; every class has its HTTP status.
 
 ApiError
 ├── BadRequestError          400  the request cannot be read
 ├── UnauthorizedError        401  there is no valid key
-├── ForbiddenError           403  the key is valid, and of a scope that does not allow this
+├── ForbiddenError           403  the key is valid, but its scope does not allow this
 ├── NotFoundError            404  there is no such thing, or it is another team's
 ├── NotAcceptableError       406  the format asked for does not exist
 ├── ConflictError            409  the thing is in a state that does not allow it
@@ -11,7 +11,7 @@ ApiError
 ├── UnsupportedMediaError    415  the body is of a type that is not read here
 ├── RangeError               416  the range lies outside the file
 ├── InvalidInputError        422  a value cannot be used
-├── TooManyRequestsError     429  too many requests came, or the team has as many of these as it may have now
+├── TooManyRequestsError     429  too many requests, or the team has reached a limit
 └── UnavailableError         503  a part that the answer needs is not there; try again
 
 Services raise them, ``api.problems`` renders them as ``application/problem+json`` (RFC 9457).
@@ -34,16 +34,16 @@ class FieldError:
 
 @dataclass(eq=False)
 class ApiError(Exception):
-    """Base of all answers that are errors."""
+    """Base class of all error answers."""
 
     detail: str
     """What was wrong, with which value, and what to do."""
     code: str = ""
-    """Stable, for programs; the class has a general one."""
+    """Stable code for programs; each class has a general one."""
     errors: Sequence[FieldError] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, int] = field(default_factory=dict)
-    """Of a limit: ``used`` and ``limit``, as members of the answer."""
+    """For a limit: ``used`` and ``limit``, as members of the answer."""
 
     status = 500
     default_code = "internal_error"
@@ -67,7 +67,7 @@ class UnauthorizedError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """The key is valid, and its scope does not allow this."""
+    """The key is valid, but its scope does not allow this."""
 
     status = 403
     default_code = "forbidden"
@@ -123,14 +123,14 @@ class InvalidInputError(ApiError):
 
 
 class TooManyRequestsError(ApiError):
-    """Too many requests came in a short time, or the team has as many of these as it may have now."""
+    """There were too many requests in a short time, or the team has reached a limit."""
 
     status = 429
     default_code = "too_many_requests"
 
 
 class UnavailableError(ApiError):
-    """A part that the answer needs is not there at the moment."""
+    """A service that the answer needs is unavailable."""
 
     status = 503
     default_code = "unavailable"

@@ -1,4 +1,4 @@
-"""Jobs as they are shown: what is public, with links, and without what might be secret."""
+"""Jobs as the API shows them: the public fields, with links and without secrets."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def job_path(job_id: str) -> str:
 
 
 def job_read(job: Job, place: Place | None = None) -> JobRead:
-    """A job as it is shown, perhaps with its place in the queue."""
+    """A job as the API shows it, optionally with its place in the queue."""
     return JobRead(
         id=job.id,
         kind=job.kind,
@@ -69,7 +69,7 @@ def jobs_page(page: Page[Job]) -> PageRead[JobRead, str]:
 
 
 def bulk_read(outcome: BulkOutcome) -> BulkRead:
-    """What became of each job of a bulk request, by id."""
+    """The outcome of each job of a bulk request, by id."""
     items = [_bulk_item(job, refusal) for job, refusal in outcome.jobs]
     items += [
         BulkItemRead(id=job_id, state=None, error=BulkErrorRead(code="job_not_found", detail=_NOT_FOUND.format(job_id)))

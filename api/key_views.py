@@ -23,7 +23,7 @@ def key_created(made: NewKey) -> KeyCreated:
 
 
 def key_rotated(replaced: Replaced) -> KeyRotated:
-    """A key with its secret, and the one whose place it takes."""
+    """A key with its secret, and the key that it replaces."""
     return KeyRotated(**_shown(replaced.new.row), key=replaced.new.text, replaces=key_read(replaced.old))
 
 

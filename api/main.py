@@ -37,7 +37,7 @@ from store.settings import Settings
 
 PREFIX = "/v1"
 API_VERSION = "1.0.0"
-"""Of the interface, not of the program: grows with what callers can see."""
+"""Version of the interface, not of the program; it changes with what callers can see."""
 _DESCRIPTION = (
     "Post a fine-tuned transformer and a validation set; a worker prunes what the model does better without; watch the "
     "trace, and download a model that is smaller, faster and often more accurate. Every request but health and knobs "
@@ -60,7 +60,7 @@ _TAGS = [
 
 
 def _configure_logs() -> None:
-    """Let the web server's own lines go where all others go."""
+    """Send the web server's log lines to the same place as all others."""
     configure_logs()
     for name in ("uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
@@ -68,7 +68,7 @@ def _configure_logs() -> None:
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """An app with these settings, or with those of the environment. It connects when it is first asked."""
+    """Create an app with these settings, or with those of the environment. It connects at the first request."""
     resources = open_resources(settings or Settings.from_environment())
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""What Prometheus is told: what all processes of the API have counted, and jobs by state, counted when it asks."""
+"""Prometheus metrics: the counters of all API processes, and the number of jobs by state, counted on request."""
 
 import os
 
@@ -15,10 +15,10 @@ own memory."""
 
 
 def counted(registry: CollectorRegistry) -> bytes:
-    """What was counted since the start, by all processes where there are several, in the text format of Prometheus.
+    """The counts since the start, over all processes, in the text format of Prometheus.
 
     Args:
-        registry: what this process counts.
+        registry: the counters of this process.
     """
     if COUNTED_IN in os.environ:
         registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""The OpenAPI document: what every route answers, with examples, errors included."""
+"""The OpenAPI document: the answers of every route with examples, including errors."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -41,16 +41,16 @@ def answer(description: str, example: str | None) -> dict[str, Any]:
 
 
 def answers(status: int, description: str, example: str | None, *errors: int) -> Responses:
-    """The ``responses`` of a route: its good answer with one of ``EXAMPLES``, and the errors it may give instead.
+    """The ``responses`` of a route: the successful answer with one of ``EXAMPLES``, and the possible errors.
 
-    The database may be away at every route that uses this.
+    Every route that uses this may also find the database unavailable.
     """
     responses: Responses = {status: answer(description, example)}
     return responses | {error: _problem(error) for error in (*errors, 503)}
 
 
 def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
-    """A maker of the app's document, which is made once."""
+    """A function that builds the app's document once."""
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -76,7 +76,7 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
 
 
 def _drop_frameworks_errors(document: dict[str, Any]) -> None:
-    """Take out the framework's own form of errors, which it adds to every route with a parameter."""
+    """Remove the framework's own error schema, which it adds to every route with a parameter."""
     for item in document["paths"].values():
         for operation in item.values():
             content = operation["responses"].get("422", {}).get("content", {})
@@ -87,7 +87,7 @@ def _drop_frameworks_errors(document: dict[str, Any]) -> None:
 
 
 def _add_common_errors(document: dict[str, Any]) -> None:
-    """Put in what any route with a key, and any with a body, may answer."""
+    """Add the errors that any route with a key or with a body may answer."""
     for item in document["paths"].values():
         for operation in item.values():
             scopes = [

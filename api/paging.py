@@ -13,7 +13,7 @@ from store.tables.groups import Group
 from store.tables.jobs import Job
 
 MOST_NUMBER = 2**63 - 1
-"""The largest number that the database knows, for an ``after`` that is one."""
+"""The largest number that the database stores, for a numeric ``after``."""
 _CURSOR = r"(?P<id>{prefix}_[0-9a-f]{{32}})(?:@(?P<microseconds>[0-9]{{1,17}}))?"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -33,7 +33,7 @@ async def page_limit(
     settings: SettingsDep,
     limit: Annotated[int | None, Query(ge=1, description="Most items to answer with.", examples=[100])] = None,
 ) -> Limit:
-    """What the caller has said about the number of items.
+    """The number of items that the caller asked for.
 
     Raises:
         InvalidInputError: more than a page may have.
@@ -48,12 +48,12 @@ LimitDep = Annotated[Limit, Depends(page_limit)]
 
 
 def cursor_behind(row: Job | Group) -> str:
-    """The ``after`` that goes on behind this row. It holds when the row was made, so it outlives it."""
+    """The ``after`` that continues behind this row. It contains the row's creation time, so it outlives the row."""
     return f"{row.id}@{(row.created_at - _EPOCH) // _MICROSECOND}"
 
 
 def parse_cursor(after: str, prefix: str) -> tuple[str, datetime | None]:
-    """The id in an ``after``, which begins with this prefix, and when its row was made; None in a bare id.
+    """The id in an ``after``, which begins with this prefix, and the row's creation time; None for a bare id.
 
     Raises:
         InvalidInputError: it is neither.

@@ -1,4 +1,4 @@
-"""Errors as ``application/problem+json`` (RFC 9457): one shape for ours, the framework's and the unexpected ones.
+"""Errors as ``application/problem+json`` (RFC 9457): one form for ours, the framework's and unexpected ones.
 
 Field errors carry a JSON pointer into the body or the name of the parameter, so that a form can mark the field.
 """
@@ -117,7 +117,7 @@ def _refused_fields(request: Request, error: Exception) -> Response:
 
 
 _WRITE_ONLY = "hub_token"
-"""A field whose value is not repeated, not even to who sent it: answers are logged on their way."""
+"""A field whose value is never repeated, not even to its sender, since answers may be logged on their way."""
 
 
 def _field_error(item: Mapping[str, Any]) -> FieldError:

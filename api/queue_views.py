@@ -1,4 +1,4 @@
-"""The queue and the places in it as they are shown."""
+"""The queue and places in it as the API shows them."""
 
 from typing import Any
 

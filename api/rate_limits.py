@@ -1,7 +1,7 @@
-"""How many requests came in a short time, counted in the broker, so that all processes of the API count together.
+"""Rate limits, counted in the broker so that all processes of the API count together.
 
-One round trip a request. Where the broker does not answer, requests pass: it is better to answer too much for a while than
-nothing at all. That is logged once, and for some seconds the broker is not asked, so that no request waits for it in vain.
+This costs one round trip per request. If the broker does not answer, requests pass: for a while, too many answers are better
+than none. That is logged once, and the broker is left alone for some seconds, so that requests do not wait for it in vain.
 """
 
 import time
@@ -28,25 +28,25 @@ _LOG = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Rate:
-    """What one counter says after it was raised by one."""
+    """The state of a counter after it was incremented."""
 
     name: str
     """What is counted: requests of a ``key``, or refusals of an ``address``."""
     used: int
     limit: int
     window_seconds: int
-    """How long it counts before it begins anew."""
+    """Length of the window."""
     left_seconds: int
-    """How much of that is left, rounded up."""
+    """Remaining seconds of the window, rounded up."""
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether this one was too many."""
+        """Whether the limit is exceeded."""
         return self.used > self.limit
 
     @property
     def headers(self) -> dict[str, str]:
-        """As draft-ietf-httpapi-ratelimit-headers-10 writes them."""
+        """Headers of draft-ietf-httpapi-ratelimit-headers-10."""
         left = max(0, self.limit - self.used)
         return {
             "RateLimit-Policy": f'"{self.name}";q={self.limit};w={self.window_seconds}',
@@ -71,7 +71,7 @@ class RateLimits:
         self._count = self._client.register_script(_COUNT)
 
     def count(self, name: str, whose: str, limit: int) -> Rate | None:
-        """Count one more; None if there is no limit, or if the broker does not answer."""
+        """Increment a counter; None if there is no limit, or if the broker does not answer."""
         if not limit or time.monotonic() < self._paused_until:
             return None
         try:

@@ -1,6 +1,6 @@
-"""References of a job, judged before a worker fetches them, so that the caller is told at once what can never work.
+"""Check the references of a job before a worker fetches them, so that the caller learns at once what can never work.
 
-The worker judges again, with the address resolved.
+The worker checks again, with the address resolved.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from store.settings import Settings
 
 
 def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, settings: Settings) -> None:
-    """Refuse a reference that cannot work. ``pointer`` says where in the body it stands.
+    """Refuse a reference that cannot work; ``pointer`` is its place in the body.
 
     Raises:
         InvalidInputError: unknown scheme, malformed, plain http, or a file outside of the opened roots.

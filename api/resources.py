@@ -1,4 +1,4 @@
-"""What one app holds for its whole life."""
+"""The resources of an app for its whole lifetime."""
 
 from dataclasses import dataclass
 
@@ -27,17 +27,17 @@ class Resources:
     wakeup: Wakeup
     registry: CollectorRegistry
     refused_keys: Counter
-    """Keys that were not valid, by the reason."""
+    """Counts invalid keys by reason."""
     rate_limits: RateLimits
     upload_limiter: CapacityLimiter
     queue_views: Views
     standings: Standings
     session_limiter: CapacityLimiter
     is_stopping: bool = False
-    """True once the server is told to stop, so that endless streams end by themselves."""
+    """True once the server must stop, so that endless streams end by themselves."""
 
     def stop(self) -> None:
-        """Let endless streams end."""
+        """End all endless streams."""
         self.is_stopping = True
 
     async def close(self) -> None:
@@ -48,7 +48,7 @@ class Resources:
 
 
 def open_resources(settings: Settings) -> Resources:
-    """Everything an app needs; nothing is connected yet."""
+    """Create an app's resources without connecting yet."""
     engine = make_engine(settings)
     reading_sessions = make_reading_sessions(engine)
     registry = CollectorRegistry()

@@ -1,6 +1,6 @@
 """The web server of the API: ``python -m api.server --host 0.0.0.0 --port 8000``. Uvicorn, with heads of requests bounded.
 
-Several processes (``--workers``) share the port. Each has connections and looks at the queue of its own.
+Several processes (``--workers``) share the port. Each has its own connections and its own view of the queue.
 """
 
 import argparse
@@ -16,14 +16,14 @@ from api.bounded_heads import BoundedHeadsProtocol
 from api.metrics import COUNTED_IN
 
 _DRAIN_SECONDS = 5
-"""How long the API waits for open event streams when it ends; clients come back by themselves."""
+"""How long the API waits for open event streams when it ends; clients reconnect by themselves."""
 SILENT_SECONDS = 30
-"""A process that does not answer its parent for so long is replaced. Uvicorn's own 5 s are soon over on a busy machine."""
+"""A process that does not answer its parent for this long is replaced. Uvicorn's 5 s are too short on a busy machine."""
 
 
 @contextmanager
 def _counting_together(processes: int) -> Iterator[None]:
-    """Let processes that are started inside the ``with`` block count what ``/metrics`` tells in one place."""
+    """Have processes that start inside the ``with`` block share the counters of ``/metrics``."""
     if processes == 1:
         yield
         return
@@ -33,7 +33,7 @@ def _counting_together(processes: int) -> Iterator[None]:
 
 
 def main() -> int:
-    """The command."""
+    """Run the server."""
     parser = argparse.ArgumentParser(prog="python -m api.server", description="Serve the API and its pages.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)

@@ -1,4 +1,4 @@
-"""Ends endless streams when the server is asked to stop.
+"""End endless streams when the server is asked to stop.
 
 The web server waits for open connections before it notifies the app, so the app listens to the same signals.
 """
@@ -15,7 +15,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def noticed(stopping: Callable[[], None]) -> Iterator[None]:
-    """Call ``stopping`` when a signal asks the process to end, before the handler that was there."""
+    """Call ``stopping`` when a signal asks the process to end, before the previous handler."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may listen; a server in another one is stopped by other means
         return

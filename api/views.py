@@ -1,4 +1,4 @@
-"""Other rows of the store as they are shown: what is public, without what might be secret."""
+"""Other rows of the store as the API shows them: the public fields, without secrets."""
 
 from urllib.parse import quote
 
@@ -48,7 +48,7 @@ def upload_read(upload: Upload) -> UploadRead:
 
 
 def events_page(page: Page[Event], after: int) -> PageRead[EventRead, int]:
-    """Events as a page; an empty one goes on where it was asked to begin."""
+    """Events as a page; an empty page continues where it was asked to begin."""
     following = page.items[-1].seq if page.items else after
     events = [event_read(event) for event in page.items]
     return PageRead[EventRead, int](data=events, has_more=page.has_more, next=following)
@@ -82,13 +82,13 @@ def delivery_read(delivery: Delivery) -> DeliveryRead:
 
 
 def deliveries_page(page: Page[Delivery], after: int) -> PageRead[DeliveryRead, int]:
-    """Messages as a page; an empty one goes on where it was asked to begin."""
+    """Messages as a page; an empty page continues where it was asked to begin."""
     following = page.items[-1].seq if page.items else after
     messages = [delivery_read(delivery) for delivery in page.items]
     return PageRead[DeliveryRead, int](data=messages, has_more=page.has_more, next=following)
 
 
 def trials_page(page: Page[Trial], after: int) -> PageRead[Trial, int]:
-    """Trials as a page; an empty one goes on where it was asked to begin."""
+    """Trials as a page; an empty page continues where it was asked to begin."""
     following = page.items[-1].seq if page.items else after
     return PageRead[Trial, int](data=list(page.items), has_more=page.has_more, next=following)

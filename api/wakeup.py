@@ -1,6 +1,6 @@
-"""Tells the workers that there is something to do. It says no more than that: Postgres knows what.
+"""Wake the workers up. The message carries no data, since PostgreSQL knows what there is to do.
 
-The message may be lost without harm; the job's outbox row is announced again by the workers' side.
+The message may be lost without harm; idle workers announce the job's outbox row again.
 """
 
 import structlog
@@ -15,7 +15,7 @@ _LOG = structlog.get_logger(__name__)
 
 
 class Wakeup:
-    """Sends the word through the Celery broker, within a short time or not at all."""
+    """Sends wake-up messages through the Celery broker, within a short time or not at all."""
 
     def __init__(self, settings: Settings) -> None:
         seconds = settings.wake_timeout_seconds
@@ -34,7 +34,7 @@ class Wakeup:
         )
 
     def wake(self) -> None:
-        """Tell a worker to look for a job. Never raises: a silent broker delays the job, no more."""
+        """Tell a worker to look for a job. Never raises, since a silent broker only delays the job."""
         try:
             self._app.send_task(WAKE_TASK, ignore_result=True, retry=False)
         except (OperationalError, OSError) as error:

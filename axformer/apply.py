@@ -1,4 +1,4 @@
-"""Carry out a plan that is there already on a checkpoint: its forms without another pass."""
+"""Apply an existing plan to a checkpoint, and write its forms without another pass."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -37,21 +37,21 @@ def apply_plan(
     calibrate: DataSource | None = None,
     device: str = "cpu",
 ) -> Sequence[Form | NotMade]:
-    """Apply a plan to a checkpoint, and write each form in a directory of its own, and ``plan.json``.
+    """Apply a plan to a checkpoint, and write each form in its own directory, and ``plan.json``.
 
     Args:
         file: the plan.
         checkpoint: a local directory, or ``hf://organisation/name``.
-        data: real inputs, with all of which every form is compared with the model in memory.
-        output: it must not exist, or be empty. Nothing is left there where anything fails.
-        forms: of :data:`axformer.forms.kinds.KINDS`.
-        stop: on the path of the plan's pass, if not at its end.
-        other_weights: whether the checkpoint may have other weights than those that the plan was made with, as after one more
+        data: real inputs; every form is compared on all of them with the model in memory.
+        output: a directory that is empty or does not exist. If anything fails, nothing is left there.
+        forms: names from :data:`axformer.forms.kinds.KINDS`.
+        stop: a point on the path of the plan's pass; None for its end.
+        other_weights: whether the checkpoint may have other weights than the plan was made with, for example after more
             fine-tuning.
-        fits: the fitted weights that lie beside the plan; None where it has none. At another place on the path, or with other
-            weights, the model is fitted anew.
-        calibrate: what it is fitted on then, as the pass was; it needs no labels. ``data`` if None.
-        device: where PyTorch computes.
+        fits: the fitted weights stored with the plan; None if it has none. For another point on the path, or with other
+            weights, the model is refitted.
+        calibrate: the calibration data of that refit; it needs no labels. ``data`` if None.
+        device: the device that PyTorch computes on.
 
     Returns:
         Each form, or why this model cannot have it.
@@ -60,7 +60,7 @@ def apply_plan(
         ConfigError: ``calibrate`` is given, and nothing is fitted anew.
         PlanError: the plan was made from other weights, or does not fit the model or the place on the path.
         InputError: something else does not fit.
-        ArtifactError: the compact form does not load in a fresh process, or computes something else.
+        ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
     rows = read_rows(data.path, data.columns)
     loaded = load_checkpoint(checkpoint, device).for_rows(rows)
@@ -104,10 +104,10 @@ def _fitted_anew(
 
 
 def check_source(file: PlanFile, checkpoint: Checkpoint, *, other_weights: bool = False) -> None:
-    """Make sure that a plan belongs to a checkpoint.
+    """Check that a plan belongs to a checkpoint.
 
     Raises:
-        PlanError: it was made from a model of another family, or from other weights while these are not allowed.
+        PlanError: the plan was made from another model family, or from other weights and these are not allowed.
     """
     family = checkpoint.architecture.model_type
     if file.source.model_type != family:

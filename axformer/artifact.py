@@ -58,7 +58,7 @@ def _class_of(directory: Path) -> Any:
 
 @contextmanager
 def new_directory(target: Path) -> Iterator[Path]:
-    """A directory to fill, which appears at ``target`` whole when the block ends well, and not at all when it fails."""
+    """Yield a directory to fill; it appears at ``target`` when the block succeeds, and not at all if it fails."""
     check_target(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
@@ -72,10 +72,10 @@ def new_directory(target: Path) -> Iterator[Path]:
 
 
 def check_target(target: Path) -> None:
-    """Make sure that a result can be written there.
+    """Check that a result can be written to a directory.
 
     Raises:
-        InputError: something is there already.
+        InputError: the target already exists.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"output '{target}' exists and is not empty; choose another directory or remove it")

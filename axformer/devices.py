@@ -1,4 +1,4 @@
-"""Which device a pass runs on."""
+"""The device of a pass, and its batch size."""
 
 import torch
 
@@ -6,14 +6,14 @@ from axformer.errors import ConfigError, first_line
 
 AUTO = "auto"
 CPU_BATCH_TOKENS = 1024
-"""Enough for full speed of a few cores; more would only delay early decisions."""
+"""Enough to keep a few cores busy; more would only delay early decisions."""
 GPU_BYTES_PER_TOKEN = 2**21
-"""Memory of the card for each token of a batch; the tokens' own activations take some tenth of it."""
+"""GPU memory per token of a batch; the activations of a token take about a tenth of it."""
 MOST_BATCH_TOKENS = 65536
 
 
 def resolve_device(name: str) -> str:
-    """The device of this name; ``auto`` is a GPU where there is one, else the CPU.
+    """Resolve a device name; ``auto`` is a GPU if there is one, otherwise the CPU.
 
     Raises:
         ConfigError: there is no such device here.
@@ -28,7 +28,7 @@ def resolve_device(name: str) -> str:
 
 
 def batch_tokens_of(device: str) -> int:
-    """How many tokens to evaluate together on a device, where nobody says."""
+    """The default number of tokens to evaluate together on a device."""
     if torch.device(device).type != "cuda":
         return CPU_BATCH_TOKENS
     return batch_tokens_in(torch.cuda.get_device_properties(device).total_memory)

@@ -1,15 +1,15 @@
-"""Everything the library refuses, as one tree.
+"""The errors of the library, as one tree.
 
 AxFormerError
 ├── InputError            the caller's input cannot be used; the message names the value and the remedy
 │   ├── ConfigError       a knob is unknown or out of range
 │   ├── CheckpointError   the checkpoint is missing, damaged, or of a kind that is not supported
 │   ├── DataError         the data cannot be read, or does not fit the model
-│   ├── PoorModelError    the untouched model is worse than guessing on the data that decides
+│   ├── PoorModelError    the untouched model is worse than guessing on the deciding data
 │   ├── PlanError         a plan or a stored trace does not fit this model
 │   └── WrongTypeError    a Python object of an unknown type was given; it is a TypeError too
 ├── ArtifactError         a finished model failed its own check and was not published
-└── FormError             a form of the finished model cannot be made of it; the others can
+└── FormError             one form of the finished model cannot be made; the others can
 
 Each class carries a ``code`` (stable, for programs); each message says what was wrong, with which value, what to do.
 """
@@ -79,17 +79,17 @@ class FormError(AxFormerError):
 
 
 def first_line(error: Exception) -> str:
-    """What another library says is wrong, cut to its first line, because a message here is one line."""
+    """The first line of another library's error message, because messages here have one line."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
 
 def reason_of(refused: Mapping[str, Any]) -> str:
-    """Why pydantic refuses a value, in words.
+    """Describe why pydantic refuses a value.
 
     Args:
-        refused: an item of ``ValidationError.errors()``. Those of our own validators begin with the kind of the exception,
-            which says nothing to who gave the value.
+        refused: an item of ``ValidationError.errors()``. For our own validators, the leading name of the exception is removed,
+            since it means nothing to users.
     """
     message: str = refused["msg"]
     return message.removeprefix("Value error, ")

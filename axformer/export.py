@@ -1,4 +1,4 @@
-"""More forms of a finished result, where the checkpoint that it was made of is not at hand."""
+"""More forms of a finished result, without its checkpoint."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -15,20 +15,20 @@ from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 
 FROM_COMPACT = (ONNX, ONNX_INT8)
-"""The forms that the compact one is enough for."""
+"""The forms that can be made from the compact one."""
 
 
 def export(
     result: Path, data: DataSource, output: Path, *, forms: Collection[str], device: str = "cpu"
 ) -> Sequence[Form | NotMade]:
-    """Write ONNX forms of a result's compact model, each in a directory of its own.
+    """Write ONNX forms of a result's compact model, each in its own directory.
 
     Args:
         result: the directory that a pass wrote.
-        data: real inputs, with all of which every form is compared with the compact model.
-        output: it must not exist, or be empty. Nothing is left there where anything fails.
-        forms: of ``FROM_COMPACT``.
-        device: where PyTorch computes.
+        data: real inputs; every form is compared on all of them with the compact model.
+        output: a directory that is empty or does not exist. If anything fails, nothing is left there.
+        forms: names from ``FROM_COMPACT``.
+        device: the device that PyTorch computes on.
 
     Returns:
         Each form, or why this model cannot have it.

@@ -1,6 +1,6 @@
-"""Two models on the same rows: on which of them their answers differ, and what labels of those certify.
+"""Two models on the same rows: where their answers differ, and what the labels of those rows certify.
 
-A row on which both answer alike is no difference, whatever its label. So only the others need one.
+A row with equal answers makes no difference, whatever its label. Only the other rows need labels.
 """
 
 from collections.abc import Sequence
@@ -29,31 +29,31 @@ from axformer.tasks.multi_label import DECISION_LOGIT
 from axformer.tasks.multiple_choice import MultipleChoice
 
 _UNKNOWN_LABEL = 0
-"""What stands for the label of a row that has none; no answer depends on it."""
+"""Placeholder label of an unlabelled row; no answer depends on it."""
 _TASKS = (Classification.name, BinaryClassification.name, MultipleChoice.name)
-"""Those with one answer a row that is right or wrong."""
+"""Tasks with one right or wrong answer per row."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What rows say of the second of two models."""
+    """The result of comparing a second model with a first one on some rows."""
 
     gained: int
-    """Answers that it alone has right."""
+    """Answers that only the second model has right."""
     lost: int
-    """Answers that the first alone has right."""
+    """Answers that only the first model has right."""
     rows: int
     points: float
     p_value: float
 
     @property
     def is_certified(self) -> bool:
-        """Whether it lost less than the points."""
+        """Whether it certifiably lost less than the points."""
         return self.p_value <= ALPHA
 
     @property
     def sentence(self) -> str:
-        """The same for people."""
+        """The result in one sentence."""
         told = f"p = {self.p_value:.2g}; {self.lost} answers became wrong, {self.gained} right"
         if self.is_certified:
             return f"Certified: {lost_in_words(self.points, 'accuracy', self.rows)} ({told})."
@@ -73,7 +73,7 @@ def disagreements(before: str, after: str, source: DataSource, device: str) -> t
         before: a checkpoint, or the directory of a result.
         after: another one.
         source: rows; they need no labels.
-        device: where PyTorch computes.
+        device: the device that PyTorch computes on.
 
     Raises:
         InputError: a model or the data cannot be read, or they do not fit.
@@ -86,15 +86,15 @@ def disagreements(before: str, after: str, source: DataSource, device: str) -> t
 
 
 def certify_pair(before: str, after: str, source: DataSource, points: float, rows: int | None, device: str) -> Verdict:
-    """Whether the second model has lost less than so many points of the first one's share of right answers.
+    """Test whether the second model's accuracy is less than some points below the first one's.
 
     Args:
         before: a checkpoint, or the directory of a result.
-        after: another one, which was not chosen by these rows.
-        source: rows with labels, among them all on which the answers differ.
-        points: hundredths of the share.
-        rows: how many there are with those that were left out, on which both answer alike; None where none was.
-        device: where PyTorch computes.
+        after: another one, which these rows did not choose.
+        source: rows with labels, including all rows on which the answers differ.
+        points: the margin in hundredths of the accuracy.
+        rows: number of rows including omitted ones, on which the answers are equal; None if none were omitted.
+        device: the device that PyTorch computes on.
 
     Raises:
         InputError: a model or the data cannot be read, or they do not fit.
@@ -111,7 +111,7 @@ def certify_pair(before: str, after: str, source: DataSource, points: float, row
 
 
 def _both(before: str, after: str, rows: Rows, device: str) -> list[_Answers]:
-    """What both models answer."""
+    """The answers of both models."""
     opened = [
         (checkpoint.for_rows(rows), config) for checkpoint, config in (_open(one, device) for one in (before, after))
     ]
@@ -128,7 +128,7 @@ def _both(before: str, after: str, rows: Rows, device: str) -> list[_Answers]:
 
 
 def _open(reference: str, device: str) -> tuple[Checkpoint, RunConfig]:
-    """A model, and how its rows are read: those of a result as the pass read them."""
+    """Load a model, and the config that its rows are read with; for a result, that of its pass."""
     if (Path(reference) / "plan.json").is_file():
         return compact_checkpoint(Path(reference), device), reading_config(read_plan_file(Path(reference)).config)
     return load_checkpoint(reference, device), reading_config({})

@@ -1,4 +1,4 @@
-"""What a worker can take on, so that it is never given a job that it cannot do."""
+"""The abilities of a worker, so that it only gets jobs that it can do."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from axformer.wire.devices import Device
 
 @dataclass(frozen=True)
 class Abilities:
-    """A worker's abilities; by default no job is beyond them."""
+    """A worker's abilities; the defaults allow every job."""
 
     device: Device = Device.ANY
-    """What it computes on; ``any`` takes every job."""
+    """The worker's device; ``any`` takes every job."""
     knobs: frozenset[str] | None = None
-    """The knobs that it knows. A job with others is left to a newer worker; None knows all."""
+    """The knobs that the worker knows; a job with others is left to a newer worker. None means all."""
 
 
 ALL = Abilities()

@@ -1,6 +1,6 @@
-"""Which addresses belong to the public internet: what comes from outside must not reach what only this machine can.
+"""Which addresses are public: untrusted URLs must not reach what only this machine can reach.
 
-The standard library's tables grow with its versions, so what they lack in the oldest one that is used is written here.
+The standard library's tables grow with its versions; ranges that the oldest supported version lacks are listed here.
 """
 
 import ipaddress
@@ -9,7 +9,7 @@ import socket
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _UNICAST = ipaddress.IPv6Network("2000::/3")
-"""All IPv6 addresses that are given out to the public internet."""
+"""All IPv6 addresses allocated to the public internet."""
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _RESERVED = (
     ipaddress.ip_network("192.88.99.0/24"),  # relays from 6to4, given up
@@ -18,7 +18,7 @@ _RESERVED = (
     ),  # the host of virtual machines of one cloud, which hands out their secrets
     ipaddress.ip_network("3fff::/20"),  # documentation
 )
-"""Addresses that look public and are not."""
+"""Addresses that look public but are not."""
 
 
 def is_public(address: Address) -> bool:

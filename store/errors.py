@@ -1,9 +1,9 @@
-"""What the store refuses, as one tree.
+"""The errors of the store, as one tree.
 
 StoreError
 ├── IllegalTransitionError   a job cannot go from its state to the one asked for
-├── LeaseLostError           the job was given to another worker, or has ended; what this one found is worthless
-├── CancelRequestedError     the job's owner asked to cancel it; the worker should stop and say so
+├── LeaseLostError           the job belongs to another worker, or has ended; this worker's results are discarded
+├── CancelRequestedError     the job's owner asked to cancel it; the worker should stop and report that
 ├── PauseRequestedError      the job's owner asked to pause it; the worker should give it back
 ├── StorageError             content cannot be stored or is not there
 │   └── TooLargeError        more bytes than allowed
@@ -56,7 +56,7 @@ class SigningKeyError(StoreError):
 
 
 class VaultKeyError(StoreError):
-    """A stored token was encrypted with a key that the service has no more."""
+    """A stored token was encrypted with a key that the service no longer has."""
 
 
 class StackError(StoreError):

@@ -27,7 +27,7 @@ class ServeFile:
 
 
 def read_serve_file(path: Path) -> ServeFile | None:
-    """What the last start has written; None if there is nothing or nothing of use."""
+    """Read what the last start wrote; None if the file is missing or unusable."""
     try:
         return ServeFile(**json.loads(path.read_text()))
     except (FileNotFoundError, ValueError, TypeError):
@@ -44,7 +44,7 @@ def write_serve_file(path: Path, content: ServeFile) -> None:
 
 
 def keep_or_make_key(settings: Settings, kept: str | None) -> str:
-    """The kept key if the database still accepts it, else a new one of the first team."""
+    """The stored key if the database still accepts it, otherwise a new key of the first team."""
     engine = make_engine(settings)
     try:
         with session_scope(make_sessions(engine)) as session:

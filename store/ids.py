@@ -1,4 +1,4 @@
-"""Identifiers that sort by age: a short prefix that says what it is, and a version 7 UUID (RFC 9562, section 5.7)."""
+"""Identifiers that sort by age: a short prefix for the type, and a version 7 UUID (RFC 9562, section 5.7)."""
 
 import secrets
 import time
@@ -24,7 +24,7 @@ def uuid7() -> UUID:
 
 
 def new_ids(prefix: str, count: int) -> list[str]:
-    """New identifiers of things that are made at once, which sort in this order."""
+    """New identifiers for several objects at once; they sort in this order."""
     return sorted(new_id(prefix) for _ in range(count))
 
 

@@ -1,4 +1,4 @@
-"""Becomes another program that ends when its parent does, perhaps as another user. Run as a script of its own:
+"""Execute another program that ends when its parent does, optionally as another user. Run as a script:
 
     python launch.py SIGNAL USER PROGRAM [ARGUMENT ...]
 
@@ -12,7 +12,7 @@ import pwd
 import sys
 
 PR_SET_PDEATHSIG = 1
-"""From <sys/prctl.h>. The kernel forgets it when the user changes, so it is set last."""
+"""From <sys/prctl.h>. The kernel resets it when the user changes, so it is set last."""
 
 
 def become(signal_number: int, user: str, command: list[str]) -> None:

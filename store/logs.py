@@ -1,7 +1,7 @@
-"""Structured logs, the same in every process of the service: one JSON object a line, or readable lines on a terminal, of
-our own loggers and of libraries' alike. What is bound to the context (``job_id``, ``request_id``) is in every line.
+"""Structured logs of the service's own loggers and of libraries, the same in every process.
 
-Tracebacks come without the values of variables, which may be keys, tokens or a customer's text.
+A line is one JSON object, or readable text on a terminal, with everything that is bound to the context (``job_id``,
+``request_id``). Tracebacks omit the values of variables, which may be keys, tokens or a customer's text.
 """
 
 import logging
@@ -14,8 +14,12 @@ _QUIET = ("amqp", "botocore", "filelock", "fsspec", "httpcore2", "httpx2", "s3fs
 """Libraries that log whole addresses, which may hold signatures; only their warnings are wanted."""
 
 
-def configure_logs(level: int = logging.INFO) -> None:
-    """Send all logs of this process to standard error."""
+def configure_logs(*, always_json: bool = False) -> None:
+    """Send all logs of this process to standard error: readable lines on a terminal, otherwise one JSON object per line.
+
+    Args:
+        always_json: whether to write JSON to a terminal too.
+    """
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -28,7 +32,7 @@ def configure_logs(level: int = logging.INFO) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
     )
     ending: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and not always_json:
         ending += [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
     else:
         ending += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
@@ -36,6 +40,6 @@ def configure_logs(level: int = logging.INFO) -> None:
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=ending))
     root = logging.getLogger()
     root.handlers = [handler]
-    root.setLevel(level)
+    root.setLevel(logging.INFO)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Brings a database to the present schema: ``python -m store.migrate``, or from code."""
+"""Migrate a database to the current schema: ``python -m store.migrate``, or from code."""
 
 from pathlib import Path
 
@@ -19,12 +19,12 @@ def alembic_config(settings: Settings) -> Config:
 
 
 def migrate(settings: Settings) -> None:
-    """Bring the database to the newest schema. A second process that does the same waits for the first."""
+    """Migrate the database to the newest schema. A second process that does the same waits for the first."""
     command.upgrade(alembic_config(settings), "head")
 
 
 def newest_revision() -> str:
-    """The revision that this code expects of the database."""
+    """The schema revision that this code expects."""
     head = ScriptDirectory.from_config(Config(_CONFIG)).get_current_head()
     assert head is not None
     return head

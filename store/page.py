@@ -16,5 +16,5 @@ class Page(Generic[Item]):
 
 
 def page_of(items: Sequence[Item], limit: int) -> Page[Item]:
-    """The page of at most ``limit`` items, given one item more where there is one."""
+    """The page of at most ``limit`` items, given one item more if there is one."""
     return Page(items=items[:limit], has_more=len(items) > limit)

@@ -1,4 +1,4 @@
-"""How many passes a job makes: its time is compared with that of other jobs pass by pass."""
+"""The number of passes of a job; run times of jobs are compared per pass."""
 
 from sqlalchemy import case
 
@@ -7,7 +7,7 @@ from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from store.tables.jobs import Job
 
 PASSES = case((Job.config["order"].astext == Order.SEARCH.value, len(SEARCHED_ORDERS)), else_=1).label("passes")
-"""The same in SQL."""
+""":func:`pass_count` in SQL."""
 
 
 def pass_count(job: Job) -> int:

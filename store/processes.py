@@ -1,7 +1,7 @@
 """Child processes that end, with all their descendants, when asked to or when this process dies.
 
-A child that has ended keeps its id until it is waited for; then the system may give the id to any process. So a caller that
-still has to end what a child has started checks with :func:`has_ended`, which does not wait for it as ``Popen.poll`` does.
+A child that has ended keeps its id until it is waited for; then the system may reuse the id. A caller that still has to kill
+a child's descendants therefore checks with :func:`has_ended`, which does not reap the child as ``Popen.poll`` does.
 """
 
 import os
@@ -20,9 +20,9 @@ import psutil
 from store import launch
 
 _KILL_WAIT_SECONDS = 10.0
-"""A killed process is gone at once, unless the kernel waits for a device."""
+"""A killed process ends at once, unless the kernel waits for a device."""
 _LOOK_SECONDS = 0.02
-"""Between looks at a child that was asked to end: short for a person, long for a processor."""
+"""Interval of checks on a child that was asked to end: short for a person, long for a processor."""
 _TAIL_LINES = 20
 """Enough of a log to hold one traceback's end."""
 
@@ -39,7 +39,7 @@ def has_ended(process: subprocess.Popen[bytes]) -> bool:
 
 @dataclass(frozen=True)
 class Child:
-    """A running program of its own session; a Ctrl-C on the terminal does not reach it."""
+    """A running program in its own session, which a Ctrl-C on the terminal does not reach."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -51,7 +51,7 @@ class Child:
         return has_ended(self.process)
 
     def stop(self, grace_seconds: float) -> int:
-        """Ask it to end; kill it, and whatever of its children is left, after the grace; gives its exit code."""
+        """Ask the program to end, kill it and its remaining children after the grace period, and return its exit code."""
         if not self.has_ended():
             os.kill(self.process.pid, self.stop_signal)
             until = time.monotonic() + grace_seconds
@@ -61,7 +61,7 @@ class Child:
         return self.process.wait(_KILL_WAIT_SECONDS)
 
     def kill(self) -> None:
-        """End it and all of its children at once; nothing happens where it has been waited for."""
+        """Kill the program and all its children; nothing happens if it has been waited for."""
         if self.process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -84,8 +84,7 @@ def spawn(
 ) -> Child:
     """Start a program with its output appended to a log file; as another user if this one is root.
 
-    Where this process dies without having stopped it, the program gets ``orphan_signal``, by default ``stop_signal`` (on
-    Linux).
+    If this process dies without stopping it, the program gets ``orphan_signal``, by default ``stop_signal`` (on Linux).
 
     Raises:
         FileNotFoundError: there is no such program.

@@ -1,5 +1,6 @@
-"""References to checkpoints and data, as written in a job, taken apart: by the API as far as they can be judged before anything
-is fetched, and by the worker that fetches.
+"""Parse references to checkpoints and data, as written in a job.
+
+The API checks what can be checked before fetching; the worker fetches.
 
 | scheme             | checkpoint                          | data                                    |
 |--------------------|-------------------------------------|-----------------------------------------|
@@ -20,9 +21,9 @@ from store.errors import ReferenceFormError
 UPLOAD_PREFIX, HUB_PREFIX = "upload:", "hf://"
 _UPLOAD = re.compile(r"upload:(?P<id>upl_[0-9a-f]{1,32})")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-"""Names of buckets. Other things that clients take for one, such as ARNs, lead to other hosts."""
+"""Bucket names. Other forms that clients accept, such as ARNs, lead to other hosts."""
 _REPO = r"(?P<repo>\b[\w.-]{1,96}\b/\b[\w.-]{1,96}\b)"
-"""A repository of the hub, as its own library takes it; see :func:`_is_repository`."""
+"""A repository of the hub, as the hub's own library accepts it; see :func:`_is_repository`."""
 _HUB_MODEL = re.compile(rf"hf://(?!datasets/){_REPO}(?:@(?P<revision>[^@]+))?", re.ASCII)
 _HUB_DATASET = re.compile(rf"hf://datasets/{_REPO}(?:@(?P<revision>[^@/]+))?/(?P<path>.+)", re.ASCII)
 
@@ -40,7 +41,7 @@ class Scheme(StrEnum):
 
 @dataclass(frozen=True)
 class Reference:
-    """A reference taken apart. What ``place``, ``path`` and ``revision`` hold depends on the scheme."""
+    """A parsed reference. The meaning of ``place``, ``path`` and ``revision`` depends on the scheme."""
 
     uri: str
     scheme: Scheme
@@ -49,7 +50,7 @@ class Reference:
     path: str
     """The path in that place, percent-decoded; for URLs it only serves to name the file."""
     revision: str | None = None
-    """The hub's revision, where one is given."""
+    """The hub revision, if one is given."""
 
     @property
     def shown(self) -> str:
@@ -69,7 +70,7 @@ def shown(uri: str) -> str:
 
 
 def parse_reference(uri: str, *, is_checkpoint: bool) -> Reference:
-    """Take the reference of a checkpoint or of data apart.
+    """Parse the reference of a checkpoint or of data.
 
     Raises:
         ReferenceFormError: its scheme is unknown or its form is not that of its scheme.

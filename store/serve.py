@@ -75,10 +75,10 @@ def serve(given: StackSettings) -> None:
 
 
 def choose_port(wanted: int | None) -> int:
-    """The wanted port; where none is wanted, the first free one from 8000 on.
+    """The wanted port, or the first free one from 8000 on if none is given.
 
     Raises:
-        StackError: it is taken.
+        StackError: the port is in use.
     """
     if wanted is not None and not is_free(wanted):
         raise StackError(f"port {wanted} is taken; choose another with PORT=..., or none to get a free one")
@@ -90,7 +90,7 @@ def choose_port(wanted: int | None) -> int:
 
 
 def _start_servers(stack: Stack, given: StackSettings, var: Path) -> tuple[str, str]:
-    """Addresses of the database and the broker, started where none are given."""
+    """Addresses of the database and the broker; embedded ones are started if none are given."""
     if given.database_url is not None:
         database_url = given.database_url.get_secret_value()
     else:
@@ -121,7 +121,7 @@ def _programs(given: StackSettings, content: ServeFile, var: Path) -> list[Progr
 
 @contextmanager
 def _only_one(var: Path) -> Iterator[None]:
-    """Hold the directory for this process alone."""
+    """Lock the directory for this process."""
     with (var / "serve.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -136,7 +136,7 @@ def _say(text: str) -> None:
 
 
 def main() -> int:
-    """The command; 0 when it was asked to end, 1 when something went wrong."""
+    """Run the command; return 0 if it was asked to end, 1 if something went wrong."""
     parser = argparse.ArgumentParser(prog="python -m store.serve", description="Run the whole service on this machine.")
     parser.add_argument("--port", type=int, help=f"port of the API; by default {DEFAULT_PORT} or the next free one")
     chosen = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}

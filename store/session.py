@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, and the one scope in which a request or a worker's step reads and writes."""
+"""Connections to PostgreSQL, and the transaction scope of a request or of a worker's step."""
 
 import select
 import time
@@ -18,7 +18,7 @@ from store.tables import schema as _schema  # noqa: F401 - whoever uses one tabl
 Sessions = sessionmaker[Session]
 """Makes sessions; one a process."""
 _TRUSTED_SECONDS = 5.0
-"""How long a connection that was given back is taken to be alive."""
+"""How long a returned connection is assumed to be alive."""
 _RETURNED_AT = "returned_at"
 
 
@@ -36,7 +36,7 @@ def make_engine(settings: Settings) -> Engine:
         pool_size=database.pool_size,
         max_overflow=database.pool_overflow,
         pool_timeout=database.pool_timeout_seconds,
-        pool_use_lifo=True,  # the connection that was used last knows its statements, and the others may rest
+        pool_use_lifo=True,  # the connection used last has its statements prepared, and the others stay idle
         connect_args={
             "connect_timeout": database.connect_timeout_seconds,
             "options": " ".join(f"-c {name}={value}" for name, value in timeouts.items()),
@@ -52,19 +52,19 @@ def make_sessions(engine: Engine) -> Sessions:
 
 
 def make_reading_sessions(engine: Engine) -> Sessions:
-    """The factory of sessions that only read, or write with single statements: each statement is a transaction of its own.
+    """The factory of sessions that only read, or write with single statements; each statement is its own transaction.
 
-    Under READ COMMITTED, which is what all sessions have, each statement sees what is committed when it begins, also in one
-    transaction; so all that changes is that no BEGIN and COMMIT are sent to the server.
+    Under READ COMMITTED, which all sessions use, each statement sees what was committed when it began, even within one
+    transaction. The only difference is therefore that no BEGIN and COMMIT are sent to the server.
     """
     return make_sessions(engine.execution_options(isolation_level="AUTOCOMMIT"))
 
 
 def _try_doubtful_connections(engine: Engine) -> None:
-    """Try connections before they are handed out, as ``pool_pre_ping`` does, but only where there is reason to.
+    """Test connections before use, as ``pool_pre_ping`` does, but only if there is a reason to.
 
-    To ask the server each time would cost a busy API as much as many a statement. What the server has ended can be read
-    from; what was cut on the way, and shows nothing here, was not used for a while.
+    Asking the server each time would cost a busy API as much as many statements do. A connection that the server has closed
+    is readable; one that was cut on the way shows nothing here, but has not been used for a while.
     """
 
     def note_return(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:

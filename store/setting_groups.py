@@ -10,7 +10,7 @@ PREFIX = "AXFORMER_"
 
 
 def config(group: str = "") -> SettingsConfigDict:
-    """How settings are read whose environment variables begin with ``AXFORMER_`` and the name of a group."""
+    """The configuration of settings whose environment variables begin with ``AXFORMER_`` and the name of a group."""
     return SettingsConfigDict(
         env_prefix=f"{PREFIX}{group}",
         title=f"{PREFIX}{group}*",
@@ -79,7 +79,7 @@ class FetchSettings(BaseSettings):
 
 
 class RateSettings(BaseSettings):
-    """How many requests are served."""
+    """Limits on the number of requests."""
 
     model_config = config("RATE_")
 
@@ -90,7 +90,7 @@ class RateSettings(BaseSettings):
     """Requests without a valid key that an address may make in a window; enough for an office whose programs have all lost
     their keys. 0 means no limit."""
     window_seconds: int = Field(default=60, ge=1)
-    """How long requests are counted together; whoever was refused need not wait longer."""
+    """Length of the window in which requests are counted; a refused caller waits no longer than that."""
     timeout_seconds: float = Field(default=0.2, gt=0)
     """How long the broker may take to count a request; it takes a fifth of a millisecond."""
     pause_seconds: float = Field(default=5.0, ge=0)
@@ -98,7 +98,7 @@ class RateSettings(BaseSettings):
 
 
 class WebhookSettings(BaseSettings):
-    """Where messages are sent, and how often that is tried."""
+    """Where webhook messages may be sent, and how often they are retried."""
 
     model_config = config("WEBHOOK_")
 
@@ -128,12 +128,12 @@ class RetainSettings(BaseSettings):
     model_config = config("RETAIN_")
 
     artifact_days: float | None = Field(default=None, gt=0)
-    """Days after its end for which a job keeps its files; None means for ever."""
+    """Days after its end for which a job keeps its files; None means forever."""
     job_days: float | None = Field(default=None, gt=0)
-    """Days after its end for which a job is kept, with all that belongs to it; None means for ever."""
+    """Days after its end for which a job is kept, with everything that belongs to it; None means forever."""
     upload_days: float | None = Field(default=None, gt=0)
-    """Days for which an upload is kept that no job names; None means for ever."""
+    """Days for which an upload that no job names is kept; None means forever."""
     event_days: float | None = Field(default=None, gt=0)
-    """Days after a job's end for which its events and webhook messages are kept; None means for ever."""
+    """Days after a job's end for which its events and webhook messages are kept; None means forever."""
     audit_days: float | None = Field(default=None, gt=0)
-    """Days for which an entry of the audit log is kept; None means for ever."""
+    """Days for which an entry of the audit log is kept; None means forever."""

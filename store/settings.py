@@ -1,4 +1,4 @@
-"""Everything the service can be told from outside. This is the only reader of the environment.
+"""All settings of the service. Nothing else reads the environment.
 
 ``DATABASE_URL`` and ``BROKER_URL`` are the names every host knows; all other variables carry the prefix ``AXFORMER_``.
 """
@@ -25,7 +25,7 @@ from store.setting_groups import (
 
 DRIVER = "postgresql+psycopg"
 MAX_ATTEMPTS = 3
-"""A worker may be lost to a power cut and once more to bad luck; the third time it was the job."""
+"""A worker may be lost to a power cut and once more by bad luck; the third time, the job is the likely cause."""
 HALF_LIFE_SECONDS = 4 * 3600.0
 """A morning's use hardly counts on the next day, and an hour's is not forgotten over lunch."""
 PRIORITY_SECONDS = 300.0
@@ -45,7 +45,7 @@ class Settings(BaseSettings):
     broker_url: SecretStr = Field(
         default=SecretStr("redis://127.0.0.1:6379/0"), validation_alias=AliasChoices("BROKER_URL", "broker_url")
     )
-    """Redis or Valkey, which only carries the word that there is work; by default one on this machine."""
+    """Redis or Valkey, which only carries wake-up messages; by default one on this machine."""
     var_dir: Path = Path("var")
     """Where the service keeps its files: storage, caches, logs and the embedded servers' data."""
     file_roots: Annotated[tuple[Path, ...], NoDecode] = ()
@@ -68,36 +68,36 @@ class Settings(BaseSettings):
     """How long a job runs before those that wait get their turn. Its model is loaded again, if it did not stay in memory,
     in some ten seconds, so shorter slices would cost more than a tenth of the time."""
     obey_seconds: float = Field(default=6.0, gt=0)
-    """How long a worker's process may take to stop where its job is cancelled, or to give it back where the worker is to end,
-    before its supervisor stops it. A worker that is to end has 10 s in all."""
+    """How long a worker's process may take to stop when its job is cancelled, or to give it back when the worker must end,
+    before the supervisor kills it. A worker that must end has 10 s in all."""
     memory_bytes: int | None = Field(default=None, ge=1)
-    """Main memory that a job may need here, where the worker shares a machine; None means all of the machine or container."""
+    """Main memory that a job may use, if the worker shares its machine; None means all of the machine or container."""
     announce_seconds: float = Field(default=5.0, gt=0)
-    """How often an idle worker looks whether jobs wait that no message speaks of, for example because the broker lost it."""
+    """How often an idle worker looks for waiting jobs without a message, for example because the broker lost it."""
     share_half_life_seconds: float = Field(default=HALF_LIFE_SECONDS, gt=0)
-    """Time after which worker time that a team has used counts half, when teams compete for workers."""
+    """Half-life of the worker time that a team has used, when teams compete for workers."""
     priority_seconds: float = Field(default=PRIORITY_SECONDS, ge=0)
-    """Waiting time that one point of priority is worth, so that a job of low priority is overtaken for so long only."""
+    """Waiting time that one point of priority is worth; it bounds how long a job of low priority can be overtaken."""
     device: str = "auto"
-    """Where models run, in PyTorch's words (``cpu``, ``cuda``, ``cuda:1``); ``auto`` is the first GPU if there is one."""
+    """PyTorch device of the models (``cpu``, ``cuda``, ``cuda:1``); ``auto`` is the first GPU if there is one."""
     shards: int = Field(default=1, ge=1)
-    """Processes that share the validation samples of a job that runs in float32: one for each GPU of a machine, say."""
+    """Processes that share the validation samples of a float32 job, for example one for each GPU of a machine."""
     sandbox: Literal["available", "required"] = "available"
-    """Whether a worker starts where its machine does not grant every restriction of a job's process: files, network, other
-    processes. ``available`` takes those that it grants, and logs the others."""
+    """Whether a worker requires every restriction of a job's process (files, network, other processes). ``available`` uses
+    those that the machine grants, and logs the others."""
     sandbox_file_bytes: int = Field(default=256 * GIB, ge=1)
     """Largest file that a job may write: what a pass keeps between trials may be in one."""
     result_max_bytes: int = Field(default=64 * GIB, ge=1)
     """Most bytes of a job's result: four forms of the largest checkpoint that is fetched, and room."""
     max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1)
-    """Workers a job may lose before it counts as the cause of their death."""
+    """Workers that a job may lose before it counts as the cause."""
     trial_batch: int = Field(default=50, ge=1)
     """Trials written in one transaction at most; one write costs as much as a handful of trials."""
     trial_batch_seconds: float = Field(default=1.0, gt=0)
     """How long a finished trial may wait for its batch, so that watchers see the trace grow."""
 
     page_limit_default: int = Field(default=50, ge=1)
-    """Items on a page when the caller names no limit."""
+    """Items on a page if the caller gives no limit."""
     page_limit_max: int = Field(default=1000, ge=1)
     """Most items on a page; a whole trace of a small model fits."""
     trace_chunk: int = Field(default=1000, ge=1)
@@ -113,15 +113,15 @@ class Settings(BaseSettings):
     """Sent to the hub alone, for all teams; None reads public repositories only."""
 
     key_grace_hours: float = Field(default=24.0, ge=0)
-    """How long a key that was replaced stays valid, so that programs can change over without a gap."""
+    """How long a replaced key stays valid, so that programs can switch without a gap."""
 
     secret_key: SecretStr | None = Field(default=None, min_length=32)
-    """What webhook secrets are made with, beside what the database holds; the same for api and workers. Where there is none,
-    the file ``secret.key`` in ``var_dir`` holds one, made on the first use."""
+    """The key that webhook secrets are derived from, together with salts in the database; the same for api and workers. If
+    none is set, the file ``secret.key`` in ``var_dir`` holds one, created on first use."""
     secret_keys: Keys = ()
-    """Keys that encrypt the hub tokens of jobs, as Fernet makes them, separated by commas; the same for api and workers. The
-    first encrypts, all decrypt: a new one goes first, and an old one leaves when its jobs have ended. Where there are none, one
-    is made of ``secret_key``."""
+    """Fernet keys that encrypt the hub tokens of jobs, separated by commas; the same for api and workers. The first encrypts,
+    all decrypt: put a new key first, and remove an old one when its jobs have ended. If none is set, one is derived from
+    ``secret_key``."""
 
     cache_max_bytes: int = Field(default=32 * GIB, ge=0)
     """Most bytes of fetched content that a machine keeps for other jobs; four of the largest checkpoints."""
@@ -136,20 +136,20 @@ class Settings(BaseSettings):
     """Requests of an API process that hold a database session at the same time; the others wait for their turn. More would
     only fight for Python's lock; it must stay below ``pool_size`` plus ``pool_overflow``."""
     event_poll_seconds: float = Field(default=0.5, gt=0)
-    """How often an event stream looks for news; watchers do not notice half a second."""
+    """How often an event stream looks for new events; watchers do not notice half a second."""
     event_heartbeat_seconds: float = Field(default=15.0, gt=0)
     """Silence after which an event stream sends a comment; proxies cut connections that are silent for half a minute."""
     wake_timeout_seconds: float = Field(default=2.0, gt=0)
     """How long the api tries to reach the broker after a job is posted; the outbox announces the job otherwise."""
     queue_view_seconds: float = Field(default=1.0, ge=0)
-    """How long a look at the queue is shown to all who ask for theirs; a line of 2,000 jobs takes some 50 ms to read, and
-    many people watch their jobs."""
+    """How long a snapshot of the queue serves all requests; a line of 2,000 jobs takes some 50 ms to read, and many people
+    watch their jobs."""
     page_session_hours: float = Field(default=8.0, gt=0)
     """How long a browser stays signed in to the pages: a working day, so that a machine left alone overnight shows nothing."""
     page_look_seconds: float = Field(default=2.0, gt=0)
-    """How often an open board looks for what has changed; a look within ``queue_view_seconds`` finds nothing new."""
+    """How often an open board checks for changes; checks within ``queue_view_seconds`` find nothing new."""
     eta_sample: int = Field(default=20, ge=1)
-    """Finished jobs whose median run time estimates those that wait; enough to be steady, few enough to be recent."""
+    """Finished jobs whose median run time predicts that of waiting jobs; enough to be stable, few enough to be recent."""
 
     @field_validator("database_url", mode="before")
     @classmethod
@@ -206,7 +206,7 @@ class Settings(BaseSettings):
 
     @property
     def ahead_dir(self) -> Path:
-        """Where directories of jobs are made before there is a job; on the same file system as ``work_dir``."""
+        """Where directories of jobs are created in advance; on the same file system as ``work_dir``."""
         return self.var_dir / "ahead"
 
 
@@ -216,16 +216,16 @@ class StackSettings(BaseSettings):
     model_config = config()
 
     database_url: SecretStr | None = Field(default=None, validation_alias=AliasChoices("DATABASE_URL", "database_url"))
-    """A PostgreSQL to use; where there is none, an embedded one is started."""
+    """A PostgreSQL to use; if none is set, an embedded one is started."""
     broker_url: SecretStr | None = Field(default=None, validation_alias=AliasChoices("BROKER_URL", "broker_url"))
-    """A Redis or Valkey to use; where there is none, an embedded one is started."""
+    """A Redis or Valkey to use; if none is set, an embedded one is started."""
     var_dir: Path = Path("var")
     """As in ``Settings``; a relative path starts at the checkout."""
     file_roots: str | None = None
-    """As in ``Settings``; where none are given and the database is embedded, all files of this machine, since only the
-    user who started the stack holds a key."""
+    """As in ``Settings``. If none are given and the database is embedded, all files of this machine may be read, since only
+    the user who started the stack holds a key."""
     port: int | None = Field(default=None, ge=1, le=65535, validation_alias=AliasChoices("PORT", "port"))
-    """Port of the API. Where none is given, 8000 or the next free one."""
+    """Port of the API; if none is set, 8000 or the next free one."""
     ready_seconds: float = Field(default=120.0, gt=0)
     """How long the API may take to be ready; on a cold disk imports alone can take a minute."""
     stop_seconds: float = Field(default=30.0, gt=0)

@@ -1,8 +1,8 @@
 """Secrets of webhooks (https://www.standardwebhooks.com).
 
-A symmetric secret must be known to whoever signs, so a hash of it is not enough, and there is no key management service to
-lean on. Therefore a secret is not kept at all: it is computed from a random salt in the database and a key that is outside of
-it. A copy of the database alone gives no secret away, and neither does the key alone.
+The signer must know a symmetric secret, so a hash of it is not enough, and there is no key management service to rely on.
+Secrets are therefore not stored: each is derived from a random salt in the database and a key outside of it. Neither a copy
+of the database nor the key alone reveals a secret.
 """
 
 import base64
@@ -18,7 +18,7 @@ from store.settings import Settings
 
 SALT_BYTES = 32
 _MARK = "whsec_"
-"""What secrets begin with, by the standard."""
+"""Prefix of secrets in the standard."""
 _PURPOSE = b"axformer webhook secret\0"
 _KEY_FILE = "secret.key"
 _KEY_BYTES = 32
@@ -53,7 +53,7 @@ class SigningKey:
 
 
 def signing_key(settings: Settings) -> SigningKey:
-    """The key of the settings, else that of the file in ``var_dir``, which is made where there is none."""
+    """The key of the settings, or else that of the file in ``var_dir``, which is created if it is missing."""
     if settings.secret_key is not None:
         return SigningKey(settings.secret_key.get_secret_value().encode())
     path = settings.var_dir / _KEY_FILE
@@ -65,7 +65,7 @@ def signing_key(settings: Settings) -> SigningKey:
 
 
 def _make_key(path: Path) -> None:
-    """Write a new key whole; where another process was first, its key stays."""
+    """Write a new key atomically; if another process was first, its key stays."""
     path.parent.mkdir(parents=True, exist_ok=True)
     incoming = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with os.fdopen(os.open(incoming, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE_FILE), "wb") as file:

@@ -21,7 +21,7 @@ _POLL_SECONDS = 0.2
 _REQUEST_SECONDS = 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CHECKOUT = Path(__file__).resolve().parent.parent
-"""Where the programs' packages lie."""
+"""Directory of the programs' packages."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class Stack:
             log=program.log,
             directory=CHECKOUT,
             environment=program.environment,
-            orphan_signal=signal.SIGKILL,  # without this process there are no servers either, so nothing ends in order
+            orphan_signal=signal.SIGKILL,  # without this process the servers end too, so an orderly end is impossible
         )
         self.impatient_for.append(child)
         self._add(child, program.grace_seconds)
 
     def check(self) -> None:
-        """Make sure that everything runs and should.
+        """Check that everything runs and that no signal has asked for the end.
 
         Raises:
             StoppedError: a signal has come.

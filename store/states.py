@@ -5,19 +5,19 @@ from axformer.wire.states import JobState as JobState
 from store.errors import IllegalTransitionError
 
 WORKING = frozenset({JobState.FETCHING, JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING})
-"""A worker is on its way with the job."""
+"""States in which a worker makes progress with the job."""
 ACTIVE = WORKING | {JobState.PAUSING, JobState.CANCELLING}
-"""A worker holds the job's lease."""
+"""States in which a worker holds the job's lease."""
 
 _LEAVE = {JobState.FETCHING, JobState.QUEUED, JobState.CANCELLING, JobState.FAILED, JobState.CANCELLED}
-"""What any working job may become: begun again by another worker, given back, cancelled, failed."""
+"""States that follow any working state: started again by another worker, given back, cancelled, failed."""
 
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.QUEUED: frozenset({JobState.FETCHING, JobState.PAUSED, JobState.CANCELLED}),
     JobState.FETCHING: frozenset({JobState.VALIDATING, JobState.PAUSING} | _LEAVE),
     JobState.VALIDATING: frozenset({JobState.RUNNING, JobState.PAUSING} | _LEAVE),
     JobState.RUNNING: frozenset({JobState.PACKAGING, JobState.PAUSING} | _LEAVE),
-    # It is about to end, so it is not paused.
+    # The job is about to end, so it cannot be paused.
     JobState.PACKAGING: frozenset({JobState.SUCCEEDED} | _LEAVE),
     JobState.PAUSING: frozenset({JobState.PAUSED, JobState.CANCELLING, JobState.CANCELLED, JobState.FAILED}),
     JobState.PAUSED: frozenset({JobState.QUEUED, JobState.CANCELLED}),
@@ -29,7 +29,7 @@ TRANSITIONS: dict[JobState, frozenset[JobState]] = {
 
 
 def check_transition(old: JobState, new: JobState) -> None:
-    """Make sure that a job may go from one state to another.
+    """Check that a job may move from one state to another.
 
     Raises:
         IllegalTransitionError: it may not.

@@ -1,5 +1,5 @@
-"""Where the bytes of uploads and artifacts lie. Content is kept by its hash inside its owner's folder, so that a worker
-thought dead cannot change what another has written, and what is there is always whole."""
+"""Storage of uploads and artifacts. Content is stored by its hash inside its owner's folder, so a worker that was taken for
+dead cannot change what another wrote, and content is always complete."""
 
 import hashlib
 import os
@@ -26,7 +26,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Stored:
-    """Content that is safely in the storage."""
+    """Content that has been stored."""
 
     sha256: str
     bytes: int
@@ -46,7 +46,7 @@ class Storage(Protocol):
     """Keeps content by folder and hash."""
 
     def put(self, folder: str, chunks: Iterable[bytes], *, max_bytes: int | None = None) -> Stored:
-        """Store content; it is there whole or not at all.
+        """Store content, completely or not at all.
 
         Raises:
             TooLargeError: there are more than ``max_bytes``.
@@ -62,7 +62,7 @@ class Storage(Protocol):
         ...
 
     def delete(self, folder: str) -> None:
-        """Remove everything in a folder; nothing happens where there is none."""
+        """Remove a folder with its contents, if it exists."""
         ...
 
     def folders(self, kind: str) -> list[str]:
@@ -70,24 +70,24 @@ class Storage(Protocol):
         ...
 
     def contents(self, folder: str, *, older_than: float) -> list[str]:
-        """Hashes of what lies in a folder for more than so many seconds."""
+        """Hashes of the contents that are older than some seconds."""
         ...
 
     def delete_content(self, folder: str, sha256: str) -> None:
-        """Remove one content of a folder; nothing happens where it is not there."""
+        """Remove one content of a folder, if it exists."""
         ...
 
     def delete_unfinished(self, *, older_than: float) -> int:
-        """Remove unfinished files that were not touched for so many seconds, and return how many: their writer is dead."""
+        """Remove unfinished files untouched for some seconds, and return their number; their writers are dead."""
         ...
 
     def belongs_to(self, database: str, *, adopt: bool) -> bool:
-        """Whether the files are those of this database. With ``adopt`` they are from now on if they were nobody's before."""
+        """Whether the files belong to this database. With ``adopt``, files without an owner are assigned to it."""
         ...
 
 
 class LocalStorage:
-    """A storage in a directory of this machine, readable by its owner alone."""
+    """A storage in a local directory that only its owner can read."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
@@ -129,7 +129,7 @@ class LocalStorage:
         doomed = self._root / _INCOMING / secrets.token_hex()
         _make_private(self._root, doomed.parent)
         with suppress(FileNotFoundError):
-            self._directory(folder).rename(doomed)  # readers that come later see it whole or not at all
+            self._directory(folder).rename(doomed)  # later readers see it complete or not at all
             shutil.rmtree(doomed)
 
     def folders(self, kind: str) -> list[str]:
@@ -164,11 +164,11 @@ class LocalStorage:
 
 
 def remove_old(directory: Path, seconds: float) -> int:
-    """Remove the files and directories in a directory that were not touched for so many seconds. How many there were."""
+    """Remove files and directories that have not been touched for some seconds, and return their number."""
     old = [directory / name for name in _names(directory) if _age(directory / name) > seconds]
     for path in old:
         if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)  # somebody else may be removing it too
+            shutil.rmtree(path, ignore_errors=True)  # another process may be removing it too
         else:
             path.unlink(missing_ok=True)
     return len(old)
@@ -182,7 +182,7 @@ def _names(directory: Path) -> list[str]:
 
 
 def _age(path: Path) -> float:
-    """Seconds since it was last written; nothing where it is gone."""
+    """Seconds since the last write; 0 if the file is gone."""
     try:
         return time.time() - path.stat().st_mtime
     except FileNotFoundError:

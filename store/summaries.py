@@ -1,4 +1,4 @@
-"""What is shown of a job's report beside the job: the figures of lists and tables, and no list that grows with the model."""
+"""The part of a report that is shown with its job: figures for lists and tables, but no list that grows with the model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +18,6 @@ _SHOWN = (
 
 
 def summary_of(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Parts of a report as they are, and how many elements and layers its lists name."""
+    """Selected parts of a report, and the number of elements and layers in its lists."""
     counts = {f"{name}_count": len(report.get(name, ())) for name in ("removed", "hard_attention")}
     return {name: report[name] for name in _SHOWN if name in report} | counts

@@ -1,4 +1,4 @@
-"""Carries out one claimed job: its process is opened, or taken up where it waits, and then its kind says what is done."""
+"""Carry out one claimed job: open its process, or take up the waiting one, and run it as its kind says."""
 
 from contextlib import ExitStack
 
@@ -19,8 +19,8 @@ def carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, wa
     """Run a claimed job to its end or to the end of its time slice.
 
     Raises:
-        SliceOverError: it is queued again, and its process is kept where there is room.
-        Exception: what else ends a run of a job; its process and its files are gone then.
+        SliceOverError: the job is queued again; its process is kept if there is room.
+        Exception: any other end of the run; its process and its files are removed.
     """
     with ExitStack() as resources:
         waiting = warm.take(job)

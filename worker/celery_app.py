@@ -1,7 +1,7 @@
 """The Celery side of the worker: ``celery -A worker.celery_app worker``.
 
-PostgreSQL owns the jobs; a message says no more than "look again". So a message may be lost, doubled or late without
-harm, and every setting here goes for the simplest delivery. No model library is imported in this process.
+PostgreSQL owns the jobs; a message only says "look again". It may be lost, doubled or late without harm, so every setting
+here chooses the simplest delivery. This process imports no model library.
 """
 
 from celery import Celery
@@ -13,24 +13,23 @@ settings = Settings.from_environment()
 app = Celery("axformer", broker=settings.broker_url.get_secret_value(), include=["worker.tasks", "worker.lifecycle"])
 app.conf.update(
     task_default_queue=settings.celery_queue,
-    # Messages carry nothing, so nothing but JSON is read and no results are kept.
+    # Messages carry no data, so only JSON is read and no results are kept.
     task_serializer="json",
     accept_content=["json"],
     task_ignore_result=True,
-    # A message is taken when a slot is free and acknowledged when it is taken: it has then done all it can, and Redis
-    # has nothing to deliver again while a job runs.
+    # A message is taken when a slot is free and acknowledged at once: it has then served its purpose, and Redis has
+    # nothing to redeliver while a job runs.
     task_acks_late=False,
     task_reject_on_worker_lost=False,
     worker_disable_prefetch=True,
     worker_prefetch_multiplier=1,
-    # One job at a time in a process of its own, begun afresh and not used for a second job, so that all that it holds is
-    # surely given back at its end.
+    # One job at a time, each in a fresh process that ends with it, so that all its resources are freed.
     worker_pool="prefork",
     worker_pool_start_method="spawn",
     worker_concurrency=1,
     worker_max_tasks_per_child=1,
-    worker_proc_alive_timeout=60,  # seconds; a fresh interpreter on a busy machine takes more than the usual 4
-    # A broker that goes away takes no running job with it, and is waited for.
+    worker_proc_alive_timeout=60,  # seconds; on a busy machine a fresh interpreter takes more than the default of 4
+    # A lost broker does not cancel a running job; the worker waits for it to return.
     worker_cancel_long_running_tasks_on_connection_loss=False,
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,

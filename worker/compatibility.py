@@ -1,8 +1,8 @@
-"""Which database and which jobs this worker can work with, while older and newer workers share one queue.
+"""Compatibility of this worker with the database and with jobs, while older and newer workers share one queue.
 
-The revision of the schema is the mark of all that a worker must understand of rows: columns, states, verdicts. A worker
-takes a job only from a database at the very revision that it knows; one that is older or newer waits to be replaced, or for
-the migration. Knobs change more often, so a job that names one that this worker does not know is left to another.
+The schema revision stands for everything that a worker must understand about rows: columns, states, verdicts. A worker
+takes jobs only from a database at exactly the revision that it knows; an older or newer worker waits for its replacement or
+for the migration. Knobs change more often, so a job with an unknown knob is left to another worker.
 """
 
 from functools import cache
@@ -15,7 +15,7 @@ from store.migrate import newest_revision
 from store.repositories.revision import database_revision
 
 KNOBS = frozenset(name for config in METHODS.values() for name in config.model_fields) | frozenset(REMOVED)
-"""The knobs that this worker knows, or knows to be gone."""
+"""The knobs that this worker knows, including removed ones."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What a worker process works with: settings, database, storage; and the jobs that it takes."""
+"""The resources of a worker process (settings, database, storage), and claiming jobs with them."""
 
 import os
 import socket
@@ -26,26 +26,26 @@ _LOG = structlog.get_logger(__name__)
 
 
 def worker_name(pid: int) -> str:
-    """How a process of this machine is called, as a worker or as the holder of a job."""
+    """Name of a process of this machine, as a worker or as the holder of a job."""
     return f"{socket.gethostname()}:{pid}"
 
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """The tools of a worker process."""
+    """The resources of a worker process."""
 
     settings: Settings
     sessions: Sessions
     storage: Storage
     sandboxes: Sandboxes
-    """Where jobs are worked on; whoever has made them ends them."""
+    """The confined processes for jobs; their creator closes them."""
     name: str = field(default_factory=lambda: worker_name(os.getpid()))
-    """Of the worker, by its main process, which outlives those that run its jobs."""
+    """Name of the worker, after its main process, which outlives the processes that run its jobs."""
 
 
 @contextmanager
 def open_context(settings: Settings, sandboxes: Sandboxes, main_pid: int | None = None) -> Iterator[WorkerContext]:
-    """A context whose connections are closed at the end, of the worker with this main process or of this process alone."""
+    """Open a context for the worker with this main process, or for this process alone; it closes its connections at the end."""
     engine = make_engine(settings)
     name = worker_name(os.getpid() if main_pid is None else main_pid)
     try:
@@ -55,14 +55,14 @@ def open_context(settings: Settings, sandboxes: Sandboxes, main_pid: int | None 
 
 
 def make_known(context: WorkerContext) -> None:
-    """Say that this worker is there, what it listens to, and what it has."""
+    """Register this worker with its queue and its device."""
     with session_scope(context.sessions) as session:
         if is_compatible(session):
             _make_known(session, context)
 
 
 def claim_job(context: WorkerContext) -> Job | None:
-    """The next job that this worker can do, now this process's own, or None where there is nothing."""
+    """Claim the next job that this worker can do for this process; None if there is none."""
     settings = context.settings
     with session_scope(context.sessions) as session:
         if not is_compatible(session):
@@ -74,7 +74,7 @@ def claim_job(context: WorkerContext) -> Job | None:
 
 
 def abilities(settings: Settings) -> Abilities:
-    """What this worker can take on."""
+    """What this worker is able to run."""
     return Abilities(device_kind(settings.device), KNOBS)
 
 

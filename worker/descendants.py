@@ -1,4 +1,4 @@
-"""The tree of processes below one of them."""
+"""The process tree below a process."""
 
 from collections import defaultdict
 from contextlib import suppress
@@ -7,16 +7,16 @@ import psutil
 
 
 def descendants(pid: int) -> list[psutil.Process]:
-    """What a process has started, and what that has started, as far as it lives.
+    """The living descendants of a process.
 
-    ``psutil.Process.children`` leaves out those that seem older than their parent. It computes both ages from the
-    time of the start of the machine, which moves when the clock is set between the two, and then misses young ones.
+    ``psutil.Process.children`` leaves out children that seem older than their parent. It computes both ages from the boot
+    time, which changes when the clock is set in between, and then misses young processes.
     """
     children: defaultdict[int, list[psutil.Process]] = defaultdict(list)
-    for one in psutil.process_iter():
+    for process in psutil.process_iter():
         with suppress(psutil.NoSuchProcess):
-            children[one.ppid()].append(one)
-    found = children[pid]
-    for one in found:  # grows as it is walked
-        found.extend(children[one.pid])
-    return found
+            children[process.ppid()].append(process)
+    tree = children[pid]
+    for process in tree:  # the list grows during the loop
+        tree.extend(children[process.pid])
+    return tree

@@ -1,4 +1,4 @@
-"""Removes the files of a job that has come to nothing."""
+"""Remove the files of a job that ended without a result."""
 
 import structlog
 
@@ -10,9 +10,9 @@ _LOG = structlog.get_logger(__name__)
 
 
 def discard(context: WorkerContext, job_id: str) -> None:
-    """Remove what was stored of a job, and its private directories.
+    """Remove a job's stored files and its private directories.
 
-    The job has ended already, so a failure here is the operator's.
+    The job has already ended, so a failure here is logged for the operator.
     """
     remove_directories(context.settings.work_dir, job_id)
     try:

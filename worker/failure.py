@@ -1,4 +1,4 @@
-"""Why a job failed, in the words of its owner: a code for programs, a message with the remedy, and no traceback."""
+"""The error of a failed job as its owner sees it: a code for programs, a message with a remedy, and no traceback."""
 
 import errno
 import re
@@ -18,10 +18,10 @@ from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
 _LOG = structlog.get_logger(__name__)
 _ID_BYTES = 6
 _MESSAGE_CHARACTERS = 4000
-"""Of a message: nobody reads more."""
+"""Most characters of a message."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _OPTION = re.compile(r"(?<![\w'\"-])--[a-z]+(?:-[a-z]+)*(?![\w-])")
-"""Of a command, and not within what a message quotes."""
+"""An option of a command, outside quotes."""
 _FIELDS = {
     "--data": "validation",
     "--set": "config",
@@ -30,7 +30,7 @@ _FIELDS = {
         f"--{name}": name for name in ("columns", "test", "calibrate", "train", "finetune", "forms", "preset", "device")
     },
 }
-"""What of a job an option of ``axformer prune`` is: those who have posted it may have met no command."""
+"""The field of a job for each option of ``axformer prune``; users of the API may not know the command line."""
 INTERNAL_ERROR = "internal_error"
 OUT_OF_MEMORY = "out_of_memory"
 UNSAFE_INPUT = "unsafe_input"
@@ -43,19 +43,18 @@ class Failure:
     code: str
     message: str
     param: str | None = None
-    """The part of the job that is to blame."""
+    """The part of the job that caused the error."""
     retryable: bool = False
-    """Whether the same job may succeed later as it is."""
+    """Whether the unchanged job may succeed later."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The form that is stored: messages repeat what strangers wrote, and a database takes neither zero bytes nor halves
-        of characters."""
+        """The failure as it is stored. Messages quote untrusted text, so zero bytes and lone surrogates are replaced."""
         message = self.message.encode("utf-8", "replace").decode().replace("\0", "?")
         return asdict(self) | {"message": message[:_MESSAGE_CHARACTERS]}
 
 
 class RefusedInputError(Exception):
-    """The library refuses a job's input; ``failure`` says why in the owner's words."""
+    """The library refuses a job's input; ``failure`` says why, with the owner's names for files."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -64,7 +63,7 @@ class RefusedInputError(Exception):
 
 @contextmanager
 def with_original_uris(inputs: Inputs) -> Iterator[None]:
-    """Where the library refuses something, call files as their owner does, and options of a command as the fields of a job.
+    """In the library's refusals, replace local paths by the owner's URIs and command line options by fields of the job.
 
     Raises:
         RefusedInputError: for every ``InputError`` inside.
@@ -82,7 +81,7 @@ def with_original_uris(inputs: Inputs) -> Iterator[None]:
 
 
 def failure_of(error: Exception) -> Failure:
-    """What the owner reads. An error that is not foreseen is logged under an id, and only the id is shown."""
+    """The failure that the owner sees. An unexpected error is logged with an id, and only the id is shown."""
     if isinstance(error, RefusedInputError):
         return error.failure
     return _foreseen(error) or _unforeseen(error)
@@ -108,7 +107,7 @@ def _foreseen(error: Exception) -> Failure | None:
 
 
 def _shortage(error: Exception) -> Failure | None:
-    """What the worker has too little of."""
+    """The failure for a full disk or too little memory; None for other errors."""
     if _is_disk_full(error):
         message = "the worker's disk is full; retry when the operator has made room"
         return Failure("disk_full", message, retryable=True)

@@ -1,4 +1,4 @@
-"""Which kind of device this worker has, in the words that jobs ask for it."""
+"""The kind of device that this worker has, in the terms that jobs use."""
 
 from axformer.wire.devices import Device
 from store.settings import Settings
@@ -8,10 +8,10 @@ AUTO = "auto"
 
 
 def with_device(settings: Settings, sandboxes: Sandboxes) -> Settings:
-    """The settings with a device by its name; which one ``auto`` is, the process knows that has PyTorch.
+    """Replace ``auto`` in the settings by a device; a sandbox resolves it, since this process does not import PyTorch.
 
     Raises:
-        SandboxError: that process does not start.
+        SandboxError: the sandbox does not start.
     """
     if settings.device != AUTO:
         return settings
@@ -19,7 +19,7 @@ def with_device(settings: Settings, sandboxes: Sandboxes) -> Settings:
 
 
 def device_kind(name: str) -> Device:
-    """The kind of a device by PyTorch's name for it, which is not ``auto``."""
+    """The kind of a device, from its PyTorch name; ``auto`` is not allowed."""
     if name == AUTO:
         raise ValueError("'auto' is not a device yet; with_device says which one it is here")
     return Device.CPU if name.startswith("cpu") else Device.GPU

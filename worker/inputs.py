@@ -1,4 +1,4 @@
-"""What a job works on, fetched to local files."""
+"""Fetch the inputs of a job to local files."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +14,12 @@ from worker.fetching.fetcher import Fetched, Fetcher
 
 
 class InputsChangedError(Exception):
-    """The references of a resumed job hold something else than when its trace began."""
+    """The inputs of a resumed job differ from those that its trace began with."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Local files of a job, and what they stand for."""
+    """Local files of a job, with their digests and original names."""
 
     checkpoint: Path
     validation: DataSource
@@ -29,20 +29,20 @@ class Inputs:
     digests: Mapping[str, str]
     """By part of the job: ``checkpoint``, ``validation``, ``test``, ``calibrate``, ``train``."""
     names: Mapping[str, str]
-    """What their owner calls them, by the same parts."""
+    """The owner's names for them, by the same parts."""
 
 
 def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
     """Fetch everything that a job refers to.
 
     Args:
-        job: whose references are fetched.
-        fetcher: brings content to this machine.
-        work: where it goes.
+        job: the job whose references are fetched.
+        fetcher: downloads content to this machine.
+        work: directory for the files.
 
     Raises:
-        FetchError: something cannot be had; its ``param`` names the part of the job.
-        InputsChangedError: this goes on with a trace that was begun on other content.
+        FetchError: something cannot be fetched; its ``param`` names the part of the job.
+        InputsChangedError: the job has a trace that began on other content.
     """
     with _blaming("checkpoint"):
         checkpoint = fetcher.checkpoint(job.checkpoint["uri"], work / "checkpoint", job.checkpoint.get("sha256"))
@@ -52,7 +52,7 @@ def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
     for part, reference in (("test", job.test), ("calibrate", job.calibrate), ("train", job.train)):
         if reference is not None:
             others[part], fetched[part] = _fetch_data(reference, fetcher, work / part)
-    digests = {part: one.sha256 for part, one in fetched.items()}
+    digests = {part: content.sha256 for part, content in fetched.items()}
     begun_with = (job.progress or {}).get("inputs", digests)
     changed = [name for name, digest in digests.items() if begun_with.get(name, digest) != digest]
     if changed:
@@ -66,7 +66,7 @@ def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
         calibrate=others.get("calibrate"),
         train=others.get("train"),
         digests=digests,
-        names={part: one.name for part, one in fetched.items()},
+        names={part: content.name for part, content in fetched.items()},
     )
 
 

@@ -1,8 +1,8 @@
-"""Removes what is past its time and what nobody owns: ``python -m worker.janitor``, and every worker now and then.
+"""Removes expired and orphaned data: ``python -m worker.janitor``, and periodically in every worker.
 
-Rows go first, in transactions; their files follow after the commit. A process that dies in between leaves files that no row
-names, and those are found the next time, as are half-written files, the directories of workers that were killed, and content
-that was fetched long ago. Everything here may run twice, or twice at once, and never touches what a live job needs.
+Rows are deleted first, in transactions; their files follow after the commit. A process that dies in between leaves files
+without rows. The next run removes them, together with half-written files, the directories of killed workers, and old cached
+content. All of it may run repeatedly and concurrently, and never touches what a live job needs.
 """
 
 import sys
@@ -36,23 +36,23 @@ class Cleaned:
 
     jobs: int = 0
     groups: int = 0
-    """Groups whose jobs are all gone."""
+    """Groups without any jobs left."""
     job_files: int = 0
-    """Jobs whose files are gone and that stay."""
+    """Jobs that stay but whose files were removed."""
     job_events: int = 0
-    """Jobs whose events are gone."""
+    """Jobs whose events were removed."""
     uploads: int = 0
     audit: int = 0
     """Entries of the audit log."""
     orphans: int = 0
-    """Folders and files that no row names."""
+    """Folders and files without a row."""
     unfinished: int = 0
     workspaces: int = 0
     cache_bytes: int = 0
 
 
 def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
-    """Remove what is past its time, what nobody owns, and what this machine keeps too much of."""
+    """Remove expired data, orphaned data, and cached content beyond the limit."""
     return Cleaned(
         jobs=remove_old_jobs(sessions, settings, storage),
         groups=remove_empty_groups(sessions),
@@ -70,7 +70,7 @@ def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
 
 
 class Janitor:
-    """A thread that cleans when it starts, and then again and again until it is stopped."""
+    """A thread that cleans when it starts and then periodically until it is stopped."""
 
     def __init__(self, sessions: Sessions, settings: Settings) -> None:
         self._sessions = sessions
@@ -79,11 +79,11 @@ class Janitor:
         self._thread = threading.Thread(target=self._run, name="janitor", daemon=True)
 
     def start(self) -> None:
-        """Begin to clean."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask it to end; safe in a signal handler. It may be stopped anywhere, so nobody waits for it."""
+        """Ask the thread to end; safe in a signal handler. It may be killed at any point, so there is no join."""
         self._over.set()
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""The fetcher of one job: with the token that the job brought, and the uploads of its team."""
+"""The fetcher of one job, with the job's own hub token and the uploads of its team."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from worker.sandbox.lines import CheckStop
 
 
 def fetcher_of(context: WorkerContext, job: Job, check_stop: CheckStop) -> Fetcher:
-    """What brings a job's content to this machine; ``check_stop`` is called on the way and raises to break off."""
+    """Make the fetcher of a job; it calls ``check_stop`` on the way, which raises to stop it."""
     policy = policy_of(context.settings)
     with session_scope(context.sessions) as session:
         locked = hub_token_of(session, job.id)

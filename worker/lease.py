@@ -1,4 +1,4 @@
-"""Keeps a claimed job this worker's own while it works, and tells the work when to stop."""
+"""Renew the lease of a claimed job while it runs, and signal the work when to stop."""
 
 import threading
 import time
@@ -15,13 +15,14 @@ _LOG = structlog.get_logger(__name__)
 
 
 class StopRequestedError(Exception):
-    """This worker is to end, so its job goes back to the queue."""
+    """This worker must end, so its job goes back to the queue."""
 
 
 class Lease:
-    """A thread that renews the lease of a claimed job as long as the context is open.
+    """A thread that renews the lease of a claimed job while the context is open.
 
-    The work calls ``check_stop`` where it can be broken off without harm, and ``check`` where only the job's own fate counts.
+    The work calls ``check_stop`` wherever it can be interrupted, and ``check`` where a pause or the end of the worker must
+    not interrupt it.
     """
 
     def __init__(
@@ -48,11 +49,11 @@ class Lease:
         self._thread.join()
 
     def check(self) -> None:
-        """Make sure that the job is still this worker's and still wanted.
+        """Check that this worker still holds the job and that it is not cancelled.
 
         Raises:
             LeaseLostError: another worker has it, or it has ended.
-            CancelRequestedError: its owner wants it cancelled.
+            CancelRequestedError: the owner has cancelled it.
         """
         if self._lost.is_set():
             raise LeaseLostError(f"job {self._ledger.job_id} is no longer this worker's")
@@ -60,11 +61,11 @@ class Lease:
             raise CancelRequestedError(f"job {self._ledger.job_id} is being cancelled")
 
     def check_stop(self) -> None:
-        """``check``, and make sure that this worker may go on.
+        """Call :meth:`check`, and check that this worker may continue.
 
         Raises:
-            PauseRequestedError: the job's owner wants it paused.
-            StopRequestedError: this worker is to end.
+            PauseRequestedError: the owner has paused the job.
+            StopRequestedError: this worker must end.
         """
         self.check()
         if self._paused.is_set():
@@ -90,5 +91,5 @@ class Lease:
                 elif state is JobState.PAUSING:
                     self._paused.set()
             if time.monotonic() - renewed > self._lease_seconds:
-                self._lost.set()  # the database is silent, and may have given the job to another worker by now
+                self._lost.set()  # without the database's answer, the lease may have gone to another worker
                 return

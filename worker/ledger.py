@@ -1,5 +1,7 @@
-"""One claimed job in the database, as its worker reads and writes it: each call is a transaction of its own under the
-job's fence, so a worker that has lost the job changes nothing."""
+"""The database rows of one claimed job, as its worker reads and writes them.
+
+Each call is a transaction under the job's fence, so a worker that has lost the job changes nothing.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +24,7 @@ from worker.compatibility import is_compatible
 
 @dataclass(frozen=True)
 class Ledger:
-    """Writes for one claim of one job. Each method may raise ``LeaseLostError``; the job is then another worker's."""
+    """Writes under one claim of one job. Every method may raise ``LeaseLostError``: another worker has the job."""
 
     sessions: Sessions
     job_id: str
@@ -34,10 +36,10 @@ class Ledger:
             return leases.heartbeat(session, self.job_id, self.fence, lease_seconds)
 
     def enter(self, state: JobState, reason: str | None = None) -> None:
-        """Go on to a working state.
+        """Move the job to a working state.
 
         Raises:
-            CancelRequestedError: its owner wants it cancelled.
+            CancelRequestedError: the owner has cancelled it.
         """
         with self._scope() as session:
             leases.set_state(session, self.job_id, self.fence, state, reason)
@@ -48,20 +50,20 @@ class Ledger:
             leases.add_event(session, self.job_id, self.fence, type, data)
 
     def stored_trials(self, chunk: int) -> list[Trial]:
-        """The trials of all passes that earlier workers have stored, one pass after another, read ``chunk`` at a time."""
+        """The trials that earlier workers stored, pass by pass, read ``chunk`` at a time."""
         with self._scope() as session:
             return list(trials.all_trials(session, self.job_id, chunk=chunk))
 
     def record(self, batch: Sequence[Trial], progress: Mapping[str, Any], pass_number: int) -> None:
-        """Write trials of one pass, and how far the job is."""
+        """Write trials of one pass and the progress of the job."""
         with self._scope() as session:
             leases.add_trials(session, self.job_id, self.fence, batch, progress, pass_number=pass_number)
 
     def succeed(self, report: Mapping[str, Any], artifacts: Sequence[Artifact], kept_pass: int) -> None:
-        """End the job with its report, its files, and the pass whose trace is shown, all at once.
+        """End the job with its report, its files, and the pass that is kept, in one transaction.
 
         Raises:
-            CancelRequestedError: its owner wants it cancelled.
+            CancelRequestedError: the owner has cancelled it.
         """
         with self._scope() as session:
             leases.finish_succeeded(session, self.job_id, self.fence, report, artifacts, kept_pass=kept_pass)
@@ -72,33 +74,33 @@ class Ledger:
             leases.finish_failed(session, self.job_id, self.fence, error)
 
     def cancel(self) -> None:
-        """End the job as its owner wanted."""
+        """End the job as cancelled."""
         with self._scope() as session:
             leases.finish_cancelled(session, self.job_id, self.fence)
 
     def give_back(self, reason: str) -> None:
-        """Queue the job again, with its trace, or let it be paused or cancelled where its owner wants that."""
+        """Queue the job again with its trace, or pause or cancel it if its owner asked for that."""
         with self._scope() as session:
             leases.release(session, self.job_id, self.fence, reason)
 
     def abandon(self, reason: str) -> JobState:
-        """Say that the process which worked on the job is no more, and tell the job's state.
+        """Record that the process of the job has died, and return the job's state.
 
-        It is claimed again where it has not ended, and the attempt counts.
+        If the job has not ended, it can be claimed again; the attempt counts.
         """
         with self._scope() as session:
             return leases.abandon(session, self.job_id, self.fence, reason).state
 
     def may_others_wait(self, able: Abilities) -> bool:
-        """Whether there is a job that could go before this one, so that it makes sense to ask which does."""
+        """Whether any waiting job might go before this one, so that :meth:`yield_to_others` is worth calling."""
         with self._scope() as session:
             return slices.may_others_go_first(session, self.job_id, able=able)
 
     def yield_to_others(self, reason: str, able: Abilities, rules: Rules) -> int | None:
-        """Queue the job again if others wait that go first now, and tell the fence that it waits with.
+        """Queue the job again if another goes first, and return the fence that it waits with; None if it continues.
 
         Raises:
-            CancelRequestedError: its owner wants it cancelled.
+            CancelRequestedError: the owner has cancelled it.
         """
         with self._scope() as session:
             return slices.yield_to_others(session, self.job_id, self.fence, reason, able=able, rules=rules)

@@ -1,8 +1,8 @@
-"""What the worker's processes do beside Celery's own work.
+"""What the worker's processes do besides Celery's own work.
 
-The main process announces jobs, supervises its children, delivers webhooks, cleans up, passes on the word to stop, and keeps
-the warm parent: a process that has done the imports, which take seconds, and that confined processes are forked from. Each
-child asks for one before it has a job. Nobody else imports PyTorch.
+The main process announces jobs, supervises its children, delivers webhooks, cleans up, forwards the signal to stop, and
+keeps the warm parent. That process has finished the imports, which take seconds, and forks the confined processes. Each child
+requests one before it has a job. Only the warm parent imports PyTorch.
 """
 
 import os
@@ -33,11 +33,11 @@ from worker.tasks import WAKE_TASK, sandboxes
 from worker.webhooks.deliverer import Deliverer
 
 _MESSAGE_SECONDS = 60.0
-"""Life of a message; by then it was sent again if need be, and a busy broker is not left with old ones."""
+"""Lifetime of a message: by then it is sent again if necessary, and a busy broker drops old ones."""
 
 _LOG = structlog.get_logger(__name__)
 _SUPERVISION_SECONDS = 1.0
-"""Between two looks of the supervisor, each of which is one small query."""
+"""Interval of the supervisor's checks, each of which is one small query."""
 
 _contexts = ExitStack()
 _keeper = Keeper()
@@ -45,7 +45,7 @@ _running: list[tuple[Announcer, Supervisor]] = []
 _refused: dict[str, str] = {}
 """Restrictions that this machine does not grant, and why."""
 _beside: list[Deliverer | Janitor] = []
-"""Threads that have nothing to do with which job is next."""
+"""Threads that do not concern the queue."""
 
 
 def _set_up_logs(**_: Any) -> None:
@@ -53,7 +53,7 @@ def _set_up_logs(**_: Any) -> None:
 
 
 def _probe_restrictions(**_: Any) -> None:
-    """Find out which restrictions this machine grants, and end where the operator requires others."""
+    """Probe the restrictions of this machine, and exit if the operator requires others."""
     try:
         _refused.update(refused_restrictions(settings))
     except RestrictionsMissingError as error:
@@ -67,13 +67,13 @@ def _prepare_child(**_: Any) -> None:
     try:
         with open_context(with_device(settings, sandboxes), sandboxes, os.getppid()) as context:
             make_known(context)
-    except SQLAlchemyError as error:  # it is made known again when it looks for a job
+    except SQLAlchemyError as error:  # it registers again when it looks for a job
         _LOG.warning("not_made_known", error=type(error).__name__)
 
 
 def _start(**_: Any) -> None:
     context = _contexts.enter_context(open_context(settings, sandboxes))
-    # Reserved requests are those that this worker has taken and not finished, whether its child is ready or not.
+    # Reserved requests are those that this worker has accepted and not finished, whether or not its child is ready.
     announcer = Announcer(
         context.sessions, _send, lambda: bool(state.reserved_requests), settings.announce_seconds, context.name
     )
@@ -94,13 +94,13 @@ def _start(**_: Any) -> None:
     for thread in (Deliverer(context.sessions, settings), Janitor(context.sessions, settings)):
         _beside.append(thread)
         thread.start()
-    # Celery would kill running jobs at the second Ctrl-C. Here all signals ask for the same, and may come again.
+    # Celery would kill running jobs at the second Ctrl-C. Here every signal means the same, however often it comes.
     for number in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.getsignal(signal.SIGTERM))
 
 
 def _stop(**_: Any) -> None:
-    """Celery now waits for the running job; tell its process to give the job back instead of finishing it."""
+    """Have the running job's process give the job back; Celery would wait until it is finished."""
     for announcer, supervisor in _running:
         announcer.stop()
         supervisor.end_children()

@@ -1,4 +1,4 @@
-"""Makes sure that a job can fit into this worker's memory before anything of it is loaded."""
+"""Check that a job fits into this worker's memory before anything is loaded."""
 
 from axformer.intake.footprint import Footprint
 from store.settings import Settings
@@ -7,15 +7,15 @@ from worker.sandbox.messages import Memory, MemoryEstimate
 from worker.warm import WarmSlot
 
 TOO_BIG = "too_big"
-"""Code of the error of a job that no worker of this size can run."""
+"""Error code of a job that is too large for this worker."""
 _GB = 1e9
 
 
 def make_room(estimate: MemoryEstimate, settings: Settings, warm: WarmSlot) -> None:
-    """Give a job the memory that it will use: refuse one that can never fit, and free what is kept of another.
+    """Free memory for a job by giving up a kept pass, and refuse a job that can never fit.
 
     Raises:
-        RefusedInputError: it needs more than this worker has, with both figures.
+        RefusedInputError: the job needs more than this worker has; the message has both figures.
     """
     need, total = estimate.least, estimate.total
     _check_fits("memory", need.host_bytes, settings.memory_bytes or total.host_bytes, estimate)

@@ -1,4 +1,4 @@
-"""What there is of a job once its process has loaded the model: it outlives a time slice where there is room."""
+"""A job whose process has loaded the model; if there is room, it stays open between time slices."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -14,7 +14,7 @@ from worker.sandbox.trials import Limits, check_next
 
 
 class OpenJob:
-    """A job's process, the files that it works on, and the trials that it has made. ``close`` ends and removes all of it."""
+    """A job's process, its input files, and its trials. ``close`` ends the process and removes the files."""
 
     def __init__(
         self,
@@ -27,12 +27,12 @@ class OpenJob:
     ) -> None:
         """
         Args:
-            sandbox: where it runs.
-            inputs: what it works on.
+            sandbox: runs the process.
+            inputs: its input files.
             dimensions: of its model.
-            limits: of its trials.
-            stored: its trials that are in the database, one pass after another.
-            first_look: the data that decides and the untouched model on it, in words; `None` of an export.
+            limits: upper bounds of its trials.
+            stored: its trials in the database, pass by pass.
+            first_look: one line on the validation data and the untouched model; None for an export.
         """
         self.sandbox = sandbox
         self.inputs = inputs
@@ -44,7 +44,7 @@ class OpenJob:
 
     @property
     def trials(self) -> list[Trial]:
-        """All trials that are known, one pass after another. While it waits for its next time slice all are in the database."""
+        """All known trials, pass by pass. While the job waits for its next time slice, the database has all of them."""
         return list(chain.from_iterable(self._passes))
 
     @property
@@ -54,10 +54,10 @@ class OpenJob:
 
     @property
     def speed(self) -> SpeedEstimate:
-        """Of the plan that the last trials led to.
+        """Estimated speed of the current plan.
 
         Raises:
-            ProcessMisbehavedError: the process has not said it.
+            ProcessMisbehavedError: the process has not sent an estimate.
         """
         if self._speed is None:
             raise ProcessMisbehavedError("its first new trial comes without an estimate of the speed")
@@ -68,7 +68,7 @@ class OpenJob:
         self._speed = estimate
 
     def take(self, tried: Tried) -> None:
-        """Add a trial that the process has made.
+        """Add a trial that the process sent.
 
         Raises:
             ProcessMisbehavedError: it cannot be the next one.

@@ -1,4 +1,4 @@
-"""Opens a claimed job: what it works on is fetched, checked and loaded, and its stored trials are replayed."""
+"""Open a claimed job: fetch, check and load its inputs, and replay its stored trials."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -25,12 +25,12 @@ from worker.warm import WarmSlot
 
 
 def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: WarmSlot) -> OpenJob:
-    """Have a job's process load the model and go on behind the last stored trial.
+    """Have a job's process load the model and continue after the last stored trial.
 
     Raises:
-        FetchError, InputsChangedError: what it works on cannot be had, or has changed.
-        RefusedInputError: it is refused, or is too big for this worker.
-        Exception: what else ends a run of a job; its process and its files are gone then.
+        FetchError, InputsChangedError: its inputs cannot be fetched, or have changed.
+        RefusedInputError: its inputs are refused, or too large for this worker.
+        Exception: any other end of the run; its process and its files are removed.
     """
     with ExitStack() as resources:
         sandbox = context.sandboxes.take(job.id)

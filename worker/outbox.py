@@ -1,7 +1,7 @@
-"""Makes sure that no waiting job is forgotten: whatever became of the messages, an idle worker looks again soon.
+"""Ensures that no waiting job is forgotten: whatever happened to the messages, an idle worker looks again soon.
 
-A job's outbox row, a message that the broker lost, a job whose worker died: all come down to jobs in PostgreSQL that can
-be claimed. While there are any, each idle worker sends one message at a time; surplus messages find nothing and end.
+An outbox row, a message that the broker lost, a job whose worker died: in each case PostgreSQL holds a claimable job. As
+long as there is one, each idle worker sends one message at a time; surplus messages find nothing and end.
 """
 
 import threading
@@ -22,18 +22,18 @@ from worker.compatibility import KNOBS, is_compatible
 
 _LOG = structlog.get_logger(__name__)
 _OUTBOX_BATCH = 1000
-"""Outbox rows settled at a time; all that one look could find on any sane day."""
+"""Most outbox rows settled at a time; more than one round normally finds."""
 
 Send = Callable[[], None]
-"""Gives one wake-up message to the broker, or raises where it cannot."""
+"""Sends one wake-up message to the broker, or raises."""
 
 
 def announce(sessions: Sessions, send: Send, worker: str = "") -> bool:
-    """Send a message if there is a job that this worker can claim, and settle the outbox rows. Tells whether one was sent.
+    """Send a message if this worker can claim a job, and settle the outbox rows. Return whether a message was sent.
 
-    While it is sent no transaction is open, so a slow broker holds nothing up; two may send at once. Where sending fails, or
-    the process dies on the way, the rows stay unsent. A worker that has nothing to do is noted as alive. One that has must look
-    for the job to be, so that a worker which no longer takes messages is soon known to be dead, though its process lives.
+    No transaction is open during sending, so a slow broker blocks nothing, and two workers may send at once. If sending fails
+    or the process dies, the rows stay unsent. A worker without work is recorded as alive here. A worker with work is recorded
+    only when it looks for the job, so one that no longer takes messages soon counts as dead even if its process lives.
     """
     with session_scope(sessions) as session:
         ids = [row.id for row in unsent_messages(session, _OUTBOX_BATCH)]
@@ -54,7 +54,7 @@ def _is_work_for(session: Session, worker: str) -> bool:
 
 
 class Announcer:
-    """A thread that announces again and again until it is stopped."""
+    """A thread that announces periodically until it is stopped."""
 
     def __init__(
         self,
@@ -64,14 +64,13 @@ class Announcer:
         seconds: float,
         worker: str = "",
     ) -> None:
-        """Make it; ``start`` starts it.
-
+        """
         Args:
-            sessions: of this process.
-            send: gives one message to the broker.
-            is_busy: whether this worker could not take a job now anyway.
-            seconds: between two looks.
-            worker: this worker's name; until it has made itself known, jobs for every device are announced.
+            sessions: database sessions of this process.
+            send: sends one message to the broker.
+            is_busy: whether this worker is unable to take a job now.
+            seconds: interval between announcements.
+            worker: this worker's name; until it has registered, jobs for every device are announced.
         """
         self._sessions = sessions
         self._send = send
@@ -82,15 +81,15 @@ class Announcer:
         self._thread = threading.Thread(target=self._run, name="announcer", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask it to end; safe in a signal handler."""
+        """Ask the thread to end; safe in a signal handler."""
         self._over.set()
 
     def join(self) -> None:
-        """Wait until it has ended."""
+        """Wait until the thread has ended."""
         self._thread.join()
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""Puts the files of a finished pass into the storage: each one, and one archive of them all."""
+"""Store the files of a finished job: each one, and an archive of all of them."""
 
 import gzip
 import os
@@ -13,7 +13,7 @@ from store.tables.artifacts import Artifact
 
 ARCHIVE_NAME = "artifact.tar.gz"
 _COMPRESSION = 1
-"""Weights hardly shrink, so more would only take time."""
+"""Weights hardly compress, so a higher level would only cost time."""
 _MODE = 0o644
 _MEDIA_TYPES = {
     ".gz": "application/gzip",
@@ -34,14 +34,14 @@ def store_files(
     """Store files and an archive of them.
 
     Args:
-        files: open for reading, by name.
-        archive: where it is written.
-        job_id: whose files these are.
-        storage: where they go.
-        check: called before each file; raises to break off.
+        files: the files by name, open for reading.
+        archive: path of the archive to write.
+        job_id: the job of the files.
+        storage: stores the files.
+        check: called before each file; raises to stop.
 
     Returns:
-        A row for each file, to be written when all are stored.
+        A row for each file, to be written once all are stored.
     """
     _pack(files, archive)
     with archive.open("rb") as packed:
@@ -57,7 +57,7 @@ def store_files(
 
 
 def _pack(files: Mapping[str, BinaryIO], archive: Path) -> None:
-    """Write an archive that depends on names and contents alone."""
+    """Write an archive that depends only on names and contents."""
     with (
         archive.open("xb") as raw,
         gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=_COMPRESSION, mtime=0) as packed,

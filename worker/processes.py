@@ -1,4 +1,4 @@
-"""The processes in which this worker's jobs run, as its main process sees them."""
+"""The processes that run this worker's jobs, from the main process's side."""
 
 import ctypes
 import os
@@ -14,25 +14,25 @@ from worker.descendants import descendants
 
 
 def job_processes() -> list[int]:
-    """The ids of those that live."""
+    """The ids of the living processes."""
     return [child.pid for child in billiard.active_children()]
 
 
 def kill_tree(pid: int) -> None:
-    """End a process of this one and all that it has started, at once.
+    """Kill a child process and its descendants.
 
-    Nothing happens where it has ended, not even to the process that may have its id by now.
+    If it has ended, nothing happens, not even to another process that has its id by now.
     """
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
         if process.ppid() != os.getpid():
             return
-        for one in (*descendants(pid), process):
+        for member in (*descendants(pid), process):
             with suppress(psutil.NoSuchProcess):
-                one.kill()
+                member.kill()
 
 
 def stop_with_parent() -> None:
-    """Let this process be told to stop when the one that started it dies, however that happens (on Linux)."""
+    """Have this process asked to stop when its parent dies, for whatever reason (on Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

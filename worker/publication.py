@@ -1,4 +1,4 @@
-"""The last part of every job that hands out a model: what its process publishes is checked, stored, and made the job's."""
+"""The last step of every job with a model: check what its process publishes, store it, and end the job."""
 
 from contextlib import ExitStack
 
@@ -14,14 +14,14 @@ from worker.sandbox.messages import Published, Searched, storable_json
 from worker.work import Work
 
 RESULT = "artifact"
-"""Directory in which the process puts the result."""
+"""Directory that the process writes the result to."""
 
 
 def publish(work: Work, searched: Searched) -> None:
-    """Wait for the files, store them, and let the job succeed.
+    """Wait for the files, store them, and record the success of the job.
 
     Raises:
-        ProcessMisbehavedError: they are not those of a result, or the pass that is kept is none of the job's.
+        ProcessMisbehavedError: the files are not a result, or the pass that is kept does not exist.
     """
     if searched.kept_pass > work.opened.pass_count:
         raise ProcessMisbehavedError(f"pass {searched.kept_pass} of {work.opened.pass_count} is kept")
@@ -36,19 +36,19 @@ def publish(work: Work, searched: Searched) -> None:
 
 
 def _checked(published: Published) -> dict[str, object]:
-    """The report, if it is one and can be stored."""
+    """Check that the report is valid and can be stored."""
     try:
         return storable_json(Report.model_validate(published.report))
     except (ValidationError, ValueError) as error:
-        raise ProcessMisbehavedError(f"its report is none: {type(error).__name__}") from None
+        raise ProcessMisbehavedError(f"its report is not valid: {type(error).__name__}") from None
 
 
 def _store(work: Work) -> list[Artifact]:
     sandbox, context = work.opened.sandbox, work.context
     with ExitStack() as files:
         try:
-            found = delivered(sandbox.made / RESULT, files, context.settings.result_max_bytes)
+            result = delivered(sandbox.made / RESULT, files, context.settings.result_max_bytes)
         except DeliveryError as error:
-            raise ProcessMisbehavedError(f"its result holds {error}") from None
+            raise ProcessMisbehavedError(f"its result is refused: {error}") from None
         archive = sandbox.directory / ARCHIVE_NAME
-        return store_files(found, archive, work.job.id, context.storage, work.lease.check)
+        return store_files(result, archive, work.job.id, context.storage, work.lease.check)

@@ -1,4 +1,4 @@
-"""Stores trials while passes run: many in one transaction, none later than a second, so that watchers see it grow."""
+"""Store trials while passes run: in batches, but within about a second, so that viewers see the trace grow."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from worker.work import Work
 
 
 def recorder_of(work: Work) -> "Recorder":
-    """A recorder that continues from what is already stored of a job."""
+    """A recorder that continues after the stored trials of a job."""
     opened, settings = work.opened, work.context.settings
     stored = opened.trials
     recorder = Recorder(
@@ -51,18 +51,17 @@ class Recorder:
         batch: int,
         batch_seconds: float,
     ) -> None:
-        """Start to record.
-
+        """
         Args:
-            ledger: where to.
+            ledger: writes to the database.
             dimensions: of the model.
             config: the knobs of the job.
-            stored: trials that are in the database already; they are counted and not written again.
-            inputs: digests of what the job works on, kept with the progress so that a resumed job can compare them.
-            first_look: the data that decides and the untouched model on it, in words; kept with the progress, too.
-            speed: estimates how fast the plan of the trials so far is.
-            batch: most trials of one write.
-            batch_seconds: longest time between two writes while trials come in.
+            stored: number of trials that are already in the database; they are counted and not written again.
+            inputs: digests of the job's inputs, stored with the progress so that a resumed job can compare them.
+            first_look: one line on the validation data and the untouched model, stored with the progress.
+            speed: estimates the speed of the plan after the trials so far.
+            batch: most trials in one write.
+            batch_seconds: longest time between two writes while trials arrive.
         """
         self._ledger = ledger
         self._dimensions = dimensions
@@ -80,7 +79,7 @@ class Recorder:
         self._written = float("-inf")
 
     def add(self, trial: Trial) -> None:
-        """Take the next trial, and write what waits if it is time, or if another pass begins."""
+        """Add the next trial. Pending trials are written if a batch is due or another pass begins."""
         if trial.phase is Phase.BASE:
             self.flush()
             self._pass_number += 1
@@ -94,14 +93,14 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the pending trials."""
         if self._waiting:
             self._ledger.record(self._waiting, self._progress(), self._pass_number)
             self._waiting = []
             self._written = time.monotonic()
 
     def end(self) -> None:
-        """Write what waits, and that the last pass is over, which at a target is before all that was known to come."""
+        """Write the pending trials, and progress that says that the last pass has ended, perhaps early at its target."""
         self._ledger.record(self._waiting, self._progress(ended=True), self._pass_number)
         self._waiting = []
 

@@ -1,8 +1,8 @@
-"""Runs one claimed job from its references to its artifacts, and ends it one way or another. No Celery in here.
+"""Run one claimed job from its references to its artifacts, and record how it ends. Independent of Celery.
 
-fetching -> validating -> running -> packaging -> succeeded; at every step it may turn out that the job is cancelled, was
-given to another worker, cannot be done, or must wait because this worker is to stop or others go first. The work itself is done
-in a confined process; here is all that touches the database, the network and the storage.
+fetching -> validating -> running -> packaging -> succeeded. At every step the job may be cancelled, may turn out to belong to
+another worker, may fail, or may have to wait because this worker must stop or other jobs go first. A confined process does
+the work itself; this side handles the database, the network and the storage.
 """
 
 import threading
@@ -30,17 +30,17 @@ _LOG = structlog.get_logger(__name__)
 def run_job(context: WorkerContext, job: Job, stop: threading.Event, warm: WarmSlot | None = None) -> bool:
     """Run a job to its end or to the end of its time slice, or give it back when ``stop`` is set.
 
-    Never raises because of the job itself. If the database cannot be reached, the job is left alone: its lease runs
-    out, and the worker that claims it next goes on where the trace ends.
+    Never raises because of the job itself. If the database cannot be reached, the job is left alone: its lease expires,
+    and the worker that claims it next continues after the stored trials.
 
     Args:
-        context: the tools of this process.
-        job: just claimed.
-        stop: set when this worker is to end.
-        warm: keeps the passes whose slice is over; None keeps none.
+        context: the resources of this process.
+        job: the job, just claimed.
+        stop: set when this worker must end.
+        warm: keeps a pass whose time slice is over; None to keep none.
 
     Returns:
-        Whether this process is still good for another job.
+        Whether this process can take another job.
     """
     settings = context.settings
     ledger = Ledger(context.sessions, job.id, job.fence)
@@ -53,7 +53,7 @@ def run_job(context: WorkerContext, job: Job, stop: threading.Event, warm: WarmS
                 with lease:
                     return _run_to_an_end(context, job, ledger, lease, slot)
             except ProcessDiedError as error:
-                _abandon(context, ledger, error)  # after the last heartbeat, which would hold the job again
+                _abandon(context, ledger, error)  # after the last heartbeat, which would renew the lease
         except LeaseLostError as error:
             _LOG.warning("lease_lost", reason=str(error))
         except (OperationalError, InterfaceError) as error:
@@ -76,20 +76,20 @@ def _run_to_an_end(context: WorkerContext, job: Job, ledger: Ledger, lease: Leas
         _LOG.info("job_given_back", reason=str(error))
     except (LeaseLostError, OperationalError, InterfaceError, ProcessDiedError):
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, the job must not stay in a working state
+    except Exception as error:  # noqa: BLE001 - after any error the job must leave its working state
         return _end_badly(context, job, ledger, error)
     return True
 
 
 def _abandon(context: WorkerContext, ledger: Ledger, error: ProcessDiedError) -> None:
-    """Leave a job whose process has died to the next claim; the attempt counts."""
+    """Release a job whose process has died for the next claim; the attempt counts."""
     _LOG.error("sandbox_died", reason=str(error))
     if ledger.abandon("the process that worked on it has died") is JobState.CANCELLED:
         discard(context, ledger.job_id)
 
 
 def _end_badly(context: WorkerContext, job: Job, ledger: Ledger, error: Exception) -> bool:
-    """Fail a job, or give it back where the error may be that this worker is older or newer than the database."""
+    """Fail a job, or give it back if the cause may be a worker that is older or newer than the database."""
     failure = failure_of(error)
     if failure.code == INTERNAL_ERROR and not ledger.is_compatible():
         ledger.give_back("this worker does not fit the database's schema any more")

@@ -1,8 +1,8 @@
-"""Stops processes that do not obey: stuck in a call that never returns, or long past where they should have stopped.
+"""Kill processes that do not stop in time, for example because a call never returns.
 
-A process looks at its job's fate between elements, so it cannot help itself while it does not come there. The main process
-looks at the database instead, and acts there first: a job is taken from its process under the fence before the process is
-killed, so that a process which has just come to its senses, and has perhaps begun another job, is left alone.
+A process checks the state of its job between trials, so it cannot react while it is stuck in one. The main process watches
+the database instead. It takes the job from the process under the fence before it kills the process; a process that has just
+recovered, and may have begun another job, is left alone.
 """
 
 import threading
@@ -21,9 +21,9 @@ from worker.context import worker_name
 _LOG = structlog.get_logger(__name__)
 
 Kill = Callable[[int], None]
-"""Ends a process and all that it has started, at once."""
+"""Kills a process and its descendants."""
 Discard = Callable[[str], None]
-"""Removes the files of a job that has come to nothing."""
+"""Removes the files of a job that ended without a result."""
 
 
 class Supervisor:
@@ -39,15 +39,14 @@ class Supervisor:
         obey_seconds: float,
         every_seconds: float,
     ) -> None:
-        """Make it; ``start`` starts it.
-
+        """
         Args:
-            sessions: of this process.
-            children: the ids of the processes that live.
-            kill: ends one.
-            discard: removes the files of a job that ended as cancelled.
+            sessions: database sessions of this process.
+            children: returns the ids of the living processes.
+            kill: kills a process.
+            discard: removes the files of a cancelled job.
             obey_seconds: how long a process may take to stop.
-            every_seconds: between two looks.
+            every_seconds: interval between checks.
         """
         self._sessions = sessions
         self._children = children
@@ -56,36 +55,36 @@ class Supervisor:
         self._obey_seconds = obey_seconds
         self._every_seconds = every_seconds
         self._known: set[int] = set()
-        """The processes that live, or that have died and of whose job nothing was done yet."""
+        """Living processes, and dead ones whose job has not been dealt with yet."""
         self._idle_since: dict[int, float | None] = {}
-        """When each process that has held a job, dead ones included, was first seen to hold none; None while it holds one."""
+        """When each process that held a job, dead or alive, was first seen without one; None while it holds one."""
         self._pausing_since: dict[tuple[str, int], float] = {}
-        """When each held job, by its fence, was first seen to be about to be paused."""
+        """When each held job, by its fence, was first seen pausing."""
         self._taken: set[tuple[str, int]] = set()
-        """The jobs, by their fences, that were taken from their processes and that nobody has claimed since."""
+        """Jobs, by their fences, that were taken from their processes and not claimed since."""
         self._stop_by: float | None = None
-        """When the processes must have ended; None as long as they may go on."""
+        """Deadline for all processes to end; None while they may continue."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def end_children(self) -> None:
-        """Say that the processes have been asked to end; safe in a signal handler, and the first call counts."""
+        """Set the deadline for the processes to end; safe in a signal handler, and only the first call counts."""
         if self._stop_by is None:
             self._stop_by = time.monotonic() + self._obey_seconds
 
     def stop(self) -> None:
-        """End the thread. A job that could not be given back while its process held its row is given back now."""
+        """End the thread, and give back jobs that could not be given back while their processes held the rows."""
         self._over.set()
         self._thread.join()
         if self._is_stopping_late():
             self._try_to_look()
 
     def look(self) -> None:
-        """Look once, and act.
+        """Check all processes once, and act.
 
         Raises:
             sqlalchemy.exc.SQLAlchemyError: the database does not answer.
@@ -117,9 +116,9 @@ class Supervisor:
             self._take(held, pid, "its process did not renew its lease and was ended")
 
     def _judge_idle(self, pid: int, now: float, *, is_alive: bool) -> None:
-        """A process that has held a job and holds none: it is about to end, or works on for nothing.
+        """Kill a process that lost its job and does not end.
 
-        Its time begins when it is first seen so: a worker that was stopped as a whole wakes up together with its processes.
+        Its time starts when it is first seen without a job: a worker that was suspended wakes up together with its processes.
         """
         since = self._idle_since[pid]
         if not is_alive:
@@ -131,13 +130,13 @@ class Supervisor:
             self._kill(pid)
 
     def _take(self, held: Held, pid: int, reason: str, *, give_back: bool = False, is_alive: bool = True) -> None:
-        """Take a job from its process, then end the process, unless it has died: its id may be another's by now."""
+        """Take a job from its process, then kill the process unless it is dead; its id may belong to another by now."""
         take = release if give_back else abandon
         try:
             with session_scope(self._sessions) as session:
                 take(session, held.job_id, held.fence, reason)
         except (LeaseLostError, NoResultFound):
-            return  # the process has just ended the job by itself
+            return  # the process has just ended the job itself
         self._taken.add((held.job_id, held.fence))
         _LOG.warning("process_killed" if is_alive else "process_died", pid=pid, job_id=held.job_id, reason=reason)
         if is_alive:
@@ -160,8 +159,8 @@ class Supervisor:
 
     def _run(self) -> None:
         while not self._over.wait(self._every_seconds):
-            was_late = self._is_stopping_late()  # asked before the look, which then gives back what is killed after it
+            was_late = self._is_stopping_late()  # evaluated first, so that look() gives back the jobs before the kill
             self._try_to_look()
             if was_late:
-                for pid in self._children():  # also those without a job, or where the database is away
+                for pid in self._children():  # also processes without a job, and if the database does not answer
                     self._kill(pid)

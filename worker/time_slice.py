@@ -1,4 +1,4 @@
-"""The share of a worker's time that a job has before those that wait get their turn."""
+"""Time slices: how long a job runs before waiting jobs get their turn."""
 
 import time
 
@@ -11,42 +11,42 @@ _REASON = "it has run for its time slice of {seconds:g} s, and another job goes 
 
 
 class SliceOverError(Exception):
-    """The job is queued again and goes on later."""
+    """The job is queued again and continues later."""
 
     def __init__(self, fence: int) -> None:
         super().__init__("the time slice is over")
         self.fence = fence
-        """That the job waits with."""
+        """The fence that the job waits with."""
 
 
 class TimeSlice:
-    """Asks after each new element whether others wait, once the time is over, and not more often than there are heartbeats.
+    """Checks after each new trial whether other jobs wait, once the slice is over, at most once per heartbeat.
 
-    It begins when it is made, so loading and replaying do not count: each slice brings the pass on by an element at least.
+    The slice starts when this object is created, after loading and replaying, so each slice makes at least one new trial.
     """
 
     def __init__(self, ledger: Ledger, settings: Settings) -> None:
         """
         Args:
-            ledger: of the running job.
-            settings: of the worker, with the length of a slice; after asking in vain it goes on for a heartbeat.
+            ledger: the running job's ledger.
+            settings: the worker's settings, with the length of a slice.
         """
         self._settings = settings
         self._ledger = ledger
         self._ask_at = time.monotonic() + settings.slice_seconds
 
     def is_wanted(self) -> bool:
-        """Whether the time is over and others wait, so that the pass must stand still to be queued if they go first."""
+        """Whether the slice is over and other jobs wait; the pass must then be suspended before it can be queued."""
         if time.monotonic() < self._ask_at:
             return False
         self._ask_later()
         return self._ledger.may_others_wait(abilities(self._settings))
 
     def yield_to_others(self) -> None:
-        """Queue the job again if another goes first. All that is found must be recorded before.
+        """Queue the job again if another goes first. All trials must be recorded before.
 
         Raises:
-            SliceOverError: it is queued.
+            SliceOverError: the job is queued.
         """
         reason = _REASON.format(seconds=self._settings.slice_seconds)
         fence = self._ledger.yield_to_others(reason, abilities(self._settings), rules_of(self._settings))

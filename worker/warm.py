@@ -1,7 +1,7 @@
-"""A pass that stays in memory while its job waits for the next time slice, so that it need not be loaded and replayed.
+"""A suspended pass that stays in memory while its job waits for the next time slice, to save loading and replaying.
 
-It is the job's own process, waiting between two trials, so it goes on as if it had never stopped. It is only taken up by the
-very next claim of its job: the fence tells whether anybody has had the job meanwhile.
+It is the job's own process, waiting between two trials, so it continues as if it had never stopped. Only the very next claim
+of its job resumes it: the fence shows whether another worker has had the job meanwhile.
 """
 
 from axformer.intake.footprint import Footprint
@@ -10,7 +10,7 @@ from worker.open_job import OpenJob
 
 
 class WarmSlot:
-    """Room for one suspended pass. The first stays until it is taken up: two that take turns would else both be loaded anew."""
+    """Holds one suspended pass until it is resumed; if a second replaced it, two jobs in turns would always load anew."""
 
     def __init__(self) -> None:
         self._kept: tuple[str, int, OpenJob] | None = None
@@ -27,14 +27,14 @@ class WarmSlot:
         return self._kept is None
 
     def keep(self, job_id: str, fence: int, opened: OpenJob) -> None:
-        """Keep a pass whose job waits with this fence, or close it where another is kept."""
+        """Keep a pass whose job waits with this fence; close it if another is kept."""
         if self._kept is not None:
             opened.close()
             return
         self._kept = (job_id, fence, opened)
 
     def take(self, job: Job) -> OpenJob | None:
-        """The pass of a job that was just claimed, if it is kept whole and nobody else has had the job since."""
+        """Take the pass of a job that was just claimed, if it is kept, alive, and no other worker has had the job since."""
         if self._kept is None or self._kept[0] != job.id:
             return None
         _, fence, opened = self._kept
@@ -45,7 +45,7 @@ class WarmSlot:
         return opened
 
     def make_room(self, need: Footprint, free: Footprint) -> None:
-        """Give up the kept pass if it leaves too little memory for another."""
+        """Give up the kept pass if it leaves too little memory for another job."""
         if need.host_bytes > free.host_bytes or need.device_bytes > free.device_bytes:
             self.clear()
 

@@ -1,4 +1,4 @@
-"""A claimed job whose process is open, with all that is needed to carry it out."""
+"""A claimed job with an open process, and everything needed to carry it out."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from worker.open_job import OpenJob
 
 @dataclass(frozen=True)
 class Work:
-    """What the kinds of jobs in ``worker.kinds`` work with."""
+    """The argument of the kinds of jobs in ``worker.kinds``."""
 
     context: WorkerContext
     job: Job
@@ -22,5 +22,5 @@ class Work:
 
     @property
     def conversation(self) -> Conversation:
-        """With the job's process."""
+        """The conversation with the job's process."""
         return Conversation(self.opened.sandbox, self.lease.check_stop)

@@ -1,7 +1,7 @@
-"""A private directory for each run of a job, gone when the run is over.
+"""A private directory for each run of a job, removed when the run ends.
 
-It may be made before there is a job. Until then it lies among others that wait, held by a lock that ends with its process,
-so that what killed workers have left there is found and removed.
+It may be created before there is a job. Until then it lies among the waiting directories, and a lock that ends with its
+process protects it, so that the leftovers of killed workers are found and removed.
 """
 
 import fcntl
@@ -13,17 +13,17 @@ from tempfile import mkdtemp
 
 _PRIVATE = 0o700
 _YOUNG_SECONDS = 60.0
-"""A directory that is not locked yet may be one that was made just now."""
+"""A younger directory may have been created just now and not be locked yet."""
 
 
 class Workspace:
     """A directory that only this user can enter. It stays until it is removed."""
 
     def __init__(self, waiting: Path) -> None:
-        """Make it, without a job.
+        """Create the directory, without a job.
 
         Args:
-            waiting: directory of those that have none.
+            waiting: parent of the directories without a job.
         """
         waiting.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
         _remove_left(waiting)
@@ -32,19 +32,19 @@ class Workspace:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def give_to(self, root: Path, job_id: str) -> None:
-        """Move it to where directories of jobs are, on the same disk. What is left there of the same job is removed."""
+        """Move it to the parent of the jobs' directories, on the same disk, and remove leftovers of the same job there."""
         root.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
         remove_directories(root, job_id)
         self.path = self.path.rename(root / f"{job_id}.{self.path.name}")
 
     def remove(self) -> None:
-        """Remove it with all that is in it."""
+        """Remove the directory and its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
 
 def remove_directories(root: Path, job_id: str) -> None:
-    """Remove the private directories of a job, whoever made them."""
+    """Remove the private directories of a job, whichever worker created them."""
     for leftover in root.glob(f"{job_id}.*"):
         shutil.rmtree(leftover, ignore_errors=True)
 
@@ -53,13 +53,13 @@ def _remove_left(waiting: Path) -> None:
     for directory in waiting.iterdir():
         try:
             descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:  # gone, or none of ours
+        except OSError:  # gone, or another user's
             continue
         try:
             if time.time() - os.fstat(descriptor).st_mtime > _YOUNG_SECONDS:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(directory, ignore_errors=True)
-        except BlockingIOError:  # its process lives
+        except BlockingIOError:  # its process is alive
             continue
         finally:
             os.close(descriptor)

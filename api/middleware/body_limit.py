@@ -11,7 +11,7 @@ from api.problems import render
 
 
 class BodyLimitMiddleware:
-    """Refuse a body above the limit: at once where its length is declared, else when it has grown beyond."""
+    """Refuse a body above the limit: at once if its length is declared, otherwise as soon as it exceeds the limit."""
 
     def __init__(self, app: ASGIApp, *, max_bytes: int, streamed_paths: Collection[str]) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Says in every answer to a key how many requests it has left, so that programs can slow down before they are refused."""
+"""Add the remaining requests of a key to every answer, so that programs can slow down before they are refused."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ _PLACE = "rate_limit_headers"
 
 
 def tell_rate(scope: Scope, headers: Mapping[str, str]) -> None:
-    """Have these headers in the answer to the request of this scope."""
+    """Add these headers to the answer to the request of this scope."""
     scope[_PLACE] = headers
 
 

@@ -1,5 +1,5 @@
-"""Every request has an id: the caller's ``X-Request-ID`` or a new one. It is in the answer, in every log line, and in
-the problem of an unexpected error, so that the three can be brought together."""
+"""Give every request an id: the caller's ``X-Request-ID`` or a new one. It appears in the answer, in every log line, and in
+the problem of an unexpected error, so that these can be matched."""
 
 import re
 import secrets
@@ -28,7 +28,7 @@ class RequestIdMiddleware:
         given = Headers(scope=scope).get(HEADER, "")
         request_id = given if _ACCEPTED.fullmatch(given) else secrets.token_hex(_NEW_BYTES)
         scope["request_id"] = request_id
-        status, begun = 500, time.perf_counter()  # what it is where no answer was begun
+        status, begun = 500, time.perf_counter()  # the status if no answer was started
 
         async def send_with_id(message: Message) -> None:
             nonlocal status

@@ -1,7 +1,7 @@
-"""Which columns an uploaded data file has, read from its first rows, and what each of them probably is.
+"""Guess the columns of an uploaded data file and their roles from its first rows.
 
-Only JSON and CSV with its relatives are looked at: they are text, of which a few rows can be read without a parser that
-strangers' bytes could harm. Of a Parquet file people write the names themselves.
+Only JSON and CSV-like files are read: they are text, so a few rows can be read without a parser that untrusted bytes could
+attack. For a Parquet file, people type the names themselves.
 """
 
 import json
@@ -15,14 +15,14 @@ from axformer.data.delimited import DelimitedError, head_of
 from axformer.data.formats import JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
 
 HEAD_BYTES = 64 * 1024
-"""Of a file that are read; some hundred rows of sentences."""
+"""Bytes of a file that are read; some hundred rows of sentences."""
 ROWS_READ = 50
 """Enough to see how many values a column takes."""
 ROWS_SHOWN = 3
 VALUE_SHOWN = 120
-"""Characters of a value."""
+"""Most characters of a value that are shown."""
 _OPENING = re.compile(r'\s*(?:\{\s*"data"\s*:\s*)?\[')
-"""What stands before the objects of a list."""
+"""The text before the objects of a list."""
 _BETWEEN = ", \t\r\n"
 
 
@@ -32,17 +32,17 @@ class Preview:
 
     columns: Sequence[str]
     guess: dict[str, str]
-    """The column for each role that one was found for."""
+    """The column for each role, as far as one was found."""
     rows: Sequence[Sequence[str]]
     """A few rows, in the order of the columns."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For a script."""
+        """The preview as JSON for a script."""
         return asdict(self)
 
 
 def preview(filename: str, head: bytes) -> Preview | None:
-    """What the first bytes of a file show; None if it is of another kind, or cannot be read."""
+    """Preview the first bytes of a file; None if it has another format or cannot be read."""
     ending, text = ending_of(filename), head.decode("utf-8", errors="replace").removeprefix("\ufeff")
     if is_packed(filename) or ending is None or ending == PARQUET_ENDING:
         return None
@@ -65,7 +65,7 @@ def _records(text: str, *, tabs: bool) -> list[dict[str, Any]]:
 
 
 def _json_records(text: str) -> list[dict[str, Any]]:
-    """The first objects of a text, one a line or in a list; what comes behind them may be cut."""
+    """The first objects of a text, one per line or in a list; the text may be cut off."""
     records: list[dict[str, Any]] = []
     opening = _OPENING.match(text)
     position, decoder = opening.end() if opening else 0, json.JSONDecoder()

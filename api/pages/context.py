@@ -1,4 +1,4 @@
-"""What the pages of one app share: the templates, the static files, and the seal of the cookies."""
+"""Resources shared by the pages of an app: templates, static files, and the seal of the cookies."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -60,12 +60,12 @@ class Pages:
 
     @cached_property
     def seal(self) -> Seal:
-        """Made when it is first needed, since its key may lie in a file."""
+        """The seal, created at its first use, since its key may lie in a file."""
         return Seal(signing_key(self.settings), int(self.settings.page_session_hours * 3600))
 
     @cached_property
     def environment(self) -> Environment:
-        """The templates, which escape all that they are given."""
+        """The template environment, which escapes all values."""
         made = Environment(
             loader=PackageLoader("api.pages"),
             autoescape=True,
@@ -79,9 +79,9 @@ class Pages:
         return made
 
     def text(self, template: str, **values: Any) -> str:
-        """A template as text."""
+        """Render a template as text."""
         return self.environment.get_template(template).render(**values)
 
     def answer(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-        """A template as a page."""
+        """Render a template as a page."""
         return HTMLResponse(self.text(template, **values), status, headers=PAGE_HEADERS)

@@ -1,4 +1,4 @@
-"""What page endpoints are given: who looks, and the fields of a form that came from one of our own pages."""
+"""Dependencies of page endpoints: the visitor, and the fields of a form from one of our own pages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from store.repositories.keys import Caller, is_still_valid
 from store.session import session_scope
 
 _MOST_FIELDS = 500
-"""Of a form: a page has some 60."""
+"""Most fields of a form; a page has some 60."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Visitor:
 
     caller: Caller
     form_token: str
-    """What the forms of the page bring back."""
+    """The token that the page's forms send back."""
 
     @property
     def can_write(self) -> bool:
@@ -37,12 +37,12 @@ class Visitor:
 
     @property
     def is_admin(self) -> bool:
-        """Whether the key may decide about keys."""
+        """Whether the key may manage keys."""
         return self.caller.scope.includes(Scope.ADMIN)
 
 
 async def pages(request: Request) -> Pages:
-    """What all pages share."""
+    """The resources of all pages."""
     made: Pages = request.app.state.pages
     return made
 
@@ -67,7 +67,7 @@ def visitor(request: Request, resources: ResourcesDep, pages: PagesDep) -> Visit
 
 
 def address_of(request: Request) -> str | None:
-    """Where the request came from."""
+    """The address that the request came from."""
     return request.client.host if request.client else None
 
 
@@ -81,7 +81,7 @@ VisitorDep = Annotated[Visitor, Depends(visitor)]
 
 
 def writer(visitor: VisitorDep) -> Visitor:
-    """A visitor who may change what the team has.
+    """A visitor who may change the team's jobs and files.
 
     Raises:
         ForbiddenError: the key's scope does not allow it.
@@ -91,7 +91,7 @@ def writer(visitor: VisitorDep) -> Visitor:
 
 
 def admin(visitor: VisitorDep) -> Visitor:
-    """A visitor who may decide about keys.
+    """A visitor who may manage keys.
 
     Raises:
         ForbiddenError: the key's scope does not allow it.
@@ -105,7 +105,7 @@ AdminDep = Annotated[Visitor, Depends(admin)]
 
 
 async def form(request: Request, pages: PagesDep, _: VisitorDep) -> FormData:
-    """The fields that a signed-in visitor has sent from one of our pages.
+    """The fields of a form that a signed-in visitor sent from one of our pages.
 
     Raises:
         ForbiddenError: the form is from elsewhere.
@@ -114,7 +114,7 @@ async def form(request: Request, pages: PagesDep, _: VisitorDep) -> FormData:
 
 
 async def sign_in_form(request: Request, pages: PagesDep) -> FormData:
-    """The same of a visitor who has not signed in."""
+    """The fields of the form to sign in."""
     return await own_form(request, pages, FORM_COOKIE)
 
 
@@ -131,7 +131,7 @@ async def own_form(request: Request, pages: Pages, cookie: str) -> FormData:
 
 
 def own_script(request: Request, pages: PagesDep, _: VisitorDep) -> None:
-    """Make sure that a request with a body of another kind was sent by a script of one of our pages.
+    """Check that a request without a form was sent by a script of one of our pages.
 
     Raises:
         ForbiddenError: it was not.
@@ -141,7 +141,7 @@ def own_script(request: Request, pages: PagesDep, _: VisitorDep) -> None:
 
 
 def check_token(pages: Pages, request: Request, token: str, cookie: str) -> None:
-    """Make sure that the token was made for the browser that brings it."""
+    """Check that the token was issued to the browser that sends it."""
     held = request.cookies.get(cookie, "")
     if not held or not pages.seal.is_form_token(token, held):
         raise ForbiddenError(
@@ -151,11 +151,13 @@ def check_token(pages: Pages, request: Request, token: str, cookie: str) -> None
 
 
 def check_origin(headers: Mapping[str, str]) -> None:
-    """Make sure that the browser sends this from a page of the same host. Browsers name it in every request that changes
-    something; what names nothing is not a browser, or one that hides it.
+    """Check that the browser sends this from a page of the same host.
+
+    Browsers name the origin in every request that changes something; a request without one is not from a browser, or from
+    one that hides it.
 
     Raises:
-        ForbiddenError: it comes from elsewhere, or does not say from where.
+        ForbiddenError: the request comes from another origin, or does not name it.
     """
     origin = headers.get("origin", "")
     if headers.get("sec-fetch-site", "same-origin") != "same-origin" or urlsplit(origin).netloc != headers.get("host"):

@@ -1,6 +1,6 @@
-"""Errors as pages, for people with a browser. They say what the problem says that a program gets at the same place.
+"""Errors as pages for people with a browser, with the same text as the problem that a program gets.
 
-Where nobody is signed in any more, the page to sign in opens, and leads back afterwards.
+A visitor who is no longer signed in gets the page to sign in, which leads back afterwards.
 """
 
 import json
@@ -22,13 +22,13 @@ _Handler = Callable[[Request, Exception], Response | Awaitable[Response]]
 
 
 def install(app: FastAPI, pages: Pages) -> None:
-    """Let every handler of errors that the app has answer people with a page."""
+    """Wrap the app's error handlers so that they answer people with a page."""
     for kind, handler in list(app.exception_handlers.items()):
         app.add_exception_handler(kind, _for_people(cast(_Handler, handler), pages))
 
 
 def wants_page(request: Request) -> bool:
-    """Whether the answer is shown to a person."""
+    """Whether a person will see the answer."""
     return not request.url.path.startswith(_FOR_PROGRAMS) and "text/html" in request.headers.get("accept", "")
 
 
@@ -58,7 +58,7 @@ def _for_people(handler: _Handler, pages: Pages) -> _Handler:
 
 
 def _sign_in(request: Request) -> Response:
-    """To the page to sign in, and the way back."""
+    """Redirect to the page to sign in, with the address to return to."""
     path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     wanted = "" if path == "/" else "?" + urlencode({"next": path})
     return RedirectResponse(SIGN_IN + wanted, 303, headers=PAGE_HEADERS)

@@ -1,4 +1,4 @@
-"""Figures as people read them: filters of the templates. What is not known is a dash."""
+"""Template filters that format figures for people. Unknown values become a dash."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,7 @@ _SIZES = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 
 
 def count(value: float | None) -> str:
-    """A number with its thousands apart."""
+    """A number with separated thousands."""
     return UNKNOWN if value is None else f"{value:,.0f}"
 
 
@@ -65,7 +65,7 @@ def percent(share: float | None) -> str:
 
 
 def change(before: float | None, after: float | None) -> str:
-    """How much a figure went up or down, as per cent of what it was."""
+    """The change of a figure in per cent."""
     if before is None or after is None or before == 0:
         return UNKNOWN
     return f"{100 * (after - before) / before:+.1f} %"
@@ -90,14 +90,14 @@ def words(name: str) -> str:
 
 
 def prose(text: str) -> Markup:
-    """A sentence whose code stands between double backticks, as in the docstrings that it comes from."""
+    """A sentence from a docstring, with the code between double backticks marked up."""
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(text.split("``"))
     )
 
 
 def moment(at: datetime | None) -> Markup | str:
-    """A time that a script of the page writes as how long ago it was."""
+    """A time, which a script of the page rewrites as how long ago it was."""
     if at is None:
         return UNKNOWN
     utc = at.astimezone(UTC)

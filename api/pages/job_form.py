@@ -1,4 +1,4 @@
-"""The form for a new job: what was typed, as the body that the API takes, and its errors by field."""
+"""The form for a new job: its values, the request body that they make, and errors by field."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from axformer.repair.settings import FinetuneSettings
 from axformer.wire.jobs import JobCreate
 
 KNOB, COLUMN, FINETUNE, WEBHOOK = "knob.", "column.", "finetune.", "webhook."
-"""What the names of fields for knobs, columns, training and the webhook begin with."""
+"""Prefixes of the fields for knobs, columns, training and the webhook."""
 REFERENCES = ("checkpoint", "validation", "test", "calibrate", "train")
 _KNOBS = tuple(dict.fromkeys(name for config in METHODS.values() for name in config.model_fields))
 _LISTS = frozenset({"explicit_order", "budgets"})
@@ -36,9 +36,9 @@ class JobForm:
     events: tuple[str, ...] | None = None
     """Ticked events of the webhook; None if nothing was sent yet."""
     nonce: str = field(default_factory=form_nonce)
-    """Makes one job of a form that is sent twice."""
+    """Ensures that a form that is sent twice creates one job."""
     errors: list[tuple[str, str]] = field(default_factory=list)
-    """Field and what is wrong with it."""
+    """Fields with their errors."""
 
     @classmethod
     def read(cls, sent: FormData) -> "JobForm":
@@ -48,19 +48,19 @@ class JobForm:
         return cls(values, forms, events, values.get(NONCE_FIELD, ""))
 
     def value(self, name: str, default: str = "") -> str:
-        """What stands in a field."""
+        """The text of a field, or the default if it was not sent."""
         return self.values.get(name, default)
 
     def has_error(self, name: str) -> bool:
-        """Whether a field is to be marked."""
+        """Whether a field has an error."""
         return any(field == name for field, _ in self.errors)
 
     def has_any(self, prefix: str) -> bool:
-        """Whether a field is filled in whose name begins so; its part of the form is shown open."""
+        """Whether any field with this prefix is filled in; its part of the form is then shown open."""
         return any(value for name, value in self.values.items() if name.startswith(prefix))
 
     def body(self) -> JobCreate | None:
-        """The job that is asked for; None if a field cannot be used, and then there are errors."""
+        """The request body; None if a field is invalid, in which case there are errors."""
         try:
             return JobCreate.model_validate(self._as_posted())
         except ValidationError as error:
@@ -69,7 +69,7 @@ class JobForm:
             return None
 
     def refuse(self, error: ApiError) -> None:
-        """Take over what the service has found wrong."""
+        """Add an error of the service to the form."""
         if not error.errors:
             self.errors.append(("", error.detail))
         for one in error.errors:
@@ -109,7 +109,7 @@ class JobForm:
 
 
 def _field_of(path: Any) -> str:
-    """The field that a place in the body stands in."""
+    """The field of the form for a place in the body."""
     first, *rest = [str(part) for part in path] or [""]
     if first == "config":
         return KNOB + rest[0] if rest else ""

@@ -1,4 +1,4 @@
-"""What the page of a job shows, as values for its templates."""
+"""The values for the templates of a job's page."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from store.states import TERMINAL, TRANSITIONS, JobState
 from store.tables.jobs import Job
 
 EVENTS_SHOWN = 200
-"""Of a job's log; a job that is not interrupted writes some ten."""
+"""Most events that are shown; an uninterrupted job writes about ten."""
 
 
 def job_values(session: Session, resources: Resources, caller: Caller, job: Job) -> dict[str, Any]:
-    """Everything but the pictures."""
+    """All values except the pictures."""
     is_queued = job.state is JobState.QUEUED
     place = queue.place_of(resources.queue_views.get(), caller, job) if is_queued else None
     shown = job_read(job, place)

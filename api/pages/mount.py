@@ -1,4 +1,4 @@
-"""Puts the pages on an app. They stand beside the API, call the same services, and are not part of its document."""
+"""Mount the pages on an app. They use the same services as the API and are not part of its document."""
 
 from fastapi import APIRouter, FastAPI
 from starlette.responses import Response
@@ -22,7 +22,7 @@ async def get_static_file(digest: str, name: str, pages: PagesDep) -> Response:
 
 
 def mount(app: FastAPI, settings: Settings) -> None:
-    """Serve the pages, and answer people with pages where something is wrong. Call it when the handlers of errors are there."""
+    """Serve the pages, and answer people's errors with pages. Call this after the error handlers are installed."""
     pages = Pages(settings)
     app.state.pages = pages
     for part in (static, *(page.router for page in _PAGES)):

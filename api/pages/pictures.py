@@ -1,4 +1,4 @@
-"""Pictures on pages: those of the library, drawn for the width of their place, of no more trials than can be told apart."""
+"""The library's pictures on pages, drawn for the available width with no more trials than can be distinguished."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -21,7 +21,7 @@ from store.repositories.trace_views import Point, Totals, element_points, last_p
 from store.tables.jobs import Job
 
 PLACE = 1140
-"""What a picture is drawn for before a script says how wide its place is: the widest that the pages have."""
+"""Width of a picture until a script reports the available one: the widest on the pages."""
 MOST_MARKS = 800
 """Rejected trials in a chart; more would cover each other, and each costs some 200 bytes whenever the chart is drawn again."""
 MOST_NEURONS = 3000
@@ -34,7 +34,7 @@ WidthQuery = Annotated[int, Query(ge=NARROW, le=WIDE)]
 
 
 def fragment(drawn: Markup | None) -> HTMLResponse:
-    """A picture as an answer to a script; empty where there is none yet."""
+    """A picture as an answer to a script; empty if there is none yet."""
     return HTMLResponse(drawn or "", headers=PAGE_HEADERS)
 
 
@@ -44,7 +44,7 @@ def markup(drawn: str) -> Markup:
 
 
 def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> Markup | None:
-    """The loss of every trial, of the job that has these totals; ``None`` before the first."""
+    """The chart of a job's losses; None before the first trial."""
     points = thinned_points(session, job.id, most=MOST_MARKS)
     if not points:
         return None
@@ -53,7 +53,7 @@ def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> 
 
 
 def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
-    """What became of every element; ``None`` until a worker has looked at the model."""
+    """The map of the model's elements; None until a worker has loaded the model."""
     known = (job.progress or {}).get("dimensions")
     if not known:
         return None
@@ -72,14 +72,14 @@ def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
 
 
 def curve_of(path: Sequence[PathPoint], width: int = PLACE) -> Markup | None:
-    """What size and speed cost; ``None`` without a path, or with one of an earlier version, which has no latencies."""
+    """The curve of loss against size and speed; None without a path, or for a path of an earlier version without latencies."""
     if not path or any(point.estimated_latency_ms is None for point in path):
         return None
     return markup(path_curve(path, width))
 
 
 def _standing(points: Sequence[Point], path: Sequence[Mapping[str, Any]]) -> Sequence[Point]:
-    """The trials with what was accepted beyond the kept point of the path as rejected, which it is in the end."""
+    """The trials, with those accepted after the kept point shown as rejected."""
     kept = next((one["seq"] for one in path if one["kept"]), None)
     if kept is None:
         return points

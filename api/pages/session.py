@@ -1,7 +1,7 @@
 """The signed-in visitor of a page: a key in a cookie, sealed so that only this service can read it.
 
-Nothing is kept on the server, and the cookie holds the key itself, not its owner: every request looks the key
-up in the database, so a key that is revoked or expired opens no page from that moment on.
+The server stores nothing, and the cookie holds the key itself, not its owner. Every request looks the key up in the
+database, so a revoked or expired key opens no page from that moment on.
 """
 
 import base64
@@ -19,7 +19,7 @@ from store.signing import SigningKey
 
 SESSION_COOKIE = "axformer_session"
 FORM_COOKIE = "axformer_form"
-"""Of a visitor who has not signed in: what the token in the form to sign in is bound to."""
+"""Cookie of a visitor who has not signed in; the token in the form to sign in is bound to it."""
 FORM_FIELD = "form_token"
 FORM_HEADER = "X-Form-Token"
 _SEAL = b"axformer page session\0"
@@ -37,7 +37,7 @@ class Seal:
     """How long a sealed key may be used."""
 
     def session(self, text: str) -> str:
-        """A key as the content of a cookie, which is different each time."""
+        """Seal a key as the content of a cookie, which differs each time."""
         return self._fernet().encrypt(text.encode()).decode()
 
     def opened(self, cookie: str) -> str | None:
@@ -48,7 +48,7 @@ class Seal:
             return None
 
     def form_token(self, cookie: str) -> str:
-        """What a form must bring to be taken from a browser with this cookie."""
+        """The token that a form from a browser with this cookie must send."""
         return hmac.new(self.key.value, _FORM + cookie.encode(), hashlib.sha256).hexdigest()
 
     def is_form_token(self, token: str, cookie: str) -> bool:
@@ -66,7 +66,7 @@ def new_nonce() -> str:
 
 
 def keep(response: Response, request: Request, name: str, value: str, settings: Settings) -> None:
-    """Give the browser a cookie that no script reads and no other site sends."""
+    """Set a cookie that scripts cannot read and other sites cannot send."""
     response.set_cookie(
         name,
         value,
@@ -78,5 +78,5 @@ def keep(response: Response, request: Request, name: str, value: str, settings: 
 
 
 def forget(response: Response) -> None:
-    """Take the session's cookie away."""
+    """Delete the session's cookie."""
     response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict")

@@ -1,7 +1,7 @@
-"""Style sheet and scripts of the pages, under an address that holds the hash of them all.
+"""Style sheet and scripts of the pages, at an address that contains the hash of all of them.
 
-What is at such an address never changes, so browsers keep it for a year and ask for nothing; a new version of any file has
-another address. The files are few and small, so they are read once, and no path of a request reaches the disk.
+The content of such an address never changes, so browsers cache it for a year; a new version of any file has another address.
+The files are few and small, so they are read once, and no path of a request reaches the disk.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ FOREVER = "public, max-age=31536000, immutable"
 
 @dataclass(frozen=True)
 class StaticFiles:
-    """All files by name, and what tells this version of them from others."""
+    """All files by name, and the digest of this version."""
 
     files: Mapping[str, bytes]
     digest: str

@@ -1,7 +1,7 @@
-"""What changes on an open page, as server-sent events: the parts of the page that are no longer as they were sent last.
+"""Changes of an open page as server-sent events: the parts of the page that differ from what was sent last.
 
-The server renders a part the same way for the page and for the stream, so nothing is written twice and scripts only put it in
-its place. Every look asks again whom the key stands for: a revoked key sees nothing more.
+The server renders a part the same way for the page and for the stream, so scripts only insert it. Every look checks the key
+again: a revoked key sees nothing more.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class Look:
     parts: Mapping[str, str]
     """HTML by the id of the element that it fills."""
     is_last: bool = False
-    """Whether nothing changes any more."""
+    """Whether nothing will change after this."""
 
 
 Wait = Callable[[], Awaitable[None]]

@@ -39,7 +39,7 @@ def head_artifact(
 def get_artifact(
     job_id: str, name: str, request: Request, caller: CallerDep, session: ReadingDep, storage: StorageDep
 ) -> Response:
-    """Download a file or a part of it. The ETag is its SHA-256: `If-Range` continues a download that broke off."""
+    """Download a file or a part of it. The ETag is its SHA-256: `If-Range` continues an interrupted download."""
     return _answer(job_id, name, request, caller, session, storage)
 
 

@@ -22,5 +22,5 @@ def list_audit(
     limit: LimitDep,
     after: Annotated[int | None, Query(ge=0, le=MOST_NUMBER, description="The `next` of the page before.")] = None,
 ) -> PageRead[AuditRead, int]:
-    """List what was changed, by which key and from where, and which of your keys were sent though they are not valid."""
+    """List the changes with their keys and addresses, and the attempts to use invalid keys of your team."""
     return audit_page(entries_before(session, caller.team_id, before=after, limit=limit.page))

@@ -1,4 +1,4 @@
-"""``/v1/jobs/{id}/events``: what happened to a job, in pages or as it happens."""
+"""``/v1/jobs/{id}/events``: the events of a job, in pages or live."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``/v1/groups``: post a grid of jobs as one, and read the table of what came of it."""
+"""``/v1/groups``: post a grid of jobs at once, and read the table of its results."""
 
 from typing import Annotated
 
@@ -39,8 +39,8 @@ def post_group(
 ) -> GroupRead:
     """Post a grid: each checkpoint of each set with each setting and each seed becomes a job. All are stored, or none.
 
-    With an `Idempotency-Key` it may be sent again after any failure. A key that is known makes nothing and is answered with
-    the group as it stands, with `Idempotent-Replayed: true`; it is known as long as the group is there.
+    With an `Idempotency-Key` the request may be repeated after any failure. A known key creates nothing; the answer is the
+    existing group, with `Idempotent-Replayed: true`. A key is known as long as its group exists.
     """
     created = groups.submit(session, settings, caller, body, idempotency_key)
     response.headers["Location"] = group_path(created.group.id)
@@ -62,14 +62,14 @@ def list_groups(
     limit: LimitDep,
     after: Annotated[str | None, Query(description="The `next` of the page before, or a group's id.")] = None,
 ) -> Response:
-    """List your team's groups. A group goes when the last of its jobs has."""
+    """List your team's groups. A group is deleted with the last of its jobs."""
     page = groups.list_groups(session, caller.team_id, limit=limit.page, after=after)
     return as_json(groups_page(page, cells_of(session, [group.id for group in page.items])))
 
 
 @router.get("/{group_id}", responses=answers(200, "The group, with its table.", "group", 401, 404))
 def get_group(group_id: str, caller: CallerDep, session: ReadingDep) -> GroupRead:
-    """Look at a group: how many of its jobs have ended, and what came of them, as means with spreads and intervals."""
+    """Look at a group: how many of its jobs have ended, and their results as means with spreads and intervals."""
     return _shown(session, groups.find(session, caller.team_id, group_id))
 
 
@@ -79,7 +79,7 @@ def get_group(group_id: str, caller: CallerDep, session: ReadingDep) -> GroupRea
     responses=answers(202, "Its jobs are cancelled, or their workers are told to stop.", "group", 401, 404),
 )
 def cancel_group(group_id: str, caller: WriterDep, session: SessionDep) -> GroupRead:
-    """Cancel all jobs of a group that have not ended. Doing so again changes nothing."""
+    """Cancel all jobs of a group that have not ended. Repeating this changes nothing."""
     group = groups.find(session, caller.team_id, group_id)
     groups.cancel(session, caller, group)
     return _shown(session, group)
@@ -98,7 +98,7 @@ def retry_group(
     resources: ResourcesDep,
     after_commit: BackgroundTasks,
 ) -> GroupRead:
-    """Queue the jobs of a group afresh that have failed or were cancelled. Those that have succeeded stay."""
+    """Queue the failed and cancelled jobs of a group again from scratch. Succeeded jobs stay."""
     group = groups.find(session, caller.team_id, group_id)
     groups.retry(session, storage, caller, group)
     after_commit.add_task(resources.wakeup.wake)
@@ -111,7 +111,7 @@ def retry_group(
 def delete_group(
     group_id: str, caller: WriterDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
 ) -> None:
-    """Delete a group whose jobs have all ended, with the jobs and all that is theirs."""
+    """Delete a group whose jobs have all ended, with its jobs and everything that belongs to them."""
     for job_id in groups.delete(session, caller, groups.find(session, caller.team_id, group_id)):
         after_commit.add_task(storage.delete, job_folder(job_id))
 

@@ -1,7 +1,7 @@
-"""``/healthz``, ``/readyz`` and ``/metrics``, for those who run the service.
+"""``/healthz``, ``/readyz`` and ``/metrics``, for the operators of the service.
 
-The first two say nothing that needs a key. The metrics are counts over all teams, so they do need one, of any team;
-Prometheus sends it with ``authorization.credentials_file``.
+The first two need no key. The metrics are counts over all teams, so they need a key, of any team; Prometheus sends it with
+``authorization.credentials_file``.
 """
 
 from fastapi import APIRouter, Response
@@ -31,7 +31,7 @@ def get_health() -> HealthRead:
 
 @router.get("/readyz", responses=_READY)
 def get_readiness(resources: ResourcesDep, response: Response) -> ReadyRead:
-    """See whether database, schema and broker are there."""
+    """See whether database, schema and broker are available."""
     ready = health.ready(resources)
     if ready.status != health.OK:
         response.status_code = 503

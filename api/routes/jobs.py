@@ -38,8 +38,8 @@ def post_job(
 ) -> Response:
     """Post a job. It is stored before this answers; a worker takes it from the queue.
 
-    With an `Idempotency-Key` it may be sent again after any failure. A key that is known is answered as it was the first
-    time, with `Idempotent-Replayed: true`; it is known as long as its job is there.
+    With an `Idempotency-Key` the request may be repeated after any failure. A known key gets the first answer again, with
+    `Idempotent-Replayed: true`; it is known as long as its job exists.
     """
     created = posting.submit(session, settings, caller.team_id, body, idempotency_key)
     return answer_of_posting(created, session, caller, resources, after_commit)
@@ -68,14 +68,14 @@ def list_jobs(
 
 @router.post("/cancel", responses=answers(200, "What became of each job.", "bulk", 401, 422))
 def cancel_jobs(body: BulkCancel, caller: WriterDep, session: SessionDep) -> BulkRead:
-    """Cancel many jobs: those named, those with some labels, those in some states. Each is answered for by itself."""
+    """Cancel many jobs, selected by id, labels or state. The answer reports each job separately."""
     outcome = steering.cancel_many(session, caller, body)
     return bulk_read(outcome)
 
 
 @router.get("/{job_id}", response_model=JobRead, responses=answers(200, "The job.", "job", 401, 404))
 def get_job(job_id: str, caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
-    """Look at a job, and while it is queued at its place in the queue."""
+    """Look at a job and, while it is queued, at its place in the queue."""
     job = jobs.find(session, caller.team_id, job_id)
     is_queued = job.state is JobState.QUEUED
     place = queue.place_of(resources.queue_views.get(), caller, job) if is_queued else None
@@ -97,7 +97,7 @@ def delete_job(
     responses=answers(202, "The job is cancelled, or its worker is told to stop.", "job", 401, 404, 409),
 )
 def cancel_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
-    """Cancel a job: a queued one at once, a running one at the next trial. Doing so again changes nothing."""
+    """Cancel a job: a queued one at once, a running one at the next trial. Repeating this changes nothing."""
     job = steering.cancel(session, caller, job_id)
     return job_read(job)
 
@@ -108,7 +108,7 @@ def cancel_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
     responses=answers(202, "The job is paused, or its worker is told to give it back.", "job", 401, 404, 409),
 )
 def pause_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
-    """Pause a job: a queued one at once, a running one at the next trial. It keeps its trace. Doing so again changes nothing.
+    """Pause a job: a queued one at once, a running one at the next trial. It keeps its trace. Repeating this changes nothing.
 
     A job that is packaging is about to end and cannot be paused.
     """
@@ -124,7 +124,7 @@ def pause_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
 def resume_job(
     job_id: str, caller: WriterDep, session: SessionDep, resources: ResourcesDep, after_commit: BackgroundTasks
 ) -> JobRead:
-    """Queue a paused job again; it goes on where its trace ends. A job that is queued or worked on stays as it is."""
+    """Queue a paused job again; it continues where its trace ends. A queued or running job stays unchanged."""
     job = steering.resume(session, caller, job_id)
     after_commit.add_task(resources.wakeup.wake)
     return job_read(job)
@@ -143,7 +143,7 @@ def retry_job(
     resources: ResourcesDep,
     after_commit: BackgroundTasks,
 ) -> JobRead:
-    """Queue a failed or cancelled job afresh, under the same id. Its trace begins anew; its events go on."""
+    """Queue a failed or cancelled job from scratch under the same id. Its trace starts over; its events continue."""
     job = steering.retry(session, storage, caller, job_id)
     after_commit.add_task(resources.wakeup.wake)
     return job_read(job)

@@ -23,13 +23,13 @@ def list_keys(
     limit: LimitDep,
     after: Annotated[str | None, Query(description="The `next` of the page before, which is a key's id.")] = None,
 ) -> PageRead[KeyRead, str]:
-    """List your team's keys, also those that are not valid any more. Their secrets are known to nobody."""
+    """List your team's keys, including invalid ones. Their secrets are not stored."""
     return keys_page(keys.list_keys(session, caller.team_id, after=after, limit=limit.page))
 
 
 @router.post("", status_code=201, responses=answers(201, "The key, shown only once.", "key", 401, 422))
 def post_key(body: KeyCreate, caller: AdminDep, session: SessionDep) -> KeyCreated:
-    """Make a key for your team. Give each program its own, with no more than it needs."""
+    """Create a key for your team. Give each program its own, with the smallest scope that it needs."""
     most = max(body.scopes, key=lambda scope: Scope(scope).rank)
     return key_created(keys.create(session, caller, body.name, most, body.expires_at))
 
@@ -42,9 +42,9 @@ def post_key(body: KeyCreate, caller: AdminDep, session: SessionDep) -> KeyCreat
 def rotate_key(
     key_id: str, caller: AdminDep, session: SessionDep, settings: SettingsDep, body: KeyRotate | None = None
 ) -> KeyRotated:
-    """Make a new key of the same name and scope. The old one stays valid for a day, or for `grace_hours`.
+    """Create a new key with the same name and scope. The old one stays valid for a day, or for `grace_hours`.
 
-    A key that was made to expire is replaced by one that lasts as long from now on.
+    A key with an expiry is replaced by one with the same lifetime from now on.
     """
     return key_rotated(keys.replace(session, settings, caller, key_id, body.grace_hours if body else None))
 
@@ -58,5 +58,5 @@ def delete_key(
     session: SessionDep,
     even_last: Annotated[bool, Query(description="Also where your team then has no admin.")] = False,
 ) -> None:
-    """Revoke a key, at once; it stays listed. The last key for admins is kept unless `even_last` says that this is meant."""
+    """Revoke a key at once; it stays listed. The last admin key is kept unless `even_last` is set."""
     keys.revoke(session, caller, key_id, even_last=even_last)

@@ -1,4 +1,4 @@
-"""``/v1/knobs``: what a job's ``config`` may hold."""
+"""``/v1/knobs``: the knobs of a job's ``config``."""
 
 from fastapi import APIRouter
 
@@ -11,5 +11,5 @@ router = APIRouter(prefix="/knobs", tags=["knobs"])
 
 @router.get("", responses={200: answer("All knobs and presets.", "knobs")})
 def get_knobs() -> KnobsRead:
-    """List the knobs of a pass: defaults, what is accepted, and why. Needs no key."""
+    """List the knobs of a pass with their defaults, accepted values and reasons. Needs no key."""
     return list_knobs()

@@ -13,6 +13,6 @@ router = APIRouter(prefix="/me", tags=["keys"])
 
 @router.get("", responses=answers(200, "Team and key.", "me", 401))
 def get_me(caller: CallerDep, session: ReadingDep) -> MeRead:
-    """See which team and key you are, and what the key may do."""
+    """See the team, the id and the scope of your key."""
     key = keys.find(session, caller.team_id, caller.key_id)
     return MeRead(team=TeamRead(id=caller.team_id, name=caller.team_name), key=key_read(key))

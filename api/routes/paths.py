@@ -1,4 +1,4 @@
-"""``/v1/jobs/{id}/path``: every acceptance of a pass as a model of its own, with its losses, its size and its operations."""
+"""``/v1/jobs/{id}/path``: every acceptance of a pass as a model, with its losses, size and operations."""
 
 from typing import Annotated
 
@@ -21,9 +21,9 @@ Seq = Annotated[int, Path(ge=0, le=MOST_NUMBER, description="`seq` of a model on
 
 @router.get("", responses=answers(200, "The path, the untouched model first.", "path", 401, 404))
 def get_path(job_id: str, caller: CallerDep, session: ReadingDep) -> PathRead:
-    """See every model on the path of a pass, and which one the job gave; there are none before it has succeeded.
+    """See every model on the path of a pass, and which one is the job's result; there are none before it has succeeded.
 
-    A search of orders has the path of the pass that was kept. `GET /v1/jobs/{job_id}/path/{seq}/plan` hands out any of them.
+    A search of orders has the path of the pass that was kept. `GET /v1/jobs/{job_id}/path/{seq}/plan` returns the plan of any.
     """
     return paths.path_of(session, caller.team_id, job_id)
 
@@ -45,10 +45,10 @@ def export_point(
     body: ExportCreate | None = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Make any model on the path of a job that has succeeded: a new job with the same references and knobs, which takes over
-    the trace up to there, tries nothing, and hands out model, plan, report and the forms that are asked for.
+    """Export any model on the path of a succeeded job. The export is a new job with the same references and knobs: it takes
+    over the trace up to that model, makes no trials, and writes model, plan, report and the requested forms.
 
-    It fails where checkpoint or data hold something else than they did. An `Idempotency-Key` works as in `POST /v1/jobs`.
+    It fails if the checkpoint or the data have changed. An `Idempotency-Key` works as in `POST /v1/jobs`.
     """
     created = exports.submit(session, settings, caller.team_id, job_id, seq, body or ExportCreate(), idempotency_key)
     return answer_of_posting(created, session, caller, resources, after_commit)
@@ -65,5 +65,5 @@ def get_plan(
     session: ReadingDep,
     storage: StorageDep,
 ) -> PlanFile:
-    """Get the plan of any model on the path: `axformer apply plan.json CHECKPOINT` makes the model, without another pass."""
+    """Get the plan of any model on the path: `axformer apply plan.json CHECKPOINT` writes the model without another pass."""
     return paths.plan_at(session, storage, caller.team_id, job_id, seq)

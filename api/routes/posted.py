@@ -1,4 +1,4 @@
-"""What routes that make jobs share: the key that lets a request come twice, and the answer."""
+"""Common parts of routes that create jobs: the idempotency key and the answer."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ IdempotencyKey = Annotated[
 def answer_of_posting(
     created: Created, session: Session, caller: Caller, resources: Resources, after_commit: BackgroundTasks
 ) -> Response:
-    """The answer to a request that has made a job, or to one that came again, which is answered as the first was."""
+    """The answer to a request that created a job; a repeated request gets the first answer again."""
     headers = {"Location": job_path(created.job.id)}
     if created.is_new:
         text = job_read(created.job).model_dump_json()

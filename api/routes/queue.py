@@ -1,4 +1,4 @@
-"""``/v1/queue``: where a team's jobs stand."""
+"""``/v1/queue``: the places of a team's jobs."""
 
 from fastapi import APIRouter, Response
 
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/queue", tags=["queue"])
 def get_queue(caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """See your team's unfinished jobs with position and estimated times, and how the estimate was made.
 
-    Of other teams only numbers are shown. All who ask within a second get the same look; `as_of` says when it was.
+    Of other teams only counts are shown. All requests within a second get the same snapshot; `as_of` is its time.
     """
     seen = queue.look(session, resources.queue_views.get(), caller, resources.settings.page_limit_max)
     return as_json(queue_read(seen))

@@ -1,4 +1,4 @@
-"""``/v1/jobs/{id}/trace``: the trials of a pass, in pages while it runs or whole in the format of your tools."""
+"""``/v1/jobs/{id}/trace``: the trials of a pass, in pages while it runs, or complete in the format of your tools."""
 
 from typing import Annotated
 
@@ -55,8 +55,8 @@ def get_trace(
 ) -> Response:
     """Read the trace: a page of JSON, or everything after `after` as NDJSON, CSV or Parquet, by the `Accept` header.
 
-    NDJSON is line for line the artifact's `trace.jsonl`. A search of orders shows the trace of the pass that runs, and at the
-    end that of the pass that is kept; `pass` reads any of them.
+    NDJSON is, line for line, the artifact's `trace.jsonl`. A search of orders shows the trace of the running pass, and at the
+    end that of the pass that was kept; `pass` selects any of them.
     """
     job = jobs.find(session, caller.team_id, job_id)
     read = job.shown_pass if pass_number is None else pass_number

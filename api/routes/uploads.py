@@ -44,12 +44,12 @@ _BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM, 
 async def post_upload(request: Request, caller: WriterDep, resources: ResourcesDep, response: Response) -> UploadRead:
     """Send a file: `curl -F file=@model.tar.gz`. A checkpoint is an archive of its files, data one file.
 
-    The file's ending says how it is read: `.tar.gz`, `.tar`, `.zip` of a checkpoint; `.jsonl`, `.json`, `.csv`, `.tsv`,
-    `.parquet` of data.
+    The suffix determines how the file is read: `.tar.gz`, `.tar`, `.zip` for a checkpoint; `.jsonl`, `.json`, `.csv`, `.tsv`,
+    `.parquet` for data.
     """
     _check_declared_size(request, resources)
     part = FilePart(request.headers.get("content-type"), request.stream())
-    # A thread of its own kind: a slow sender holds one for as long as it sends.
+    # A separate thread limit: a slow sender holds a thread for as long as it sends.
     uploaded = await anyio.to_thread.run_sync(_receive, part, caller, resources, limiter=resources.upload_limiter)
     response.headers["Location"] = f"{PATH}/{uploaded.id}"
     return uploaded
@@ -79,7 +79,7 @@ def _check_declared_size(request: Request, resources: Resources) -> None:
 
 
 def _receive(part: FilePart, caller: Caller, resources: Resources) -> UploadRead:
-    """Bring the file to the storage and note it; runs in a worker thread."""
+    """Store the file and add its row; runs in a worker thread."""
     team_id, upload_id, most = caller.team_id, new_id(UPLOAD_PREFIX), resources.settings.upload_max_bytes
     folder = upload_folder(upload_id)
     with session_scope(resources.sessions) as session:

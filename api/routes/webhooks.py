@@ -1,4 +1,4 @@
-"""``/v1/webhook-secrets`` and ``/v1/jobs/{id}/deliveries``: what signs a job's messages, and what became of them."""
+"""``/v1/webhook-secrets`` and ``/v1/jobs/{id}/deliveries``: the secrets that sign messages, and the deliveries."""
 
 from typing import Annotated
 
@@ -23,9 +23,9 @@ router = APIRouter(tags=["webhooks"])
     responses=answers(201, "The secret, shown only once.", "webhook_secret", 401),
 )
 def post_secret(caller: AdminDep, session: SessionDep, settings: SettingsDep) -> WebhookSecretCreated:
-    """Make a secret that signs your team's webhooks, the first or a new one.
+    """Create a secret that signs your team's webhooks, the first or a new one.
 
-    The one before it signs too for a day, so that receivers can change over without a gap; older ones sign no more.
+    The previous one also signs for a day, so that receivers can switch without a gap; older ones stop signing.
     """
     made = webhooks.create_secret(session, settings, caller)
     return secret_created(made)
@@ -43,7 +43,7 @@ def list_secrets(caller: CallerDep, session: SessionDep) -> WebhookSecretList:
     "/webhook-secrets/{secret_id}", status_code=204, responses=answers(204, "The secret is gone.", None, 401, 404)
 )
 def delete_secret(secret_id: str, caller: AdminDep, session: SessionDep) -> None:
-    """Let a secret sign no more, at once; for one that was given away."""
+    """Delete a secret, which stops signing at once; for a secret that has leaked."""
     webhooks.delete_secret(session, caller, secret_id)
 
 
@@ -57,7 +57,7 @@ def list_deliveries(
     limit: LimitDep,
     after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="Number of the last event seen.")] = 0,
 ) -> PageRead[DeliveryRead, int]:
-    """See what became of the messages of a job's webhook: attempts, the last status, when it is tried next, or `dead`."""
+    """See the deliveries of a job's webhook: attempts, the last status, the time of the next attempt, or `dead`."""
     job = jobs.find(session, caller.team_id, job_id)
     return deliveries_page(deliveries_after(session, job.id, after=after, limit=limit.page), after)
 
@@ -68,7 +68,7 @@ def list_deliveries(
     responses=answers(202, "The message is sent again.", "delivery", 401, 404),
 )
 def redeliver(job_id: str, delivery_id: str, caller: WriterDep, session: SessionDep) -> DeliveryRead:
-    """Send a message again, whatever became of it, under the same `webhook-id` and with all attempts before it."""
+    """Send a message again with all its attempts, whatever its state, under the same `webhook-id`."""
     job = jobs.find(session, caller.team_id, job_id)
     delivery = webhooks.send_again(session, job, delivery_id)
     note(session, caller, "delivery.redeliver", delivery_id)

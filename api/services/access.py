@@ -1,5 +1,5 @@
-"""Who asks: a key is recognised, or refused with the reason. Refusals are counted, and noted for the team whose key it seems
-to be."""
+"""Authentication: recognise a key, or refuse it with a reason. Refusals are counted, and recorded for the team that the key
+seems to belong to."""
 
 from dataclasses import replace
 
@@ -22,11 +22,11 @@ _WHY = {
 
 
 def sign_in(resources: Resources, key: str | None, address: str | None) -> Caller:
-    """The caller that a key belongs to, read in a session of its own, so that no stream or upload keeps one open.
+    """The caller that a key belongs to, read in a separate session, so that no stream or upload keeps one open.
 
     Raises:
         UnauthorizedError: there is no key, or it is not valid.
-        TooManyRequestsError: that came from this address too often.
+        TooManyRequestsError: this address has sent too many invalid keys.
     """
     if key is None:
         raise _refused(resources, _NO_KEY, _CHALLENGE, address)
@@ -53,7 +53,7 @@ def count_request(resources: Resources, caller: Caller) -> Rate | None:
 
 
 def check_scope(caller: Caller, demanded: Scope) -> None:
-    """Make sure that a key may do what a route does.
+    """Check that a key has the scope that a route demands.
 
     Raises:
         ForbiddenError: its scope does not include the one that is demanded.

@@ -45,5 +45,5 @@ def download(session: Session, storage: Storage, team_id: str, job_id: str, name
 
 
 def _without(job: Job) -> str:
-    """Why a job has not some file."""
+    """Why a job does not have a file."""
     return "has no file of this name" if job.summary else f"is {job.state}; files come when it has succeeded"

@@ -1,4 +1,4 @@
-"""When workers become free for the jobs that wait, given what each takes: the line is handed to them in order."""
+"""Estimate start and end of waiting jobs by assigning the line to the workers in order."""
 
 import heapq
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ class Busy(NamedTuple):
     """A living worker."""
 
     device: Device
-    """``any`` where it is not known."""
+    """``any`` if it is unknown."""
     seconds: float | None
-    """Until it is free: 0 for an idle one, None if it cannot be said."""
+    """Seconds until it is free: 0 if idle, None if unknown."""
 
 
 class Demand(NamedTuple):
@@ -21,11 +21,11 @@ class Demand(NamedTuple):
 
     device: Device
     seconds: float | None
-    """Of a worker's time that it takes; None if it cannot be said."""
+    """Seconds of worker time that it needs; None if unknown."""
 
 
 class WaitingTime(NamedTuple):
-    """Seconds from now; None if it cannot be said."""
+    """Seconds from now; None if unknown."""
 
     starts: float | None
     ends: float | None
@@ -35,7 +35,7 @@ UNKNOWN = WaitingTime(None, None)
 
 
 class _Workers:
-    """Workers of one device by when they are free; of some it is not known."""
+    """Workers of one device by the time they become free, which may be unknown."""
 
     def __init__(self, workers: Sequence[Busy]) -> None:
         self.known = [worker.seconds for worker in workers if worker.seconds is not None]
@@ -52,12 +52,12 @@ def estimates(workers: Sequence[Busy], line: Sequence[Demand]) -> list[WaitingTi
 
 
 def can_take(worker: Device, wanted: Device) -> bool:
-    """Whether a worker with one device may take a job that asks for another; one that is not known may take all."""
+    """Whether a worker may take a job that asks for a device; a worker whose device is unknown may take all."""
     return Device.ANY in (worker, wanted) or worker is wanted
 
 
 def _give(seconds: float | None, candidates: Sequence[_Workers]) -> WaitingTime:
-    """Let the first worker of the candidates to be free take a job of so many seconds."""
+    """Assign a job of some seconds to the candidate that is free first."""
     first, unknown = None, 0
     for workers in candidates:
         unknown += workers.unknown

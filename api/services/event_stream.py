@@ -1,10 +1,10 @@
-"""Events of a job as server-sent events: those there are, then each new one, until the job has ended.
+"""Events of a job as server-sent events: the existing ones, then each new one until the job has ended.
 
-The stream learns from a look that it shares with all others whether there is news, and reads it in a short transaction. It
-holds nothing in between, so idle watchers cost neither a connection nor a thread. The id of an event is its number: a caller
-that lost the connection goes on with ``Last-Event-ID``.
+All streams share one poll for news, and each reads its news in a short transaction. A stream holds nothing in between, so
+idle watchers cost neither a connection nor a thread. The id of an event is its number: a caller that lost the connection
+continues with ``Last-Event-ID``.
 
-Each reading, and each heartbeat, asks again whether the caller's key is valid: a revoked key is told nothing more.
+Each read and each heartbeat checks the caller's key again: a revoked key receives nothing more.
 """
 
 import asyncio
@@ -42,11 +42,11 @@ class News:
 async def stream(
     resources: Resources, key_id: str, job_id: str, after: int, standing: Standing | None
 ) -> AsyncIterator[bytes]:
-    """The events after a number in the wire format, with a comment where there is nothing to say for a while.
+    """The events after a number in the wire format, with a comment after a period of silence.
 
     Args:
-        key_id: the key that asks; the stream ends with it.
-        standing: where the job stands now.
+        key_id: the caller's key; the stream ends when it becomes invalid.
+        standing: the present state of the job.
     """
     settings = resources.settings
     yield format_sse_event(retry=_RECONNECT_MS)
@@ -93,7 +93,7 @@ async def _news(
 
 
 def _read(sessions: Sessions, key_id: str, job_id: str, after: int, limit: int) -> Sequence[Event] | None:
-    """Up to so many events; None if the key is no longer valid."""
+    """Read up to ``limit`` events; None if the key is no longer valid."""
     with session_scope(sessions) as session:
         if not is_still_valid(session, key_id):
             return None

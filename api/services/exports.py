@@ -1,4 +1,4 @@
-"""How a team gets a model on the path of a finished job as files: a job that makes it, without a pass."""
+"""Exports of models on the path of a finished job: a job that writes the model without a pass."""
 
 import hashlib
 from typing import Any
@@ -27,7 +27,7 @@ from store.tables.trials import FIRST_PASS
 def submit(
     session: Session, settings: Settings, team_id: str, job_id: str, seq: int, body: ExportCreate, key: str | None
 ) -> Created:
-    """Queue the export of a model, or find the one that the same request with the same idempotency key has made.
+    """Queue the export of a model, or find the one that a request with the same idempotency key created.
 
     Raises:
         NotFoundError: the team has no such job, or its trial ``seq`` made no model.
@@ -56,7 +56,7 @@ def submit(
 
 
 def no_point(job_id: str, seq: int) -> NotFoundError:
-    """What to raise where a trial made no model."""
+    """The error for a trial that led to no model."""
     detail = f"trial {seq} of job {job_id} was not accepted, so it made no model"
     return NotFoundError(f"{detail}; GET /v1/jobs/{job_id}/path lists those that did", code="point_not_found")
 
@@ -97,10 +97,10 @@ def _order(source: Job) -> dict[str, str]:
 
 
 def _progress(source: Job, last: Trial) -> dict[str, Any]:
-    """How far the pass had come at its trial ``last``, with what it worked on.
+    """The progress of the pass at its trial ``last``, with the digests of its inputs.
 
     Raises:
-        ConflictError: nobody has said what that was, so that an export could not tell whether it is still the same.
+        ConflictError: the job has no digests, so an export could not check that its inputs are unchanged.
     """
     before = source.progress or {}
     if "inputs" not in before:

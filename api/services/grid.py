@@ -21,11 +21,11 @@ class Cell:
     place: Mapping[str, Any]
     """``set``, ``checkpoint``, ``setting`` and ``seed``."""
     pointers: Mapping[str, str]
-    """Where the parts of the job's body stand in the grid's."""
+    """The places of the job's parts in the grid's body."""
 
 
 def cells(grid: GroupCreate) -> Iterator[Cell]:
-    """Every job of the grid, the settings of a checkpoint one after the other, so that comparisons are there early."""
+    """Every job of the grid, with the settings of a checkpoint in sequence, so that comparisons are available early."""
     seeds: Sequence[int | None] = grid.seeds or [None]
     for at_set, set_ in enumerate(grid.sets):
         checkpoints = range(len(set_.checkpoints))

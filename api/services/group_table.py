@@ -1,4 +1,4 @@
-"""The table of a group: what came of each setting on each set, as means with spreads and intervals."""
+"""The table of a group: the results of each setting on each set, as means with spreads and intervals."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ from store.repositories.groups import CellRow
 from store.states import JobState
 
 Changes = dict[str, dict[str, Spread]]
-"""By the data and the figure."""
+"""Spreads by data set and figure."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one setting on one set; see ``axformer.wire.groups.GroupRow`` for the fields."""
+    """The results of one setting on one set; see ``axformer.wire.groups.GroupRow`` for the fields."""
 
     set: str
     setting: str
@@ -69,7 +69,7 @@ def _row(name: str, setting: str, cells: Sequence[CellRow]) -> Row:
 
 
 def _changed(cell: CellRow) -> dict[str, Any]:
-    """The knobs of a cell that differ from its preset, but for the seed where that is a side of the grid."""
+    """The knobs of a cell that differ from its preset, without the seed if the grid varies it."""
     changed = changed_knobs(cell.preset, cell.config)
     if cell.cell["seed"] is not None:
         changed.pop("seed", None)

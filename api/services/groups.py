@@ -29,7 +29,7 @@ from store.tables.groups import Group
 
 
 def submit(session: Session, settings: Settings, actor: Actor, body: GroupCreate, key: str | None) -> CreatedGroup:
-    """Queue all jobs of a group or none, or find the group that the same request with the same idempotency key has made.
+    """Queue all jobs of a group or none, or find the group that a request with the same idempotency key created.
 
     Raises:
         InvalidInputError: a reference or a knob cannot be used, or the key came with another body before.
@@ -64,7 +64,7 @@ def _new_job(settings: Settings, group: Group, cell: Cell) -> NewJob:
 
 
 def _check_uploads(session: Session, team_id: str, posted: Sequence[Cell]) -> None:
-    """Look once for each upload that the cells name, however many name it."""
+    """Check each upload once, however many cells name it."""
     named = {upload_id: (pointer, cell) for cell in posted for pointer, upload_id in posting.uploads_of(cell.body)}
     for upload_id, (pointer, cell) in named.items():
         try:
@@ -92,13 +92,13 @@ def find(session: Session, team_id: str, group_id: str) -> Group:
 
 
 def cancel(session: Session, actor: Actor, group: Group) -> None:
-    """Cancel all jobs of a group that have not ended; those that have stay as they are."""
+    """Cancel all jobs of a group that have not ended; the others stay unchanged."""
     outcomes = steering.cancel_jobs(session, repository.jobs_of(session, group.id))
     note(session, actor, "job.cancel", *(job.id for job, error in outcomes if error is None))
 
 
 def retry(session: Session, storage: Storage, actor: Actor, group: Group) -> None:
-    """Queue the jobs of a group afresh that have failed or were cancelled; the others stay as they are.
+    """Queue the failed and cancelled jobs of a group from scratch; the others stay unchanged.
 
     Raises:
         TooManyRequestsError: the team would have more queued jobs than it may have.
@@ -125,7 +125,7 @@ def list_groups(session: Session, team_id: str, *, limit: int, after: str | None
 
 
 def delete(session: Session, actor: Actor, group: Group) -> list[str]:
-    """Remove a group with all its jobs. Their ids; the caller removes their files after the commit.
+    """Remove a group with all its jobs, and return their ids; the caller removes their files after the commit.
 
     Raises:
         ConflictError: a job has not ended.
@@ -146,7 +146,7 @@ def delete(session: Session, actor: Actor, group: Group) -> list[str]:
 
 
 def _too_large(error: TooManyRequestsError, cells: int) -> TooManyRequestsError:
-    """The refusal of the jobs of a group as one of the group."""
+    """Turn the refusal of a group's jobs into one of the group."""
     used, limit = error.figures["used"], error.figures["limit"]
     detail = f"your team has {used} queued jobs and may have {limit}, and the group has {cells}"
     detail += "; wait until some have started, post a smaller group, or ask the operator for a higher limit"

@@ -1,4 +1,4 @@
-"""Whether the parts that requests need are there: the database, its schema, the broker."""
+"""Readiness of the services that requests need: the database, its schema, the broker."""
 
 from kombu.exceptions import OperationalError as BrokerError
 from sqlalchemy.exc import SQLAlchemyError

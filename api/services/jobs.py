@@ -27,7 +27,7 @@ def find(session: Session, team_id: str, job_id: str) -> Job:
 
 
 def no_job(job_id: str) -> NotFoundError:
-    """What to raise where the team has no such job."""
+    """The error for a job that the team does not have."""
     return NotFoundError(f"your team has no job '{job_id}'; GET /v1/jobs lists those there are", code="job_not_found")
 
 
@@ -44,7 +44,7 @@ def list_jobs(
 ) -> Page[Job]:
     """The team's jobs, newest first, in one of the states, of one of the kinds, and with all labels (written ``key:value``).
 
-    With ``text`` only those whose name holds it or whose id begins with it.
+    With ``text``, only jobs whose name contains it or whose id begins with it.
 
     Raises:
         InvalidInputError: ``after`` names no job, or a label has no colon.

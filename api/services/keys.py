@@ -1,4 +1,4 @@
-"""What a team's admins, and the operator, may do with keys: make, list, replace and revoke them. Each change is noted."""
+"""What a team's admins and the operator may do with keys: create, list, replace and revoke them. Changes are recorded."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,14 +17,14 @@ from store.tables.teams import ApiKey
 
 @dataclass(frozen=True)
 class Replaced:
-    """A key and the one that takes its place."""
+    """A key and its replacement."""
 
     old: ApiKey
     new: NewKey
 
 
 def create(session: Session, actor: Actor, name: str, scope: Scope, expires_at: datetime | None = None) -> NewKey:
-    """Make a key for the actor's team.
+    """Create a key for the actor's team.
 
     Raises:
         InvalidInputError: it would have expired already.
@@ -65,7 +65,7 @@ def find(session: Session, team_id: str, key_id: str) -> ApiKey:
 
 
 def replace(session: Session, settings: Settings, actor: Actor, key_id: str, grace_hours: float | None) -> Replaced:
-    """Make a key like this one, which stays valid for a while, so that programs can change over without a gap.
+    """Create a key like this one, which stays valid for a while, so that programs can switch without a gap.
 
     Raises:
         NotFoundError: the team has no such key.
@@ -85,7 +85,7 @@ def replace(session: Session, settings: Settings, actor: Actor, key_id: str, gra
 
 
 def revoke(session: Session, actor: Actor, key_id: str, *, even_last: bool) -> None:
-    """Make a key invalid at once. A key that is revoked already stays so.
+    """Revoke a key at once. A key that is already revoked stays so.
 
     Raises:
         NotFoundError: the team has no such key.

@@ -1,4 +1,4 @@
-"""The knobs as the library declares them: name, default, what is accepted, the methods that have it, and the reason."""
+"""The knobs as the library declares them: name, default, accepted values, methods, and reason."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from axformer.config.axformer import PAPER_ONLY
 from axformer.wire.knobs import KnobRead, KnobsRead
 
 _OWN = "method"
-"""Which names the method itself."""
+"""The knob that names the method itself."""
 
 
 def list_knobs() -> KnobsRead:
-    """All knobs and presets; what several methods have stands once, as the first of them has it."""
+    """All knobs and presets; a knob of several methods is listed once, as in the first of them."""
     knobs: dict[str, KnobRead] = {}
     for method, config in METHODS.items():
         schema, defaults = config.model_json_schema(), config().model_dump(mode="json")
@@ -37,7 +37,7 @@ def list_knobs() -> KnobsRead:
 
 
 def _accepts(about: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """The knob's own JSON Schema, with what it refers to put in, so that a form needs nothing else."""
+    """The knob's JSON Schema with all references resolved, so that a form needs nothing else."""
     accepted = {key: value for key, value in about.items() if key not in ("title", "description", "default", "$ref")}
     if "$ref" in about:
         referred = definitions[about["$ref"].rpartition("/")[2]]

@@ -19,7 +19,7 @@ _PLAN = "plan.json"
 
 
 def path_of(session: Session, team_id: str, job_id: str) -> PathRead:
-    """The path of the team's job; of one that has not succeeded it has no points.
+    """The path of the team's job; empty if it has not succeeded.
 
     Raises:
         NotFoundError: the team has no such job.
@@ -52,7 +52,7 @@ def plan_at(session: Session, storage: Storage, team_id: str, job_id: str, seq: 
 
 
 def _dimensions(job: Job) -> Dimensions:
-    """Of the model before the pass, as the worker has noted them.
+    """Dimensions of the model before the pass, as the worker recorded them.
 
     Raises:
         PlanError: it has not.

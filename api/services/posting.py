@@ -1,4 +1,4 @@
-"""How a team posts a job: what it names is checked, and a request that is sent again makes no second one."""
+"""Posting a job: check its references, and create only one job for a repeated request."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -34,21 +34,21 @@ class InGroup:
 
 
 def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, key: str | None) -> Created:
-    """Queue a job, or find the one that the same request with the same idempotency key has made.
+    """Queue a job, or find the one that a request with the same idempotency key created.
 
     Raises:
         InvalidInputError: a reference, a knob or the webhook cannot be used, or the key came with another body before.
         TooManyRequestsError: the team has as many queued jobs as it may have.
         ConflictError: the team stores as many bytes as it may store.
     """
-    # Without defaults, so that a field that is added later does not change what was sent before.
+    # Without defaults, so that a field added later does not change the hash of an earlier body.
     body_sha256 = hashlib.sha256(body.model_dump_json(exclude_defaults=True).encode()).digest()
     new = new_job(settings, team_id, body)
     created = create_job(
         session, replace(new, idempotency_key=key, body_sha256=body_sha256 if key is not None else None)
     )
     if created.is_new:
-        # Only now: a request that is sent again is answered as before, also when its uploads are gone by then.
+        # Checked last: a repeated request gets its first answer even if its uploads are gone by then.
         for pointer, upload_id in uploads_of(body):
             check_upload(session, team_id, pointer, upload_id)
         check_queued(session, team_id)
@@ -60,7 +60,7 @@ def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, 
 
 
 def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | None = None) -> NewJob:
-    """The job that a body describes, without a look at what the team has.
+    """The job that a body describes, without checking the team's uploads and limits.
 
     Raises:
         InvalidInputError: a reference, a knob or the webhook cannot be used.
@@ -93,14 +93,14 @@ def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | 
 
 
 def reused_key(key: str | None, made: str) -> InvalidInputError:
-    """What to raise where a key comes again with another body than the one that has made this."""
+    """The error for an idempotency key that was used with another body."""
     detail = f"Idempotency-Key '{key}' came before with another body, for {made}; take a new key"
     errors = [FieldError(detail, parameter="Idempotency-Key")]
     return InvalidInputError(detail, code="idempotency_key_reused", errors=errors)
 
 
 def locked_token(settings: Settings, token: SecretStr | None, uris: Sequence[str]) -> bytes | None:
-    """The hub token of a job with these references as it may be stored.
+    """The encrypted hub token of a job with these references.
 
     Raises:
         InvalidInputError: none of them is read from the hub.
@@ -113,13 +113,13 @@ def locked_token(settings: Settings, token: SecretStr | None, uris: Sequence[str
 
 
 def unused_token() -> InvalidInputError:
-    """What to raise where a hub token comes with nothing to read from the hub."""
+    """The error for a hub token without any reference to the hub."""
     detail = f"is for {HUB_PREFIX} references, and there are none; leave it out"
     return InvalidInputError(f"hub_token {detail}", errors=[FieldError(detail, pointer="#/hub_token")])
 
 
 def remember_answer(job: Job, text: str) -> None:
-    """Keep the answer to a request with an idempotency key for when it comes again."""
+    """Store the answer to a request with an idempotency key, for when it is repeated."""
     if job.idempotency_key is not None:
         job.first_answer = text
 
@@ -160,14 +160,14 @@ def uploads_of(body: JobCreate) -> list[tuple[str, str]]:
 
 
 def _references(body: JobCreate) -> list[tuple[str, str]]:
-    """What a job names, each with its place in the body."""
+    """The references of a job, each with its place in the body."""
     sources = {"checkpoint": body.checkpoint, "validation": body.validation, "test": body.test}
     sources |= {"calibrate": body.calibrate, "train": body.train}
     return [(f"#/{part}/uri", source.uri) for part, source in sources.items() if source is not None]
 
 
 def check_upload(session: Session, team_id: str, pointer: str, upload_id: str) -> None:
-    """Make sure that an upload is there, and stays until the transaction ends.
+    """Check that an upload exists, and lock it until the transaction ends.
 
     Raises:
         InvalidInputError: the team has none of this id.

@@ -1,4 +1,4 @@
-"""Where a team's jobs stand in the queue, and what they wait for. Of other teams a team sees numbers, never names."""
+"""The places of a team's jobs in the queue, and what they wait for. Of other teams, a team sees counts but no names."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,10 +30,10 @@ METHOD = (
 
 @dataclass(frozen=True)
 class Place:
-    """Where one waiting job stands."""
+    """The place of a waiting job."""
 
     position: int
-    """From 1, among the waiting jobs of all teams."""
+    """Position among the waiting jobs of all teams, from 1."""
     ahead: Sequence[AheadRead]
     """The team's own first, then the others', most jobs first."""
     waits_for: WaitsFor
@@ -46,7 +46,7 @@ class WorkerCount:
     """The living workers of one kind."""
 
     queue: str | None
-    """What they listen to; None, with the device ``any``, for those that have not made themselves known."""
+    """The queue they listen to; None, with the device ``any``, for workers that have not registered."""
     device: Device
     alive: int
     busy: int
@@ -72,7 +72,7 @@ class Queue:
 
 
 def look(session: Session, view: View, caller: Caller, most: int) -> Queue:
-    """The queue as this view has it, with at most so many of the caller's team's waiting jobs."""
+    """The queue in this view, with at most ``most`` waiting jobs of the caller's team."""
     team_id = caller.team_id
     return Queue(
         active=[(job, WaitingTime(None, view.ends[job.id])) for job in view.active if job.team_id == team_id],
@@ -88,9 +88,9 @@ def look(session: Session, view: View, caller: Caller, most: int) -> Queue:
 
 
 def place_of(view: View, caller: Caller, job: Job) -> Place | None:
-    """Where a queued job of the caller's team stood at this look.
+    """The place of a queued job of the caller's team in this view.
 
-    `None` unless it waited for a worker, and of a job that came since.
+    None if it did not wait for a worker, or was posted since.
     """
     waiting = view.by_id.get(job.id)
     if waiting is None:
@@ -100,20 +100,20 @@ def place_of(view: View, caller: Caller, job: Job) -> Place | None:
 
 
 class _Ahead:
-    """The jobs that go before, by team, while the line is walked along."""
+    """Counts the jobs ahead by team while iterating over the line."""
 
     def __init__(self, caller: Caller, before: Iterable[Waiting] = ()) -> None:
         self._team_id, self._team_name = caller.team_id, caller.team_name
         self._jobs = Counter(job.team_id for job in before)
         self._unnamed: dict[int, AheadRead] = {}
-        """Made once for each number: a line of 2,000 has 2,000 entries for a team's hundred jobs, and few numbers."""
+        """One entry for each count, shared by all places, since a long line repeats few counts."""
 
     def add(self, team_id: str) -> None:
-        """Pass by a job of this team."""
+        """Count a job of this team."""
         self._jobs[team_id] += 1
 
     def by_team(self) -> list[AheadRead]:
-        """As the team sees them: its own first, then the others', most jobs first."""
+        """The counts as the team sees them: its own first, then the others', most jobs first."""
         own = self._jobs[self._team_id]
         teams: list[AheadRead] = [AheadRead(self._team_name, own)] if own else []
         for jobs in sorted((jobs for team, jobs in self._jobs.items() if team != self._team_id), reverse=True):

@@ -1,7 +1,7 @@
-"""The queue of all teams at one moment: who waits, who works, and when each job may start and end.
+"""A snapshot of the queue of all teams: waiting jobs, workers, and when each job may start and end.
 
-The estimate hands the line, in order, to the workers that are alive: an idle one is free now, a busy one when its job's
-measured seconds are over or its time slice is. Where a figure is missing, so is the estimate.
+The estimate assigns the line, in order, to the living workers: an idle one is free now, a busy one when its job or its time
+slice is expected to end. If a figure is missing, so is the estimate.
 """
 
 import threading
@@ -30,38 +30,38 @@ class Living:
     """A worker that is alive."""
 
     queue: str | None
-    """None if it has not made itself known, and is alive since it holds a job."""
+    """None if it has not registered but is known to be alive because it holds a job."""
     is_idle: bool
     time: Busy
-    """Until it has done the job that it holds."""
+    """Time until it has finished the job that it holds."""
     slice: Busy
-    """Until it has done it, or the job's time slice is over."""
+    """Time until it has finished that job, or the job's time slice is over."""
 
 
 @dataclass(frozen=True)
 class View:
-    """One look at the queue of all teams."""
+    """A snapshot of the queue of all teams."""
 
     line: Sequence[Waiting]
     by_id: Mapping[str, Waiting]
-    """The same by the ids of the jobs."""
+    """The line by job id."""
     estimates: Mapping[str, WaitingTime]
-    """Of each job in the line, by its id, but for those that a limit holds back."""
+    """Estimates by job id, without jobs that a limit holds back."""
     active: Sequence[Job]
     ends: Mapping[str, float | None]
     """Seconds until each active job ends, by its id."""
     workers: Sequence[Living]
     typical: float | None
-    """Seconds that a pass takes of which nothing is known."""
+    """Assumed seconds of a pass without its own measurements."""
     sample: int
-    """Succeeded jobs whose median that is."""
+    """Number of succeeded jobs in that median."""
     slice_seconds: float
     as_of: datetime
 
 
 class Views:
-    """The latest view, shared by all callers within ``queue_view_seconds``: a long queue is costly to read, and many watch
-    it."""
+    """The latest view, shared by all callers within ``queue_view_seconds``, since a long queue is costly to read and has many
+    watchers."""
 
     def __init__(self, sessions: Sessions, settings: Settings) -> None:
         self._sessions = sessions
@@ -70,7 +70,7 @@ class Views:
         self._latest: tuple[float, View] | None = None
 
     def get(self) -> View:
-        """The latest view, or a new one where that is too old. While one asker makes it, others get the old one."""
+        """The latest view, or a new one if it is too old. While one caller reads the new one, others get the old one."""
         if (young := self._young()) is not None:
             return young
         if not self._making.acquire(blocking=self._latest is None):
@@ -132,8 +132,8 @@ def view_now(session: Session, settings: Settings) -> View:
 def _estimates(
     line: Sequence[Waiting], workers: Sequence[Living], typical: float | None, slice_seconds: float
 ) -> Mapping[str, WaitingTime]:
-    """When jobs start, if those before them give way after a slice, and when they end, if none does."""
-    # What a limit holds back starts when a job of its team ends, whoever else is in the line, so it is left out of it.
+    """When jobs start, if those ahead yield after a slice, and when they end, if none does."""
+    # A job that a limit holds back starts when a job of its team ends, so it is left out of the line.
     free = [job for job in line if not job.held_back]
     demands = [Demand(job.device, _seconds_of(job, typical)) for job in free]
     slices = [Demand(demand.device, min(demand.seconds or slice_seconds, slice_seconds)) for demand in demands]
@@ -143,20 +143,20 @@ def _estimates(
 
 
 def _seconds_of(job: Waiting, typical: float | None) -> float | None:
-    """That a waiting job takes of a worker."""
+    """Seconds of worker time that a waiting job needs."""
     if job.seconds_left is not None:
         return job.seconds_left
     return None if typical is None else typical * job.passes
 
 
 def _slice_left(job: Job, slice_seconds: float, now: datetime) -> float:
-    """Until a job may have to give way; what loads and replays it is not counted by the worker, and here it is."""
+    """Seconds until a job may have to yield; unlike the worker, this counts loading and replaying."""
     held = 0.0 if job.claimed_at is None else (now - job.claimed_at).total_seconds()
     return max(0.0, slice_seconds - held)
 
 
 def _seconds_left(job: Job, typical: float | None, now: datetime) -> float | None:
-    """Until a worker has done a job that it holds."""
+    """Seconds until a worker has finished the job that it holds."""
     left = (job.progress or {}).get("seconds_left")
     if left is not None:
         return max(0.0, float(left))

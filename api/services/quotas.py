@@ -1,4 +1,4 @@
-"""Refuses what would exceed a team's limits, with the figures. Running jobs are not refused: they stay queued."""
+"""Refuse what would exceed a team's limits, with the figures. Jobs above the limit of running jobs stay queued instead."""
 
 from sqlalchemy.orm import Session
 
@@ -12,10 +12,10 @@ _RETRY_AFTER = {"Retry-After": "60"}
 
 
 def check_queued(session: Session, team_id: str, added: int = 1) -> None:
-    """Make sure that the jobs of a team, so many just added included, are not too many, and that their results have room.
+    """Check a team's limit of queued jobs, including those just added, and that there is room for their results.
 
     Raises:
-        TooManyRequestsError: too many jobs wait.
+        TooManyRequestsError: the team has too many queued jobs.
         ConflictError: there is no room for results.
     """
     limits = limits_of(session, team_id)
@@ -37,10 +37,10 @@ def check_queued(session: Session, team_id: str, added: int = 1) -> None:
 
 
 def check_stored(session: Session, team_id: str, added: int) -> None:
-    """Make sure that what a team stores, an upload of so many bytes that was just added included, is not too much.
+    """Check a team's limit of stored bytes, including an upload that was just added.
 
     Raises:
-        ConflictError: it is.
+        ConflictError: the limit is exceeded.
     """
     limit = limits_of(session, team_id).stored_bytes
     if limit is not None:
@@ -54,7 +54,7 @@ def room_for_upload(session: Session, team_id: str) -> int | None:
     """Bytes that a team may still store; None if there is no limit.
 
     Raises:
-        ConflictError: none.
+        ConflictError: no room is left.
     """
     limit = limits_of(session, team_id).stored_bytes
     if limit is None:
@@ -66,7 +66,7 @@ def room_for_upload(session: Session, team_id: str) -> int | None:
 
 
 def no_room_for_upload(session: Session, team_id: str) -> ConflictError:
-    """The answer to an upload that is larger than what is left."""
+    """The error for an upload that is larger than the remaining room."""
     return _no_room(stored_bytes(session, team_id), limits_of(session, team_id).stored_bytes or 0)
 
 

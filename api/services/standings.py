@@ -1,4 +1,4 @@
-"""Where watched jobs stand: one look at the database for all event streams of a process, so that a watcher costs little."""
+"""States of watched jobs: one database poll for all event streams of a process, so that a watcher costs little."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from store.session import Sessions, session_scope
 
 
 class Standings:
-    """Looks every so many seconds while anybody waits, and holds nothing in between."""
+    """Polls periodically while anyone waits, and holds no connection in between."""
 
     def __init__(self, sessions: Sessions, seconds: float) -> None:
         self._sessions = sessions
@@ -20,7 +20,7 @@ class Standings:
         self._looks: set[asyncio.Task[Mapping[str, Standing]]] = set()
 
     async def next(self, job_id: str) -> Standing | None:
-        """Where the job stands at the next look; None if there is no such job.
+        """The state of the job at the next poll; None if the job does not exist.
 
         Raises:
             sqlalchemy.exc.SQLAlchemyError: the database does not answer.
@@ -30,16 +30,16 @@ class Standings:
             self._next = asyncio.create_task(self._look())
             self._looks.add(self._next)
             self._next.add_done_callback(self._looks.discard)
-        # One watcher that goes away must not end the look of the others.
+        # One watcher that leaves must not cancel the poll of the others.
         return (await asyncio.shield(self._next)).get(job_id)
 
     async def end(self) -> None:
-        """Wait for the looks that are under way, so that none holds a connection when those are closed."""
+        """Wait for running polls, so that none holds a connection when connections are closed."""
         await asyncio.gather(*self._looks, return_exceptions=True)
 
     async def _look(self) -> Mapping[str, Standing]:
         await asyncio.sleep(self._seconds)
-        # Who comes from now on waits for the look after this one.
+        # Later watchers wait for the next poll.
         wanted, self._wanted, self._next = self._wanted, set(), None
         return await run_in_threadpool(self._find, sorted(wanted))
 

@@ -1,4 +1,4 @@
-"""What teams may do with jobs that there are: cancel, pause, resume, retry and delete them. Each change is noted."""
+"""What teams may do with existing jobs: cancel, pause, resume, retry and delete them. Changes are recorded."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,21 +22,21 @@ from store.tables.jobs import Job
 
 @dataclass(frozen=True)
 class BulkOutcome:
-    """What became of each job of a bulk request."""
+    """The outcome of a bulk request."""
 
     jobs: Sequence[tuple[Job, IllegalTransitionError | None]]
-    """Each as it is now, and why it was left so, if it was."""
+    """Each job as it is now, with the reason if it was left unchanged."""
     unknown: Sequence[str]
-    """Ids that were named and are not jobs of the team, or do not fit the rest of the description."""
+    """Named ids that are not jobs of the team, or do not match the other filters."""
     has_more: bool
-    """Whether more fit the description than are taken at a time."""
+    """Whether more jobs match than are handled at a time."""
 
 
 _CANCELLABLE = [state for state in JobState if state not in TERMINAL | {JobState.CANCELLING}]
 
 
 def cancel(session: Session, actor: Actor, job_id: str) -> Job:
-    """Cancel a queued job at once and ask the worker of a running one to stop. Doing so twice changes nothing.
+    """Cancel a queued job at once, or ask the worker of a running one to stop. Repeating this changes nothing.
 
     Raises:
         NotFoundError: the team has no such job.
@@ -49,9 +49,9 @@ def cancel(session: Session, actor: Actor, job_id: str) -> Job:
 
 
 def cancel_many(session: Session, actor: Actor, body: BulkCancel) -> BulkOutcome:
-    """Cancel the jobs that a request names or describes, each by itself; what becomes of one changes nothing for others.
+    """Cancel the jobs that a request names or describes, each independently of the others.
 
-    Labels alone describe jobs that could be cancelled; those that are named are answered for whatever their state.
+    Labels select only jobs that can be cancelled; named jobs are reported whatever their state.
     """
     wanted = body.states or ([] if body.ids else _CANCELLABLE)
     ids = [job_id for job_id in body.ids if job_id.isprintable()] if body.ids else None
@@ -63,7 +63,7 @@ def cancel_many(session: Session, actor: Actor, body: BulkCancel) -> BulkOutcome
 
 
 def pause(session: Session, actor: Actor, job_id: str) -> Job:
-    """Take a queued job out of the queue, and ask the worker of a running one to give it back. Twice changes nothing.
+    """Pause a queued job at once, or ask the worker of a running one to give it back. Repeating this changes nothing.
 
     Raises:
         NotFoundError: the team has no such job.
@@ -76,7 +76,7 @@ def pause(session: Session, actor: Actor, job_id: str) -> Job:
 
 
 def resume(session: Session, actor: Actor, job_id: str) -> Job:
-    """Queue a paused job again with its trace. One that is queued or worked on stays as it is.
+    """Queue a paused job again with its trace; a queued or running job stays unchanged.
 
     Raises:
         NotFoundError: the team has no such job.
@@ -89,7 +89,7 @@ def resume(session: Session, actor: Actor, job_id: str) -> Job:
 
 
 def retry(session: Session, storage: Storage, actor: Actor, job_id: str) -> Job:
-    """Queue a failed or cancelled job afresh.
+    """Queue a failed or cancelled job from scratch.
 
     Raises:
         NotFoundError: the team has no such job.
@@ -100,7 +100,7 @@ def retry(session: Session, storage: Storage, actor: Actor, job_id: str) -> Job:
 
 
 def retry_all(session: Session, storage: Storage, actor: Actor, jobs: Sequence[Job]) -> list[Job]:
-    """Queue failed or cancelled jobs afresh, all or none.
+    """Queue failed or cancelled jobs from scratch, all or none.
 
     Raises:
         NotFoundError: one of them has been deleted.

@@ -53,7 +53,7 @@ def ndjson(trials: Iterable[Trial]) -> Iterator[bytes]:
 
 
 def comma_separated(trials: Iterable[Trial]) -> Iterator[bytes]:
-    """A header, then a line a trial; None is an empty cell, truth is ``true`` or ``false``, numbers are as in JSON."""
+    """A header, then one line per trial; None is an empty cell, and booleans and numbers are as in JSON."""
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\n")
     writer.writerow(_FIELDS)
@@ -64,7 +64,7 @@ def comma_separated(trials: Iterable[Trial]) -> Iterator[bytes]:
 
 
 def parquet(trials: Iterable[Trial]) -> Iterator[bytes]:
-    """One Parquet file, handed out as its row groups are done."""
+    """One Parquet file, sent as its row groups are completed."""
     sink = _Drain()
     with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), _ARROW_SCHEMA) as writer:
         remaining = iter(trials)
@@ -80,14 +80,14 @@ WRITERS: dict[str, Callable[[Iterable[Trial]], Iterator[bytes]]] = {
     CSV: comma_separated,
     PARQUET: parquet,
 }
-"""How each format other than pages of JSON is written."""
+"""The writer of each format other than JSON pages."""
 
 SUFFIXES = {NDJSON: "jsonl", JSON_LINES: "jsonl", CSV: "csv", PARQUET: "parquet"}
-"""What a file in each format is called."""
+"""The file suffix of each format."""
 
 
 class _Drain(io.RawIOBase):
-    """A file that is only written to and emptied from the front."""
+    """A write-only buffer that is drained from the front."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -112,7 +112,7 @@ class _Drain(io.RawIOBase):
 
 
 def _flat(trial: Trial) -> dict[str, Any]:
-    """A trial in which what is nested is a text of JSON."""
+    """A trial with what is nested as JSON text."""
     values = trial.model_dump(mode="json")
     return values | {name: None if values[name] is None else json.dumps(values[name]) for name in _NESTED}
 

@@ -1,7 +1,7 @@
-"""Reads the trace of a job for its team, a page at a time, also where a whole trace is streamed.
+"""Read the trace of a job for its team page by page, even when the whole trace is streamed.
 
-Every page is a short transaction: a slow reader holds no connection, and sees the trials that were added meanwhile. Every
-page asks again whether the reader's key is valid.
+Every page is a short transaction, so a slow reader holds no connection and sees trials that were added meanwhile. Every page
+checks the reader's key again.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ def stream(
     """The trials of one pass of the job with numbers above ``after``, in order, at most ``limit`` of them.
 
     Raises:
-        UnauthorizedError: the caller's key has become invalid on the way. The answer breaks off, so that nobody takes what
-            has come for the whole.
+        UnauthorizedError: the caller's key has become invalid on the way. The answer is cut off, so that nobody mistakes it
+            for the whole trace.
     """
     left = limit
     while left is None or left > 0:

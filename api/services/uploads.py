@@ -1,4 +1,4 @@
-"""What teams may do with files of their own: send, look up, delete."""
+"""What teams may do with their files: send, look up, delete."""
 
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
@@ -11,7 +11,7 @@ from store.tables.uploads import Upload
 
 
 def record(session: Session, team_id: str, upload_id: str, filename: str, stored: Stored) -> Upload:
-    """Note a file whose content lies in the storage.
+    """Add the row of a file whose content is stored.
 
     Raises:
         ConflictError: the team would store more than it may.
@@ -35,7 +35,7 @@ def find(session: Session, team_id: str, upload_id: str) -> Upload:
 
 
 def delete(session: Session, team_id: str, upload_id: str) -> None:
-    """Forget an upload; the caller removes its content after the commit.
+    """Remove the row of an upload; the caller removes its content after the commit.
 
     Raises:
         NotFoundError: the team has none.

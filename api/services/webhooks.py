@@ -1,4 +1,4 @@
-"""What teams may do with webhooks: have them in jobs, make and delete secrets, see messages and send them again."""
+"""What teams may do with webhooks: use them in jobs, create and delete secrets, see messages and send them again."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -24,7 +24,7 @@ _LOCAL = ("localhost", ".localhost", ".local", ".internal")
 
 
 def check_webhook(settings: Settings, webhook: Webhook) -> None:
-    """Refuse an address that can never be sent to. A name is looked up, and judged again, when a message is sent.
+    """Refuse an address that can never be used. A name is resolved and checked again when a message is sent.
 
     Raises:
         InvalidInputError: wrong scheme, malformed, or at an address that is not public.
@@ -49,7 +49,7 @@ def check_webhook(settings: Settings, webhook: Webhook) -> None:
 
 
 def check_secret(session: Session, team_id: str) -> None:
-    """Make sure that messages of the team can be signed.
+    """Check that messages of the team can be signed.
 
     Raises:
         InvalidInputError: the team has no secret.
@@ -60,7 +60,7 @@ def check_secret(session: Session, team_id: str) -> None:
 
 
 def create_secret(session: Session, settings: Settings, actor: Actor) -> NewSecret:
-    """Make a secret; the one before it signs too for a while, and older ones no more. It is noted who did."""
+    """Create a secret. The previous one also signs for a while, older ones stop signing. The change is recorded."""
     overlap = timedelta(hours=settings.webhook.overlap_hours)
     made = repository.create_secret(session, actor.team_id, signing_key(settings), overlap)
     note(session, actor, "webhook_secret.create", made.row.id)
@@ -68,12 +68,12 @@ def create_secret(session: Session, settings: Settings, actor: Actor) -> NewSecr
 
 
 def list_secrets(session: Session, team_id: str) -> Sequence[WebhookSecret]:
-    """The secrets that sign now, the newest first."""
+    """The currently valid secrets, the newest first."""
     return valid_secrets(session, team_id)
 
 
 def delete_secret(session: Session, actor: Actor, secret_id: str) -> None:
-    """Let a secret sign no more. It is noted who did.
+    """Delete a secret, which stops signing. The change is recorded.
 
     Raises:
         NotFoundError: the team has none of this id.

@@ -1,7 +1,7 @@
-"""ALBERT: one layer's weights, used by many layers. Every use is an element of its own.
+"""ALBERT: many layers share one layer's weights. Every use is a separate element.
 
-For a pass the uses become layers that share their weights. What is left of the weights afterwards is what some use still
-needs; each use takes its rows and columns out of that.
+For a pass, the uses become layers that share their weights. Afterwards only the weights that some use still needs remain, and
+each use takes its rows and columns from them.
 """
 
 from collections import defaultdict
@@ -63,7 +63,7 @@ class AlbertFeedForward:
 
 
 class _Unrolled(nn.Module):
-    """An ``AlbertTransformer`` whose layers are modules of their own around the weights that they share."""
+    """An ``AlbertTransformer`` whose layers are separate modules around the shared weights."""
 
     def __init__(self, encoder: Any) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class _Unrolled(nn.Module):
         self.uses = nn.ModuleList(_with_the_same_weights(self.owner(use), config) for use in uses)
 
     def owner(self, use: int) -> Any:
-        """The layer that a use takes its weights from."""
+        """The layer that owns the weights of a use."""
         group: Any = self.albert_layer_groups[self.owners[use]]
         return group.albert_layers[0]
 
@@ -87,7 +87,7 @@ class _Unrolled(nn.Module):
 
 
 def _with_the_same_weights(layer: nn.Module, config: Any) -> nn.Module:
-    """A copy with the weights and the configuration, which says how attention is computed, of the model."""
+    """A copy that shares the model's weights and its config, which selects the attention implementation."""
     return deepcopy(layer, {id(shared): shared for shared in (*layer.parameters(), config)})
 
 
@@ -99,7 +99,7 @@ def _prepare(model: Any) -> None:
 
 
 def _finish(model: Any, plan: Plan) -> None:
-    """Cut the weights to what some use needs, and let the uses take theirs out of them."""
+    """Cut the weights to what any use needs, and make the uses take their parts from them."""
     encoder: _Unrolled = model.base_model.encoder
     uses = defaultdict(list)
     for use, layer_plan in enumerate(plan.layers):
@@ -145,7 +145,7 @@ def _share_ffn(owner: Any, uses: Sequence[tuple[Any, LayerPlan]], total: int) ->
 
 
 def _cut_or_empty(block: BlockWeights, units: Sequence[int], total: int, is_bias_kept: bool) -> None:
-    """Keep these units of the weights. Without any, nothing is left of them but the bias, if somebody adds it."""
+    """Keep these units of the weights; without any, only the bias remains if some use still adds it."""
     if units:
         block.keep(units, total)
         return

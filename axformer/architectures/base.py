@@ -1,9 +1,8 @@
 """What the library needs to know of a model family: where its blocks live, who owns their weights, how to run one.
 
 A family is an :class:`Architecture`, plain data, with a :class:`BlockLayout` for attention and one for the FFN, which
-families may share. Masking, surgery, counting and the evaluators are written against these and name no family. What stands
-before, between and after the layers (embeddings, masks, positions, pooling, any head) is nobody's business here: it always
-runs as transformers wrote it.
+families may share. Masking, surgery, counting and the evaluators use only these and name no family. Everything around the
+layers (embeddings, masks, positions, pooling, any head) always runs as transformers implements it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,24 +20,24 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan
 
 See = Callable[[Tensor], Tensor]
-"""Sees a tensor of shape (..., columns) and gives what is to be computed with in its place."""
+"""Receives a tensor of shape (..., columns) and returns the tensor to use instead."""
 Tap = Callable[[See], Callable[[], None]]
-"""Lets something see a tensor each time that it is computed, until what it gives back is called."""
+"""Registers a function on a tensor that is called whenever the tensor is computed; returns a function that removes it."""
 
 
 @dataclass(frozen=True)
 class PlainAttention:
-    """Attention as in the Transformer's own paper: three projections, and nothing that depends on positions."""
+    """Attention as in the original Transformer: three projections, and nothing that depends on positions."""
 
     query: nn.Linear
     key: nn.Linear
     value: nn.Linear
     heads: int
-    """That are left."""
+    """Number of heads that remain."""
     scaling: float
-    """Of the scores."""
+    """Scaling of the scores."""
     top_k: int | None
-    """Of hard attention, where it is on."""
+    """K of hard attention; None if it is off."""
 
 
 @dataclass(frozen=True)
@@ -46,26 +45,28 @@ class BlockWeights:
     """The weights of one attention or feed-forward block."""
 
     inputs: tuple[Slice, ...]
-    """What heads or neurons own of the projections in (and of biases and norms that belong to them)."""
+    """The slices of the input projections (with their biases and norms) that heads or neurons own."""
     output: Slice
-    """What they own of the projection out. Where it is 0, they add nothing."""
+    """The slice of the output projection that they own; where it is 0, they add nothing."""
     bias: nn.Parameter | None = None
-    """The bias of the projection out, which stays while the block does."""
+    """The bias of the output projection, which stays as long as the block does."""
     company: tuple[nn.Module, ...] = ()
-    """Modules that nobody needs without heads or neurons: the norm before a pre-LN block."""
+    """Modules that are useless without heads or neurons: the norm before a pre-LN block."""
     core: nn.Module | None = None
-    """Of attention: the module that hard attention is switched on."""
+    """For attention: the module on which hard attention is switched on."""
     plain: PlainAttention | None = None
-    """Of attention that is plain."""
+    """For plain attention; None otherwise."""
     tap: Tap | None = None
-    """How to see what comes into the projection out, where that is not a module; None where it is one."""
+    """Taps the input of the output projection if that is not a module; None if it is."""
     activation: tuple[nn.Module, str] | None = None
-    """Of an FFN: the module that holds the activation function as a module, and its name there, where nothing else stands
-    between the projection in and the projection out."""
+    """For an FFN: the module that holds the activation function as a submodule, and its name there, if nothing else lies
+    between the input and the output projection."""
 
     def watch(self, see: See) -> Callable[[], None]:
-        """Call a function with each input of the output projection, shape (..., columns), until the returned function is
-        called. Each head or neuron owns as many columns as any other, one after the other."""
+        """Call a function with each input of the output projection, shape (..., columns).
+
+        All heads or neurons own equally many columns, in order. The returned function removes the hook.
+        """
         if self.tap is not None:
             return self.tap(see)
         return self.output.module.register_forward_pre_hook(lambda _, inputs: (see(inputs[0]), *inputs[1:])).remove
@@ -77,30 +78,30 @@ class BlockWeights:
 
 
 class BlockLayout(Protocol):
-    """How one of the two blocks of a family's layers is built. Families whose blocks are alike share one layout."""
+    """The structure of one of the two blocks of a family's layers. Families with equal blocks share a layout."""
 
     def weights(self, layer: Any) -> BlockWeights:
-        """The weights of a layer's block that is not removed, whole or cut."""
+        """The weights of a layer's block, whole or cut, unless it is removed."""
 
     def run(self, layer: Any, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
-        """The whole block, residual and normalisation included; shapes (batch, tokens, hidden).
+        """Run the whole block, with residual and normalisation; shapes (batch, tokens, hidden).
 
         Args:
-            arguments: what the layer is called with, beside its input, by name.
+            arguments: the other arguments of the layer, by name.
         """
 
     def skip(self, layer: Any, hidden: Tensor) -> Tensor:
-        """What is left where the block is removed."""
+        """The output of the layer's removed block: the residual stream, with the norm if that stays."""
 
     def remove(self, layer: Any, bias: nn.Parameter | None) -> None:
-        """Take the block out of a layer for good; a ``bias`` is what it still adds."""
+        """Remove the block from a layer; a ``bias`` is still added."""
 
 
 class AttentionLayout(BlockLayout, Protocol):
-    """How the attention block is built."""
+    """The structure of the attention block."""
 
     def keep_heads(self, layer: Any, heads: Sequence[int], total: int) -> None:
-        """Tell a layer which of its ``total`` heads its projections still hold."""
+        """Inform a layer which of its ``total`` heads its projections still hold."""
 
 
 def max_positions(config: Any) -> int | None:
@@ -109,12 +110,12 @@ def max_positions(config: Any) -> int | None:
 
 
 def read_first(_: Any, ids: Tensor) -> Tensor | None:
-    """Heads read the first token, ``[CLS]``."""
+    """Model heads read the first token, ``[CLS]``."""
     return ids.new_zeros(ids.shape[:1])
 
 
 def read_last(config: Any, ids: Tensor) -> Tensor | None:
-    """Heads read the last token that is not padding; the very last where the model knows no pad token."""
+    """Model heads read the last token that is not padding, or the very last one if the model has no pad token."""
     if config.pad_token_id is None:
         return ids.new_full(ids.shape[:1], ids.shape[-1] - 1)
     places = (ids != config.pad_token_id).int() * ids.new_ones(ids.shape).cumsum(dim=-1)
@@ -137,30 +138,30 @@ class Architecture:
     layers_of: Callable[[Any], Sequence[nn.Module]]
     """The transformer layers of a base model (one without head), bottom first."""
     intermediate_size: Callable[[Any], int] = lambda config: int(config.intermediate_size)
-    """Neurons of a feed-forward block, from a configuration."""
+    """Neurons of an FFN block, from a config."""
     max_tokens: Callable[[Any], int | None] = max_positions
-    """The longest input that models take, special tokens included, from a configuration; None if there is no limit."""
+    """The longest input including special tokens, from a config; None if there is no limit."""
     read_position: Callable[[Any, Tensor], Tensor | None] = read_first
-    """Which position heads that pool read, from a configuration and token ids (batch, tokens); None if they read more."""
+    """The position that pooling heads read, from a config and token ids (batch, tokens); None if they read several."""
     reads_behind_padding: tuple[Any, ...] = ()
-    """Auto classes of heads that read the first token that is not padding, not that of ``read_position``; their compact models,
-    which are not told where padding stands, compute all positions."""
+    """Auto classes of heads that read the first token that is not padding instead of ``read_position``. Their compact models
+    do not know where the padding is, and compute all positions."""
     causal: bool = False
-    """Whether attention looks back only."""
+    """Whether attention is causal."""
     returned: Callable[[Tensor], Any] = lambda hidden: hidden
-    """What a layer's own ``forward`` gives back around its output."""
+    """Wraps the output as a layer's own ``forward`` returns it."""
     token_axis: int = 1
-    """Where tokens are in the shape of what layers take."""
+    """The token axis of the layers' inputs."""
     mixes_tokens_after: Callable[[Any], int] = lambda _: 0
-    """Layers after which something beside attention mixes tokens, from a configuration; 0 where nothing does."""
+    """Layers after which something other than attention mixes tokens, from a config; 0 if nothing does."""
     config_keys: tuple[str, ...] = ()
-    """Keys of ``config.json`` that the family's code reads beside the fields of its configuration class."""
+    """Keys of ``config.json`` that the family's code reads in addition to the fields of its config class."""
     int8: bool = True
-    """Whether its projections are linear modules, which int8 quantization can reach."""
+    """Whether its projections are linear modules, which int8 quantization needs."""
     prepare: Callable[[Any], None] = _unchanged
-    """Change a whole model so that hard attention can be switched on in it and every layer is a module of its own."""
+    """Changes a whole model so that hard attention can be switched on and every layer is a separate module."""
     finish: Callable[[Any, Plan], None] = _unchanged
-    """What is left to do after the layers of a prepared model were cut."""
+    """The last step after the layers of a prepared model are cut."""
 
     @property
     def base_class(self) -> Any:
@@ -173,7 +174,7 @@ class Architecture:
         return heads_of(self.model_type, causal=self.causal)
 
     def head_of(self, model: Any) -> Head | None:
-        """The kind of head that a model has; None for a class that the family does not name."""
+        """The kind of head of a model; None if the family does not list its class."""
         return next((head for head in self.heads if isinstance(model, head.model_class)), None)
 
     def layout(self, block: int) -> BlockLayout:
@@ -181,7 +182,7 @@ class Architecture:
         return self.ffn if block % 2 else self.attention
 
     def dimensions(self, config: Any) -> Dimensions:
-        """The counts that decide which elements a model with this configuration has."""
+        """The counts that determine the elements of a model with this config."""
         return Dimensions(
             layers=config.num_hidden_layers,
             heads=config.num_attention_heads,
@@ -190,7 +191,7 @@ class Architecture:
         )
 
     def adopt(self, model: Any) -> None:
-        """Make a whole model ready for a pass: hard attention can be switched on, and every layer is a module of its own."""
+        """Prepare a whole model for a pass: hard attention can be switched on, and every layer is a separate module."""
         if model._supports_attention_backend:
             model.config._attn_implementation = ATTENTION_NAME
         self.prepare(model)

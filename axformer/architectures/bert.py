@@ -1,7 +1,7 @@
-"""Families whose encoder is that of BERT. They differ in how inputs are embedded and in their heads.
+"""Families with BERT's encoder. They differ in their embeddings and heads.
 
-RoBERTa (and XLM-R and CamemBERT, its retrainings) counts positions from behind the padding index; ELECTRA may embed narrower
-than it computes.
+RoBERTa (with its descendants XLM-R and CamemBERT) counts positions from behind the padding index; ELECTRA may have
+embeddings that are narrower than its layers.
 """
 
 from collections.abc import Callable, Sequence

@@ -17,11 +17,11 @@ class BertAttention:
     """Attention as in ``BertAttention``; see :class:`axformer.architectures.base.AttentionLayout`."""
 
     projections: tuple[str, ...] = ("query", "key", "value")
-    """Names of the projections in; those that a model does not have are passed over."""
+    """Names of the input projections; missing ones are skipped."""
     takes: tuple[str, ...] = ("attention_mask",)
-    """Names of the layer's arguments that attention takes too."""
+    """Names of the layer's arguments that are passed on to attention."""
     core: str | None = None
-    """The submodule that hard attention is switched on, where it is not the self-attention module."""
+    """The submodule on which hard attention is switched on, if it is not the self-attention module."""
 
     def weights(self, layer: Any) -> BlockWeights:
         module, output = layer.attention.self, layer.attention.output.dense

@@ -21,7 +21,7 @@ def _prepare(model: Any) -> None:
 
 
 def _max_tokens(config: Any) -> int | None:
-    """Positions are relative, so models that have no absolute ones beside them take inputs of any length."""
+    """Positions are relative, so models without additional absolute positions take inputs of any length."""
     return int(config.max_position_embeddings) if config.position_biased_input else None
 
 

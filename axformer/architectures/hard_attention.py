@@ -1,9 +1,9 @@
 """Hard attention (section III-B), as an attention function that transformers can dispatch to.
 
-Every query keeps its K largest attention probabilities, taken after the softmax; the others become 0 and the kept ones are
-not scaled up again. K stands on the attention module itself (``hard_attention_top_k``), so that layers may differ; a
-module without it computes plain soft attention in the same arithmetic. That matters: a sample that hard attention cannot
-change keeps its loss to the last bit, and never counts as helped.
+Every query keeps its K largest attention probabilities after the softmax; the others become 0, and the kept ones are not
+renormalised. K is an attribute of the attention module (``hard_attention_top_k``), so layers may differ; a module without it
+computes plain soft attention in the same arithmetic. That matters: a sample that hard attention cannot change keeps its loss
+bit for bit, and never counts as helped.
 """
 
 from typing import Any
@@ -18,9 +18,9 @@ from axformer.architectures.top_k import keep_top_k
 ATTENTION_NAME = "axformer"
 TOP_K_ATTRIBUTE = "hard_attention_top_k"
 READ_ATTRIBUTE = "attention_read_position"
-"""On a module while only one query of each row is needed: which, shape (rows,)."""
+"""Attribute of a module while only one query of each row is needed: its position, shape (rows,)."""
 FULL_ROWS_ATTRIBUTE = "softmax_in_full_rows"
-"""On a module that may round the softmax of short rows another way, if that is faster."""
+"""Attribute of a module whose softmax may round short rows differently if that is faster."""
 ATTENTION_DIMENSIONS = 4
 _LANES = 16
 """float32 numbers in a vector register."""
@@ -36,16 +36,16 @@ def attention_forward(
     dropout: float = 0.0,
     **_: Any,
 ) -> tuple[Tensor, Tensor]:
-    """Soft attention, or hard attention where the module says so.
+    """Soft attention, or hard attention if the module has it on.
 
     Args:
         query: shape (batch, heads, tokens, head size).
-        key, value: the same, with as many heads or a part of them.
+        key, value: the same shape, with as many heads or fewer (grouped queries).
         attention_mask: added to the scores; broadcasts to (batch, heads, tokens, tokens).
 
     Returns:
-        The context, shape (batch, tokens, heads, head size), and the probabilities that made it. Where only one query is
-        needed, its context stands at all positions.
+        The context, shape (batch, tokens, heads, head size), and the attention probabilities. If only one query is needed,
+        its context is repeated at all positions.
     """
     tokens, read = query.shape[2], getattr(module, READ_ATTRIBUTE, None)
     if read is not None:
@@ -83,19 +83,19 @@ def _at(values: Tensor, read: Tensor) -> Tensor:
 
 
 class HardAttentionDropout(nn.Dropout):
-    """Dropout of attention probabilities, with hard attention before it where ``hard_attention_top_k`` stands on it.
+    """Dropout of attention probabilities, preceded by hard attention if ``hard_attention_top_k`` is set on it.
 
-    For families that compute attention inside their own modules and dispatch to no function: the dropout is the one
+    For families that compute attention inside their own modules instead of dispatching to a function: the dropout is the only
     place that sees the probabilities.
     """
 
     @classmethod
     def in_place_of(cls, dropout: nn.Dropout) -> "HardAttentionDropout":
-        """One that does the same as long as hard attention is off."""
+        """A replacement for a dropout that behaves the same while hard attention is off."""
         return cls(dropout.p).train(dropout.training)
 
     def forward(self, probabilities: Tensor) -> Tensor:
-        """Probabilities of shape (batch, heads, queries, keys); what else comes through (XLNet's output) is left alone."""
+        """Takes probabilities of shape (batch, heads, queries, keys); other tensors (XLNet's output) pass unchanged."""
         top_k = getattr(self, TOP_K_ATTRIBUTE, None)
         is_attention = probabilities.dim() == ATTENTION_DIMENSIONS
         return super().forward(keep_top_k(probabilities, top_k) if is_attention and top_k else probabilities)

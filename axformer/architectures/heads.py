@@ -1,4 +1,4 @@
-"""The heads that transformers puts on a family's encoder: which model classes there are, and which kind of task each does."""
+"""The heads that transformers has for a family's encoder: their model classes and kinds of tasks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ HEAD_KINDS = {
     AutoModelForMaskedLM: "masked LM",
     AutoModelForCausalLM: "causal LM",
 }
-"""What models with a head do, by the transformers Auto class that loads them."""
+"""The kind of task of a head, by the transformers Auto class that loads it."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Llama and Qwen3: causal, pre-LN with RMSNorm, rotary positions, gated FFNs, and query heads that share keys and values.
 
-A head is a query head. Its key and value head goes when the last query head that shares it goes. Where the query heads
-that are left do not share evenly any more, keys and values are handed out to them one by one.
+A head is a query head. Its key/value head is removed with the last query head that shares it. If the remaining query heads no
+longer share evenly, keys and values are expanded to one for each of them.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ def _keep_heads(attention: Any, heads: Sequence[int], total: int) -> None:  # no
 
 
 class _HandedOut(nn.Module):
-    """A projection to fewer heads than ask for its output: each of them gets the one that it shares."""
+    """A projection to fewer heads than use its output: each query head gets the key/value head that it shares."""
 
     def __init__(self, projection: nn.Module, owners: Sequence[int], head_size: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""MPNet: BERT's layers with a relative position bias, a column a head, which the encoder computes once for all layers."""
+"""MPNet: BERT's layers with a relative position bias, one column per head, which the encoder computes once for all layers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from axformer.architectures.removed import ConstantAttention
 from axformer.architectures.slices import into, out_of
 
 FIRST_POSITION = 2
-"""Positions are counted from behind the padding index, which is 1 whatever the configuration says."""
+"""Positions start behind the padding index, which is 1 whatever the config says."""
 
 
 class MPNetAttention:
@@ -44,7 +44,7 @@ class MPNetAttention:
 
 
 class _SomeHeads(nn.Module):
-    """Self-attention with some of the heads that the position bias is made for."""
+    """Self-attention with a subset of the heads that the position bias covers."""
 
     def __init__(self, attention: nn.Module, heads: Sequence[int]) -> None:
         super().__init__()

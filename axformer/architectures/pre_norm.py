@@ -1,6 +1,6 @@
-"""Pre-LN blocks: a norm, then attention or an FFN, added to what came in. A removed one leaves nothing behind.
+"""Pre-LN blocks: a norm, then attention or an FFN, added to the residual stream. A removed block leaves nothing behind.
 
-Families differ in names, in how projections are fused, and in what attention is told of positions.
+Families differ in names, in the fusion of projections, and in the position arguments of attention.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,17 +27,17 @@ class PreNormAttention:
     body: str
     """The attention module's name in the layer."""
     inputs: Callable[[Any], tuple[Slice, ...]]
-    """What heads own of the attention module's projections in."""
+    """The slices of the attention module's input projections that heads own."""
     output: str
-    """The projection out's name in the attention module."""
+    """The output projection's name in the attention module."""
     takes: tuple[str, ...]
-    """Names of the layer's arguments that attention takes too."""
+    """Names of the layer's arguments that are passed on to attention."""
     keep: Callable[[Any, Sequence[int], int], None] = _all_heads_are_alike
-    """Tell an attention module which of so many heads its projections still hold."""
+    """Informs an attention module which of its heads its projections still hold."""
     head_norms: tuple[str, ...] = ()
     """Norms inside the attention module, the same for all heads."""
     causal: bool = False
-    """Whether it keeps keys and values in a cache."""
+    """Whether it uses a cache of keys and values."""
 
     def weights(self, layer: Any) -> BlockWeights:
         core = getattr(layer, self.body)
@@ -73,13 +73,13 @@ class PreNormFeedForward:
     norm: str
     """The norm's name in the layer."""
     inputs: tuple[str, ...]
-    """Names of the projections up, and of the gate where there is one, in the FFN module."""
+    """Names of the up projections, and of the gate if there is one, in the FFN module."""
     output: str
-    """The projection down's name in the FFN module."""
+    """The down projection's name in the FFN module."""
     copies: int = 1
-    """Projections up and gates that are fused into one."""
+    """Number of up projections and gates that are fused into one."""
     activation: str | None = None
-    """The activation function's name in the FFN module, where there is no gate."""
+    """The activation function's name in the FFN module, if there is no gate."""
     body: str = "mlp"
     """The FFN module's name in the layer."""
 

@@ -1,4 +1,4 @@
-"""What stands where a block was: nothing but the residual stream, or the constant that an emptied block still adds."""
+"""Replacements for removed blocks: nothing, or the constant that an emptied block still adds to the residual stream."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 
 class Constant(nn.Module):
-    """Takes the place of a projection or a block whose output was added to the residual stream.
+    """Replaces a projection or a block whose output was added to the residual stream.
 
-    Gives 0, or the bias of the projection out where the block is kept but all its heads or neurons are gone. It has no
-    dimensions of batch and tokens: it is only ever added.
+    Returns 0, or the bias of the output projection if the block is kept but all its heads or neurons are removed. It has no
+    batch and token dimensions, since it is only ever added.
     """
 
     def __init__(self, bias: nn.Parameter | None) -> None:
@@ -18,24 +18,24 @@ class Constant(nn.Module):
         self.bias = bias
 
     def forward(self, *_: Any, **__: Any) -> Tensor:
-        """The constant, whatever comes in."""
+        """Return the constant for any input."""
         return torch.zeros(()) if self.bias is None else self.bias
 
 
 class ConstantAttention(nn.Module):
-    """The same for attention modules, which give back probabilities too."""
+    """:class:`Constant` for attention modules, which also return probabilities."""
 
     def __init__(self, bias: nn.Parameter | None) -> None:
         super().__init__()
         self.bias = bias
 
     def forward(self, *_: Any, **__: Any) -> tuple[Tensor, None]:
-        """The constant and no probabilities, whatever comes in."""
+        """Return the constant and no probabilities for any input."""
         return (torch.zeros(()) if self.bias is None else self.bias), None
 
 
 class ResidualNorm(nn.Module):
-    """Takes the place of a post-LN block that holds its own LayerNorm, which stays."""
+    """Replaces a post-LN block that contains its own LayerNorm, which stays."""
 
     def __init__(self, norm: nn.Module, bias: nn.Parameter | None) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class ResidualNorm(nn.Module):
 
 
 class ConstantDecoderAttention(nn.Module):
-    """The same for decoders, which ask the cache of keys and values how many tokens they have seen."""
+    """:class:`ConstantAttention` for decoders, whose cache of keys and values counts the tokens seen."""
 
     def __init__(self, bias: nn.Parameter | None, layer_idx: int) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class ConstantDecoderAttention(nn.Module):
         self.layer_idx = layer_idx
 
     def forward(self, hidden_states: Tensor, *_: Any, past_key_values: Any = None, **__: Any) -> tuple[Tensor, None]:
-        """The constant and no probabilities; tokens are counted in the cache by keys and values of one 0 each."""
+        """Return the constant and no probabilities; one zero key and value per token keeps the cache's count."""
         if past_key_values is not None:
             nothing = hidden_states.new_zeros((len(hidden_states), 1, hidden_states.shape[1], 1))
             past_key_values.update(nothing, nothing, self.layer_idx)

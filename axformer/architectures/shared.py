@@ -1,4 +1,4 @@
-"""Modules that use weights of other modules, so that these are counted, saved and loaded once."""
+"""Modules that use other modules' weights, so that these are counted, saved and loaded once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,23 +11,23 @@ from axformer.architectures.slices import Slice
 
 
 class Shared(nn.Module):
-    """Calls a module that belongs to somebody else."""
+    """Calls a module that belongs to another module."""
 
     def __init__(self, owner: nn.Module) -> None:
         super().__init__()
-        self._owner = (owner,)  # in a tuple, so that it does not become a part of this module
+        self._owner = (owner,)  # in a tuple, so that it is not registered as a submodule
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """What the owner gives."""
+        """Return the owner's output."""
         output: Tensor = self._owner[0](hidden)
         return output
 
 
 class SharedLinear(nn.Module):
-    """A linear module made of another's weight, or of some of its rows or columns."""
+    """A linear module that uses another's weight, or some of its rows or columns."""
 
     def __init__(self, part: Slice, units: Sequence[int], total: int) -> None:
-        """Take what some of the ``total`` units of a linear module's weight own."""
+        """Use the part of a linear module's weight that some of its ``total`` units own."""
         super().__init__()
         self._owner = (part.module,)
         self._axis = part.axis
@@ -58,21 +58,21 @@ class SharedLinear(nn.Module):
 
 
 class SharedBias(nn.Module):
-    """What an emptied projection still adds: the bias of another module."""
+    """Replaces an emptied projection, which still adds the bias of another module."""
 
     def __init__(self, owner: nn.Module) -> None:
         super().__init__()
         self._owner = (owner,)
 
     def forward(self, *_: Any, **__: Any) -> Tensor:
-        """The bias, whatever comes in."""
+        """Return the bias for any input."""
         owner: Any = self._owner[0]
         bias: Tensor = owner.bias
         return bias
 
 
 class UsedNorm(nn.Module):
-    """Takes the place of a post-LN attention block: LayerNorm, and the bias of an emptied projection inside it."""
+    """Replaces a post-LN attention block: LayerNorm, with the bias of an emptied projection inside it."""
 
     def __init__(self, norm: nn.Module, biased: nn.Module | None) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Slices: which entries of a parameter a head or a neuron owns. Masking, surgery and counting all go by them.
+"""Slices: the entries of a parameter that a head or a neuron owns. Masking, surgery and counting are based on them.
 
 Projections may stand alone, be fused into one (GPT-2's ``c_attn``, ModernBERT's ``Wqkv`` and ``Wi``), be shared between
-heads (grouped queries), be transposed (``Conv1D``), or be bare parameters (XLNet). A slice says all of it as plain data.
+heads (grouped queries), be transposed (``Conv1D``), or be bare parameters (XLNet). A slice describes all of this as data.
 """
 
 from collections.abc import Sequence
@@ -21,22 +21,22 @@ class Slice:
     """The parameter's name in its module."""
     axis: int
     copies: int = 1
-    """Matrices that are fused along the axis, one after the other."""
+    """Number of matrices that are concatenated along the axis."""
     share: int = 1
-    """Units that own the same entries together: query heads for each key/value head."""
+    """Units that share the same entries: query heads per key/value head."""
 
     @property
     def parameter(self) -> Tensor:
-        """The parameter as it is now."""
+        """The current parameter."""
         parameter: Tensor = getattr(self.module, self.name)
         return parameter
 
     def entries(self, units: Sequence[int], total: int) -> Tensor:
-        """Places along the axis that these units own, ascending within each copy, on the CPU.
+        """Indices along the axis that these units own, ascending within each copy, on the CPU.
 
         Args:
             units: some of the units.
-            total: how many units the parameter has now.
+            total: the number of units that the parameter has now.
         """
         first = torch.tensor(self._owners(units), dtype=torch.long, device="cpu") * self._size(total)
         owned = first[:, None] + torch.arange(self._size(total), device="cpu")
@@ -44,14 +44,14 @@ class Slice:
         return (copies[:, None] + owned.flatten()).flatten()
 
     def count(self, units: Sequence[int], total: int) -> int:
-        """How many places that are."""
+        """The number of those indices."""
         return self.copies * len(self._owners(units)) * self._size(total)
 
     def _owners(self, units: Sequence[int]) -> list[int]:
         return sorted({unit // self.share for unit in units})
 
     def _size(self, total: int) -> int:
-        """Places that one owner has in one copy."""
+        """Indices that one owner has in one copy."""
         return int(self.parameter.shape[self.axis]) * self.share // (self.copies * total)
 
     def part(self, units: Sequence[int], total: int) -> Tensor:
@@ -60,7 +60,7 @@ class Slice:
         return parameter.index_select(self.axis, self.entries(units, total).to(parameter.device))
 
     def replace(self, value: Tensor) -> None:
-        """Put another parameter in its place, and let the module know its new size."""
+        """Replace the parameter, and update the module's size attributes."""
         setattr(self.module, self.name, nn.Parameter(value, requires_grad=self.parameter.requires_grad))
         if self.name != "weight":
             return

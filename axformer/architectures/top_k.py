@@ -1,7 +1,7 @@
 """The K largest attention probabilities of each query: what hard attention keeps (section III-B).
 
-PyTorch's ``topk`` takes longer on a CPU than all projections of a small layer. NumPy sorts rows in vector registers, some ten
-times as fast on one core, and the K-th largest number then tells what is kept. Either way the same is kept, to the last bit.
+On a CPU, PyTorch's ``topk`` takes longer than all projections of a small layer. NumPy sorts rows in vector registers, about ten
+times as fast on one core, and the K-th largest value is then the threshold. Both ways keep exactly the same entries.
 """
 
 import numpy as np
@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.profiler import record_function
 
 SORTING_CORES = 8
-"""With more, ``topk``, which uses all of them, is as fast as sorting, which uses one."""
+"""With more cores, ``topk``, which uses all of them, is as fast as sorting, which uses one."""
 SORT = "axformer::sort"
-"""Its name for PyTorch's profiler, which does not see NumPy."""
+"""Name of the sort in PyTorch's profiler, which does not see NumPy."""
 
 
 def keep_top_k(probabilities: Tensor, k: int) -> Tensor:
@@ -20,10 +20,10 @@ def keep_top_k(probabilities: Tensor, k: int) -> Tensor:
 
     Args:
         probabilities: shape (batch, heads, queries, keys), none below 0.
-        k: how many to keep; with as many keys or fewer nothing changes.
+        k: number of probabilities to keep; with at most this many keys, nothing changes.
     """
     keys_there = probabilities.shape[-1]
-    if torch.compiler.is_exporting():  # the graph is one for all lengths
+    if torch.compiler.is_exporting():  # one graph serves all lengths
         k = torch.sym_min(k, keys_there)  # type: ignore[no-untyped-call]
     elif k >= keys_there:
         return probabilities
@@ -46,9 +46,9 @@ def _is_sorted_faster(probabilities: Tensor) -> bool:
 
 
 def _kept_by_sorting(probabilities: Tensor, k: int) -> Tensor | None:
-    """1 where one of the ``k`` largest stands, else 0; None if the next one is as large, which ``topk`` has to settle.
+    """1 at the ``k`` largest entries, 0 elsewhere; None if the next entry is equal, in which case ``topk`` decides.
 
-    Where the k-th largest is 0, all is kept: what is 0 stays 0.
+    If the k-th largest is 0, everything is kept, since zeros stay 0.
     """
     with record_function(SORT):
         ascending = np.sort(probabilities.numpy(), axis=-1)

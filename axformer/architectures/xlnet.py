@@ -15,7 +15,7 @@ from axformer.architectures.removed import ResidualNorm
 from axformer.architectures.slices import Slice, into, out_of
 
 HEAD_AXES = {"q": 1, "k": 1, "v": 1, "r": 1, "r_r_bias": 0, "r_s_bias": 0, "r_w_bias": 0, "seg_embed": 1}
-"""Where the heads are in the shapes of the attention's parameters; ``o`` is the projection out."""
+"""The head axis of each attention parameter; ``o`` is the output projection."""
 ARGUMENTS = ("attn_mask_h", "attn_mask_g", "r", "seg_mat", "mems")
 
 
@@ -43,7 +43,7 @@ class XLNetAttention:
 
 
 def _tap(module: Any, see: See) -> Callable[[], None]:
-    """Let something see the contexts of all heads, shape (tokens, batch, heads * size), before the projection out."""
+    """Tap the contexts of all heads, shape (tokens, batch, heads * size), before the output projection."""
 
     def post_attention(hidden: Tensor, contexts: Tensor, residual: bool = True) -> Tensor:
         seen = see(contexts.flatten(start_dim=2)).view_as(contexts)
@@ -73,7 +73,7 @@ class XLNetFeedForward:
 
 
 class _NoAttention(nn.Module):
-    """Takes the place and the call of ``XLNetRelativeAttention``."""
+    """Replaces ``XLNetRelativeAttention``, with the same signature."""
 
     def __init__(self, norm: nn.Module) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ def _prepare(model: Any) -> None:
 
 
 def _read_position(config: Any, ids: Tensor) -> Tensor | None:
-    if config.summary_type == "last":  # padding stands in front
+    if config.summary_type == "last":  # padding is on the left
         return ids.new_full(ids.shape[:1], ids.shape[-1] - 1)
     return read_first(config, ids) if config.summary_type == "first" else None
 

@@ -1,4 +1,4 @@
-"""``axformer apply``: the forms of a plan that is there already."""
+"""``axformer apply``: write the forms of an existing plan."""
 
 from collections.abc import Sequence
 from pathlib import Path

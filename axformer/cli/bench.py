@@ -1,4 +1,4 @@
-"""``axformer bench``: what each form of a finished result is worth on this machine."""
+"""``axformer bench``: compare the forms of a finished result on this machine."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

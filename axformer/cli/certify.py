@@ -1,4 +1,4 @@
-"""``axformer certify``: whether one model has lost less than so many points against another."""
+"""``axformer certify``: test whether one model has lost less than some points against another."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -32,7 +32,7 @@ def certify(
     device: DeviceOption = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; what moves goes to standard error.")] = False,
 ) -> None:
-    """Say whether a model has lost less than so many points of accuracy, with 95 % confidence; exit code 1 where not."""
+    """Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not."""
     console = Console(highlight=False, stderr=as_json)
     with failing():
         verdict = _certify(console, before, after, data, columns_of(columns), within_points, rows, device)

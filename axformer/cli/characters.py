@@ -1,6 +1,6 @@
-"""Let no command fail because a console cannot show a character: what it lacks is written in characters that it has.
+"""Replace characters that a console cannot encode, so that no command fails because of them.
 
-Rich draws its tables in ASCII where a console has no UTF-8, so only letters and signs are left to this.
+Rich draws tables in ASCII without UTF-8, so only letters and symbols are replaced here.
 """
 
 import codecs
@@ -21,13 +21,13 @@ _INSTEAD = {
     "“": '"',
     "”": '"',
 }
-"""One for one, so that columns stay where they are."""
+"""One character for one, so that columns stay aligned."""
 _UNKNOWN = "?"
 _HANDLER = "axformer.characters"
 
 
 def replace_unknown_characters() -> None:
-    """Have standard output and standard error replace what they cannot encode, halves of characters in names among it."""
+    """Make standard output and standard error replace what they cannot encode, including lone surrogates in names."""
     codecs.register_error(_HANDLER, _instead)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

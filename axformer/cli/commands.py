@@ -1,4 +1,4 @@
-"""A group of commands, each of which is imported when it is run or asked for its help; the list of all imports none."""
+"""A group of commands that are imported only when they are run or show their help; listing them imports none."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from typer.main import get_command
 
 @dataclass(frozen=True)
 class Command:
-    """One command as the list shows it, and where it is."""
+    """A command in the list, and its module."""
 
     panel: str
-    """Under which heading it stands."""
+    """Its heading in the list."""
     summary: str
     """The beginning of its help."""
     module: str = ""
-    """A file of this package; empty where it has the name of the command."""
+    """Its module in this package; empty if it has the name of the command."""
 
 
 class LazyGroup(TyperGroup):
-    """Shows summaries, and imports the command that is wanted. A subclass says which commands there are."""
+    """Shows summaries, and imports only the requested command. A subclass lists the commands."""
 
     listed: ClassVar[Mapping[str, Command]]
 
@@ -32,24 +32,24 @@ class LazyGroup(TyperGroup):
         self.commands = _Loaded(self.listed)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Their names, in the order of the list."""
+        """The names of the commands, in order."""
         del ctx
         return list(self.listed)
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
-        """What the list shows of a command; None where there is none of this name."""
+        """The command as the list shows it; None if it does not exist."""
         del ctx
         about = self.listed.get(cmd_name)
         return None if about is None else TyperCommand(cmd_name, help=about.summary, rich_help_panel=about.panel)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command that arguments begin with, and what follows its name."""
+        """Split arguments into the command and what follows its name."""
         name, shown, rest = super().resolve_command(ctx, args)
         return name, None if shown is None or name is None else self.commands[name], rest
 
 
 class _Loaded(MutableMapping[str, Any]):
-    """Commands by name, each imported when it is taken."""
+    """Commands by name, each imported on access."""
 
     def __init__(self, listed: Mapping[str, Command]) -> None:
         self._listed = listed
@@ -75,7 +75,7 @@ class _Loaded(MutableMapping[str, Any]):
 
 
 def _loaded(name: str, module: Any) -> Any:
-    """A command of its function, or a group of commands that a module has."""
+    """Make a command from a module's function, or take the module's group of commands."""
     found = getattr(module, name)
     if isinstance(found, typer.Typer):
         return get_command(found)

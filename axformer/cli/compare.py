@@ -15,7 +15,7 @@ from axformer.client import Job
 from axformer.errors import InputError
 
 LEAST, MOST = 2, 6
-"""One is shown by ``show``; more than six do not fit a screen."""
+"""``show`` shows a single job; more than six do not fit a screen."""
 
 
 def compare(
@@ -54,7 +54,7 @@ def _table(jobs: list[Job]) -> Table:
 
 
 def _differing(jobs: list[Job]) -> Iterator[tuple[str, list[str]]]:
-    """Knobs that are not the same in all jobs."""
+    """Knobs that differ between jobs."""
     for name in sorted({name for job in jobs for name in job.config}):
         values = [str(job.config.get(name, NOTHING)) for job in jobs]
         if len(set(values)) > 1:
@@ -65,7 +65,7 @@ Cell = Callable[[dict[str, Any]], str]
 
 
 def _figures(jobs: list[Job]) -> Iterator[tuple[str, Cell]]:
-    """Each figure that some job's report has, as ``before → after``."""
+    """Each figure that any job's report has, as ``before → after``."""
     reports = [job.report for job in jobs if job.report is not None]
     for data, words in (("validation", "validation"), ("test", "held-out")):
         names = {name: None for report in reports for name in report.base.get(data) or {}}
@@ -95,7 +95,7 @@ def _cell(path: tuple[str, ...], scale: float, form: str) -> Cell:
 
 
 def _of(job: Job, cell: Cell) -> str:
-    """A cell of a job's report; a dash where it has none."""
+    """A cell of a job's report; a dash without a report."""
     try:
         return NOTHING if job.report is None else cell(job.report.model_dump())
     except (KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""``axformer disagree``: the rows on which two models answer differently, which are all that need a label."""
+"""``axformer disagree``: find the rows on which two models answer differently, the only ones that need labels."""
 
 import json
 from pathlib import Path
@@ -56,6 +56,6 @@ def _find(console: Console, before: str, after: str, data: str, columns: Columns
 
 
 def _lines(rows: "Rows") -> str:
-    """The rows as JSON, a line each."""
+    """The rows as JSON, one per line."""
     records = (dict(zip(rows.table, values, strict=True)) for values in zip(*rows.table.values(), strict=True))
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

@@ -1,4 +1,4 @@
-"""What a person sees of a pass: a live display on a terminal, one line a trial where the output is piped."""
+"""Display of a pass: live on a terminal, one line per trial if the output is piped."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,21 +35,21 @@ _COLOURS = {Verdict.BASE: "dim", Verdict.ACCEPT: "bold green", Verdict.REFINE: "
 
 
 class Display(Protocol):
-    """Shows trials as they come."""
+    """Shows trials as they arrive."""
 
     def show(self, trial: Trial) -> None:
-        """Take note of one more trial."""
+        """Show one more trial."""
 
     def end(self) -> None:
-        """Take note that the pass is over."""
+        """Show that the pass has ended."""
 
 
 Measure = Callable[[Sequence[Trial], bool], Progress]
-"""How far a pass with these trials is, given whether it is over."""
+"""Computes the progress of a pass from its trials and whether it has ended."""
 
 
 def measured_by(dimensions: Dimensions, config: RunConfig) -> Measure:
-    """The measure of one pass over a model that is known here. It is asked about a trace that grows."""
+    """The progress of a pass over a local model, computed incrementally for a growing trace."""
     meter, seen = outline_of(config).meter(dimensions, config), 0
 
     def measure(trials: Sequence[Trial], ended: bool) -> Progress:
@@ -62,19 +62,19 @@ def measured_by(dimensions: Dimensions, config: RunConfig) -> Measure:
 
 
 def names_of_passes(config: RunConfig) -> list[str]:
-    """What the passes are called where there are several; else none."""
+    """Names of the passes; empty if there is only one."""
     configs = outline_of(config).passes(config)
     return [config.order.value for config in configs] if len(configs) > 1 else []
 
 
 @contextmanager
 def display_for(console: Console, measure: Measure, names: Sequence[str] = ()) -> Iterator[Display]:
-    """The display that fits where the output goes.
+    """The display that suits the console.
 
     Args:
-        console: where it goes.
-        measure: tells how far the pass is.
-        names: of the passes, where there are several one after another.
+        console: the console to write to.
+        measure: computes the progress of the pass.
+        names: names of the passes, if there are several.
     """
     if not console.is_terminal:
         yield _Lines(console, measure, names)
@@ -84,7 +84,7 @@ def display_for(console: Console, measure: Measure, names: Sequence[str] = ()) -
 
 
 class _Lines:
-    """One plain line a trial."""
+    """One plain line per trial."""
 
     def __init__(self, console: Console, measure: Measure, names: Sequence[str]) -> None:
         self._console = console
@@ -104,11 +104,11 @@ class _Lines:
         )
 
     def end(self) -> None:
-        """The last line has said it."""
+        """Nothing to do after the last line."""
 
 
 class _Screen:
-    """A bar, the figures that move, and the last trials."""
+    """A progress bar, the changing figures, and the last trials."""
 
     def __init__(self, live: Live, measure: Measure, names: Sequence[str]) -> None:
         self._live = live
@@ -160,7 +160,7 @@ class _Screen:
 
 
 def closing_table(report: dict[str, Any]) -> Table:
-    """Before and after, and what the pass did, from the content of a ``report.json``."""
+    """Figures before and after, and a summary of the pass, from the content of a ``report.json``."""
     table = before_and_after(report)
     removed, hard = count(len(report["removed"]), "element"), count(len(report["hard_attention"]), "layer")
     kept = [entry["order"] for entry in report.get("orders") or [] if entry["kept"]]
@@ -175,7 +175,7 @@ def closing_table(report: dict[str, Any]) -> Table:
 
 
 def finding_line(finding: Mapping[str, Any]) -> Text:
-    """Whether the model is better, as far as data that did not decide can tell."""
+    """The finding: whether the model is better, judged on data that did not decide."""
     style = _VERDICTS.get(finding["verdict"], "")
     notes = " ".join(part for part in (finding["advice"], finding["answers"]) if part)
     return Text.assemble((finding["sentence"], style), f" {notes}" if notes else "")
@@ -198,7 +198,7 @@ def fit_line(refit: Mapping[str, Any]) -> str:
 
 
 def before_and_after(report: Mapping[str, Any]) -> Table:
-    """The figures of a report side by side; those that one side lacks are left out."""
+    """The figures of a report side by side; figures that one side lacks are left out."""
     base, pruned = report["base"], report["pruned"]
     table = Table(title="Before and after", title_justify="left", caption_justify="left")
     for name in ("", "before", "after", "change"):
@@ -217,7 +217,7 @@ def before_and_after(report: Mapping[str, Any]) -> Table:
 
 
 def _add_pruning_alone(table: Table, before: float | None, between: float | None, after: float | None) -> None:
-    """How much of the latency is saved without a removal, where a report says it."""
+    """Add the part of the latency gain that needs no removal, if the report has it."""
     if before is None or between is None or after is None:
         return
     table.add_row("  by pruning alone", f"{between:.2f}", f"{after:.2f}", share(between, after))
@@ -225,7 +225,7 @@ def _add_pruning_alone(table: Table, before: float | None, between: float | None
 
 
 def _pass_name(trials: list[Trial], names: Sequence[str]) -> str:
-    """Which of several passes the last trial belongs to; empty where there is one."""
+    """The name of the last trial's pass; empty if there is only one pass."""
     if not names:
         return ""
     number = len(passes_in(trials))
@@ -233,12 +233,12 @@ def _pass_name(trials: list[Trial], names: Sequence[str]) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun, in the plural where it takes one."""
+    """A number with its noun in singular or plural."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: seconds to a minute, then minutes and seconds, from an hour on hours and minutes."""
+    """A duration for people: seconds, minutes and seconds, or hours and minutes."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes_left = divmod(minutes, 60)
     if hours:

@@ -17,7 +17,7 @@ from axformer.client.errors import ServiceError
 
 
 class NoFilesError(ServiceError):
-    """The job has no files, or not yet."""
+    """The job has no files, or none yet."""
 
     code = "no_files"
 

@@ -1,4 +1,4 @@
-"""What every command does when something is refused: one line on standard error, and an exit code."""
+"""Error handling of all commands: one line on standard error, and an exit code."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ EXIT_FAILED = 1
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """End the command with ``error: ...`` where the input cannot be used, with ``failed: ...`` where its work failed."""
+    """End the command with ``error: ...`` if its input cannot be used, and with ``failed: ...`` if its work failed."""
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     try:
         yield

@@ -1,4 +1,4 @@
-"""``axformer families``: which model families and heads a pass can work on."""
+"""``axformer families``: the model families and heads that a pass supports."""
 
 import json
 from typing import Annotated, Any
@@ -36,7 +36,7 @@ def families(
 
 
 def family_matrix() -> dict[str, dict[str, Any]]:
-    """For each family the classes of its heads by kind (None if there is none), and whether it can decide in int8."""
+    """For each family, its head classes by kind (None if missing), and whether a pass can decide in int8."""
     from axformer.architectures.heads import HEAD_KINDS
     from axformer.architectures.registry import ARCHITECTURES
 

@@ -1,4 +1,4 @@
-"""``axformer grid``: let the service run a grid of jobs."""
+"""``axformer grid``: run a grid of jobs on the service."""
 
 import json
 import tomllib
@@ -41,7 +41,7 @@ class _Setting(_Part):
 
 
 class _Grid(_Part):
-    """What a grid file holds."""
+    """The content of a grid file."""
 
     name: str
     sets: list[_Set] = Field(min_length=1)
@@ -64,7 +64,7 @@ def grid(
     with service() as client:
         wanted = _read(file)
         for setting in wanted.settings:
-            check_setting_name(setting.name, setting.preset)  # what is wrong is said before anything is sent
+            check_setting_name(setting.name, setting.preset)  # errors are reported before anything is sent
             make_config(setting.preset, setting.config)
         sources = {
             source
@@ -104,7 +104,7 @@ def _read(file: Path) -> _Grid:
 
 
 def _named(client: Client, wanted: _Grid, directory: Path) -> list[dict[str, Any]]:
-    """The sets with what lies on this machine sent."""
+    """The sets, with local files uploaded."""
 
     @cache
     def reference(text: str) -> str | Upload:

@@ -17,7 +17,7 @@ from axformer.wire.spread import Spread
 
 _LOSS = "loss"
 _DATA = {"test": "change of held-out", "confirming": "change of confirming", "validation": "change of validation"}
-"""The data that figures are shown for, the most honest first."""
+"""The data that figures are shown for, the least biased first."""
 _FIGURE_WIDTH = 38
 _JUDGED = (("gain", "gain"), ("no_reliable_gain", "none"), ("loss", "loss"), ("not_measured", "not measured"))
 

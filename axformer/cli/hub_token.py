@@ -1,4 +1,4 @@
-"""A token of the model hub for jobs: asked for, or from the environment; it never stands on the command line."""
+"""A model hub token for jobs, from a prompt or from the environment, but never from the command line."""
 
 import os
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ HubTokenOption = Annotated[
 
 
 def hub_token_of(asked: bool, sources: Iterable[str | None]) -> str | None:
-    """A token for the model hub, where it is asked for, or where the environment has one and a source lies there."""
+    """The hub token, if the user asks for a prompt, or if the environment has one and a source is on the hub."""
     if asked:
         return read_secret("Token of the model hub")
     reads_hub = any(source is not None and source.startswith(_HUB) for source in sources)

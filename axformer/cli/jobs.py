@@ -21,8 +21,8 @@ def jobs(
 ) -> None:
     """List your team's jobs, the newest first.
 
-    The result of a finished job is what became of its metric on data that did not decide, or of the loss where there is no such
-    data; a job that is not finished shows its trials and the loss so far.
+    The result of a finished job is the change of its metric on data that did not decide, or of the loss if there is no such
+    data. An unfinished job shows its trials and the loss so far.
     """
     with service() as client:
         found = list(islice(client.jobs(states=wanted or [], kinds=kind or [], labels=labels_of(label)), limit))

@@ -1,4 +1,4 @@
-"""``axformer login``: keep the address of the service and a key for the other commands."""
+"""``axformer login``: store the address of the service and a key for the other commands."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What became of each form that was asked for."""
+"""Show the outcome of each requested form."""
 
 import json
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ MadeJsonOption = Annotated[bool, typer.Option("--json", help="Print the created 
 
 
 def show_made(console: Console, made: "Sequence[Form | NotMade]", output: Path, *, as_json: bool) -> None:
-    """One line a form: where it lies and how large it is, or why it is not there."""
+    """Print one line per form: its place and size, or why it was not made."""
     from axformer.forms.form import Form
 
     if as_json:

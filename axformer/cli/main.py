@@ -1,7 +1,7 @@
-"""The command line. Each command is a file of this package; this one lists them.
+"""The command line. Each command is a module of this package; this module lists them.
 
-None is imported before it is wanted, and none imports PyTorch before it needs it, so that help and the commands that speak
-with the service come at once.
+A command is imported only when it is used, and imports PyTorch only when it needs it, so that help and the commands for the
+service start quickly.
 """
 
 import os
@@ -29,7 +29,7 @@ class _Listed(LazyGroup):
         "disagree": Command(_HERE, "Write the rows on which two models answer differently: only these need labels."),
         "certify": Command(
             _HERE,
-            "Say whether a model has lost less than so many points of accuracy, with 95 % confidence; exit code 1 where not.",
+            "Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not.",
         ),
         "export": Command(_HERE, "Write ONNX forms of a finished result, without its checkpoint."),
         "families": Command(_HERE, "List the supported model families, and the tasks of each."),
@@ -72,7 +72,7 @@ class _Commands(typer.Typer):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         replace_unknown_characters()
-        # Before PyTorch is imported: threads that spin while they wait slow each other down on a shared machine.
+        # Set before PyTorch is imported: waiting threads that spin slow each other down on a shared machine.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         return super().__call__(*args, **kwargs)
 

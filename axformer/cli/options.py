@@ -1,4 +1,4 @@
-"""Options that several commands have: their words in one place, and what is read from them."""
+"""Options that several commands share: their help texts and parsers."""
 
 import json
 import tomllib
@@ -32,7 +32,7 @@ PresetOption = Annotated[
 
 
 def knob_names(incomplete: str) -> list[tuple[str, str]]:
-    """What a shell offers behind ``--set``: the knobs that begin so, each with the first line of its reason."""
+    """Shell completion of ``--set``: the knobs with this prefix, each with the first line of its reason."""
     fields = {name: about for config in METHODS.values() for name, about in config.model_fields.items()}
     return [
         (f"{name}=", (about.description or "").partition("\n")[0].replace("``", ""))
@@ -75,7 +75,7 @@ AcceptPoorModelOption = Annotated[
 
 
 def columns_of(text: str | None) -> Columns:
-    """Comma-separated ``ours=theirs`` pairs.
+    """Parse comma-separated ``ours=theirs`` pairs.
 
     Raises:
         ConfigError: it is not that.
@@ -93,10 +93,10 @@ def columns_of(text: str | None) -> Columns:
 
 
 def forms_of(text: str) -> list[str]:
-    """Comma-separated names of forms.
+    """Parse comma-separated names of forms.
 
     Raises:
-        ConfigError: there is no such form.
+        ConfigError: a form does not exist.
     """
     names = [name.strip() for name in text.split(",")]
     for name in names:
@@ -106,10 +106,10 @@ def forms_of(text: str) -> list[str]:
 
 
 def labels_of(texts: list[str] | None) -> dict[str, str]:
-    """Labels, each written ``key=value``.
+    """Parse labels written as ``key=value``.
 
     Raises:
-        ConfigError: one is not.
+        ConfigError: a label has another form.
     """
     labels = {}
     for text in texts or []:
@@ -121,20 +121,20 @@ def labels_of(texts: list[str] | None) -> dict[str, str]:
 
 
 def knobs_of(file: Path | None, set_: list[str] | None, *, accept_poor_model: bool = False) -> dict[str, Any]:
-    """The knobs of a file, changed by those that stand on the command line, one of which has a flag of its own.
+    """The knobs of a file, overridden by those on the command line and by the flag for poor models.
 
     Raises:
-        ConfigError: the file cannot be read or holds no knobs, or what stands there is not ``name=value``.
+        ConfigError: the file cannot be read or holds no knobs, or an option is not ``name=value``.
     """
     flags = {"accept_poor_model": True} if accept_poor_model else {}
     return _in_file(file) | dict(parse_knob(text) for text in set_ or []) | flags
 
 
 def finetune_of(train: str | None, texts: list[str] | None) -> FinetuneSettings | None:
-    """How to train, where there is something to train on.
+    """The training settings, if there is training data.
 
     Raises:
-        ConfigError: there is not, a setting is unknown, or a value is out of range.
+        ConfigError: there are settings but no training data, a setting is unknown, or a value is out of range.
     """
     if train is None and texts:
         raise ConfigError("--finetune says how to train, and --train on what; give --train too")

@@ -1,4 +1,4 @@
-"""``axformer path``: the models on the path of a job's pass, and any of them as a job of its own."""
+"""``axformer path``: list the models on the path of a job's pass, and export any of them."""
 
 from typing import Annotated
 

@@ -17,7 +17,7 @@ from axformer.plan.trial import Trial
 
 LOSS = "loss.svg"
 _OF_RESULTS = ("plan.svg", "path.svg")
-"""Pictures that lie in a result."""
+"""Pictures that a result contains."""
 _TRACE = "trace.jsonl"
 
 

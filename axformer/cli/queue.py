@@ -1,4 +1,4 @@
-"""``axformer queue``: where the team's unfinished jobs stand."""
+"""``axformer queue``: the team's unfinished jobs and their places."""
 
 from rich.table import Table
 

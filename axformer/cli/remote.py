@@ -1,4 +1,4 @@
-"""What commands that speak with the service share: a client with the patience of a person, ids, and JSON."""
+"""Common parts of commands for the service: a client with a person's patience, ids, and JSON output."""
 
 import json
 import sys
@@ -17,28 +17,28 @@ JobArgument = Annotated[str, typer.Argument(help="Id of a job, as printed by sub
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the service's answer as JSON.")]
 
 _PATIENCE = Patience(attempts=5, longest_wait=8.0)
-"""Someone sits and waits: a few seconds are enough to outlast a hiccup. What follows a job is as patient as any client."""
+"""A person is waiting, so retries last a few seconds only. Commands that follow a job are as patient as any client."""
 
 
 @contextmanager
 def service() -> Iterator[Client]:
-    """A client of the service that is logged in to; what it refuses ends the command with one line."""
+    """Open a client for the stored address; a refusal ends the command with a one-line message."""
     with failing(), Client(patience=_PATIENCE) as client:
         yield client
 
 
 def output() -> Console:
-    """Where results go."""
+    """The console for results."""
     return Console(highlight=False)
 
 
 def notes() -> Console:
-    """Where messages go, so that a program that reads the output sees results only."""
+    """The console for messages, so that a program that reads the output sees only results."""
     return Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 
 def read_secret(name: str) -> str:
-    """Read a secret from a prompt or a pipe: every program on the machine can read a command line."""
+    """Read a secret from a prompt or a pipe, since every program on the machine can read command lines."""
     if sys.stdin.isatty():
         return str(typer.prompt(name, hide_input=True, err=True))
     return sys.stdin.readline().strip()

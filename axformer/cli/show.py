@@ -86,7 +86,7 @@ def _result(report: JobReport) -> str:
 
 
 def _pass(job: Job) -> str:
-    """How far it is; where there is a report, the pass may have gone on beyond the model that was kept."""
+    """The progress of the pass; with a report, the pass may have continued beyond the model that was kept."""
     progress = job.progress
     assert progress is not None
     if job.report is not None:

@@ -1,4 +1,4 @@
-"""``axformer cancel``, ``pause``, ``resume``, ``retry``: what may be done with a job on its way, or with a group of them."""
+"""``axformer cancel``, ``pause``, ``resume``, ``retry``: control a job, or a group of jobs."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``axformer submit``: let the service do what ``axformer prune`` does here."""
+"""``axformer submit``: run on the service what ``axformer prune`` runs locally."""
 
 from collections.abc import Callable
 from functools import cache
@@ -49,7 +49,7 @@ def submit(
     """Queue a job for a checkpoint and its data, and print its id. Local files are uploaded first."""
     with service() as client:
         knobs = options.knobs_of(config, set_, accept_poor_model=accept_poor_model)
-        settled = make_config(preset, knobs)  # what is wrong is said before anything is sent
+        settled = make_config(preset, knobs)  # errors are reported before anything is sent
         if calibrate is not None:
             settled.check_calibrates()
         training = options.finetune_of(train, finetune)
@@ -100,7 +100,7 @@ def _tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
 
 
 def _references(client: Client) -> Callable[[str], str | Upload]:
-    """What turns an option into a reference; the same path is sent once."""
+    """A function that turns an option into a reference, uploading each path once."""
 
     @cache
     def reference(text: str) -> str | Upload:

@@ -15,7 +15,7 @@ from axformer.errors import InputError
 
 
 class Format(StrEnum):
-    """What a trace is written as."""
+    """The format of a written trace."""
 
     JSONL = "jsonl"
     CSV = "csv"
@@ -37,7 +37,7 @@ def trace(
         if to is not None:
             client.save_trace(job, to, form.value)
             return
-        # The whole trace first: what is printed cannot be taken back where the connection breaks.
+        # The whole trace is read first, since printed lines cannot be taken back if the connection breaks.
         with TemporaryDirectory() as directory:
             whole = client.save_trace(job, Path(directory) / "trace", form.value)
             with whole.open("rb") as file:

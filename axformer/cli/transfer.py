@@ -1,4 +1,4 @@
-"""A bar for bytes that come or go."""
+"""A progress bar for uploads and downloads."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

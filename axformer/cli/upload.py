@@ -1,4 +1,4 @@
-"""``axformer upload``: send data, or a checkpoint, for jobs to name."""
+"""``axformer upload``: send data or a checkpoint for use in jobs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +24,7 @@ def upload(
 
 
 def sent(client: Client, path: Path) -> Upload:
-    """Send a file or a directory, with a bar on terminals."""
+    """Send a file or a directory, with a progress bar on terminals."""
     size = sum(one.stat().st_size for one in path.iterdir() if one.is_file()) if path.is_dir() else _size(path)
     with bar(notes(), f"Sending {path.name or path}", size) as on_progress:
         return client.upload(path, on_progress)

@@ -1,4 +1,4 @@
-"""``axformer watch``: follow a job of the service as ``axformer prune`` shows a pass that runs here."""
+"""``axformer watch``: follow a job of the service, with the display of ``axformer prune``."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ from axformer.plan.trial import Trial
 from axformer.wire.states import TERMINAL
 
 EXIT_INTERRUPTED = 130
-"""What shells give for Ctrl-C."""
+"""Exit code of shells for Ctrl-C."""
 
 
 class JobFailedError(ServiceError):
@@ -63,7 +63,7 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
 
 
 def show_job(console: Console, client: Client, job_id: str) -> Job:
-    """Show a job until it has ended, as people see it.
+    """Show a job in the live display until it has ended.
 
     Raises:
         JobFailedError: it has not succeeded.
@@ -78,7 +78,7 @@ def _check(job: Job) -> Job:
 
 
 class _Lost:
-    """Says once in an outage that the service does not answer."""
+    """Reports once per outage that the service does not answer."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -113,7 +113,7 @@ def _shown(console: Console, updates: Iterator[Update]) -> Job:
     with display_for(console, meter, names) as display:
         for update in chain([first], updates):
             meter.job = update.job
-            is_over = update.job.state in _AFTER_TRIALS  # then they were made before it came to stand so
+            is_over = update.job.state in _AFTER_TRIALS  # then the trials were made before it reached this state
             if not is_over:
                 says(_standing(update.job))
             for trial in update.trials:
@@ -139,7 +139,7 @@ class _Says:
 
 
 class _Meter:
-    """How far the job is, as the service tells it."""
+    """The progress of the job as the service reports it."""
 
     job: Job
     has_trials = False
@@ -150,13 +150,13 @@ class _Meter:
         if progress is None:
             return Progress(done=len(trials), known=len(trials), seconds=trials[-1].seconds, seconds_left=None)
         left = None if ended or self.job.has_ended else progress.seconds_left
-        # Trials that open all passes of a search alike are counted once.
+        # The opening trials are the same in all passes of a search and are counted once.
         done = len(trials) if progress.passes == 1 else progress.done
         return Progress(done=done, known=max(done, progress.known), seconds=progress.seconds, seconds_left=left)
 
 
 def _standing(job: Job) -> str:
-    """How a job stands, in one line that changes when something happens."""
+    """The state of a job in one line that changes when something happens."""
     words = f"{job.id} is {job.state}" if not job.has_ended else f"{job.id} has {_ENDED.get(job.state, job.state)}"
     if job.queue is not None and job.queue.position is not None:
         words += f" at place {job.queue.position}"
@@ -169,4 +169,4 @@ def _standing(job: Job) -> str:
 
 _ENDED = {"cancelled": "been cancelled"}
 _AFTER_TRIALS = TERMINAL | {"packaging"}
-"""States in which a job makes no trial any more."""
+"""States after the last trial of a job."""

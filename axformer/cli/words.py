@@ -1,4 +1,4 @@
-"""Figures of jobs in the words that several commands print."""
+"""Texts about jobs that several commands print."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from axformer.client.answers import Group, Job, JobProgress, JobReport, Place
 
 NOTHING = "–"
 _TOLD_FIRST = ("accuracy", "exact_match", "pearson")
-"""The metric by which each task is usually judged; a service does not keep the order in which a report names them."""
+"""The usual metric of each task; the service does not keep the order of metrics in a report."""
 _COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "dim", "queued": "yellow", "paused": "yellow"}
 _RUNNING = "cyan"
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 ID_WIDTH = 36
-"""Columns of a job's id, which is what people copy, so it is never cut."""
+"""Width of a job's id, which people copy, so it is never cut."""
 NAME_WIDTH = 32
-"""Longer names take several lines; they may have 200 letters."""
+"""Longer names wrap; they may have 200 characters."""
 STATE_WIDTH = len("validating")
 
 
 def knobs(preset: str, changed: Mapping[str, Any]) -> str:
-    """A preset and what is changed of it."""
+    """A preset and the knobs that differ from it."""
     return ", ".join([preset, *(f"{name}={value}" for name, value in changed.items())])
 
 
@@ -36,19 +36,19 @@ def state(name: str) -> Text:
 
 
 def progress(measured: JobProgress | None) -> str:
-    """How far a pass is, in one cell."""
+    """The progress of a pass in one cell."""
     return NOTHING if measured is None else f"{measured.done}/{measured.known}"
 
 
 def change_of_loss(measured: JobProgress | None) -> str:
-    """What the pass has done to the validation loss so far, in one narrow cell."""
+    """The change of the validation loss so far, in one narrow cell."""
     if measured is None or not measured.base_loss or measured.min_loss is None:
         return NOTHING
     return f"{measured.min_loss / measured.base_loss - 1:+.1%}"
 
 
 def result(job: Job) -> str:
-    """What came of a job in one cell, of the model that was kept; of a job that has no result, how far it is."""
+    """The result of a job's kept model in one cell, or its progress if it has no result."""
     if job.report is not None:
         figures = outcome(job.report)
         if figures.figure == "loss":
@@ -59,22 +59,22 @@ def result(job: Job) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The one figure of a report that tells most, before and after."""
+    """The most important figure of a report, before and after."""
 
     data: str
-    """What it was measured on, in words."""
+    """The data it was measured on, in words."""
     figure: str
     before: float
     after: float
 
     @property
     def words(self) -> str:
-        """The figure's name as people write it."""
+        """The figure's name for people."""
         return self.figure.replace("_", " ")
 
 
 def outcome(report: JobReport) -> Outcome:
-    """A metric on data that did not decide, held-out data before rows that confirmed; without such data the loss that did."""
+    """A metric on held-out data or else on confirming rows; without either, the validation loss."""
     for key, data in (("test", "held-out"), ("confirming", "confirming")):
         before, after = report.base.get(key), report.pruned.get(key)
         if before and after:
@@ -99,12 +99,12 @@ def list_of_jobs(*widths: tuple[str, int]) -> Table:
 
 
 def age(moment: datetime) -> str:
-    """How long ago something was, in its largest unit."""
+    """The time since a moment, in its largest unit."""
     return span((datetime.now(UTC) - moment).total_seconds())
 
 
 def span(seconds: float | None) -> str:
-    """A time in its largest unit; a dash where there is none."""
+    """A duration in its largest unit; a dash if there is none."""
     if seconds is None:
         return NOTHING
     size, name = next(((size, name) for size, name in _UNITS if seconds >= size), _UNITS[-1])
@@ -112,7 +112,7 @@ def span(seconds: float | None) -> str:
 
 
 def place(where: Place) -> str:
-    """Where a waiting job stands, as the end of a sentence."""
+    """The place of a waiting job, as the end of a sentence."""
     parts = [] if where.position is None else [f"at place {where.position}"]
     if where.starts_in_seconds is not None:
         parts.append(f"starts in about {duration(where.starts_in_seconds)}")
@@ -122,12 +122,12 @@ def place(where: Place) -> str:
 
 
 def standing(group: Group) -> str:
-    """How many jobs of a group are in each state."""
+    """The number of a group's jobs in each state."""
     return ", ".join(f"{count} {name}" for name, count in group.counts.items())
 
 
 def failure(job: Job) -> str:
-    """Why a job has not succeeded, in one line."""
+    """Why a job did not succeed, in one line."""
     reason = job.error.message if job.error else job.status_reason
     has = "was" if job.state == "cancelled" else "has"
     return f"job {job.id} {has} {job.state}" + (f": {reason}" if reason else "")

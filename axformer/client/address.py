@@ -1,7 +1,7 @@
-"""Where the service is, and the key to it: given, from the environment, stored by ``axformer login``, or of a checkout.
+"""The address of the service and its key: from arguments, the environment, ``axformer login``, or a checkout.
 
-A key is sent to the address only that it belongs to: an address that is given without a key takes a stored key only if that
-was stored for the same address.
+A key is sent only to the address that it belongs to: for an address without a key, a stored key is used only if it was stored
+for the same address.
 """
 
 import json
@@ -36,10 +36,10 @@ class AddressError(InputError):
 
 @dataclass(frozen=True)
 class Address:
-    """Where the service is, and a key to it."""
+    """The address of the service, and a key."""
 
     url: str
-    """Without a slash at its end."""
+    """Without a trailing slash."""
     api_key: str
 
 
@@ -47,7 +47,7 @@ def find_address(url: str | None = None, api_key: str | None = None) -> Address:
     """The address and key of the first source that has them: the arguments, the environment, the login, the checkout.
 
     Raises:
-        AddressError: no source has them, or the address is none.
+        AddressError: no source has them, or the address is not valid.
     """
     url = url or os.environ.get(URL_VARIABLE) or None
     api_key = api_key or os.environ.get(KEY_VARIABLE) or None
@@ -67,7 +67,7 @@ def find_address(url: str | None = None, api_key: str | None = None) -> Address:
 
 
 def store_address(address: Address) -> Path:
-    """Keep an address and its key for later, in a file that its owner alone may read; what was kept before is replaced.
+    """Store an address and its key in a file that only its owner may read, replacing earlier ones.
 
     Returns:
         The file.
@@ -85,15 +85,15 @@ def store_address(address: Address) -> Path:
 
 
 def login_file() -> Path:
-    """Where ``axformer login`` keeps the address."""
+    """The file in which ``axformer login`` stores the address."""
     return Path(typer.get_app_dir("axformer")) / LOGIN_FILE
 
 
 def make_address(url: str, api_key: str) -> Address:
-    """An address and a key that a person has written.
+    """Make an address from user input.
 
     Raises:
-        AddressError: the address is none, or the key is empty.
+        AddressError: the address is not valid, or the key is empty.
     """
     if not api_key.strip():
         raise AddressError("the key is empty; an administrator of your team makes keys")
@@ -108,10 +108,10 @@ def _kept() -> Iterator[Address]:
 
 
 def _read(path: Path) -> Address | None:
-    """What a file keeps; None if there is none.
+    """Read a stored address; None if the file does not exist.
 
     Raises:
-        AddressError: it is there and must not be used: others may read or have written it, or it is damaged.
+        AddressError: the file must not be used: others may read or may have written it, or it is damaged.
     """
     try:
         status = path.stat()

@@ -1,4 +1,4 @@
-"""What the service answers, by the client's names; :mod:`axformer.wire` describes it."""
+"""The service's answers under the client's names; :mod:`axformer.wire` defines them."""
 
 from axformer.wire import artifacts, audit, events, groups, jobs, keys, page, paths, queue, uploads
 

@@ -1,4 +1,4 @@
-"""What all calls of the client need: the connection, lists page by page, requests that make one thing, and uploads."""
+"""Common parts of the client's calls: the connection, paged lists, idempotent requests, and uploads."""
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping
@@ -16,20 +16,20 @@ from axformer.wire.base import Shape
 from axformer.wire.page import Item
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks at a job; a worker stores new trials no more often."""
+"""Seconds between polls of a job; a worker stores new trials no more often."""
 _KEY_BYTES = 16
-"""Of an ``Idempotency-Key``: no two are ever the same."""
+"""Bytes of an ``Idempotency-Key``, enough to be unique."""
 
 
 class Calls:
     """A connection to the service with one key."""
 
     def __init__(self, url: str | None = None, api_key: str | None = None, *, patience: Patience | None = None) -> None:
-        """Take an address and a key.
+        """Connect to an address with a key.
 
         Args:
-            url: of the service; without it ``AXFORMER_URL``, what ``axformer login`` has stored, or ``var/serve.json``.
-            api_key: of your team; without it ``AXFORMER_API_KEY`` or the one that was stored with the address.
+            url: address of the service; by default ``AXFORMER_URL``, the one from ``axformer login``, or ``var/serve.json``.
+            api_key: a key of your team; by default ``AXFORMER_API_KEY`` or the one stored with the address.
             patience: how long to wait and how often to try again.
 
         Raises:
@@ -55,8 +55,8 @@ class Calls:
     def upload(self, path: str | Path, on_progress: Callable[[int], None] = lambda _: None) -> Upload:
         """Send a file, or the directory of a checkpoint as an archive of its configuration, tokenizer and safetensors.
 
-        The file is read in pieces. It is sent again where the way to the service breaks; should the first have arrived after
-        all, it stays as a second copy that no job names, until retention removes it.
+        The file is read in pieces, and sent again if the connection breaks. If the first copy arrived after all, no job
+        uses it, and retention removes it.
 
         Args:
             path: of the file or directory.
@@ -64,7 +64,7 @@ class Calls:
 
         Raises:
             InputError: the path cannot be read, or the directory is not a checkpoint.
-            TransferError: the service has received other bytes than were sent.
+            TransferError: the service received different bytes than were sent.
         """
         with packed(Path(path)) as sent:
             files = {"file": (sent.name, Watched(sent.file, on_progress))}
@@ -74,7 +74,7 @@ class Calls:
         return stored
 
     def _pages(self, shape: type[Page[Item, Any]], path: str, asked: Mapping[str, Any]) -> Iterator[Item]:
-        """The items of a list, page by page as they are taken."""
+        """Yield the items of a list, reading pages as needed."""
         after: dict[str, Any] = {}
         while True:
             answer = self._connection.read(shape, "GET", path, params={**asked, **after})
@@ -84,7 +84,7 @@ class Calls:
             after = {"after": answer.next}
 
     def _make(self, shape: type[Shape], path: str, body: Mapping[str, Any], idempotency_key: str | None) -> Shape:
-        """Make one thing, however often the request is sent; None values are left out."""
+        """Create one object, however often the request is sent; None values are left out."""
         said = {field: value for field, value in body.items() if value is not None}
         headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(_KEY_BYTES)}
         return self._connection.read(shape, "POST", path, json=said, headers=headers)

@@ -18,11 +18,10 @@ from axformer.plan.trial import Trial
 
 
 class Client(GroupCalls, KeyCalls):
-    """The service with one key. Requests are sent again where that does nothing twice; threads may share a client.
+    """The service with one key. Idempotent requests are retried; threads may share a client.
 
     Every method raises :class:`~axformer.client.errors.ServiceError`: a :class:`~axformer.client.errors.RefusedError` with
-    ``status`` and ``code`` where the service refuses, an :class:`~axformer.client.errors.UnreachableError` where it does
-    not answer.
+    ``status`` and ``code`` if the service refuses, an :class:`~axformer.client.errors.UnreachableError` if it does not answer.
     """
 
     def submit(
@@ -46,7 +45,7 @@ class Client(GroupCalls, KeyCalls):
         hub_token: str | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
-        """Queue a job. However often the request is sent, it makes one job.
+        """Queue a job. However often the request is sent, it creates one job.
 
         Args:
             name: for people.
@@ -55,11 +54,11 @@ class Client(GroupCalls, KeyCalls):
             test: held-out data, measured before and after.
             calibrate: data that weights are fitted on, where the method fits any; it needs no labels.
             train: data that the finished model is trained on.
-            columns: names of the columns in all data, where they are not ``text``, ``label`` and so on.
-            finetune: how it is trained, for example ``{"epochs": 2}``.
+            columns: names of the columns in all data, if they differ from ``text``, ``label`` and so on.
+            finetune: training settings, for example ``{"epochs": 2}``.
             preset: ``paper``, ``published`` or ``robust``; without it the service's own choice.
             config: knobs that differ from the preset.
-            forms: of the result; without them the compact one alone.
+            forms: forms of the result; by default only the compact one.
             priority: higher is sooner among your team's jobs.
             device: ``any``, ``cpu`` or ``gpu``.
             labels: words to find jobs by.
@@ -82,7 +81,7 @@ class Client(GroupCalls, KeyCalls):
         labels: Mapping[str, str] | None = None,
         page: int | None = None,
     ) -> Iterator[Job]:
-        """Your team's jobs, newest first, read page by page as they are taken.
+        """Your team's jobs, newest first, reading pages as needed.
 
         Args:
             states: only in these.
@@ -97,36 +96,36 @@ class Client(GroupCalls, KeyCalls):
         return self._pages(Page[Job, str], "/jobs", asked)
 
     def job(self, job_id: str) -> Job:
-        """How a job stands, and while it is queued at which place."""
+        """The state of a job and, while it is queued, its place."""
         return self._connection.read(Job, "GET", _path(job_id))
 
     def trace(self, job_id: str, after: int = -1, pass_number: int | None = None) -> Iterator[Trial]:
-        """The trials that a job has so far, behind number ``after``. A connection that breaks is made again.
+        """The trials of a job so far, after number ``after``. A broken connection is reopened.
 
-        With ``order=search`` they are those of the pass that runs, or at the end is kept, or of the one with this number.
+        With ``order=search`` they are those of the running pass, at the end of the kept one, or of the pass with this number.
         """
         return traces.trials(self._connection, _path(job_id), after, pass_number)
 
     def save_trace(self, job_id: str, path: str | Path, form: str = "jsonl") -> Path:
-        """Write the trials that a job has so far as ``csv``, ``jsonl`` or ``parquet``; the file is there once it is whole."""
+        """Write the trials of a job so far as ``csv``, ``jsonl`` or ``parquet``; the file appears once it is complete."""
         return traces.save(self._connection, _path(job_id), Path(path), form)
 
     def stream(self, job_id: str, after: int = 0) -> Iterator[Event]:
-        """What happens to a job, as it happens, until it has ended: each event behind number ``after`` once, in order.
+        """The events of a job, live until it has ended: each event after number ``after`` once, in order.
 
-        A stream that breaks off goes on behind the last event, for as long as ``Patience.outage`` allows.
+        A broken stream continues after the last event, for as long as ``Patience.outage`` allows.
         """
         return events_of(self._connection, _path(job_id), after, lambda: self.job(job_id).has_ended)
 
     def follow(
         self, job_id: str, *, every: float = LOOK_EVERY, lost: Callable[[ServiceError], None] = lambda _: None
     ) -> Iterator[Update]:
-        """How a job stands with the trials that are new, every so many seconds, until it has ended.
+        """The state of a job with its new trials, polled until it has ended.
 
         Args:
             job_id: of the job.
-            every: seconds between two looks.
-            lost: called with each failure to reach the service; trying goes on for as long as ``Patience.outage`` allows.
+            every: seconds between polls.
+            lost: called with each failure to reach the service; retries last as long as ``Patience.outage`` allows.
         """
         return updates_of(
             lambda: self.job(job_id),
@@ -141,11 +140,11 @@ class Client(GroupCalls, KeyCalls):
 
         Args:
             job_id: of the job.
-            timeout: most seconds to wait; without it for ever.
-            every: seconds between two looks.
+            timeout: most seconds to wait; None to wait forever.
+            every: seconds between polls.
 
         Raises:
-            WaitTimeoutError: it has not ended in time. It goes on.
+            WaitTimeoutError: the job has not ended in time; it continues.
         """
         until = None if timeout is None else time.monotonic() + timeout
         while not (job := self.job(job_id)).has_ended:
@@ -160,7 +159,7 @@ class Client(GroupCalls, KeyCalls):
         return self._steer(job_id, "cancel")
 
     def pause(self, job_id: str) -> Job:
-        """Take a job off its worker at the next trial; it keeps its trace."""
+        """Pause a job at its next trial; it keeps its trace."""
         return self._steer(job_id, "pause")
 
     def resume(self, job_id: str) -> Job:
@@ -168,19 +167,19 @@ class Client(GroupCalls, KeyCalls):
         return self._steer(job_id, "resume")
 
     def retry(self, job_id: str) -> Job:
-        """Queue a failed or cancelled job afresh. Not sent again where it may have been served: the job is queued then."""
+        """Queue a failed or cancelled job from scratch. Not retried if the service may have acted: the job is then queued."""
         return self._steer(job_id, "retry", again=False)
 
     def delete(self, job_id: str) -> None:
-        """Delete a job that has ended with its trace, events and files. Not sent again where it may have been served."""
+        """Delete a job that has ended with its trace, events and files. Not retried if the service may have acted."""
         self._connection.ask("DELETE", _path(job_id), again=False)
 
     def queue(self) -> Queue:
-        """Where your team's unfinished jobs stand, and how many workers there are."""
+        """The places of your team's unfinished jobs, and the number of workers."""
         return self._connection.read(Queue, "GET", "/queue")
 
     def path(self, job_id: str) -> PassPath:
-        """Every model that a job's pass went through, the untouched one first; none before the job has succeeded."""
+        """Every model on the path of a job's pass, the untouched one first; empty before the job has succeeded."""
         return self._connection.read(PassPath, "GET", f"{_path(job_id)}/path")
 
     def export_point(
@@ -193,13 +192,13 @@ class Client(GroupCalls, KeyCalls):
         hub_token: str | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
-        """Queue a job that hands out the model which stands after trial ``seq`` of a finished job, without another pass.
+        """Queue an export of the model after trial ``seq`` of a finished job, without another pass.
 
         Args:
             job_id: of the finished job.
-            seq: of an accepted trial; 0 is the untouched model.
+            seq: number of an accepted trial; 0 is the untouched model.
             name: for people.
-            forms: of the result; without them the compact one alone.
+            forms: forms of the result; by default only the compact one.
             hub_token: as in :meth:`submit`.
             idempotency_key: as in :meth:`submit`.
         """
@@ -217,19 +216,19 @@ class Client(GroupCalls, KeyCalls):
         names: Sequence[str] | None = None,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> list[Path]:
-        """Bring a finished job's files, each compared with its SHA-256; one that is there and whole is not fetched again.
+        """Download a finished job's files and verify their SHA-256; complete files are not fetched again.
 
-        What broke off goes on where it ended, in this call or in a later one. A file is seen under its name only when it is
-        whole.
+        An interrupted download continues where it stopped, in this call or a later one. A file appears under its name only when
+        it is complete.
 
         Args:
             job_id: of the job.
-            directory: where the files go; it is made.
-            names: of files; without them all but ``artifact.tar.gz``, which holds all others once more.
+            directory: directory for the files, created if missing.
+            names: names of files; by default all except ``artifact.tar.gz``, which contains the others.
             on_progress: called with the number of bytes that arrived since the last call.
 
         Raises:
-            TransferError: there is no such file, its name leads out of the directory, or other bytes arrive than promised.
+            TransferError: a file does not exist, its name leads out of the directory, or its digest is wrong.
         """
         target = Path(directory)
         chosen = downloads.choose(self.artifacts(job_id), names)

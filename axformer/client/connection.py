@@ -1,4 +1,4 @@
-"""Requests to the service: each tried again where that is safe, each refusal an exception."""
+"""Requests to the service: retried if that is safe, with refusals as exceptions."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -43,12 +43,12 @@ class Connection:
         Args:
             method: of the request.
             path: below ``/v1``.
-            again: whether it may be sent again where it may have been served already.
-            request: ``params``, ``json``, ``files``, ``headers``, as httpx2 takes them.
+            again: whether to retry even if the service may have acted.
+            request: ``params``, ``json``, ``files``, ``headers``, as for httpx2.
 
         Raises:
             RefusedError: the service answered with a problem.
-            UnreachableError: it did not answer, also when asked again.
+            UnreachableError: the service did not answer, even after retries.
         """
 
         def once() -> httpx2.Response:
@@ -62,17 +62,17 @@ class Connection:
         """Send a request and read the answer as ``shape``; raises what :meth:`ask` raises.
 
         Raises:
-            UnexpectedAnswerError: it is none.
+            UnexpectedAnswerError: the answer has another form.
         """
         return parse(shape, self.ask(method, path, **request))
 
     @contextmanager
     def open(self, method: str, path: str, **request: Any) -> Iterator[httpx2.Response]:
-        """Send a request once and give the answer before its body is read.
+        """Send a request once, and yield the answer before its body is read.
 
         Raises:
             RefusedError: the service answered with a problem.
-            UnreachableError: it did not answer.
+            UnreachableError: the service did not answer.
         """
         built = self._http.build_request(method, path, **request)
         try:
@@ -91,7 +91,7 @@ class Connection:
 
 
 def _is_this_machine(url: str) -> bool:
-    """Whether no proxy of the environment could reach what this names."""
+    """Whether the address is on this machine, which a proxy could not reach."""
     host = urlsplit(url).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback
@@ -108,16 +108,16 @@ def _reading(answer: httpx2.Response) -> Iterator[None]:
 
 
 def broken_off(answer: httpx2.Response, error: Exception) -> UnreachableError:
-    """The error for an answer that does not reach its end."""
+    """The error for an answer that was cut off."""
     message = f"{answer.request.method} {answer.request.url}: the answer broke off ({error or type(error).__name__})"
     return UnreachableError(f"{message}; try again", may_have_acted=True)
 
 
 def parse(shape: type[Shape], answer: httpx2.Response) -> Shape:
-    """A whole answer as ``shape``.
+    """Parse an answer as ``shape``.
 
     Raises:
-        UnexpectedAnswerError: it is none.
+        UnexpectedAnswerError: the answer has another form.
     """
     try:
         return read_answer(shape, answer.content)
@@ -153,5 +153,5 @@ def _problem(answer: httpx2.Response) -> Mapping[str, Any]:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Seconds of a ``Retry-After``; None if it is a date, which the service does not send, or is not there."""
+    """Seconds of a ``Retry-After``; None if it is missing, or a date, which the service does not send."""
     return float(retry_after) if retry_after is not None and retry_after.isdecimal() else None

@@ -1,6 +1,6 @@
-"""Files of finished jobs: resumed where they broke off, compared with their SHA-256, visible only when they are whole.
+"""Download files of finished jobs: resumable, verified by SHA-256, and visible only when complete.
 
-What has arrived of a file lies in a hidden directory beside the result, under its digest; a later download goes on there.
+The received part of a file lies in a hidden directory next to the result, under its digest; a later download continues it.
 """
 
 import hashlib
@@ -19,19 +19,19 @@ from axformer.client.patience import Outage
 
 PARTS = ".axformer-parts"
 ARCHIVE = "artifact.tar.gz"
-"""All other files of a job in one; the same bytes twice."""
+"""The archive of all other files of a job."""
 _ATTEMPTS = 2
-"""A part that was left by an older download may be damaged; the second attempt begins without it."""
+"""The part left by an earlier download may be damaged; the second attempt starts without it."""
 
 OnProgress = Callable[[int], None]
-"""Called with the number of bytes that arrived, or that were there already."""
+"""Called with the number of bytes that arrived or were already present."""
 
 
 def choose(artifacts: Sequence[Artifact], names: Sequence[str] | None) -> list[Artifact]:
-    """The files with these names, or all but the archive of them all.
+    """The files with these names, or by default all but the archive.
 
     Raises:
-        TransferError: there is no such file.
+        TransferError: a file does not exist.
     """
     if names is None:
         return [artifact for artifact in artifacts if artifact.name != ARCHIVE]
@@ -43,10 +43,10 @@ def choose(artifacts: Sequence[Artifact], names: Sequence[str] | None) -> list[A
 
 
 def fetch(connection: Connection, path: str, artifact: Artifact, directory: Path, on_progress: OnProgress) -> Path:
-    """Bring one file; one that is there already and whole is left as it is.
+    """Download one file, unless it is already complete.
 
     Raises:
-        TransferError: its name leads out of the directory, or what arrives is not what its digest says.
+        TransferError: its name leads out of the directory, or its digest is wrong.
         ServiceError: the service refuses or does not answer.
     """
     target = _target(directory, artifact.name)
@@ -77,7 +77,7 @@ def fetch(connection: Connection, path: str, artifact: Artifact, directory: Path
 
 
 def _bring(connection: Connection, path: str, artifact: Artifact, part: Path, report_position: OnProgress) -> None:
-    """Bring all bytes of a file, however often the way there breaks."""
+    """Download all bytes of a file, however often the connection breaks."""
     outage = Outage(connection.patience)
     while True:
         before = _size(part)
@@ -92,7 +92,7 @@ def _bring(connection: Connection, path: str, artifact: Artifact, part: Path, re
 
 
 def _go_on(connection: Connection, path: str, artifact: Artifact, part: Path, report_position: OnProgress) -> None:
-    """Ask for what is missing of a file, and write it behind what is there."""
+    """Request the missing bytes of a file, and append them."""
     start = _size(part)
     if start == artifact.bytes and part.exists():
         report_position(start)
@@ -110,7 +110,7 @@ def _go_on(connection: Connection, path: str, artifact: Artifact, part: Path, re
             file.seek(start)
             report_position(start)
             try:
-                # As they come: of larger pieces the last one, not yet full, would be lost where the answer breaks off.
+                # Chunks as they arrive: the last one of a fixed size would be lost if the answer is cut off.
                 for chunk in answer.iter_raw():
                     file.write(chunk)
                     report_position(file.tell())
@@ -122,10 +122,10 @@ def _go_on(connection: Connection, path: str, artifact: Artifact, part: Path, re
 
 
 def _target(directory: Path, name: str) -> Path:
-    """Where a file of this name goes.
+    """The path for a file of this name.
 
     Raises:
-        TransferError: that is not inside of the directory, or among its parts.
+        TransferError: the path is outside of the directory, or among its parts.
     """
     path = PurePosixPath(name)
     if (

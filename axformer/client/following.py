@@ -1,4 +1,4 @@
-"""A job as it goes on: its events as they happen, and its trials with its state. Both outlast a service that is away."""
+"""Follow a job: its events live, and its state with new trials. Both survive outages of the service."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,16 +20,16 @@ SSE = "text/event-stream"
 
 @dataclass(frozen=True)
 class Update:
-    """News of a job: how it stands, and the trials that are new, with ``order=search`` those of one pass after another."""
+    """News of a job: its state and its new trials, pass by pass with ``order=search``."""
 
     job: Job
     trials: Sequence[Trial]
 
 
 def events_of(connection: Connection, path: str, after: int, has_ended: Callable[[], bool]) -> Iterator[Event]:
-    """The events of a job behind number ``after``, each once and in order, until the job has ended.
+    """The events of a job after number ``after``, each once and in order, until the job has ended.
 
-    A stream that breaks off is opened again behind the last event (``Last-Event-ID``).
+    A broken stream is reopened after the last event (``Last-Event-ID``).
 
     Args:
         connection: to the service.
@@ -49,7 +49,7 @@ def events_of(connection: Connection, path: str, after: int, has_ended: Callable
                 if event is not None:
                     after = event.seq
                     yield event
-            # Events past retention are not told, so a stream may end without the last one.
+            # Events past retention are not sent, so a stream may end without the last one.
             if after == before and has_ended():
                 return
             time.sleep(connection.patience.first_wait)
@@ -58,7 +58,7 @@ def events_of(connection: Connection, path: str, after: int, has_ended: Callable
 
 
 def _stream(connection: Connection, path: str, after: int) -> Iterator[Event | None]:
-    """The events of one stream; None for what else is said, such as how soon to come back."""
+    """The events of one stream; None for other messages, such as the reconnect time."""
     patience = connection.patience
     timeout = httpx2.Timeout(patience.silence, connect=patience.connect)
     headers = {"Accept": SSE, "Last-Event-ID": str(after)}
@@ -87,14 +87,14 @@ def updates_of(
     every: float,
     lost: Callable[[ServiceError], None],
 ) -> Iterator[Update]:
-    """A job again and again, each time with its new trials, until it has ended; the last look has all that are left.
+    """Poll a job with its new trials until it has ended; the last poll has all remaining trials.
 
     Args:
-        look: at the job.
-        trials_after: its trials of a pass, from 1, behind a number.
-        patience: with a service that is away.
-        every: seconds between two looks.
-        lost: called with each failure that is waited out.
+        look: reads the job.
+        trials_after: reads its trials of a pass (from 1) after a number.
+        patience: how long to wait for an unavailable service.
+        every: seconds between polls.
+        lost: called with each failure before a retry.
 
     Raises:
         ServiceError: the service refuses, or has been away for too long.
@@ -102,7 +102,7 @@ def updates_of(
     outage, seen = Outage(patience), (1, -1)
     while True:
         try:
-            # The job comes before its trace: once it has ended, no trial is missed. One that was retried begins anew.
+            # The job is read before its trace, so no trial of an ended job is missed. A retried job starts over.
             job = look()
             trials = list(_new_trials(job, trials_after, seen))
         except ServiceError as error:
@@ -121,7 +121,7 @@ def updates_of(
 def _new_trials(
     job: Job, trials_after: Callable[[int, int], Iterator[Trial]], seen: tuple[int, int]
 ) -> Iterator[tuple[int, Trial]]:
-    """The trials behind the last one that was seen, given by its pass and its number, each with its pass."""
+    """The trials after the last one seen (pass and number), each with its pass."""
     pass_number, after = seen
     last = max(pass_number, 1 if job.progress is None else job.progress.pass_number)
     for number in range(pass_number, last + 1):

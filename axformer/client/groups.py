@@ -1,4 +1,4 @@
-"""The calls of the client that are about groups of jobs."""
+"""The client's calls for groups of jobs."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from axformer.client.references import References
 
 
 class GroupCalls(Calls):
-    """Groups: grids of jobs that are queued together, with a table of what came of them."""
+    """Groups: grids of jobs that are queued together, with a table of their results."""
 
     def submit_group(
         self,
@@ -35,7 +35,7 @@ class GroupCalls(Calls):
                 ``validation``, perhaps ``test`` and ``columns``, as in :meth:`submit`. A path is uploaded once.
             settings: each a ``name``, and perhaps a ``preset`` and a ``config`` of knobs.
             seeds: values of the knob ``seed``; without them each setting has its own.
-            forms: of the results; without them the compact one alone.
+            forms: forms of the results; by default only the compact one.
             priority: higher is sooner among your team's jobs.
             device: ``any``, ``cpu`` or ``gpu``.
             labels: words to find jobs by.
@@ -53,7 +53,7 @@ class GroupCalls(Calls):
         return self._pages(Page[Group, str], "/groups", {})
 
     def group(self, group_id: str) -> Group:
-        """How a group stands, with the table of what came of it so far."""
+        """The state of a group, with the table of its results so far."""
         return self._connection.read(Group, "GET", _group_path(group_id))
 
     def wait_for_group(
@@ -63,8 +63,8 @@ class GroupCalls(Calls):
 
         Args:
             group_id: of the group.
-            every: seconds between two looks.
-            on_progress: called with the group after each look.
+            every: seconds between polls.
+            on_progress: called with the group after each poll.
         """
         while not (found := self.group(group_id)).has_ended:
             on_progress(found)
@@ -76,11 +76,11 @@ class GroupCalls(Calls):
         return self._connection.read(Group, "POST", f"{_group_path(group_id)}/cancel")
 
     def retry_group(self, group_id: str) -> Group:
-        """Queue the jobs of a group afresh that have failed or were cancelled. Not sent again where it may have been served."""
+        """Queue the failed and cancelled jobs of a group from scratch. Not retried if the service may have acted."""
         return self._connection.read(Group, "POST", f"{_group_path(group_id)}/retry", again=False)
 
     def delete_group(self, group_id: str) -> None:
-        """Delete a group whose jobs have all ended, with the jobs. Not sent again where it may have been served."""
+        """Delete a group whose jobs have all ended, with the jobs. Not retried if the service may have acted."""
         self._connection.ask("DELETE", _group_path(group_id), again=False)
 
 

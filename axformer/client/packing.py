@@ -1,4 +1,4 @@
-"""What is uploaded: a file as it is, and a checkpoint's directory as an archive of the files that the service reads."""
+"""Prepare uploads: a file unchanged, or a checkpoint's directory as an archive of the files that the service reads."""
 
 import hashlib
 import tarfile
@@ -18,7 +18,7 @@ _MODE = 0o644
 
 @dataclass(frozen=True)
 class Packed:
-    """A file that is open to be sent, again from its beginning if need be."""
+    """A file that is open for sending, repeatedly if necessary."""
 
     name: str
     file: IO[bytes]
@@ -82,7 +82,7 @@ class Watched:
         self._reported = 0
 
     def read(self, size: int = -1) -> bytes:
-        """Read on."""
+        """Read and report the progress."""
         chunk = self._file.read(size)
         self._on_progress(self._file.tell() - self._reported)
         self._reported = self._file.tell()

@@ -1,4 +1,4 @@
-"""How long the client waits and how often it tries again."""
+"""Timeouts and retries of the client."""
 
 import random
 import time
@@ -11,36 +11,36 @@ from axformer.client.errors import RefusedError, ServiceError, UnreachableError
 Result = TypeVar("Result")
 
 _BUSY = frozenset({429, 503})
-"""The request was not served; it may be sent again whatever it does."""
+"""The request was not served, so any request may be retried."""
 _BROKEN_GATEWAY = frozenset({502, 504})
-"""Something before the service has failed; whether the request was served is unknown."""
+"""A proxy in front of the service failed; whether the request was served is unknown."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """Waits in seconds. The defaults outlast a restart of the service."""
+    """Waiting times in seconds. The defaults outlast a restart of the service."""
 
     attempts: int = 7
-    """With the waits below these take about half a minute, several times what a restart of the service takes."""
+    """Most attempts; with the waits below they take about half a minute, several times a restart of the service."""
     first_wait: float = 0.5
-    """Before the second attempt; each later one waits twice as long."""
+    """Wait before the second attempt; it doubles with each later one."""
     longest_wait: float = 60.0
-    """The most that is waited once; a service that wants more (``Retry-After``) is not asked again."""
+    """Longest single wait; if the service asks for more (``Retry-After``), there is no retry."""
     connect: float = 10.0
-    """For a connection; more means that nothing is there."""
+    """Timeout of a connection attempt."""
     answer: float = 120.0
-    """Between two pieces of an answer; storing an upload of gigabytes takes the service that long on a busy disk."""
+    """Timeout between two pieces of an answer; storing an upload of gigabytes can take this long on a busy disk."""
     silence: float = 60.0
-    """Of an event stream, which says something every 15 s while nothing happens."""
+    """Longest silence of an event stream, which sends a comment every 15 s."""
     outage: float = 900.0
-    """How long something that follows a job goes on trying; a migration of the service takes minutes."""
+    """How long to retry while following a job; a migration of the service takes minutes."""
 
     def persist(self, attempt: Callable[[], Result], *, again: bool) -> Result:
-        """What ``attempt`` gives, tried again where the service was busy or did not answer.
+        """Call ``attempt``, and retry if the service is busy or does not answer.
 
         Args:
             attempt: one request.
-            again: whether it may be sent again where it may have been served, because doing it twice is doing it once.
+            again: whether to retry even if the service may have acted, because the request is idempotent.
         """
         for count in range(1, self.attempts):
             try:
@@ -53,11 +53,11 @@ class Patience:
         return attempt()
 
     def backoff(self, count: int) -> float:
-        """Seconds to wait after so many failures in a row, spread so that many clients do not come back at once."""
+        """Seconds to wait after some failures in a row, randomized so that clients do not return all at once."""
         return min(self.longest_wait, self.first_wait * 2.0 ** (count - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
     def _wait_after(self, error: ServiceError, count: int) -> float | None:
-        """Seconds to wait after a failure; None if the service wants to be left alone for too long."""
+        """Seconds to wait after a failure; None if the service asks for a longer wait than allowed."""
         told = error.retry_after if isinstance(error, RefusedError) else None
         if told is None:
             return self.backoff(count)
@@ -65,11 +65,11 @@ class Patience:
 
 
 def is_passing(error: ServiceError, *, again: bool = True) -> bool:
-    """Whether the same request may succeed later, and may be sent again.
+    """Whether the same request may succeed later and may be retried.
 
     Args:
-        error: what became of it.
-        again: whether doing it twice is doing it once.
+        error: the error of the request.
+        again: whether the request is idempotent.
     """
     if isinstance(error, UnreachableError):
         return again or not error.may_have_acted
@@ -77,7 +77,7 @@ def is_passing(error: ServiceError, *, again: bool = True) -> bool:
 
 
 class Outage:
-    """How long the service has been away while something goes on over many requests."""
+    """Tracks an outage of the service over many requests."""
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
@@ -85,14 +85,14 @@ class Outage:
         self._count = 0
 
     def is_over(self) -> None:
-        """Take note that something has come."""
+        """Record that the service has answered."""
         self._begun, self._count = None, 0
 
     def wait(self, error: ServiceError) -> None:
-        """Wait until the next try.
+        """Wait before the next attempt.
 
         Raises:
-            ServiceError: ``error``, if trying again cannot help, or has gone on for too long.
+            ServiceError: ``error``, if a retry cannot help or the outage lasts too long.
         """
         if not is_passing(error):
             raise error

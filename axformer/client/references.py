@@ -1,4 +1,4 @@
-"""How requests name checkpoints and data: by URI, by upload, or by a path of this machine, which is uploaded first."""
+"""References to checkpoints and data in requests: a URI, an upload, or a local path, which is uploaded first."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Any
 from axformer.client.answers import Upload
 
 Reference = str | Path | Upload
-"""Where a checkpoint or data is: a URI such as ``hf://organisation/name``, a path of this machine, or an upload."""
+"""A checkpoint or data: a URI such as ``hf://organisation/name``, a local path, or an upload."""
 
 
 def is_reference(text: str) -> bool:
-    """Whether this is a reference; anything else is a path of this machine."""
+    """Whether a text is a reference; anything else is a local path."""
     return "://" in text or text.startswith("upload:")
 
 
@@ -25,7 +25,7 @@ class References:
     def of_job(
         self, sources: Mapping[str, Reference | None], columns: Mapping[str, str] | None
     ) -> dict[str, dict[str, Any]]:
-        """The sources that are given, by their roles; all but the checkpoint have these columns."""
+        """The given sources by role; all except the checkpoint have these columns."""
         named: dict[str, dict[str, Any]] = {}
         for role, source in sources.items():
             if source is not None:

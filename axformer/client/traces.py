@@ -1,4 +1,4 @@
-"""The trace of a job: trial by trial, or as a file in the format of one's tools."""
+"""The trace of a job: trial by trial, or as a file."""
 
 import secrets
 from collections.abc import Iterator
@@ -15,19 +15,19 @@ from axformer.plan.trial import Trial
 from axformer.wire.base import read_answer
 
 FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
-"""Endings of files, and what the service calls them."""
+"""File suffixes and their media types."""
 _CHUNK = 1 << 18
 """Bytes written at a time."""
 
 
 def trials(connection: Connection, path: str, after: int, pass_number: int | None) -> Iterator[Trial]:
-    """The trials behind a number, each once and in order, read as they are taken.
+    """The trials after a number, each once and in order, read as needed.
 
     Args:
         connection: to the service.
         path: of the job.
         after: number of the last trial seen; -1 gives all.
-        pass_number: of which pass; `None` takes the one that is shown.
+        pass_number: number of the pass; None for the one that is shown.
 
     Raises:
         ServiceError: the service refuses, or has been away for too long.
@@ -60,10 +60,10 @@ def _stream(connection: Connection, path: str, after: int, pass_number: int | No
 
 
 def save(connection: Connection, path: str, target: Path, form: str) -> Path:
-    """Write the whole trace into a file, which is there once it is whole.
+    """Write the whole trace to a file, which appears once it is complete.
 
     Raises:
-        InputError: there is no such format, or no place for the file.
+        InputError: the format is unknown, or the file cannot be written.
         ServiceError: the service refuses or does not answer.
     """
     if form not in FORMATS:

@@ -1,4 +1,4 @@
-"""Model rows, sorted by length and batched by tokens: padding is not work."""
+"""Batch model rows, sorted by length and limited by tokens, to avoid computing padding."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,38 +13,38 @@ from axformer.data.padding import Padding, padded_row
 
 @dataclass(frozen=True)
 class Batch:
-    """Model rows that go through the model together."""
+    """Model rows of one forward pass."""
 
     rows: Tensor
-    """Their places in the data set, shape (rows,)."""
+    """Their indices in the data set, shape (rows,)."""
     inputs: dict[str, Tensor]
-    """What the model takes, each of shape (rows, tokens) or (rows, choices, tokens), padded to the longest."""
+    """The model's inputs, each of shape (rows, tokens) or (rows, choices, tokens), padded to the longest."""
     labels: Tensor
-    """Shape (rows,), (rows, numbers), or (rows, tokens) where labels are one a token."""
+    """Shape (rows,), (rows, numbers), or (rows, tokens) for token labels."""
 
     @property
     def tokens(self) -> int:
-        """Length of the longest row, and so of all."""
+        """Padded length of the rows."""
         return int(self.inputs["input_ids"].shape[-1])
 
     @property
     def size(self) -> int:
-        """Tokens of all rows together, padding included."""
+        """Total number of tokens, including padding."""
         return self.inputs["input_ids"].numel()
 
     def starts(self) -> Tensor:
-        """Where each row's own tokens begin: 0, or behind its padding where the tokenizer pads on the left; shape (rows,)."""
+        """Where each row's own tokens begin, shape (rows,): 0, or after the padding if it is on the left."""
         return self.inputs["attention_mask"].int().argmax(dim=-1)
 
 
 @dataclass(frozen=True)
 class Samples:
-    """A tokenised data set on its device."""
+    """A tokenized data set on its device."""
 
     batches: tuple[Batch, ...]
     encoded: Encoded
     sample_of_row: Tensor
-    """The place of each model row's sample, shape (model rows,), on the CPU."""
+    """The sample of each model row, shape (model rows,), on the CPU."""
     lengths: Tensor
     """Tokens of each model row without padding, in the order of the file, shape (model rows,)."""
 
@@ -53,16 +53,16 @@ class Samples:
 
     @property
     def cut(self) -> int:
-        """Samples that were longer than ``max_length`` and lost their end."""
+        """Number of samples that were cut at ``max_length``."""
         return self.encoded.cut
 
     @property
     def one_row_each(self) -> bool:
-        """Every sample is one model row."""
+        """Whether every sample is one model row."""
         return len(self.sample_of_row) == len(self)
 
     def per_sample(self, row_losses: Tensor) -> Tensor:
-        """The loss of each sample: the mean over its model rows; shapes (model rows,) and (samples,), on the CPU."""
+        """Average losses over each sample's model rows; from shape (model rows,) to (samples,), on the CPU."""
         if self.one_row_each:
             return row_losses
         sums = torch.zeros(len(self), dtype=torch.float64).index_add_(0, self.sample_of_row, row_losses.double())
@@ -70,10 +70,10 @@ class Samples:
 
 
 def batched(encoded: Encoded, tokenizer: Any, *, batch_tokens: int, device: str) -> Samples:
-    """A data set in batches.
+    """Split a data set into batches.
 
     Args:
-        batch_tokens: tokens of a batch, padding included; a longer model row is a batch of its own.
+        batch_tokens: most tokens of a batch including padding; a longer model row is a separate batch.
     """
     lengths = torch.tensor(encoded.lengths)
     groups = _groups(lengths, 1 if encoded.padding.alone else batch_tokens // encoded.choices)
@@ -86,7 +86,7 @@ def batched(encoded: Encoded, tokenizer: Any, *, batch_tokens: int, device: str)
 
 
 def assemble(encoded: Encoded, places: Sequence[int], tokenizer: Any, device: str) -> Batch:
-    """One batch of the model rows at some places."""
+    """Make a batch of some model rows."""
     chosen = {name: [values[row] for row in places] for name, values in encoded.features.items()}
     inputs = padded(chosen, encoded.choices, tokenizer, encoded.padding)
     labels = [encoded.labels[row] for row in places]
@@ -101,7 +101,7 @@ def assemble(encoded: Encoded, places: Sequence[int], tokenizer: Any, device: st
 
 
 def _groups(lengths: Tensor, batch_tokens: int) -> Iterator[list[int]]:
-    """Places of model rows, shortest first, in groups of at most ``batch_tokens`` tokens."""
+    """Group the indices of model rows, shortest first, in groups of at most ``batch_tokens`` tokens."""
     group: list[int] = []
     for row in torch.argsort(lengths, stable=True).tolist():
         if group and (len(group) + 1) * int(lengths[row]) > batch_tokens:
@@ -113,7 +113,7 @@ def _groups(lengths: Tensor, batch_tokens: int) -> Iterator[list[int]]:
 
 
 def padded(features: dict[str, list[Any]], choices: int, tokenizer: Any, padding: Padding) -> dict[str, Tensor]:
-    """Model rows as one batch, of shape (rows, tokens) or (rows, choices, tokens), padded to the longest."""
+    """Pad model rows to one batch of shape (rows, tokens) or (rows, choices, tokens)."""
     if choices > 1:
         features = {name: [ids for row in rows for ids in row] for name, rows in features.items()}
     if padding.filler is None:

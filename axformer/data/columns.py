@@ -1,9 +1,9 @@
-"""Which columns of a data file hold what."""
+"""The columns of a data file and their roles."""
 
 from pydantic import BaseModel, ConfigDict
 
 JOINT = "+"
-"""Stands between the names of columns that make a list together, as in ``ending0+ending1``."""
+"""Joins the names of columns that form a list, as in ``ending0+ending1``."""
 
 USUAL_NAMES = {
     "text": ("text", "sentence", "sentence1", "premise", "question1", "review", "content", "comment", "tweet"),
@@ -17,7 +17,7 @@ USUAL_NAMES = {
     "answers": ("answers",),
     "choices": ("choices", "endings"),
 }
-"""What columns are called in public data sets, by what they are to a task; the first that is there is taken."""
+"""Column names in public data sets by role; the first that exists is used."""
 
 
 ANSWERS = ("label", "labels", "tags", "answers")
@@ -25,24 +25,24 @@ ANSWERS = ("label", "labels", "tags", "answers")
 
 
 class Columns(BaseModel):
-    """Names of the columns to read; each task reads those that it needs, and ``text_pair`` where the file has it.
+    """Names of the columns to read; each task reads those that it needs, and ``text_pair`` if the file has it.
 
-    Lists may lie in a column each: ``choices=ending0+ending1`` or ``labels=toxic+insult``. A column that is named otherwise
-    than its field must be there.
+    A list may be spread over columns: ``choices=ending0+ending1`` or ``labels=toxic+insult``. A column whose name differs from
+    its field must exist.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = "text"
     text_pair: str = "text_pair"
-    """The second of two texts; for multiple choice, what every choice begins with."""
+    """The second of two texts; for multiple choice, the beginning of every choice."""
     label: str = "label"
     labels: str = "labels"
-    """Multi-label classification: a list of names or indices, names with commas between, or a 0 or a 1 for each class."""
+    """Multi-label classification: a list of names or indices, comma-separated names, or a 0 or 1 for each class."""
     tokens: str = "tokens"
     """Token classification: a list of words."""
     tags: str = "tags"
-    """Token classification: a name or an index for each word; -100 for a word that counts for nothing."""
+    """Token classification: a name or an index for each word; -100 for an ignored word."""
     question: str = "question"
     context: str = "context"
     answers: str = "answers"

@@ -1,8 +1,8 @@
-"""Read CSV and its relatives as text: every cell stays what it is, for ``007`` is a name and ``true`` may be one.
+"""Read CSV-like files as text. Cells are not converted, since ``007`` is a name and ``true`` may be one.
 
-Commas, semicolons (as Excel writes them in most of Europe), tabs and vertical bars are told apart by what makes a table of
-the file. Cells are quoted as RFC 4180 has it, or with backslashes. Files with tabs are mostly not quoted at all, as those of
-GLUE, where a quotation mark is one.
+The delimiter (comma, semicolon as Excel writes it in most of Europe, tab, or vertical bar) is the one that yields a table.
+Cells are quoted as in RFC 4180 or with backslashes. Tab-separated files are mostly unquoted, such as those of GLUE, where a
+quotation mark is literal.
 """
 
 import csv
@@ -15,11 +15,11 @@ from axformer.data.limits import CELL_CHARACTERS
 
 DELIMITERS = (",", ";", "\t", "|")
 LINES_OF_A_ROW = 8
-"""Lines that the last row of a file that was cut is looked for in."""
+"""Number of lines in which the last row of a cut-off file may lie."""
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _DIRECTIVE = re.compile(r"sep=(.)(?:\r\n|\r|\n)")
-"""The first line by which Excel says what separates the cells."""
+"""The first line in which Excel names the delimiter."""
 
 csv.field_size_limit(CELL_CHARACTERS + 1)  # of the process; the parser's own limit is less than a long text
 
@@ -30,23 +30,23 @@ class DelimitedError(ValueError):
 
 @dataclass(frozen=True)
 class Delimited:
-    """A table of texts."""
+    """A table of text cells."""
 
     names: list[str]
     rows: list[list[str]]
-    """Each as long as ``names``."""
+    """Rows, each as long as ``names``."""
     delimiter: str
 
 
 def read_delimited(text: str, *, tabs: bool = False) -> Delimited:
-    """The table that a text holds.
+    """Parse a table.
 
     Args:
-        text: a line of names, then the rows.
-        tabs: cells are separated by tabs, whatever the text looks like.
+        text: a line of column names, then the rows.
+        tabs: whether the delimiter is a tab, whatever the text looks like.
 
     Raises:
-        DelimitedError: the rows have not as many cells as there are names, or the quotation marks do not match.
+        DelimitedError: a row has more or fewer cells than there are names, or quotation marks do not match.
     """
     directive = _DIRECTIVE.match(text)
     if directive and directive[1] in DELIMITERS:
@@ -61,10 +61,10 @@ def read_delimited(text: str, *, tabs: bool = False) -> Delimited:
 
 
 def head_of(text: str, *, tabs: bool = False) -> Delimited:
-    """As much of the table as the beginning of a file holds, whose last row may be cut off.
+    """Parse the beginning of a file, whose last row may be cut off.
 
     Raises:
-        DelimitedError: not even that is a table.
+        DelimitedError: the beginning is not a table.
     """
     lines = io.StringIO(text, newline="").readlines()
     for end in range(len(lines), max(0, len(lines) - LINES_OF_A_ROW), -1):
@@ -76,12 +76,12 @@ def head_of(text: str, *, tabs: bool = False) -> Delimited:
 
 
 def looks_like_a_row(names: Iterable[str]) -> bool:
-    """Whether what was taken for names of columns is more like the first row of a file without names."""
+    """Whether the column names look more like the first row of a file without names."""
     return any(re.fullmatch(r"-?\d+(\.\d+)?", name) or len(name.split()) > 3 for name in names)
 
 
 def _candidates(text: str) -> list[str]:
-    """The delimiters that the first line has, most usual first; a comma where it has none, for one column needs none."""
+    """The delimiters in the first line, the most common first; a comma if there is none, since one column needs none."""
     header = next(iter(io.StringIO(text, newline="")), "")
     return [delimiter for delimiter in DELIMITERS if delimiter in header] or [","]
 
@@ -101,7 +101,7 @@ def _with(text: str, delimiter: str) -> Delimited:
 
 
 def _unquoted(text: str) -> Delimited:
-    """Lines of cells between tabs; a cell that is quoted from its first character to its last loses the quotes."""
+    """Parse tab-separated lines; a cell that is quoted as a whole loses its quotes."""
     lines = csv.reader(io.StringIO(text, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
     return _table(((number, [_bare(cell) for cell in cells]) for number, cells in _numbered(lines)), "\t")
 
@@ -119,7 +119,7 @@ def _records(text: str, delimiter: str, *, escaped: bool = False) -> Iterator[tu
 
 
 def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Each record with the number of the line it begins in, without blank lines."""
+    """Each record with the number of its first line, without blank lines."""
     begins = 1
     while True:
         try:
@@ -154,7 +154,7 @@ def _cells(count: int) -> str:
 
 
 def _named(names: list[str]) -> list[str]:
-    """The names without spaces around them; one that is empty, as pandas writes it for its index, gets its place."""
+    """The names without surrounding spaces; an empty name, which pandas writes for its index, becomes its position."""
     names = [name.strip() or f"Unnamed: {index}" for index, name in enumerate(names)]
     twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
     if twice is not None:

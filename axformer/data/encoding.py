@@ -1,4 +1,4 @@
-"""A data set in token ids: what goes through the model, and which sample each piece of it belongs to."""
+"""A data set as token ids: the model's inputs, and the sample that each of them belongs to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,62 +9,62 @@ from axformer.data.rows import Rows
 from axformer.errors import CheckpointError
 
 UNLABELLED = -100
-"""The label of a token that counts for nothing, as in transformers."""
+"""The label of an ignored token, as in transformers."""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Model rows in the order of the file. A *sample* is what the accept rule counts; long ones may take several model rows."""
+    """Model rows in the order of the file. A *sample* is what the accept rule counts; a long one may take several rows."""
 
     features: dict[str, list[Any]]
-    """What the model takes, one list of ids a model row; for multiple choice one list of ids a choice."""
+    """The model's inputs: one list of ids per model row, or for multiple choice one per choice."""
     labels: list[Any]
-    """One a model row: a number, a fixed number of numbers, or with ``per_token`` one a token."""
+    """One label per model row: a number, a fixed count of numbers, or with ``per_token`` one per token."""
     sample_of_row: list[int]
-    """The place of each model row's sample; it never falls, and leaves no sample out."""
+    """The sample of each model row, in non-decreasing order without gaps."""
     cut: int = 0
-    """Samples that were longer than ``max_length`` and lost their end."""
+    """Number of samples that were cut at ``max_length``."""
     per_token: bool = False
-    """Labels are one a token and are padded with the tokens."""
+    """Whether there is a label for each token, padded with the tokens."""
     reading: Any = None
-    """What the task needs to read the model's answers back."""
+    """Data that the task needs to decode the model's answers."""
     padding: Padding = BY_TOKENIZER
     """How model rows share a batch."""
     labels_as: str | None = None
-    """How the column of labels is read, in words; None if there is none to decide about."""
+    """How the column of labels is read, in words; None if there was no choice."""
     alike: str | None = None
-    """What all labels are, in words, where they are all the same and so cannot decide anything; else None."""
+    """The common label in words if all labels are equal, so that they cannot decide anything; otherwise None."""
     notes: tuple[str, ...] = ()
-    """What the user should know of how the rows were read."""
+    """What the user should know about how the rows were read."""
     kept: list[int] | None = None
-    """The places of the rows that are samples, where some are not; None if all are."""
+    """Indices of the rows that became samples; None if all did."""
 
     @property
     def samples(self) -> int:
-        """How many samples there are."""
+        """Number of samples."""
         return self.sample_of_row[-1] + 1
 
     @property
     def choices(self) -> int:
-        """Sequences in a model row: 1 but for multiple choice."""
+        """Sequences per model row: 1 except for multiple choice."""
         first = self.features["input_ids"][0]
         return len(first) if isinstance(first[0], list) else 1
 
     @property
     def lengths(self) -> list[int]:
-        """Tokens of each model row; of its longest choice for multiple choice."""
+        """Tokens of each model row; for multiple choice, of its longest choice."""
         rows = self.features["input_ids"]
         return [max(map(len, row)) for row in rows] if self.choices > 1 else [len(row) for row in rows]
 
     def only(self, accepted: Sequence[str]) -> "Encoded":
-        """Without the features that a model does not take."""
+        """The data set with only the features that a model accepts."""
         return replace(self, features={name: ids for name, ids in self.features.items() if name in accepted})
 
 
 def one_row_a_sample(
     features: dict[str, list[Any]], labels: list[Any], cut: int, *, per_token: bool = False
 ) -> Encoded:
-    """A data set where every sample goes through the model as one row."""
+    """A data set in which every sample is one model row."""
     return Encoded(features, labels, list(range(len(labels))), cut, per_token)
 
 
@@ -91,19 +91,19 @@ def tokenize(
     inputs_a_row: int = 1,
     **options: Any,
 ) -> tuple[Any, int]:
-    """Token ids of texts or of pairs of texts.
+    """Tokenize texts or pairs of texts.
 
     Args:
-        max_length: longer inputs are cut to this many tokens; None cuts none.
-        max_tokens: the longest input that the model takes; None if it takes any.
-        inputs_a_row: how many inputs in a row a row of the file has.
-        options: more arguments of the tokenizer.
+        max_length: cut longer inputs to this many tokens; None cuts none.
+        max_tokens: the longest input that the model accepts; None if it accepts any.
+        inputs_a_row: number of consecutive inputs that belong to one row of the file.
+        options: further arguments of the tokenizer.
 
     Returns:
-        The tokenizer's encoding, and how many rows of the file were cut.
+        The tokenizer's encoding, and the number of rows of the file that were cut.
 
     Raises:
-        DataError: an input is longer than the model takes and ``max_length`` does not say to cut it, or has no token.
+        DataError: an input exceeds the model's limit without being cut at ``max_length``, or has no token.
     """
     options |= {"return_attention_mask": True}
     encoding = tokenizer(first, second, truncation=False, verbose=False, **options)
@@ -124,10 +124,10 @@ def tokenize(
 
 
 def require_fast(tokenizer: Any, why: str) -> None:
-    """Make sure that a tokenizer knows which characters a token stands for.
+    """Check that a tokenizer can map tokens to characters.
 
     Raises:
-        CheckpointError: it does not.
+        CheckpointError: it cannot.
     """
     if not tokenizer.is_fast:
         raise CheckpointError(

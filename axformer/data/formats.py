@@ -1,4 +1,4 @@
-"""Which data files are read, by the endings of their names."""
+"""The supported data files, by the suffixes of their names."""
 
 from pathlib import PurePosixPath
 
@@ -11,10 +11,10 @@ PACKED = ".gz"
 
 
 def ending_of(path: str) -> str | None:
-    """The ending that says how a file is read, in lower case, ``.gz`` taken off; None if it is none of these.
+    """The suffix that determines how a file is read, in lower case and without ``.gz``; None if it is not supported.
 
     Args:
-        path: a path, or a URL whose question is left out.
+        path: a path, or a URL, whose query is ignored.
     """
     name = PurePosixPath(path.partition("?")[0].lower())
     ending = name.with_suffix("").suffix if name.suffix == PACKED else name.suffix
@@ -22,5 +22,5 @@ def ending_of(path: str) -> str | None:
 
 
 def is_packed(path: str) -> bool:
-    """Whether a file is packed with gzip, by its name."""
+    """Whether a file is compressed with gzip, by its name."""
     return path.partition("?")[0].lower().endswith(PACKED)

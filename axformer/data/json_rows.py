@@ -1,4 +1,4 @@
-"""Read rows that are written as JSON: one object a line, one list of objects, or ``{"data": [objects]}``."""
+"""Read rows from JSON: one object per line, one list of objects, or ``{"data": [objects]}``."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,16 +10,16 @@ FORMS = 'write one object a line, one list of objects, or {"data": [objects]}'
 
 
 class JsonRowsError(ValueError):
-    """The text does not hold rows; the message says where and what to do."""
+    """The text does not contain rows; the message says where and what to do."""
 
 
 def read_json_rows(text: str) -> list[Row]:
-    """The rows of a text.
+    """Parse rows.
 
-    SQuAD's own files, whose questions lie in paragraphs of articles, are rows of questions.
+    SQuAD's own files, whose questions are nested in paragraphs of articles, become rows of questions.
 
     Raises:
-        JsonRowsError: it is not JSON, or holds something else than objects.
+        JsonRowsError: the text is not JSON, or contains values other than objects.
     """
     if text.lstrip().startswith("["):
         return _objects(_parsed(text, "its list"), "item")
@@ -55,7 +55,7 @@ def _is_whole(line: str) -> bool:
 
 
 def _data_of(text: str) -> list[Any] | None:
-    """What a single object holds as its ``data``; None if the text is something else, such as a file of one row."""
+    """The ``data`` of a single object; None if the text is something else, such as a file with one row."""
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
@@ -79,7 +79,7 @@ def _object(value: Any, what: str, shown: str) -> Row:
 
 
 def _questions(rows: Sequence[Row]) -> list[Row]:
-    """Rows as they are, or those of SQuAD's articles one a question."""
+    """The rows unchanged, or for SQuAD's articles one row per question."""
     if not rows or not all(isinstance(row.get("paragraphs"), list) for row in rows):
         return list(rows)
     return [

@@ -1,8 +1,8 @@
-"""One reading for a whole column of labels, decided once: names of classes, indices of classes, or truth values.
+"""Choose one reading for a whole column of labels: names of classes, indices of classes, or truth values.
 
-Value by value, a column could be read two ways at once and nobody would know: where classes are called "1" to "5" and the
-labels count from 0, four of five would be names and the fifth an index. So a reading counts only if every value of the column
-has it. Names come before indices; where both fit and mean different classes, a note says which was taken.
+Read value by value, a column could silently mix two readings: if classes are called "1" to "5" and the labels count from 0,
+four of five values would be names and the fifth an index. A reading therefore counts only if it fits every value of the
+column. Names come before indices; if both fit and mean different classes, a note says which one was used.
 """
 
 import re
@@ -15,9 +15,9 @@ from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
 
 SHOWN_CLASSES = 12
-"""Classes that a message names."""
+"""Most classes that a message names."""
 _WHOLE = re.compile(r"(-?(?:0|[1-9]\d{0,14}))(?:\.0*)?", re.ASCII)
-"""A whole number as people and programs write it; what has a leading zero is a code."""
+"""An integer as people and programs write it; a leading zero makes it a code."""
 _TRUTHS = {"false": 0, "true": 1}
 
 
@@ -36,22 +36,22 @@ class ClassNames:
 
     names: tuple[str, ...]
     owner: str = "the model"
-    """What has them, as messages call it."""
+    """The owner of the classes, as messages name it."""
 
     @classmethod
     def of(cls, config: Any) -> "ClassNames":
-        """The classes of a model's configuration."""
+        """The classes in a model's config."""
         given = {int(index): str(name) for index, name in (config.id2label or {}).items()}
         return cls(tuple(given.get(index, str(index)) for index in range(config.num_labels)))
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of classes."""
         return len(self.names)
 
     @property
     def are_numbers(self) -> bool:
-        """Whether an index of one class is the name of another, so that a file can be read two ways."""
+        """Whether the index of one class is the name of another, so that labels can be ambiguous."""
         return any(_index(name, self.count) not in (None, index) for index, name in enumerate(self.names))
 
     def __str__(self) -> str:
@@ -61,13 +61,13 @@ class ClassNames:
 
 @dataclass(frozen=True)
 class Read:
-    """A column of labels as classes."""
+    """A column of labels, read as classes."""
 
     indices: list[int]
-    """One a value."""
+    """The class of each value."""
     reading: Reading
     note: str | None = None
-    """What the user should know, where another reading was near."""
+    """What the user should know if another reading was plausible."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -77,22 +77,22 @@ class Read:
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """The labels of a file, before they are read."""
+    """The unread labels of a file."""
 
     values: Sequence[Label]
-    """None of them missing."""
+    """The values; none is missing."""
     rows: Rows
-    """The file that they are of; its ``labels_as`` is the reading of other parts of the same data."""
+    """Their file; its ``labels_as`` is the reading of other parts of the same data."""
     row_of: Sequence[int]
     """The row of each value, counted from 1."""
     what: str = "label"
-    """What messages call a value."""
+    """The name of a value in messages."""
 
     def read(self, classes: ClassNames) -> Read:
-        """The classes that the values mean.
+        """Find the classes that the values mean.
 
         Raises:
-            DataError: they have no reading in common; the message shows the first that fits none, and the classes.
+            DataError: no single reading fits all values; the message shows the first misfit and the classes.
         """
         if all(truth_of(value) is not None for value in self.values):
             return self._read_truths(classes)
@@ -111,7 +111,7 @@ class LabelColumn:
         raise self._misfit(named, counted, classes)
 
     def _read_truths(self, classes: ClassNames) -> Read:
-        """The classes that are called true and false, else the two that a model has."""
+        """Read truth values as the classes called true and false, or else as the model's two classes."""
         named = _all_known(list(map(find_name(classes.names, str.casefold), map(str, self.values))))
         if named is not None:
             return Read(named, Reading.NAMES)
@@ -137,7 +137,7 @@ class LabelColumn:
         return Read(taken, reading, f"{self.what}s are read as {reading}, so that {example}, {why}")
 
     def _near_names(self, named: list[int | None], indices: list[int], classes: ClassNames) -> str | None:
-        """What to say of indices some of which are names of other classes."""
+        """A note about indices of which some are also names of other classes."""
         positions = [position for position, index in enumerate(named) if index not in (None, indices[position])]
         if not positions:
             return None
@@ -152,7 +152,7 @@ class LabelColumn:
         return self.rows.number(self.row_of[position])
 
     def _misfit(self, named: Sequence[int | None], counted: Sequence[int | None], classes: ClassNames) -> DataError:
-        """What is wrong: a value that is neither, else a mixture of names and indices."""
+        """Describe the error: a value that is neither name nor index, or a mixture of both."""
         neither = next(
             (position for position, both in enumerate(zip(named, counted, strict=True)) if both == (None, None)), None
         )
@@ -172,12 +172,12 @@ class LabelColumn:
 
 
 def truth_of(value: Label) -> int | None:
-    """0 or 1 for a truth value, also one that is written as a word."""
+    """0 or 1 for a truth value, which may be a word."""
     return _TRUTHS.get(str(value).strip().lower()) if isinstance(value, bool | str) else None
 
 
 def find_name(names: Sequence[str], same: Callable[[str], str] = str) -> Callable[[Label], int | None]:
-    """Looks a value up among names, also a number that is written otherwise; what two classes are called names neither."""
+    """A function that looks a value up among names, also as a differently written number; an ambiguous name matches none."""
     known: dict[str, int | None] = {}
     for index, name in enumerate(names):
         key = same(name.strip())

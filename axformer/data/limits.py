@@ -1,11 +1,11 @@
-"""The most that a data file may hold: more than any validation set, and little enough for the memory of a small worker."""
+"""Upper limits of a data file: above any validation set, and small enough for the memory of a small worker."""
 
 BYTES = 4 << 30
-"""Bytes of a file once it is unpacked."""
+"""Bytes of an unpacked file."""
 RATIO = 200
-"""How many times its packed size a file may unpack to; text shrinks to a fifth, the most repetitive to a hundredth."""
+"""Largest compression ratio; text shrinks to a fifth, the most repetitive text to a hundredth."""
 SMALL_BYTES = 64 << 20
-"""What any file may unpack to, because what does no harm need not be measured."""
+"""Any file may unpack to this size, whatever its ratio."""
 ROWS = 10_000_000
 """Rows of a file; the largest public validation sets have some hundred thousand."""
 COLUMNS = 1000

@@ -1,9 +1,8 @@
-"""How inputs of different length share a batch: what fills up the short ones, with which token, and on which side.
+"""Padding: how inputs of different lengths share a batch, with which token and on which side.
 
-A causal model looks back only, so what stands behind an input on the right changes nothing of it, whatever it is: any token
-does, and a model of text needs no pad token of its own. Only a head that reads the last token must know which one that is,
-and transformers finds it by ``pad_token_id``. Without one it takes one row at a time, and so does a pass: any token in its
-place could also end a text.
+In a causal model, padding on the right does not affect the input, so any token will do and a language model needs no pad token.
+Only a head that reads the last token must find it, for which transformers uses ``pad_token_id``. Without one, such a model
+takes one row at a time, and so does a pass, since any other token could also end a text.
 """
 
 from dataclasses import dataclass
@@ -15,22 +14,22 @@ from torch import Tensor
 from axformer.errors import CheckpointError
 
 _ANY_TOKEN = 0
-"""What fills up where no token is better than another."""
+"""The padding token if any token will do."""
 
 
 @dataclass(frozen=True)
 class Padding:
-    """How the rows of a batch are made equally long."""
+    """How the rows of a batch are padded to equal length."""
 
     filler: int | None = None
-    """The token that fills up short rows; None if the tokenizer does that by itself, as it is set up."""
+    """The token that pads short rows; None to use the tokenizer's own padding."""
     side: str | None = None
-    """Where it stands, ``left`` or ``right``; None if the tokenizer says."""
+    """The side of the padding, ``left`` or ``right``; None for the tokenizer's."""
     alone: bool = False
-    """Rows go through the model one at a time."""
+    """Whether rows go through the model one at a time."""
 
     def fill(self, features: dict[str, list[list[int]]]) -> dict[str, Tensor]:
-        """The features of some rows, each of shape (rows, tokens); where a row is filled up, all but token ids are 0."""
+        """Pad the features of some rows to shape (rows, tokens); features other than token ids are padded with 0."""
         tokens = max(map(len, features["input_ids"]))
         fillers = {"input_ids": self.filler}
         return {
@@ -40,17 +39,17 @@ class Padding:
 
 
 BY_TOKENIZER = Padding()
-"""As the tokenizer is set up."""
+"""The tokenizer's own padding."""
 
 
 def padded_row(row: list[Any], filler: Any, tokens: int, side: str | None) -> list[Any]:
-    """A row that is filled up to a length, on the right unless the side is ``left``."""
+    """Pad a row to a length, on the right unless the side is ``left``."""
     padding = [filler] * (tokens - len(row))
     return padding + row if side == "left" else row + padding
 
 
 def padding_of(config: Any, tokenizer: Any, *, causal: bool, pooled: bool) -> Padding:
-    """How inputs of a model share a batch.
+    """The padding for a model and its tokenizer.
 
     Args:
         config: the model's configuration.
@@ -59,8 +58,7 @@ def padding_of(config: Any, tokenizer: Any, *, causal: bool, pooled: bool) -> Pa
         pooled: whether its head reads one position; that of a causal model reads the last token that is not padding.
 
     Raises:
-        CheckpointError: neither the tokenizer nor the model names a token for it, or they name two, or one that the model does
-            not know.
+        CheckpointError: neither the tokenizer nor the model has a pad token, or they disagree, or the model does not know it.
     """
     known = config.pad_token_id if _is_known(config.pad_token_id, config) else None
     token = tokenizer.pad_token_id
@@ -83,7 +81,7 @@ def _is_known(token: int | None, config: Any) -> bool:
 
 
 def _check_agrees(token: int, config: Any, *, causal: bool) -> None:
-    """Make sure that a model knows the token that its tokenizer pads with, and takes no other one for padding."""
+    """Check that a model knows its tokenizer's pad token and does not use another one."""
     if not _is_known(token, config):
         raise CheckpointError(
             f"the tokenizer pads with token {token}, the model knows {config.vocab_size} tokens; call "

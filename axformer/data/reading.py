@@ -23,7 +23,7 @@ _IN_MEMORY = "in memory"
 
 
 def read_rows(path: str, columns: Columns | None = None) -> Rows:
-    """Read a table; what its values must be is checked when a task asks for them.
+    """Read a table; its values are checked when a task reads them.
 
     Args:
         path: a local path or a URL that fsspec opens (``https://``, ``s3://``, ``hf://datasets/...``). The ending tells the
@@ -53,7 +53,7 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
 
 
 def rows_of(data: Records, columns: Columns | None = None) -> Rows:
-    """Records, columns or a table in memory; see :mod:`axformer.data.records`.
+    """Make rows from records, columns or a table in memory; see :mod:`axformer.data.records`.
 
     Raises:
         WrongTypeError: its type is not known.
@@ -63,7 +63,7 @@ def rows_of(data: Records, columns: Columns | None = None) -> Rows:
 
 
 def _whole(file: IO[bytes], path: str, *, packed: bool) -> bytes:
-    """All bytes of an open file, unpacked, where there are not too many."""
+    """Read and unpack an open file, up to the size limit."""
     content = file.read(BYTES + 1)
     if packed:
         limit = min(BYTES, max(SMALL_BYTES, RATIO * len(content)))
@@ -104,7 +104,7 @@ def _read_delimited(content: bytes, path: str) -> dict[str, list[Any]]:
 
 
 def _read_parquet(content: bytes, path: str) -> dict[str, list[Any]]:
-    """Row by row where cells may be large: a file can name one large cell in all its rows and stay small."""
+    """Read in batches if cells may be large, since a small file can reference one large cell in all its rows."""
     file = pyarrow.parquet.ParquetFile(pa.BufferReader(content))
     known = file.metadata
     _check_counts(path, known.num_rows, known.num_columns)
@@ -131,7 +131,7 @@ def _check_counts(path: str, rows: int, columns: int) -> None:
 
 _BATCH_ROWS = 1 << 16
 _BATCH_BYTES = 256 << 20
-"""Rows and bytes of a Parquet file that are unpacked at a time."""
+"""Bytes of a Parquet file that are unpacked at a time."""
 _READERS: Mapping[str, Callable[[bytes, str], dict[str, list[Any]]]] = {
     **dict.fromkeys(JSON_ENDINGS, _read_json),
     **dict.fromkeys((CSV_ENDING, *TAB_ENDINGS), _read_delimited),
@@ -141,7 +141,7 @@ _TEXTS_ONLY = (CSV_ENDING, *TAB_ENDINGS)
 
 
 def _text(content: bytes, path: str) -> str:
-    """UTF-8, or UTF-16 that begins with its mark."""
+    """Decode UTF-8, or UTF-16 with a byte order mark."""
     encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
         return content.decode(encoding)

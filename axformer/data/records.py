@@ -1,7 +1,7 @@
-"""Data in memory as columns of plain Python values: records, columns, and the tables of pyarrow, pandas, polars and datasets.
+"""Convert data in memory to columns of plain Python values: records, columns, and tables of pyarrow, pandas, polars, datasets.
 
-Tables are known by what they can do, so none of these libraries is needed here. Values of NumPy, PyTorch, pyarrow and pandas
-become Python's own at this door: nothing behind it has to know that 1 may be a tensor.
+Tables are recognised by their methods, so none of these libraries is needed here. Values of NumPy, PyTorch, pyarrow and pandas
+become plain Python values, so that no other code has to handle them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ class Frame(Protocol):
 
     @property
     def columns(self) -> Any:
-        """The names of its columns, by which it gives each."""
+        """The column names, which index the table."""
 
 
 class Dataset(Protocol):
@@ -23,23 +23,23 @@ class Dataset(Protocol):
 
     @property
     def column_names(self) -> Any:
-        """The names of its columns, by which it gives each."""
+        """The column names, which index the table."""
 
 
 Records: TypeAlias = Iterable[Mapping[str, Any]] | Mapping[str, Iterable[Any]] | Frame | Dataset
-"""Records, also of a generator; columns by name; or a table."""
+"""Records, which may come from a generator; columns by name; or a table."""
 _TAKEN = "a path, a list of records, a dict of columns, or a table of pyarrow, pandas, polars or datasets"
 _PLAIN = (str, int, float, bool, type(None))
 _MISSING = ("NAType", "NaTType")
-"""What pandas puts where there is nothing; its NaN is a float and stays one."""
+"""Types of pandas' missing values; its NaN is a float and stays one."""
 
 
 def table_of(data: Records) -> dict[str, list[Any]]:
-    """The columns of data in memory, row by row in its order.
+    """The columns of data in memory, in its row order.
 
     Raises:
         WrongTypeError: its type is not known.
-        DataError: its columns are not equally long, or a record is none.
+        DataError: its columns are not equally long, or a record is not a mapping.
     """
     columns = _columns(data)
     if columns is None:
@@ -53,7 +53,7 @@ def table_of(data: Records) -> dict[str, list[Any]]:
 
 
 def plain(value: Any) -> Any:
-    """A value as Python has it, with all that lies in it."""
+    """Convert a value to plain Python, including nested values."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""A data file as a plain table, read before anybody knows which columns the task wants; the accessors check as they give."""
+"""A data file as a plain table, read before the task is known; the accessors check the values."""
 
 import hashlib
 import json
@@ -15,17 +15,17 @@ from axformer.errors import DataError
 
 Label = str | int | float | bool
 _HALF = re.compile(r"[\ud800-\udfff]")
-"""Halves of characters, which JSON can escape and no text holds."""
+"""Lone surrogates, which JSON can escape but no text contains."""
 _NUMBERED = re.compile(r"(.*?)\d+")
-"""A column of several alike, such as ``ending0``."""
+"""One of several numbered columns, such as ``ending0``."""
 _FLAGS = {"0", "1", "0.0", "1.0"}
-"""What a column for one class of several holds."""
+"""The values of a column for one of several classes."""
 _LABEL_CHARACTERS = 1000
 _LABEL_MAGNITUDE = 1e15
-"""Numbers from here on are not labels: the squares of their sums are too large for float32."""
+"""Larger numbers are not accepted as labels: squares of their sums overflow float32."""
 _NOT_TEXT = f"not text of at most {CELL_CHARACTERS} characters"
 _SHOWN = 80
-"""Characters of a value that a message shows."""
+"""Most characters of a value that a message shows."""
 _SHOWN_COLUMNS = 20
 
 
@@ -33,38 +33,38 @@ _SHOWN_COLUMNS = 20
 class Rows:
     """Columns of values, row by row in the order of the file.
 
-    The accessors take a field of :class:`axformer.data.columns.Columns`, and raise a DataError that names file, row and column
-    where the column is missing or holds something else.
+    The accessors take a field of :class:`axformer.data.columns.Columns`. They raise a DataError that names file, row and column
+    if the column is missing or holds something else.
     """
 
     source: str
     table: dict[str, list[Any]]
-    """The columns by the names that the file gives them."""
+    """The columns by their names in the file."""
     columns: Columns = field(default_factory=Columns)
     texts_only: bool = False
-    """Every value is a text, as in CSV: an empty one is missing, and one may be written out, as a list in brackets."""
+    """Whether every value is text, as in CSV: an empty text is missing, and a list may be written in brackets."""
     numbers: Sequence[int] | None = None
-    """The number that each row has in the file, counted from 1; None if they are all there, one after the other."""
+    """The number of each row in the file, from 1; None if all rows are present in order."""
     labels_as: str | None = None
-    """The reading of the labels that was settled for the data that these rows are part of."""
+    """The reading of labels that was chosen for the whole data set of these rows."""
 
     def __len__(self) -> int:
         return len(next(iter(self.table.values())))
 
     def has(self, name: str) -> bool:
-        """Whether the file has the column of this field, or all of those that make it."""
+        """Whether the file has the column or columns of a field."""
         return all(part in self.table for part in self.parts(name))
 
     def parts(self, name: str) -> list[str]:
-        """The columns that make this field: one, or several that are joined by ``+``."""
+        """The columns of a field: one, or several joined by ``+``."""
         column: str = getattr(self.columns, name)
         return [column] if column in self.table else [part.strip() for part in column.split(JOINT)]
 
     def check_named(self) -> None:
-        """Make sure that the columns that were named are there.
+        """Check that all explicitly named columns exist.
 
         Raises:
-            DataError: one is not.
+            DataError: one does not.
         """
         for name, about in Columns.model_fields.items():
             if getattr(self.columns, name) != about.default and not self.has(name):
@@ -80,12 +80,12 @@ class Rows:
             raise self._missing(name)
 
     def at(self, places: Sequence[int]) -> "Rows":
-        """The rows at some places, in that order."""
+        """Some rows by index, in that order."""
         table = {name: [values[index] for index in places] for name, values in self.table.items()}
         return replace(self, table=table, numbers=[self.number(index + 1) for index in places])
 
     def number(self, row: int) -> int:
-        """The number in the file of one of these rows; both counted from 1."""
+        """The number in the file of one of these rows, both counted from 1."""
         return row if self.numbers is None else self.numbers[row - 1]
 
     def texts(self, name: str) -> list[str]:
@@ -105,7 +105,7 @@ class Rows:
         return self._lists(name, _is_label, f"not a list of labels, {LIST_LENGTH} at most")
 
     def label_cells(self, name: str) -> list[str | list[Label]]:
-        """A column of lists of labels, or of texts with labels in them, of which an empty one holds none."""
+        """A column of lists of labels, or of texts that contain labels; an empty text contains none."""
         problem = f"not a list of labels, {LIST_LENGTH} at most, nor labels with commas between"
         return self._checked(
             name, lambda value: isinstance(value, str) or _is_list_of(value, _is_label), problem, opens="[", blank=True
@@ -116,7 +116,7 @@ class Rows:
         return self._checked(name, lambda value: isinstance(value, dict), "not an object", opens="{")
 
     def error(self, row: int, message: str) -> DataError:
-        """What is wrong with one of these rows, counted from 1."""
+        """An error about one of these rows, counted from 1."""
         return DataError(f"data file '{self.source}', row {self.number(row)}: {message}")
 
     def digest(self) -> str:
@@ -141,10 +141,10 @@ class Rows:
         """The values of a field.
 
         Args:
-            fits: whether a value is of the kind that is wanted.
-            problem: what one is that does not fit.
-            opens: how such a value begins where it is written out in a text.
-            blank: whether an empty text is a value too.
+            fits: whether a value has the wanted kind.
+            problem: description of a value that does not.
+            opens: first character of such a value written as text.
+            blank: whether an empty text is a value.
         """
         self.require(name)
         values = self._joined(name)
@@ -177,7 +177,7 @@ class Rows:
         return DataError(f"data file '{self.source}' has no column '{lacking}', it has {shown}; {remedy}")
 
     def _likely(self, name: str) -> str:
-        """What may be meant: a usual name, columns that are alike, else the first that no other field has."""
+        """A suggestion for a missing column: a usual name, numbered columns, or the first unused one."""
         usual = next((column for column in USUAL_NAMES[name] if column in self.table), None)
         if usual is not None:
             return usual
@@ -193,7 +193,7 @@ class Rows:
 
 
 def _written_out(value: Any, opens: str) -> Any:
-    """A list or an object that a text holds as JSON; the text itself where it holds none."""
+    """Parse a list or an object written as JSON; other text stays unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith(opens):
         return value
     try:
@@ -203,7 +203,7 @@ def _written_out(value: Any, opens: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """The beginning of a value, as messages show it."""
+    """The beginning of a value for a message."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 

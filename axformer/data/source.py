@@ -1,4 +1,4 @@
-"""Where a data set is. Light to import: whoever only passes it on needs none of the libraries that read it."""
+"""The location of a data set. Light to import: passing it on needs none of the libraries that read it."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from axformer.data.columns import Columns
 
 @dataclass(frozen=True)
 class DataSource:
-    """Where a data set is and how its columns are called."""
+    """The location of a data set and the names of its columns."""
 
     path: str
     columns: Columns = field(default_factory=Columns)

@@ -1,10 +1,10 @@
-"""A pass as a picture: the loss of every trial in the order of the pass, and below it the loss of the model as it stood.
+"""The chart of a pass: the loss of every trial in order, and below it the loss of the model.
 
-Verdicts differ in form and colour. A trial that was decided early has a lower bound for a loss, and points up. The axis holds
-what was close: the base, what was accepted and what was refined. Trials above or below it stand in a gutter at its edge, since
-one removed block can cost more than all the rest together and would leave nothing else to see.
+Verdicts differ in shape and colour. A trial that was decided early has a lower bound instead of a loss, and points up. The axis
+covers the base and the accepted and refined trials. Trials beyond it are drawn in a gutter at its edge, since one removed block
+can cost more than all the rest together and would flatten everything else.
 
-Of a long pass, a sample of the rejected trials is enough: what is accepted or refined, and the counts, must be complete.
+For a long pass, a sample of the rejected trials suffices; accepted and refined trials and the counts must be complete.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,36 +23,36 @@ from axformer.plan.trial import Verdict
 LEFT = 66
 """Where plots begin."""
 _GAP, _UPPER, _BETWEEN, _LOWER = 20, 180, 80, 90
-"""Above the upper plot; its height; between the plots, where the names of layers stand; the height of the lower plot."""
+"""Space above the upper plot; its height; space between the plots for the names of layers; height of the lower plot."""
 _GUTTER = 14
 _MARGIN = 0.2
-"""Room above and below what is shown, as a share of it."""
+"""Margin above and below the data, as a share of its range."""
 _LEAST_SPAN = 0.02
 """The axis spans at least this share of the base's loss, so that a flat pass looks flat."""
 _TICK_ROOM = 68
-"""Units between two numbers of trials, at least."""
+"""Least distance between two trial numbers, in units."""
 _MOST_TICKS = 5
 _MOST_NAMED = 2000
-"""Above so many marks of rejected trials these have no tooltips; a picture of a long pass stays small."""
+"""With more marks of rejected trials than this, they have no tooltips, to keep the picture small."""
 _SPOT = 2.0
-"""What is closer than this, in units, cannot be summary apart: of two such marks of one form the later one is drawn."""
+"""Marks of one form closer than this, in units, cannot be told apart; only the later one is drawn."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """A whole pass in counts."""
+    """Counts of a whole pass."""
 
     trials: int
-    """With the base."""
+    """Including the base."""
     accepted: int
     refined: int
     rejected: int
     early: int
-    """Of the rejected ones, those with a lower bound for a loss."""
+    """Rejected trials with a lower bound instead of a loss."""
 
     @classmethod
     def of(cls, trials: Sequence[Tried]) -> "Tally":
-        """Of all trials of a pass."""
+        """Count all trials of a pass."""
         kinds = [kind_of(trial) for trial in trials]
         early = kinds.count("bound")
         return cls(len(kinds), kinds.count("accept"), kinds.count("refine"), kinds.count("reject") + early, early)
@@ -66,7 +66,7 @@ class Plot:
     up: Scale
 
     def place(self, trial: Tried) -> tuple[float, float]:
-        """Where a trial stands, in a gutter if need be; a loss that is not a number counts as high."""
+        """The position of a trial, in a gutter if necessary; a NaN loss counts as high."""
         x = self.across.place(trial.seq)
         if not trial.loss <= self.up.high:
             return x, self.up.stop - _GUTTER / 2
@@ -77,8 +77,8 @@ def loss_chart(trials: Sequence[Tried], tally: Tally | None = None, width: int =
     """The SVG text of a pass, or of its beginning while it runs.
 
     Args:
-        trials: of one pass from its base on; of the rejected ones some may be left out.
-        tally: of the whole pass, if trials are left out.
+        trials: trials of one pass from its base on; some rejected ones may be left out.
+        tally: counts of the whole pass, if trials are left out.
         width: units of the picture.
 
     Raises:
@@ -115,16 +115,16 @@ def describe_trace(trials: Sequence[Tried], tally: Tally | None = None) -> str:
 
 
 def _standing(trials: Sequence[Tried]) -> list[Tried]:
-    """The base and what was accepted: the trials whose loss is one that the model has had."""
+    """The base and the accepted trials, whose losses the model actually had."""
     return [trial for trial in trials if trial.verdict in (Verdict.BASE, Verdict.ACCEPT)]
 
 
 def axis(losses: Sequence[float], base: float, bounds: tuple[float, float]) -> Scale:
-    """An upright axis that holds these losses.
+    """A vertical axis that covers these losses.
 
     Args:
-        losses: what it has to hold.
-        base: loss of the untouched model, which says what a small difference is.
+        losses: losses that it must cover.
+        base: loss of the untouched model, which sets the least span.
         bounds: top and bottom of the plot.
     """
     low, high = min(losses), max(losses)
@@ -168,7 +168,7 @@ def _model(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float]) 
 
 
 def frame(plot: Plot, gutters: Mapping[str, float] = MappingProxyType({})) -> Iterator[str]:
-    """Lines at round losses, and words for what stands beyond an end of the axis."""
+    """Grid lines at round losses, and labels for the gutters."""
     ticks = plot.up.ticks(_MOST_TICKS)
     for tick, label in zip(ticks, labels(ticks), strict=True):
         y = plot.up.place(tick)
@@ -194,11 +194,11 @@ def _base(plot: Plot, loss: float) -> str:
 
 
 def steps(points: Iterable[tuple[int, float]], plot: Plot, stop: float) -> str:
-    """The path of a line that stays at a loss until the next one takes its place.
+    """The path of a step line that stays at a loss until the next one.
 
     Args:
         points: number of the trial and loss, in order; at least one.
-        plot: what it is drawn in.
+        plot: the plot to draw in.
         stop: where the line ends, in units.
     """
     at_spot = {round(x / _SPOT): (x, plot.up.place(loss)) for seq, loss in points for x in [plot.across.place(seq)]}
@@ -212,7 +212,7 @@ def steps(points: Iterable[tuple[int, float]], plot: Plot, stop: float) -> str:
 
 
 def _marks(trials: Sequence[Tried], plot: Plot) -> Iterator[str]:
-    """A mark a trial, accepted ones above all others."""
+    """One mark per trial, accepted ones on top."""
     spots: dict[str, dict[tuple[int, int], tuple[Tried, str]]] = {kind: {} for kind in MARKS}
     for trial in trials:
         kind = kind_of(trial)
@@ -234,7 +234,7 @@ def _tooltip(trial: Tried) -> str:
 
 
 def _layers(trials: Sequence[Tried], across: Scale, y: float) -> Iterator[str]:
-    """Which layer the trials were about, as a band below them."""
+    """A band below the trials that shows their layers."""
     runs = [(subject, next(run).seq) for subject, run in groupby(trials[1:], key=_subject)]
     ends = [first for _, first in runs[1:]] + [trials[-1].seq + 1]
     for count, ((subject, first), end) in enumerate(zip(runs, ends, strict=False)):
@@ -249,11 +249,11 @@ def _layers(trials: Sequence[Tried], across: Scale, y: float) -> Iterator[str]:
 
 
 _WHOLE = -1
-"""Stands for trials of whole plans."""
+"""Placeholder layer for trials of whole plans."""
 
 
 def _subject(trial: Tried) -> int | None:
-    """The layer of a trial; ``None`` where hard attention was tried, which goes through them all."""
+    """The layer of a trial; None for hard attention, which covers all layers."""
     if is_of_encoder(trial.element):
         return _WHOLE
     element = parse(str(trial.element))
@@ -261,7 +261,7 @@ def _subject(trial: Tried) -> int | None:
 
 
 def _names(layer: int | None) -> tuple[str, ...]:
-    """What may stand in the band, the longest first."""
+    """Possible labels in the band, the longest first."""
     if layer == _WHOLE:
         return "whole plans", "all"
     return ("hard attention", "hard") if layer is None else (str(layer),)

@@ -1,4 +1,4 @@
-"""Several passes in one picture: the loss of each model as it stood, trial by trial."""
+"""Several passes in one picture: the loss of each model over its trials."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,32 +11,32 @@ from axformer.errors import InputError
 
 _GAP, _HEIGHT = 20, 240
 _LETTER = 12
-"""Room of a letter at the end of a curve."""
+"""Space for a letter at the end of a curve."""
 _DASHES = ("", "8 3", "2 3", "10 3 2 3", "5 5", "12 4")
 """Curves differ in dashes as well as in colour."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """How the loss went down in one pass."""
+    """The losses of one pass."""
 
     letter: str
     name: str
     steps: Sequence[tuple[int, float]]
     """Trial and loss of the base and of each acceptance, in order."""
     trials: int
-    """Of the pass so far, with the base."""
+    """Trials of the pass so far, including the base."""
 
 
 def comparison(courses: Sequence[Course], width: int = WIDTH) -> str:
     """The SVG text of two to six passes.
 
     Args:
-        courses: of passes; one that has not been measured yet has no steps and no curve.
+        courses: the passes; one without measurements has no steps and no curve.
         width: units of the picture.
 
     Raises:
-        InputError: none of them has been measured yet.
+        InputError: no pass has measurements.
     """
     losses = [loss for course in courses for _, loss in course.steps]
     if not losses:

@@ -1,7 +1,7 @@
-"""The path of a pass as a picture: how good each model on it is, by its size and by its estimated latency.
+"""The path of a pass as a picture: the quality of each model against its size and its estimated latency.
 
-Both halves show the same models, the untouched one on the left, and what is farther right is smaller or faster. How good they
-are is shown by the task's first metric on data that did not decide, where there was some, else by the loss on what decided.
+Both halves show the same models, from the untouched one on the left to smaller or faster ones on the right. Quality is the
+task's first metric on data that did not decide, or else the loss on the deciding data.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,21 +15,21 @@ from axformer.plan.elements import label_of
 from axformer.wire.report import PathPoint
 
 CURVE = "path.svg"
-"""The file of the picture, beside the card."""
+"""File name of the picture, which lies next to the card."""
 _LEFT, _BETWEEN = 66, 36
 _GAP, _HEIGHT = 14, 194
-"""Above both plots, and how high they are."""
+"""Space above both plots, and their height."""
 _MARGIN = 0.15
-"""Room around what is shown, as a share of it."""
+"""Margin around the data, as a share of its range."""
 _LEAST_SPAN = 0.02
-"""The upright axis spans at least this share of the untouched model's figure, so that a flat path looks flat."""
+"""The vertical axis spans at least this share of the untouched model's figure, so that a flat path looks flat."""
 _LEAST_LENGTH = 0.001
-"""The other axis spans at least this share of what the untouched model has, so that models of one size stand together."""
+"""The horizontal axis spans at least this share of the untouched model's value, so that equal models stay together."""
 _MOST_TICKS = 5
 _TICK_ROOM = 60
-"""Units between two numbers on the other axis, at least."""
+"""Least distance between two numbers on the horizontal axis, in units."""
 _DATA = {"test": "held-out", "confirming": "confirming", "deciding": "deciding"}
-"""What data is called, that which judges best first."""
+"""Names of the data sets, the least biased first."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ def path_curve(path: Sequence[PathPoint], width: int = WIDTH) -> str:
     """The SVG text of a finished pass's path.
 
     Args:
-        path: of the report, the untouched model first, each with its estimated latency.
+        path: the path of the report, the untouched model first, each point with its estimated latency.
         width: units of the picture.
 
     Raises:
-        InputError: there is no model, or one without its latency, as in reports of earlier versions.
+        InputError: the path is empty, or a point has no latency, as in reports of earlier versions.
     """
     latencies = [point.estimated_latency_ms for point in path if point.estimated_latency_ms is not None]
     if not path or len(latencies) < len(path):
@@ -78,7 +78,7 @@ def describe_path(path: Sequence[PathPoint]) -> str:
 
 
 def _subtitle(path: Sequence[PathPoint]) -> list[str]:
-    """What stands above the plots, a line each."""
+    """The lines above the plots."""
     first, last, kept = path[0], path[-1], next(point for point in path if point.kept)
     best = _lines(path)[0]
     if first is last:
@@ -93,7 +93,7 @@ def _subtitle(path: Sequence[PathPoint]) -> list[str]:
 
 
 def _left(first: PathPoint, point: PathPoint) -> str:
-    """The share of the parameters that a model has, and of those in the transformer layers where that is known."""
+    """The share of the parameters that a model keeps, and of the encoder's parameters if known."""
     size = f"{point.parameters / first.parameters:.1%} of the parameters"
     if first.encoder_parameters is None or point.encoder_parameters is None:
         return size
@@ -101,7 +101,7 @@ def _left(first: PathPoint, point: PathPoint) -> str:
 
 
 def _lines(path: Sequence[PathPoint]) -> list[_Line]:
-    """The figures that tell how good each model is, that of the best judge first."""
+    """The quality figures of each model, the least biased first."""
     lines = []
     for data in ("test", "confirming"):
         figures = [measured for point in path if (measured := getattr(point, data)) is not None]
@@ -126,7 +126,7 @@ def _axis(values: Sequence[float], least: float, start: float, stop: float) -> S
 
 
 def _heights(upright: Scale, halves: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """Lines at round figures through both halves."""
+    """Grid lines at round figures through both halves."""
     ticks = upright.ticks(_MOST_TICKS)
     for tick, label in zip(ticks, labels(ticks), strict=True):
         for left, right in halves:

@@ -1,4 +1,4 @@
-"""What became of every element of a layer: what a plan says, or what the trials of a pass say."""
+"""The fate of every element of a layer, from a plan or from the trials of a pass."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ FATES = {
     "hard": "hard attention",
     "untried": "not tried yet",
 }
-"""How an element is shown, and what that means."""
+"""Shades of elements and their meanings."""
 _BY_VERDICT: Mapping[str, str] = {Verdict.REJECT: "kept", Verdict.REFINE: "opened", Verdict.ACCEPT: "gone"}
 
 
 @dataclass(frozen=True)
 class Part:
-    """An element, or a run of heads or neurons, from where to where in its block."""
+    """An element, or a run of heads or neurons, with its range in the block."""
 
     element: str
     start: int
@@ -45,7 +45,7 @@ class Part:
 
 
 def planned(index: int, left: LayerPlan, dimensions: Dimensions) -> tuple[list[Part], list[Part]]:
-    """The heads and the runs of neurons of a layer as its plan has them; a removed block is one part."""
+    """The heads and runs of neurons in a layer's plan; a removed block is one part."""
     heads = [
         _planned(head(index, number), number, number + 1, number in left.heads) for number in range(dimensions.heads)
     ]
@@ -70,7 +70,7 @@ def _planned(element: Element, start: int, stop: int, is_kept: bool) -> Part:
 
 
 class Fates:
-    """What the trials of a pass have made of every element; the last trial of an element counts."""
+    """The fate of every element by the trials of a pass; the last trial of an element counts."""
 
     def __init__(self, dimensions: Dimensions, trials: Sequence[Tried]) -> None:
         self._dimensions = dimensions
@@ -97,7 +97,7 @@ class Fates:
         return [self._part(head(index, number), number, number + 1, block=block) for number in range(count)]
 
     def neurons(self, index: int) -> list[Part]:
-        """All neurons of a layer as one part, and over it the groups that were tried."""
+        """All neurons of a layer as one part, and on top the groups that were tried."""
         block, size = self._block(ffn(index)), self._dimensions.intermediate_size
         if block is not None and block.verdict == Verdict.ACCEPT:
             return [self._part(ffn(index), 0, size, of=block)]
@@ -105,14 +105,14 @@ class Fates:
         return [self._part(neurons(index, 0, size), 0, size, block=block), *map(self._part, groups, *_places(groups))]
 
     def _block(self, block: Element) -> Tried | None:
-        """The trial that decided over a block: that of its layer, if the layer was removed."""
+        """The trial that decided about a block, or about its layer if that was removed."""
         whole = self._trials.get(layer(block.layer).id)
         return whole if whole is not None and whole.verdict == Verdict.ACCEPT else self._trials.get(block.id)
 
     def _part(
         self, element: Element, start: int, stop: int, *, of: Tried | None = None, block: Tried | None = None
     ) -> Part:
-        """An element by its own trial, or ``of`` another; one without a trial is kept where its ``block`` was."""
+        """The part of an element by its own trial or ``of`` another; without a trial it shares the fate of its ``block``."""
         name = element.id
         trial = of or self._trials.get(name)
         if trial is not None:

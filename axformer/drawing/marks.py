@@ -1,7 +1,7 @@
-"""How a trial and an element look in every picture, on pages of the service and on paper: form, colour and words.
+"""The look of trials and elements in every picture, on pages and on paper: shape, colour and words.
 
-Forms differ as well as colours, for readers who cannot tell colours apart. What was accepted points down, as the loss goes; a
-loss that is only a lower bound points up, to where it may be.
+Shapes differ as well as colours, for readers who cannot distinguish colours. Accepted trials point down, like the loss; a lower
+bound points up, to where the loss may be.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from axformer.plan.trial import Verdict
 
 @dataclass(frozen=True)
 class Colour:
-    """For light and for dark grounds; at least 3:1 against them."""
+    """Colours for light and dark backgrounds, with a contrast of at least 3:1."""
 
     light: str
     dark: str
@@ -33,18 +33,18 @@ CURVES = (
     Colour("#0b7c94", "#4cc3dc"),
     Colour("#6b4a2f", "#c9a27f"),
 )
-"""Of jobs side by side; more could not be told apart."""
+"""Colours of jobs side by side; more could not be distinguished."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """How a trial is marked."""
+    """The mark of a trial."""
 
     path: str
-    """SVG path from the place of the trial on."""
+    """SVG path, relative to the position of the trial."""
     colour: Colour
     verdict: str
-    """What became of the trial, in a word."""
+    """The verdict in a word."""
     legend: str
 
 
@@ -54,13 +54,13 @@ MARKS = {
     "reject": Mark("m0 0h.01", QUIET, "rejected", "rejected"),
     "bound": Mark("m-3 1.5l3-3.5l3 3.5", QUIET, "rejected", "rejected early: at least"),
 }
-"""By verdict; ``bound`` is a rejected trial whose loss is a lower bound."""
+"""Marks by verdict; ``bound`` is a rejected trial whose loss is a lower bound."""
 LINES = {"least": "least so far", "base": "untouched model"}
-"""Lines beside the marks, and what they mean."""
+"""Lines of the chart and their meanings."""
 
 
 class Tried(Protocol):
-    """What a picture shows of a trial: a record of a trace, or a row of a database with the same names."""
+    """The fields of a trial that a picture needs: a record of a trace, or a database row with the same names."""
 
     @property
     def seq(self) -> int:
@@ -68,11 +68,11 @@ class Tried(Protocol):
 
     @property
     def element(self) -> str | None:
-        """What was tried; ``None`` for the untouched model."""
+        """The element tried; None for the untouched model."""
 
     @property
     def loss(self) -> float:
-        """Of the trial, or its lower bound."""
+        """Loss of the trial, or its lower bound."""
 
     @property
     def loss_is_bound(self) -> bool:
@@ -80,7 +80,7 @@ class Tried(Protocol):
 
     @property
     def min_loss(self) -> float:
-        """The least before the trial."""
+        """Lowest loss before the trial."""
 
     @property
     def helped(self) -> int | None:
@@ -101,7 +101,7 @@ def kind_of(trial: Tried) -> str:
 
 
 def measured(trial: Tried) -> str:
-    """What was measured in a trial, in words."""
+    """The measurements of a trial in words."""
     loss = f"loss {'at least ' if trial.loss_is_bound else ''}{trial.loss:.4f}"
     helped = "" if trial.helped is None else f", helped {trial.helped:,} of {trial.samples:,}"
     return f"{loss}, least before {trial.min_loss:.4f}{helped}"

@@ -1,7 +1,7 @@
-"""A plan as a picture, after figure 3 of the AxFormer paper: a row a layer, attention by heads beside the FFN by neurons.
+"""A plan as a picture, after figure 3 of the AxFormer paper: one row per layer, heads on the left and neurons on the right.
 
-Every part carries the id of its element in ``data-element`` and a tooltip. With the trials of the pass it also shows what
-became of each element, and blocks and hard attention, which are tried too, stand as squares before their parts.
+Every part has the id of its element in ``data-element`` and a tooltip. With the trials of the pass, the picture also shows the
+fate of each element, and squares for blocks and hard attention before their parts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +15,9 @@ from axformer.plan.plan import LayerPlan, Plan
 
 _ROW, _BLOCK = 26, 18
 _SQUARE = 24
-"""What the square of a block takes."""
+"""Width of the square of a block."""
 _NARROW = 600
-"""Below this width words beside the rows are short."""
+"""Below this width, the labels of rows are short."""
 _PLAN = ("kept", "gone", "hard")
 _NOTES = (
     "Heads and neurons stand at their own places; beside them, how many are left.",
@@ -28,7 +28,7 @@ _SQUARES = "The squares, from left to right: hard attention, the attention block
 
 @dataclass(frozen=True)
 class _Columns:
-    """Where things stand in every row."""
+    """The horizontal layout of every row."""
 
     width: int
     square: int
@@ -40,12 +40,12 @@ class _Columns:
 
     @property
     def left(self) -> int:
-        """Where the name of the layer ends."""
+        """Right end of the layer's name."""
         return 30 if self.is_narrow else 62
 
     @property
     def _side(self) -> int:
-        """Room for words behind a block."""
+        """Space for the label after a block."""
         return 50 if self.is_narrow else 96
 
     @property
@@ -143,7 +143,7 @@ def _removed(columns: _Columns) -> str:
 
 
 def _percent(kept: int, total: int) -> str:
-    """A share in per cent; 0 and 100 mean none and all."""
+    """A share in per cent, where 0 and 100 mean exactly none and all."""
     return f"{min(max(round(100 * kept / total), int(kept > 0)), 100 - int(kept < total))} %"
 
 
@@ -152,7 +152,7 @@ def _square(part: Part, x: float, y: float) -> str:
 
 
 def _strip(parts: Sequence[Part], total: int, x: float, width: float, y: float) -> Iterator[str]:
-    """The parts of a block side by side; a hair between those that are wide enough."""
+    """The parts of a block side by side, with thin gaps if they are wide enough."""
     for part in parts:
         left, right = x + width * part.start / total, x + width * part.stop / total
         gap = 1.5 if right - left > 5 else 0

@@ -1,15 +1,15 @@
-"""An axis: where a value stands between two places on paper, and which round values are written beside it."""
+"""An axis: the positions of values, and the round values for its labels."""
 
 import math
 from dataclasses import dataclass
 
 _STEPS = (1, 2, 2.5, 5, 10)
-"""What a step between two round values may be, times a power of ten."""
+"""Possible steps between round values, times a power of ten."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A linear map of values from ``low`` to ``high`` to places from ``start`` to ``stop``."""
+    """A linear map of values from ``low`` to ``high`` to positions from ``start`` to ``stop``."""
 
     low: float
     high: float
@@ -17,7 +17,7 @@ class Scale:
     stop: float
 
     def place(self, value: float) -> float:
-        """Where a value stands."""
+        """The position of a value."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.stop - self.start)
 
     def ticks(self, most: int) -> list[float]:
@@ -30,7 +30,7 @@ class Scale:
 
 
 def labels(ticks: list[float]) -> list[str]:
-    """Numbers with just enough digits to tell neighbours apart."""
+    """Numbers with just enough digits to distinguish neighbours."""
     if len(ticks) < 2:
         return [f"{tick:.4g}" for tick in ticks]
     step = ticks[1] - ticks[0]

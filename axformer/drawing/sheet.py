@@ -1,7 +1,7 @@
-"""The one style sheet of all pictures: every class with its look on light and on dark grounds.
+"""The style sheet of all pictures: every class with its look on light and dark backgrounds.
 
-Dark looks hold on dark screens alone, so that paper stays white. Rules begin with ``svg``, because a picture may stand in the
-middle of a page, where a style sheet counts for everything.
+Dark styles apply to dark screens only, so that paper stays white. Rules begin with ``svg``, because a picture may be embedded
+in a page, where a style sheet applies to everything.
 """
 
 from axformer.drawing.marks import ACCENT, CURVES, GOOD, KEPT, OPEN, QUIET, SOFT, UNTRIED, Colour
@@ -13,7 +13,7 @@ _INK = Colour("#1f2328", "#e6edf3")
 _FAINT = Colour("#59636e", "#9198a1")
 
 _CLASSES: dict[str, tuple[str, tuple[Colour, ...]]] = {
-    # What all pictures share.
+    # Shared by all pictures.
     "ground": ("fill:{};stroke:{}", (_CARD, _LINE)),
     "ink": ("fill:{}", (_INK,)),
     "faint": ("fill:{}", (_FAINT,)),

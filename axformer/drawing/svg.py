@@ -1,8 +1,7 @@
-"""What all pictures of a pass share: a ground of their own, a heading, a legend, and a name for screen readers.
+"""Common parts of all pictures: background, heading, legend, and a description for screen readers.
 
-What can be pointed at has a tooltip, and stands in a line (``data-line``) with its neighbours: a page reads the tooltips out
-and lets arrow keys go along the line and from line to line. A picture is a file of its own; ``inline`` gives it to a page that
-has the style sheet itself.
+Interactive parts have a tooltip and are grouped in lines (``data-line``): a page announces the tooltips, and arrow keys move
+along a line and between lines. A picture is a complete file; ``inline`` prepares it for a page that has the style sheet.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,13 +12,13 @@ from textwrap import wrap
 from axformer.drawing.sheet import SHEET
 
 WIDTH = 766
-"""Units of a picture that stands alone, as many pixels where there is room."""
+"""Width of a standalone picture in units, which are pixels if there is room."""
 NARROW, WIDE = 280, 1600
-"""The least and the most that a picture can be drawn for."""
+"""Smallest and largest supported width."""
 EDGE = 20
-"""Free on the left and on the right."""
+"""Margin on the left and on the right."""
 LETTER = 6.4
-"""Width of a letter, about."""
+"""Approximate width of a letter."""
 _ROW = 18
 _STYLE = f"<style>{SHEET}</style>\n"
 
@@ -29,22 +28,22 @@ class Canvas:
     """The frame of one picture."""
 
     name: str
-    """Tells its ids from those of other pictures on the same page."""
+    """Prefix that makes its ids unique on a page."""
     title: str
     subtitle: Sequence[str]
     """Lines below the title."""
     summary: str
     """The picture in words."""
     width: int
-    """Units, as many pixels where there is room."""
+    """Width in units, which are pixels if there is room."""
 
     @property
     def top(self) -> int:
-        """Where the heading ends."""
+        """Bottom of the heading."""
         return 34 + _ROW * len(self._lines())
 
     def drawn(self, lines: Iterable[str], height: float) -> str:
-        """The text of the whole SVG file around what is drawn.
+        """The text of the whole SVG file with these elements.
 
         Args:
             lines: SVG elements, below ``top``.
@@ -72,7 +71,7 @@ class Canvas:
 
 
 def inline(picture: str) -> str:
-    """The same picture for a page that has the style sheet itself."""
+    """The picture for a page that has the style sheet."""
     return picture.replace(_STYLE, "", 1)
 
 
@@ -82,17 +81,17 @@ def words(x: float, y: float, text: str, shade: str, anchor: str = "start") -> s
 
 
 def line_of(marks: Iterable[str]) -> Iterator[str]:
-    """Marks that stand side by side."""
+    """A line of marks, side by side."""
     yield '<g data-line="">'
     yield from marks
     yield "</g>"
 
 
 def legend(entries: Iterable[tuple[str, str]], y: float, width: int) -> tuple[list[str], float]:
-    """Signs, each drawn around its middle, with their meanings; in as many rows as the width asks for.
+    """Symbols, drawn around their centres, with their meanings, in as many rows as the width requires.
 
     Returns:
-        the SVG elements, and where the last row ends.
+        The SVG elements, and the bottom of the last row.
     """
     parts, x = [], float(EDGE)
     for sign, meaning in entries:
@@ -106,7 +105,7 @@ def legend(entries: Iterable[tuple[str, str]], y: float, width: int) -> tuple[li
 
 
 def notes(sentences: Iterable[str], y: float, width: int) -> tuple[list[str], float]:
-    """Sentences below a picture, and where they end."""
+    """Sentences below a picture, and their bottom."""
     lines = _wrapped(sentences, width)
     return [words(EDGE, y + _ROW * row, line, "faint") for row, line in enumerate(lines)], y + _ROW * len(lines)
 

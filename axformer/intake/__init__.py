@@ -1,7 +1,7 @@
-"""What a checkpoint must be before anything loads it.
+"""Check a checkpoint before anything loads it.
 
-A checkpoint comes from strangers, and the libraries that load one follow what its files say: they build classes that it
-names, allocate what it promises, open paths that it gives. So nothing but files of known names is looked at; each is read
-with limits, and what is loaded in the end is a directory of this package's own making: weights whose headers hold, a
-configuration and tokenizer files rebuilt from the keys that are known.
+Checkpoints are untrusted, and the libraries that load them follow what their files say: they build classes that these name,
+allocate what they declare, and open paths that they contain. Intake therefore reads only files of known names, each with
+limits, and loads a directory that it has written itself: weights with valid headers, and a config and tokenizer files rebuilt
+from known keys.
 """

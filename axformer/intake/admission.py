@@ -1,4 +1,4 @@
-"""Lets a checkpoint in: what it is, by its own files, and a directory that may be loaded."""
+"""Admit a checkpoint: determine what it is from its files, and write a directory that is safe to load."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,21 +26,21 @@ from axformer.intake.weights import Weights, place_weights, read_weights
 
 @dataclass(frozen=True)
 class Admitted:
-    """A checkpoint whose configuration and weights hold, as far as can be told without loading."""
+    """A checkpoint with a valid config and valid weights, as far as can be checked without loading."""
 
     directory: Path
     architecture: Architecture
     head: Head
     config: PreTrainedConfig
     notes: Mapping[str, Any]
-    """What ``config.json`` holds beside it, for the results alone."""
+    """Other keys of ``config.json``, which are only copied into results."""
     weights: Weights
     tokenizer_class: Any
-    """What ``config.json`` says of the tokenizer, whatever it is; None if nothing."""
+    """The unchecked tokenizer class from ``config.json``; None if it has none."""
 
 
 def admit(directory: Path) -> Admitted:
-    """Judge a checkpoint by its configuration and the headers of its weights. Nothing is loaded.
+    """Check a checkpoint's config and the headers of its weights, without loading anything.
 
     Raises:
         CheckpointError: it is damaged, of an unsupported family, or of a head that is not supported.
@@ -57,11 +57,11 @@ def admit(directory: Path) -> Admitted:
 
 @contextmanager
 def loadable(admitted: Admitted) -> Iterator[Path]:
-    """A directory with the checkpoint's weights, and a tokenizer and a configuration with nothing in them but what is known.
+    """Yield a directory with the checkpoint's weights, and with a tokenizer and a config that contain only known keys.
 
     Raises:
-        CheckpointError: the configuration asks for more than the weights hold, the weights are not those of a whole model, or
-            the tokenizer's files do not hold.
+        CheckpointError: the config describes more than the weights contain, the weights are not those of a whole model, or
+            the tokenizer's files are not valid.
     """
     model = _described(admitted)
     _check_size(admitted, model)
@@ -96,7 +96,7 @@ def names_of(heads: Sequence[Head]) -> str:
 
 
 def _described(admitted: Admitted) -> Any:
-    """The model that the configuration describes, without memory."""
+    """The model that the config describes, without allocating its weights."""
     try:
         with torch.device("meta"):
             return admitted.head.model_class(admitted.config)
@@ -108,7 +108,7 @@ def _described(admitted: Admitted) -> Any:
 
 
 def _check_size(admitted: Admitted, model: Any) -> None:
-    """Make sure that the described weights are all in the files: what is not would be allocated."""
+    """Check that the files contain all described weights, since missing ones would be allocated."""
     described = sum(weight.numel() for weight in model.parameters())
     held = sum(tensor.count for tensor in admitted.weights.tensors.values())
     if described > held + MISSING_WEIGHTS:
@@ -125,7 +125,7 @@ def _check_size(admitted: Admitted, model: Any) -> None:
 
 
 def _names(admitted: Admitted, model: Any) -> dict[str, str]:
-    """The name that each weight is loaded by: its own without what wrappers put before it."""
+    """The name to load each weight by: its own without prefixes of wrappers."""
     tensors, base = admitted.weights.tensors, model.base_model_prefix
     try:
         names = unwrapped(tensors, model.state_dict(), base)

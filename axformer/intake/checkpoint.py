@@ -1,4 +1,4 @@
-"""Load a fine-tuned checkpoint and make sure that it is one the library can work on."""
+"""Load a fine-tuned checkpoint, and check that the library supports it."""
 
 import hashlib
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ READ_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A loaded model with everything that a pass needs to know of it."""
+    """A loaded model with everything that a pass needs to know about it."""
 
     model: Any
     """The model in float32, in evaluation mode, with hard attention available."""
@@ -54,13 +54,13 @@ class Checkpoint:
     dtype: torch.dtype
     """The number format of the weight files, which results have too."""
     companions: Companions
-    """What goes along into results."""
+    """Files that are copied into results."""
     directory: Path | None = None
     """Where it was loaded from; None if it was in memory."""
 
     @property
     def dimensions(self) -> Dimensions:
-        """The counts that decide which elements the model has."""
+        """The counts that determine the model's elements."""
         return self.architecture.dimensions(self.model.config)
 
     @property
@@ -69,13 +69,13 @@ class Checkpoint:
         return padding_of(self.model.config, self.tokenizer, causal=self.architecture.causal, pooled=self.task.pooled)
 
     def for_rows(self, rows: Rows) -> "Checkpoint":
-        """The same with the very task that some rows are for, where the model does several.
+        """The checkpoint with the task that fits some rows, if the model's head allows several tasks.
 
         Args:
-            rows: those that decide; the checkpoint that comes back reads all others as it reads these.
+            rows: the deciding rows; the returned checkpoint reads all other rows in the same way.
 
         Raises:
-            DataError: their labels are not what any of these tasks reads.
+            DataError: their labels fit none of these tasks.
         """
         return replace(self, task=task_of(self.head.auto_class, self.model.config, rows))
 
@@ -98,7 +98,7 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
         tokenizer = _load_tokenizer(admitted, known)
         files = tokenizer_files(tokenizer, known) | companion_files(directory)
     task = task_of(head.auto_class, model.config)
-    padding_of(model.config, tokenizer, causal=architecture.causal, pooled=task.pooled)  # refused before any work
+    padding_of(model.config, tokenizer, causal=architecture.causal, pooled=task.pooled)  # raises before any work
     weights = admitted.weights.files
     architecture.adopt(model)
     return Checkpoint(
@@ -116,10 +116,10 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
 
 
 def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
-    """A checkpoint around a copy of a model that is in memory already.
+    """Make a checkpoint from a copy of a model in memory.
 
     Raises:
-        WrongTypeError: model or tokenizer is something else.
+        WrongTypeError: model or tokenizer has the wrong type.
         CheckpointError: it is of an unsupported family, or of a head or a task that is not supported.
     """
     model = model_in(model)
@@ -151,7 +151,7 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
 
 
 def _settle_labels(config: Any) -> None:
-    """Give a configuration in memory two maps that say the same of its classes, as one of a file gets.
+    """Make the two class maps of a config in memory agree, as is done for a file.
 
     Raises:
         CheckpointError: they contradict each other.
@@ -165,7 +165,7 @@ def _settle_labels(config: Any) -> None:
 
 
 def digest(files: Iterable[Path]) -> str:
-    """SHA-256 over the content of files, one after the other, in hexadecimal."""
+    """SHA-256 over the concatenated content of files, in hexadecimal."""
     total = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:
@@ -189,7 +189,7 @@ def _local(reference: str) -> Path:
 
 
 def _weights_once(model: Any) -> dict[str, torch.Tensor]:
-    """A model's weights, those that several names share under the first name only, as safetensors wants them."""
+    """A model's weights with shared ones under their first name only, as safetensors requires."""
     kept = {}
     seen: set[int] = set()
     for name, weight in model.state_dict().items():
@@ -209,7 +209,7 @@ def _load_model(admitted: Admitted, directory: Path) -> Any:
             dtype=torch.float32,
             local_files_only=True,
             use_safetensors=True,
-            ignore_mismatched_sizes=True,  # they are refused below, by name
+            ignore_mismatched_sizes=True,  # they are refused below with their names
             output_loading_info=True,
         )
     except Exception as error:  # noqa: BLE001 - transformers names many

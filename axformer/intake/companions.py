@@ -1,8 +1,8 @@
-"""What goes along with a checkpoint into its results, and says nothing of the model: its tokenizer, how it talks and generates,
-and notes that others have left in ``config.json``.
+"""Files that are copied from a checkpoint into its results: the tokenizer, a chat template, generation settings, and notes in
+``config.json``.
 
-All of it is bounded, and copied as it came. A chat template, settings of generation and notes are data to this package, which
-shows them to no library while a checkpoint is loaded.
+All of them are limited in size and copied unchanged. Chat template, generation settings and notes are only data to this
+package; no library sees them while a checkpoint is loaded.
 """
 
 import json
@@ -31,7 +31,7 @@ from axformer.intake.strict_json import parse_json
 from axformer.intake.tokenizer_files import CLASS, known_arguments
 
 _NOTE = re.compile(r"[A-Za-z][\w.-]{0,63}", re.ASCII)
-"""How the name of a note looks."""
+"""The pattern of a note's name."""
 _OBEYED = frozenset(
     {
         # code, files and other packages
@@ -40,7 +40,7 @@ _OBEYED = frozenset(
         # classes of others
         "adapter_config", "feature_extractor_type", "image_processor_type", "model_name", "processor_class",
         "video_processor_type",
-        # how weights are stored, parted and computed with
+        # storage, sharding and dtype of weights
         "attn_implementation", "codec_config", "compression_config", "device_map", "distributed_config",
         "experts_implementation", "fusion_config", "gradient_checkpointing", "per_layer_config", "pruned_heads",
         "quantization_config",
@@ -52,10 +52,10 @@ _OBEYED = frozenset(
         "tie_last_hidden_states", "use_bidirectional_attention",
     }
 )  # fmt: skip
-"""Keys that transformers obeys in the configuration of any family, beside the attributes of its class."""
+"""Keys that transformers follows in the config of any family, besides the attributes of its class."""
 _OURS = "axformer"
 _FROM_MODEL = "_from_model_config"
-"""A private key of ``generation_config.json`` that is in most: nobody has set anything."""
+"""A private key in most ``generation_config.json`` files, which says that nothing was set explicitly."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ class Companions:
     """The files written next to a result's weights."""
 
     files: Mapping[str, bytes]
-    """Contents by name: of the tokenizer, a chat template, settings of generation."""
+    """Contents by name: tokenizer, chat template, generation settings."""
     notes: Mapping[str, Any]
-    """Keys of ``config.json`` that its family does not have."""
+    """Keys of ``config.json`` that its family does not use."""
 
 
 def notes_in(raw: Mapping[str, Any], architecture: Architecture) -> dict[str, Any]:
-    """The keys of a ``config.json`` that nothing obeys, with their values, as many as fit into ``NOTES_BYTES``."""
+    """The keys of a ``config.json`` without effect, with their values, as many as fit into ``NOTES_BYTES``."""
     config_class = CONFIG_MAPPING[architecture.model_type]
     known = known_keys(config_class, architecture)
     notes, left = {}, NOTES_BYTES
@@ -90,15 +90,15 @@ def companion_files(directory: Path) -> dict[str, bytes]:
 
 
 def tokenizer_files(tokenizer: Any, directory: Path | None = None) -> dict[str, bytes]:
-    """The files of a tokenizer: as they came where there is a ``tokenizer.json``, else as transformers writes them.
+    """The files of a tokenizer: unchanged if there is a ``tokenizer.json``, otherwise as transformers writes them.
 
     Args:
-        tokenizer: as it was loaded; calling it changes what it would write.
-        directory: where it was loaded from; None for one in memory.
+        tokenizer: the tokenizer as it was loaded, before any call, since a call changes what it would write.
+        directory: the directory that it was loaded from; None if it was in memory.
 
     Returns:
-        Contents by name. They name the class of the tokenizer, so that it loads the same whatever the model beside it is, and
-        no path and no argument of the call that loaded it.
+        Contents by name. They name the tokenizer class, so that it loads the same next to any model, but no path and no
+        argument of the call that loaded it.
     """
     if directory is not None and (directory / TOKENIZER).is_file():
         names = [name for name in (*TOKENIZER_OBJECTS, *TOKENIZER_TABLES) if (directory / name).is_file()]
@@ -115,8 +115,8 @@ def tokenizer_files(tokenizer: Any, directory: Path | None = None) -> dict[str, 
 
 
 def _written(tokenizer: Any) -> dict[str, bytes]:
-    """What transformers writes of a tokenizer."""
-    one_template = isinstance(tokenizer.chat_template, str)  # several would be in a directory of their own
+    """The files that transformers writes for a tokenizer."""
+    one_template = isinstance(tokenizer.chat_template, str)  # several would need their own directory
     with tempfile.TemporaryDirectory(prefix="axformer-tokenizer-") as scratch:
         tokenizer.save_pretrained(scratch, save_jinja_files=one_template)
         return {path.name: path.read_bytes() for path in sorted(Path(scratch).iterdir()) if path.is_file()}
@@ -132,7 +132,7 @@ def _is_note(key: str, config_class: type[PreTrainedConfig]) -> bool:
 
 
 def _read(path: Path) -> bytes | None:
-    """A small text of a file; None if there is none."""
+    """The content of a small file; None if it does not exist."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -145,7 +145,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _harmless(content: bytes | None) -> bytes | None:
-    """Settings of generation without keys that are private, obeyed by loaders, or methods; None if they are not an object."""
+    """Generation settings without private keys, keys that loaders follow, and method names; None if they are not an object."""
     try:
         settings = None if content is None else parse_json(content)
     except ValueError:

@@ -1,8 +1,8 @@
-"""Rebuilds a model's configuration from the keys that its family is known to have.
+"""Rebuild a model's config from the known keys of its family.
 
-What a configuration class takes from a file it obeys: which code runs attention, which other file holds the weights, which
-part of another project is loaded first. So only keys that describe the model are kept, with values in sane bounds, and the
-family's own class is built of them. Keys that describe something else are left out; harmless ones go along into results
+A config class follows whatever a file contains: the code that runs attention, other files with weights, parts of other
+projects to load first. Therefore only keys that describe the model are kept, with values in sane bounds, and the family's own
+class is built from them. Other keys are left out; harmless ones are copied into results
 (:mod:`axformer.intake.companions`).
 """
 
@@ -36,18 +36,18 @@ from axformer.tasks.one_output import CROSS_ENCODER_KEYS
 _COMMON = frozenset(
     {"architectures", ID2LABEL, LABEL2ID, COUNT, "problem_type", "transformers_version", "tokenizer_class"}
 )
-"""Keys that configurations of every family have and that say something of the model."""
+"""Keys of every family's config that describe the model."""
 _ROTARY = frozenset({"rope_theta", "rope_scaling", "partial_rotary_factor"})
-"""Keys that older files have in the place of ``rope_parameters``."""
+"""Keys that older files have instead of ``rope_parameters``."""
 _WITHOUT_EFFECT = frozenset({"sinusoidal_pos_embds"})
-"""Keys that only say how weights begin, before those of the file take their place, and take long about it."""
+"""Keys that only affect slow initial values, which the file's weights overwrite."""
 _QUANTIZED = ("quantization_config", "compression_config")
 _PRUNED_HEADS = "pruned_heads"
 _LABELS = (ID2LABEL, LABEL2ID)
 
 
 def read_config(directory: Path) -> dict[str, Any]:
-    """The content of ``config.json`` as it is.
+    """The unchecked content of ``config.json``.
 
     Raises:
         CheckpointError: it is missing or damaged.
@@ -64,10 +64,10 @@ def read_config(directory: Path) -> dict[str, Any]:
 
 
 def rebuild_config(directory: Path, raw: Mapping[str, Any], architecture: Architecture) -> PreTrainedConfig:
-    """The configuration of a model of a family, with nothing in it but what is known.
+    """Build the config of a model of a family from known keys only.
 
     Raises:
-        CheckpointError: the model is quantized or lacks heads, or a value is out of bounds or does not go with the others.
+        CheckpointError: the model is quantized or lacks heads, or a value is out of bounds or contradicts others.
     """
     quantized = next((key for key in _QUANTIZED if raw.get(key) is not None), None)
     if quantized is not None:
@@ -84,7 +84,7 @@ def rebuild_config(directory: Path, raw: Mapping[str, Any], architecture: Archit
     known = known_keys(config_class, architecture)
     kept = {key: value for key, value in raw.items() if key in known}
     if str(kept.get("tokenizer_class")) not in TOKENIZER_CLASSES:
-        kept.pop("tokenizer_class", None)  # what counts is what the tokenizer's own files say
+        kept.pop("tokenizer_class", None)  # the tokenizer's own files count
     try:
         for key, value in kept.items():
             _check(key, value, LABELS if key in _LABELS else LIST_LENGTH)
@@ -99,7 +99,7 @@ def rebuild_config(directory: Path, raw: Mapping[str, Any], architecture: Archit
 
 
 def _with_agreed_labels(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys with two maps that say the same of the classes, or with none where nothing is said of them."""
+    """The keys with two class maps that agree, or with none if the classes are unnamed."""
     names = label_names(kept)
     others = {key: value for key, value in kept.items() if key not in (*_LABELS, COUNT)}
     return others if names is None else others | label_maps(names)
@@ -115,7 +115,7 @@ def known_keys(config_class: type[PreTrainedConfig], architecture: Architecture)
 
 
 def _check(key: str, value: Any, longest: int) -> None:
-    """Make sure that a value is a small one, whatever it means.
+    """Check that a value is small, whatever it means.
 
     Raises:
         ValueError: it is not.

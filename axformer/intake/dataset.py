@@ -1,4 +1,4 @@
-"""A data set as it was read and as the model takes it."""
+"""A data set: its rows and their encoding for the model."""
 
 import inspect
 from collections.abc import Callable
@@ -21,17 +21,17 @@ __all__ = ["DataSet", "DataSource", "encode", "prepare", "prepare_inputs", "prep
 
 @dataclass(frozen=True)
 class DataSet:
-    """Rows with their tokenised form."""
+    """Rows with their tokenized form."""
 
     rows: Rows
     samples: Samples
 
 
 def prepare(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
-    """Read the columns that the checkpoint's task needs, tokenise, and make batches.
+    """Read the columns that the checkpoint's task needs, tokenize them, and make batches.
 
-    The rows of the result are those that are samples, and know how their labels were read, so that parts of them are read
-    alike.
+    The resulting rows are those that became samples. They record how their labels were read, so that parts of them are read in
+    the same way.
 
     Raises:
         DataError: a column is missing, or a label or a length does not fit the model.
@@ -43,11 +43,10 @@ def prepare(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
 
 
 def prepare_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
-    """Prepare more data of the same kind: labels that could be read two ways are read as those of the other set.
+    """Prepare more data of the same kind: ambiguous labels are read as in the other set.
 
     Raises:
-        DataError: what :func:`prepare` raises, or labels are names in one file and indices in the other where that can be
-            mistaken.
+        DataError: as in :func:`prepare`, or labels are ambiguous, being names in one file and indices in the other.
     """
     data = prepare(replace(rows, labels_as=other.rows.labels_as), checkpoint, config)
     here, there = data.rows.labels_as, other.rows.labels_as
@@ -75,7 +74,7 @@ def prepare_inputs(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: R
 
 
 def encode(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> Encoded:
-    """Read the columns that the checkpoint's task needs, and tokenise; raises what :func:`prepare` raises."""
+    """Read the columns that the checkpoint's task needs, and tokenize them; raises what :func:`prepare` raises."""
     return _encoded(checkpoint.task.encode, rows, checkpoint, config)
 
 
@@ -105,10 +104,10 @@ def _batched(encoded: Encoded, checkpoint: Checkpoint, config: RunConfig) -> Sam
 
 
 def _check_known(rows: list[Any], name: str, known: int | None) -> None:
-    """Make sure that the model has a row of weights for every id.
+    """Check that the model has an embedding for every id.
 
     Raises:
-        CheckpointError: it has not.
+        CheckpointError: it does not.
     """
     if not known or not rows:
         return

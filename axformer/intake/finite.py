@@ -1,4 +1,4 @@
-"""Makes sure that weights are numbers: one that is not makes every loss of a pass one that is not."""
+"""Check that weights are finite: a single one that is not makes every loss of a pass NaN."""
 
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,10 @@ from axformer.errors import CheckpointError
 
 
 def check_finite(directory: Path, model: Any) -> None:
-    """Look at every weight of a loaded model.
+    """Check every weight of a loaded model.
 
     Raises:
-        CheckpointError: one is infinite or not a number.
+        CheckpointError: a weight is infinite or NaN.
     """
     for name, weight in model.named_parameters():
         if not _all_finite(weight):

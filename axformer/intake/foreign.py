@@ -1,7 +1,7 @@
-"""What lies in a directory that holds no model, or none that is read, and how to make one of it.
+"""Recognise directories without a readable model, and say how to make one.
 
-People point at what their training left: an adapter, pickles, checkpoints of a run, files for another framework. Each has
-one command that makes a checkpoint of it, and the message that refuses it names that command.
+Users pass what their training left: an adapter, pickles, checkpoints of a run, files for another framework. One command turns
+each of these into a checkpoint, and the refusal names that command.
 """
 
 import re
@@ -53,17 +53,17 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (("*.onnx",), "ONNX models are not read; give the model that was exported"),
 )
-"""Patterns of names, the most telling first, and what is said of a directory with such a file."""
+"""File name patterns, the most specific first, and the message for a directory with such a file."""
 _RUN = re.compile(r"checkpoint-(\d{1,18})", re.ASCII)
 _NEVER_MERGED = {"PREFIX_TUNING", "PROMPT_TUNING", "P_TUNING", "MULTITASK_PROMPT_TUNING", "ADAPTION_PROMPT", "CPT"}
-"""Adapters that put tokens before the input, or parts into the model, and so are in no weight of it."""
+"""Adapters that add tokens to the input or modules to the model, so they cannot be merged into its weights."""
 
 
 def remedy_for(names: Collection[str]) -> str:
-    """What to do about files that are not a checkpoint, by their names; ends a message.
+    """The remedy for files that are not a checkpoint, from their names, as the end of a message.
 
     Args:
-        names: base names of the files that lie there.
+        names: base names of the files.
     """
     for patterns, remedy in _KINDS:
         if any(fnmatch(name, pattern) for name in names for pattern in patterns):
@@ -72,7 +72,7 @@ def remedy_for(names: Collection[str]) -> str:
 
 
 def remedy_in(directory: Path) -> str:
-    """What to do about a directory that is not a checkpoint, by what lies in it and below it."""
+    """The remedy for a directory that is not a checkpoint, from the files in it and below it."""
     below = [
         path.name for path in directory.iterdir() if any((path / name).is_file() for name in (CONFIG, ADAPTER_CONFIG))
     ]

@@ -1,7 +1,7 @@
-"""Checks the header of a safetensors file before anything is allocated that it promises.
+"""Check the header of a safetensors file before allocating what it declares.
 
-A file is the length of the header in 8 bytes, the header, a JSON object with type, shape and place of each tensor, and the
-tensors' bytes, one after the other without holes (the format's own rule, which keeps other content from hiding in a file).
+A file consists of the length of the header in 8 bytes, the header (a JSON object with type, shape and place of each tensor),
+and the tensors' bytes without gaps (a rule of the format, which keeps other content from hiding in a file).
 """
 
 import json
@@ -25,33 +25,33 @@ _ITEM_BYTES = {
     "I32": 4, "U32": 4, "F32": 4,
     "I64": 8, "U64": 8, "F64": 8,
 }  # fmt: skip
-"""Bytes of a number, by the format's name of its type."""
+"""Bytes per number, by the format's name of the type."""
 _LARGEST = 1 << 48
-"""Of a dimension or a place: more than any disk has, and its products stay exact and quick."""
+"""Largest dimension or offset: more than any disk has, and small enough for fast exact products."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """What a header says of a tensor."""
+    """A tensor as its header describes it."""
 
     dtype: str
     shape: tuple[int, ...]
     begin: int
-    """Where its bytes begin, counted from the end of the header."""
+    """Offset of its bytes from the end of the header."""
     end: int
 
     @property
     def count(self) -> int:
-        """How many numbers it holds."""
+        """Number of its elements."""
         return prod(self.shape)
 
 
 def read_header(path: Path) -> dict[str, Tensor]:
-    """The tensors that a safetensors file holds, by name.
+    """The tensors of a safetensors file, by name.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: its header does not hold; the message says in which way.
+        ValueError: its header is not valid; the message says why.
     """
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -69,7 +69,7 @@ def read_header(path: Path) -> dict[str, Tensor]:
 
 
 def copy_renamed(path: Path, into: Path, names: Mapping[str, str]) -> None:
-    """Write a file whose header was read, with other names of its tensors.
+    """Copy a file whose header was read, with other tensor names.
 
     Args:
         path: the file.
@@ -79,7 +79,7 @@ def copy_renamed(path: Path, into: Path, names: Mapping[str, str]) -> None:
     with path.open("rb") as file, into.open("wb") as copy:
         header = json.loads(file.read(int.from_bytes(file.read(_LENGTH_BYTES), "little")))
         content = json.dumps({names.get(name, name): value for name, value in header.items()}).encode()
-        content += b" " * (-len(content) % _LENGTH_BYTES)  # so that numbers begin where their types ask for it
+        content += b" " * (-len(content) % _LENGTH_BYTES)  # so that numbers are aligned
         copy.write(len(content).to_bytes(_LENGTH_BYTES, "little") + content)
         shutil.copyfileobj(file, copy)
 
@@ -97,9 +97,9 @@ def _tensors(header: dict[str, Any], data_bytes: int) -> dict[str, Tensor]:
     for (_, end, _), (begin, _, name) in pairwise(places):
         if begin != end:
             raise ValueError(f"tensor '{name}' begins at byte {begin}, the one before it ends at {end}")
-    promised = max((end for _, end, _ in places), default=0)
-    if promised != data_bytes:
-        raise ValueError(f"its header promises {promised} bytes of tensors, the file has {data_bytes}")
+    declared = max((end for _, end, _ in places), default=0)
+    if declared != data_bytes:
+        raise ValueError(f"its header declares {declared} bytes of tensors, the file has {data_bytes}")
     return tensors
 
 

@@ -1,8 +1,8 @@
-"""The names of a model's classes, from two maps of its configuration that should say the same.
+"""The names of a model's classes, from two maps in its config that should agree.
 
-``id2label`` and ``label2id`` are written by hand as often as by transformers: with numbers as texts, with one of them left
-at its default, half filled, or turned around. Labels read by the wrong map give a pass on wrong answers, without an error.
-So a name counts where the maps and ``num_labels`` agree on it; where they contradict each other, nothing is chosen.
+``id2label`` and ``label2id`` are often written by hand: with numbers as texts, with one of them left at its default, half
+filled, or inverted. Reading labels by the wrong map would prune for wrong answers without an error. A name therefore counts
+only if the maps and ``num_labels`` agree; a contradiction is an error.
 """
 
 import json
@@ -17,23 +17,23 @@ ID2LABEL, LABEL2ID, COUNT = "id2label", "label2id", "num_labels"
 _SHOWN = 10
 """Entries of a map that a message shows."""
 _SHOWN_LETTERS = 300
-"""Letters of a map that a message shows."""
+"""Characters of a map that a message shows."""
 
 _Names = Mapping[int, set[str]]
-"""What a map calls each class, by index."""
+"""The names that a map gives each class, by index."""
 
 
 def label_names(raw: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The names of the classes, by index; ``LABEL_0`` and so on for classes without names.
+    """The names of the classes by index; ``LABEL_0`` and so on for unnamed classes.
 
     Args:
         raw: the keys of a ``config.json``.
 
     Returns:
-        Names of which no two are alike; None if nothing is said of classes, which transformers reads as two of them.
+        Distinct names; None if the config does not mention classes, which transformers reads as two classes.
 
     Raises:
-        ValueError: the maps or ``num_labels`` contradict each other, or a class has no name, or shares one.
+        ValueError: the maps or ``num_labels`` contradict each other, or a class has no name or shares one.
     """
     maps = [_names_in(key, raw.get(key)) for key in (ID2LABEL, LABEL2ID)]
     count = 0 if raw.get(COUNT) is None else _index(COUNT, raw[COUNT])
@@ -58,7 +58,7 @@ def label_maps(names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _agreed(index: int, by_index: _Names, by_name: _Names, raw: Mapping[str, Any]) -> str:
-    """The name of a class. One that has other names too is called as in ``id2label``, if ``label2id`` knows that name."""
+    """The name of a class. If it has several, the one in ``id2label`` counts, provided that ``label2id`` has it too."""
     first, second = by_index.get(index, set()), by_name.get(index, set())
     agreed = first & second if first and second else first | second
     if len(first) > 1 or len(agreed) > 1 or ((first or second) and not agreed):
@@ -81,10 +81,10 @@ def _without_defaults(names: _Names) -> _Names:
 
 
 def _names_in(key: str, value: Any) -> _Names:
-    """What a map calls each class, whichever way around it is; entries of null say nothing.
+    """The names that a map gives each class, in either direction; null entries are ignored.
 
     Raises:
-        ValueError: it is not a map between whole numbers and names.
+        ValueError: the map is not between integers and names.
     """
     if value is None:
         return {}

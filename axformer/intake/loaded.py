@@ -1,4 +1,4 @@
-"""Judges what transformers says of weights that it has loaded: the model's own were all there, and no other ones matter."""
+"""Check what transformers reports about loaded weights: all of the model's were found, and no others matter."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -14,14 +14,14 @@ _LANGUAGE_MODELS = (AutoModelForCausalLM, AutoModelForMaskedLM)
 
 
 def check_loaded(admitted: Admitted, info: Mapping[str, Any]) -> None:
-    """Compare the weights that a model wanted with those that the files hold.
+    """Compare the weights that a model needs with those in the files.
 
     Args:
         admitted: the checkpoint.
-        info: what ``from_pretrained`` gives for ``output_loading_info``.
+        info: the ``output_loading_info`` of ``from_pretrained``.
 
     Raises:
-        CheckpointError: some are missing or of another shape, or nothing reads them; the message names them.
+        CheckpointError: some are missing, have another shape, or are not used; the message names them.
     """
     missing, foreign = sorted(info["missing_keys"]), sorted(info["mismatched_keys"])
     said = f"checkpoint '{admitted.directory}' does not hold all weights of {admitted.head.name}"

@@ -1,32 +1,32 @@
-"""Which files a checkpoint consists of: weights as safetensors, configuration and tokenizer as JSON, plain text or pieces.
+"""The files of a checkpoint: weights as safetensors, config and tokenizer as JSON, plain text or SentencePiece models.
 
-Nothing that can carry code (Python, pickles) is ever asked for or opened, whatever lies beside these.
+Files that can contain code (Python, pickles) are never requested or opened.
 """
 
 import re
 
 CONFIG = "config.json"
 ADAPTER_CONFIG = "adapter_config.json"
-"""Lies beside an adapter, which is not a checkpoint; only looked for."""
+"""Marks an adapter, which is not a checkpoint; only its presence is checked."""
 WEIGHTS = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"
 TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 TOKENIZER_OBJECTS = (TOKENIZER_CONFIG, "special_tokens_map.json", "added_tokens.json")
-"""JSON files of a tokenizer whose values are arguments of its class."""
+"""JSON files of a tokenizer that hold arguments of its class."""
 TOKENIZER_TABLES = (TOKENIZER, "vocab.json", "vocab.txt", "merges.txt")
 """Files of a tokenizer that are tables."""
 SENTENCEPIECE_MODELS = ("spm.model", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
-"""Files of a tokenizer that are protocol buffers; read where ``tokenizer.json`` is missing."""
+"""Tokenizer files that are protocol buffers; read if ``tokenizer.json`` is missing."""
 CHAT_TEMPLATE = "chat_template.jinja"
 GENERATION_CONFIG = "generation_config.json"
 COMPANIONS = (CHAT_TEMPLATE, GENERATION_CONFIG)
-"""Files that say nothing of the model and go along into its results."""
+"""Files that do not describe the model and are copied into its results."""
 KNOWN_NAMES = (
     *(CONFIG, WEIGHTS, WEIGHTS_INDEX),
     *(*TOKENIZER_OBJECTS, *TOKENIZER_TABLES, *SENTENCEPIECE_MODELS, *COMPANIONS),
 )
-"""Files that have one name everywhere."""
+"""Files with fixed names."""
 
 _SHARD = re.compile(r"[A-Za-z0-9][\w.-]{0,127}\.safetensors", re.ASCII)
 
@@ -37,5 +37,5 @@ def is_checkpoint_file(name: str) -> bool:
 
 
 def is_shard(name: str) -> bool:
-    """Whether this may be the base name of a file of weights."""
+    """Whether this may be the base name of a weight file."""
     return _SHARD.fullmatch(name) is not None

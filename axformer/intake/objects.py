@@ -1,4 +1,4 @@
-"""What is handed over in memory as model and tokenizer: unwrapped where it is one in a wrapping, else refused by name."""
+"""Check a model and a tokenizer in memory: unwrap a wrapped model, and refuse other types by name."""
 
 import os
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ _LOAD = "load it first, for example with AutoModelForSequenceClassification.from
 
 
 def model_in(given: Any) -> PreTrainedModel:
-    """The transformers model that was given, taken out of ``torch.compile``, ``DataParallel`` and ``DistributedDataParallel``.
+    """The given transformers model, unwrapped from ``torch.compile``, ``DataParallel`` and ``DistributedDataParallel``.
 
     Raises:
-        WrongTypeError: it is none, or one whose weights are not all there as numbers.
+        WrongTypeError: it is not a transformers model, or its weights are not all present as plain numbers.
     """
     model = given
     while (inner := _inside(model)) is not None:
@@ -38,7 +38,7 @@ def model_in(given: Any) -> PreTrainedModel:
 
 
 def check_tokenizer(tokenizer: Any) -> None:
-    """Make sure that a tokenizer of transformers was given.
+    """Check that the object is a transformers tokenizer.
 
     Raises:
         WrongTypeError: it is something else.
@@ -51,14 +51,14 @@ def check_tokenizer(tokenizer: Any) -> None:
 
 
 def _inside(model: Any) -> Any:
-    """What is wrapped in a model; None if nothing is."""
+    """The model inside a wrapper; None if it is not a wrapper."""
     if isinstance(model, torch.nn.DataParallel | DistributedDataParallel):
         return model.module
     return getattr(model, "_orig_mod", None)
 
 
 def _what(given: Any) -> str:
-    """What was given in the place of a model, and what to give."""
+    """Describe what was given instead of a model, and what to give."""
     match given:
         case None:
             return f"None; {_LOAD}"

@@ -1,7 +1,7 @@
-"""Panics of libraries that are written in Rust.
+"""Panics of Rust libraries.
 
-They come as a class of their own, which is no ``Exception`` and cannot be imported: a tokenizer whose pattern gives up on a
-text would end the whole process.
+A panic arrives as a class that is not an ``Exception`` and cannot be imported, so a tokenizer whose pattern fails on a text
+would end the whole process.
 """
 
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ _PANIC = "PanicException"
 
 
 class LibraryPanicError(Exception):
-    """A library has given up on its input; it is not damaged by that."""
+    """A library panicked on its input; the library itself still works."""
 
 
 @contextmanager
 def panics_as_errors() -> Iterator[None]:
-    """Turn panics inside into errors.
+    """Turn panics inside the block into errors.
 
     Raises:
         LibraryPanicError: for each panic.

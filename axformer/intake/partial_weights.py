@@ -1,6 +1,6 @@
-"""Recognises weights that are only a part of a model's, by their names and sizes: adapters, shards, quantized numbers.
+"""Recognise incomplete weights by their names and sizes: adapters, shards, quantized numbers.
 
-Without this they would be told as weights that are missing, with advice that mends nothing.
+Otherwise they would be reported as missing weights, with advice that does not help.
 """
 
 import re
@@ -18,20 +18,20 @@ _ADAPTER = re.compile(
     r"adapters|prompt_encoder|prefix_encoder|prompt_tuning)\.|\.(lora_embedding_[AB]|lora_magnitude_vector|ia3_l\.\w+)|"
     r"^prompt_embeddings$"
 )
-"""What libraries of adapters call their own parts, and the parts of the model that they are put around."""
+"""Names that adapter libraries give to their own modules and to the modules that they wrap."""
 _QUANTIZED = re.compile(
     r"\.(SCB|CB|weight_format|qweight|qzeros|scales|g_idx|absmax|quant_map|nested_absmax|quant_state\..*|weight_scale|"
     r"weight_scale_inv|weight_packed|weight_zero_point|input_scale|_packed_params.*)$"
 )
-"""What methods of quantization store beside the numbers."""
+"""Names of tensors that quantization methods store besides the weights."""
 _FLAT = re.compile(r"(^|\.)_?flat_param(_\d+)?$")
-"""What FSDP calls many weights in one."""
+"""FSDP's name for flattened weights."""
 FLOATS = {"F64", "F32", "F16", "BF16"}
-"""Types of whole weights."""
+"""Types of unquantized weights."""
 
 
 def check_whole(directory: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Make sure that weights are those of a whole model, as far as their names and sizes tell.
+    """Check that weights are those of a whole model, as far as their names and sizes show.
 
     Raises:
         CheckpointError: they are not; the message names some and what to do.
@@ -61,6 +61,6 @@ def check_whole(directory: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def some(names: list[str]) -> str:
-    """The first of some names, and how many there are."""
+    """The first of some names, and their number."""
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"

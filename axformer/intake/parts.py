@@ -1,4 +1,4 @@
-"""The part of the validation set that decides in a pass, and the part that confirms what was decided."""
+"""Split the validation set into the part that decides in a pass and the part that confirms."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,11 +13,11 @@ from axformer.intake.dataset import DataSet, prepare
 
 
 def split_off(data: DataSet, checkpoint: Checkpoint, config: RunConfig) -> tuple[DataSet, DataSet | None]:
-    """The part that decides, and the one that confirms; all samples and None if nothing is to confirm.
+    """The deciding and the confirming part; all samples and None without confirmation.
 
     Raises:
-        ConfigError: the share is less than a row.
-        DataError: the part that decides has one label only, or a part does not do for the task.
+        ConfigError: the share is less than one row.
+        DataError: the deciding part has only one label, or a part does not fit the task.
     """
     if config.confirm == 0:
         check_deciding(data)
@@ -40,7 +40,7 @@ def split_off(data: DataSet, checkpoint: Checkpoint, config: RunConfig) -> tuple
 
 
 def _one_label_each(encoded: Encoded) -> list[float] | None:
-    """The class or the number of each sample; None if samples have none, or several."""
+    """The class or number of each sample; None if samples have no label or several."""
     labels = encoded.labels
     if isinstance(labels[0], list) and len(labels[0]) == 1 and not encoded.per_token:
         labels = [number for (number,) in labels]
@@ -48,10 +48,10 @@ def _one_label_each(encoded: Encoded) -> list[float] | None:
 
 
 def check_deciding(data: DataSet) -> None:
-    """Make sure that rows can decide. Rows that only measure may all have the same label.
+    """Check that rows can decide. Rows that only measure may all have the same label.
 
     Raises:
-        DataError: they all have the same label; then the best model is one that answers it whatever it reads.
+        DataError: all labels are equal, so the best model would be one that ignores its input.
     """
     alike = data.samples.encoded.alike
     if alike is not None:
@@ -62,10 +62,10 @@ def check_deciding(data: DataSet) -> None:
 
 
 def confirming_places(rows: int, labels: Sequence[float] | None, share: float, seed: int) -> list[int]:
-    """The places of the rows that confirm, ``share`` of all, rounded down.
+    """Indices of the confirming rows, ``share`` of all, rounded down.
 
-    Drawn by chance among the rows of each label, so that every class is in both parts with its share, give or take a row;
-    numbers that are not classes are drawn along their order, which spreads them evenly.
+    They are drawn at random within each label, so that both parts have each class's share to within a row. Numbers that are not
+    classes are drawn along their order, which spreads them evenly.
     """
     order: list[int] = torch.randperm(rows, generator=torch.Generator().manual_seed(seed)).tolist()
     if labels is not None:

@@ -1,8 +1,8 @@
-"""Looks into a SentencePiece model before transformers makes a tokenizer of it.
+"""Check a SentencePiece model before transformers makes a tokenizer from it.
 
-Such a file is a protocol buffer: pieces with scores, and how they were trained. It is parsed by Google's library for these,
-never by SentencePiece's own, which compiles it. Only Unigram models are read: transformers' tokenizers do with them what the
-old ones did. Of a BPE model (Llama's, Gemma's) they know neither its first space nor its merges for sure.
+The file is a protocol buffer with scored pieces and training settings. Google's protobuf library parses it, never
+SentencePiece's own, which compiles it. Only Unigram models are read, because transformers' tokenizers reproduce them exactly.
+For a BPE model (Llama's, Gemma's) they cannot be sure of the leading space and of the merges.
 """
 
 import math
@@ -15,15 +15,15 @@ from axformer.intake.limits import DIMENSIONS, LIST_LENGTH, NAME_LENGTH, SENTENC
 
 _UNIGRAM = 1
 _UNKNOWN, _CONTROL, _OWN = 2, 3, 4
-"""Types of pieces, by the format's numbers: the unknown, those of control, and those that its trainer named."""
+"""Piece types of the format: unknown, control, and user-defined."""
 
 
 def check_sentencepiece(path: Path) -> None:
-    """Make sure that a file holds pieces that a tokenizer can be made of.
+    """Check that a tokenizer can be made from a file's pieces.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is too large, is not a SentencePiece model, or one of another kind than Unigram.
+        OSError: the file cannot be read.
+        ValueError: the file is too large, not a SentencePiece model, or not a Unigram model.
     """
     if path.stat().st_size > SENTENCEPIECE_BYTES:
         raise ValueError(f"it has more than {SENTENCEPIECE_BYTES} bytes")

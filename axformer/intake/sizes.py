@@ -1,4 +1,4 @@
-"""Reads the counts of a checkpoint from its configuration and the headers of its weight files, and loads nothing."""
+"""Read the counts of a checkpoint from its config and the headers of its weight files, without loading anything."""
 
 import re
 from pathlib import Path

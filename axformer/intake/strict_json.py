@@ -1,4 +1,4 @@
-"""Reads JSON from strangers: at most so many bytes, so deep, no key twice, no numbers that JSON does not have."""
+"""Parse untrusted JSON: limited size and depth, no duplicate keys, no numbers outside of the JSON standard."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ def read_json(path: Path, most_bytes: int) -> Any:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is too large or too deep, or is not JSON; the message goes on after "cannot be read: ".
+        ValueError: it is too large or too deep, or is not JSON; the message continues "cannot be read: ".
     """
     with path.open("rb") as file:
         content = file.read(most_bytes + 1)

@@ -1,6 +1,6 @@
-"""The tokenizers that are loaded: those of the supported families, all of which work without code of others.
+"""The tokenizer classes that are loaded: those of the supported families, which need no third-party code.
 
-Any other class counts for nothing where ``tokenizer.json`` is there, which says all that a tokenizer does.
+Any other class is ignored if there is a ``tokenizer.json``, which fully defines a tokenizer.
 """
 
 from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES, tokenizer_class_from_name
@@ -15,9 +15,9 @@ TOKENIZER_CLASSES = frozenset(
     )
     for fast in ("", "Fast")
 ) | {"TokenizersBackend"}  # fmt: skip
-"""Names of classes, as ``tokenizer_class`` has them."""
+"""Class names, as in ``tokenizer_class``."""
 PLAIN_CLASS = "PreTrainedTokenizerFast"
-"""The class that does what ``tokenizer.json`` says and nothing of its own."""
+"""The class that does only what ``tokenizer.json`` says."""
 SENTENCEPIECE_CLASSES = {
     "AlbertTokenizer": "spiece.model",
     "CamembertTokenizer": "sentencepiece.bpe.model",
@@ -25,20 +25,20 @@ SENTENCEPIECE_CLASSES = {
     "XLMRobertaTokenizer": "sentencepiece.bpe.model",
     "XLNetTokenizer": "spiece.model",
 }
-"""Classes that are made of a SentencePiece model, and the name of the file that each reads."""
+"""Classes that read a SentencePiece model, and the file name that each reads."""
 
 
 def class_of(model_type: str, named: str | None) -> str:
-    """The class of a tokenizer, without the end that tells a fast one.
+    """The class of a tokenizer, without the suffix ``Fast``.
 
     Args:
         model_type: the family of its model.
-        named: what the tokenizer's or the model's configuration says; None if neither says anything.
+        named: the class named by the tokenizer's or the model's config; None if neither names one.
     """
     return str(named or TOKENIZER_MAPPING_NAMES.get(model_type) or PLAIN_CLASS).removesuffix("Fast")
 
 
 def kind_of(name: str) -> str | None:
-    """The kind of table that a known class makes its tokenizer of, as ``tokenizer.json`` calls it; None if of any."""
+    """The kind of model in ``tokenizer.json`` that a known class requires; None for any."""
     model = getattr(tokenizer_class_from_name(name), "model", None)
     return None if model is None else str(model.__name__)

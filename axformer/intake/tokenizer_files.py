@@ -1,7 +1,7 @@
-"""Takes over the files of a tokenizer: tables as they are, arguments of its class by the keys that are known.
+"""Copy the files of a tokenizer: tables unchanged, arguments of its class by known keys only.
 
-Arguments could name other files of this machine, code of others, or a class that runs programs. Chat templates go along as
-the texts that they are; nothing here renders them.
+Arguments could name other files of this machine, third-party code, or a class that runs programs. Chat templates are copied as
+text; nothing here renders them.
 """
 
 import json
@@ -31,7 +31,7 @@ _KNOWN = frozenset(
         "tokenize_chinese_chars", "trim_offsets", "unk_id", "use_default_system_prompt", "vocab_type", "wordpieces_prefix",
     }
 )  # fmt: skip
-"""Keys of ``tokenizer_config.json`` that are taken over, beside the special tokens."""
+"""Keys of ``tokenizer_config.json`` that are copied, besides the special tokens."""
 _SPECIAL_TOKEN = "_token"  # noqa: S105 - the end of a key
 
 
@@ -39,16 +39,16 @@ def take_tokenizer(directory: Path, model_type: str, named: Any, into: Path) -> 
     """Copy the known parts of a tokenizer's files into another directory.
 
     Args:
-        directory: the checkpoint's.
-        model_type: the family of its model, which has a class of tokenizers of its own.
-        named: the class that the model's configuration names; None if none. The tokenizer's own comes before it.
+        directory: the checkpoint's directory.
+        model_type: the family of its model, which has a default tokenizer class.
+        named: the class named by the model's config, or None; the tokenizer's own config takes precedence.
         into: the other directory.
 
     Raises:
         CheckpointError: a file cannot be read, is too large, or asks for a class that is not loaded.
     """
     there = [name for name in (*TOKENIZER_TABLES, *SENTENCEPIECE_MODELS) if (directory / name).is_file()]
-    if not there:  # one that knows no words would load
+    if not there:  # a tokenizer without a vocabulary would load
         names = ", ".join((*TOKENIZER_TABLES, *SENTENCEPIECE_MODELS))
         raise CheckpointError(
             f"checkpoint '{directory}' has no tokenizer that loads: none of {names} is there; save it with its tokenizer"
@@ -69,17 +69,17 @@ def take_tokenizer(directory: Path, model_type: str, named: Any, into: Path) -> 
 
 
 def check_words(directory: Path, tokenizer: Any) -> None:
-    """Make sure that a loaded tokenizer knows words: its class may have looked for tables under other names.
+    """Check that a loaded tokenizer has a vocabulary, since its class may have looked for tables under other names.
 
     Raises:
-        CheckpointError: it knows none.
+        CheckpointError: its vocabulary is empty.
     """
     if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):
         raise unloadable(directory, f"a {type(tokenizer).__name__} finds no words in its files")
 
 
 def unloadable(directory: Path, why: str) -> CheckpointError:
-    """The error for a tokenizer whose files exist and cannot be used."""
+    """The error for a tokenizer whose files exist but cannot be used."""
     remedy = "save it again" if (directory / TOKENIZER).is_file() else _write(directory)
     return CheckpointError(f"checkpoint '{directory}' has no tokenizer that loads: {why}; {remedy}")
 
@@ -94,9 +94,9 @@ def _known_class(directory: Path, model_type: str, named: Any) -> str:
 
 
 def _is_made_of(directory: Path, model_type: str, named: Any) -> bool:
-    """Whether a class is known and makes tokenizers of the kind of table that ``tokenizer.json`` is.
+    """Whether a class is known and fits the kind of model in ``tokenizer.json``.
 
-    From another kind it would make something that the model was not trained with, without an error.
+    From another kind it would silently make a tokenizer that the model was not trained with.
     """
     if named is not None and str(named) not in TOKENIZER_CLASSES:
         return False
@@ -109,7 +109,7 @@ def _take_pieces(directory: Path, name: str, there: Sequence[str], into: Path) -
     """Copy the SentencePiece model that a class reads, if it reads one.
 
     Raises:
-        CheckpointError: it is none that can be read, or there are only such as the class does not read.
+        CheckpointError: the model cannot be read, or the class does not read any of the files.
     """
     wanted = SENTENCEPIECE_CLASSES.get(name)
     if wanted is not None and wanted in there:
@@ -124,7 +124,7 @@ def _take_pieces(directory: Path, name: str, there: Sequence[str], into: Path) -
 
 
 def _write(directory: Path) -> str:
-    """How to write the one file that any tokenizer loads from."""
+    """Advice on how to write ``tokenizer.json``, which any tokenizer loads from."""
     path = str(directory)
     return (
         f"write {TOKENIZER} beside it, with the transformers that the model was trained with: "

@@ -1,17 +1,17 @@
-"""The names of weights in a file against those of the model that reads them.
+"""Match the names of weights in a file with those of the model.
 
-Wrappers leave their names in weights that are saved through them: ``module.`` of data parallelism, ``_orig_mod.`` of
-``torch.compile``, ``model.`` of a module of one's own. They are taken off. A weight that nothing reads after that means that
-the model computes something else than the one that was trained, unless it is known to be a leftover.
+Wrappers add prefixes to weights that are saved through them: ``module.`` from data parallelism, ``_orig_mod.`` from
+``torch.compile``, ``model.`` from a user's module. These are removed. If a weight is still unused then, the model computes
+something other than the trained one, unless the weight is a known leftover.
 """
 
 import re
 from collections.abc import Collection, Iterator
 
 _WRAPPERS = {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module"}
-"""Parts of a name that no model has: of ``DataParallel``, ``torch.compile``, FSDP, activation checkpoints and DeepSpeed."""
+"""Prefixes that no model has itself: ``DataParallel``, ``torch.compile``, FSDP, activation checkpointing, DeepSpeed."""
 _AROUND = {"base_model", "model", "_model", "net", "network"}
-"""First parts of a name that a model may have itself, or a module around it: of PEFT, Lightning and people's own."""
+"""Prefixes that a model or a module around it may have: PEFT, Lightning, and users' modules."""
 
 _BUFFERS = (
     r"(^|\.)position_ids$",  # were saved until transformers 4.31
@@ -19,13 +19,13 @@ _BUFFERS = (
     r"(^|\.)attn\.(bias|masked_bias)$",  # GPT-2's masks
     r"(^|\.)rotary_emb\.(\w+_)?inv_freq$",  # Llama's, one a layer
 )
-"""What models compute from their configuration and once saved as well."""
+"""Buffers that models compute from their config but used to save."""
 _POOLERS = (r"(^|\.)pooler\.",)
-"""A layer over the first token, which came with the pre-trained model and which heads that do not pool leave out."""
+"""The pre-trained pooler, which heads that do not pool leave out."""
 _SENTENCE_ORDER = (r"^cls\.seq_relationship\.", r"^sop_classifier\.", r"^(deberta\.)?mask_predictions\.")
-"""Heads beside the language model's in pre-training: BERT's, ALBERT's, DeBERTa's."""
+"""Additional pre-training heads of BERT, ALBERT and DeBERTa."""
 _LOSSES = (r"^(loss|loss_fct|loss_fn|criterion)\.(weight|pos_weight)$", r"^class_weights?$")
-"""Weights of classes in the loss of a training loop."""
+"""Class weights of a training loop's loss."""
 _LANGUAGE_MODELS = (
     r"^cls\.predictions\.",  # BERT, DeBERTa
     r"^(lm_head|lm_loss|lm_predictions)\.",  # RoBERTa and its kin, MPNet, GPT-2, Llama; XLNet; DeBERTa
@@ -34,29 +34,29 @@ _LANGUAGE_MODELS = (
     r"^vocab_(transform|layer_norm|projector)\.",  # DistilBERT
     r"^decoder\.(weight|bias)$",  # ModernBERT
 )
-"""Heads that a pre-trained model had before it was given another."""
+"""Pre-training heads that fine-tuning replaced."""
 _LEFTOVERS = re.compile("|".join((*_BUFFERS, *_POOLERS, *_SENTENCE_ORDER, *_LOSSES)))
 _OTHER_HEADS = re.compile("|".join(_LANGUAGE_MODELS))
 
 
 def unread(names: Collection[str], *, is_language_model: bool) -> list[str]:
-    """Those of the weights without a place in a model that are no known leftovers, in order.
+    """The weights that a model does not use and that are not known leftovers, in order.
 
     Args:
-        names: the weights that the model has no place for.
-        is_language_model: whether the model has such a head itself; another weight of one is not a leftover then.
+        names: the weights that the model does not use.
+        is_language_model: whether the model has a language model head; other weights of such a head are then not leftovers.
     """
     known = _LEFTOVERS.search, lambda name: None if is_language_model else _OTHER_HEADS.search(name)
     return sorted(name for name in names if not any(search(name) for search in known))
 
 
 def unwrapped(names: Collection[str], own: Collection[str], base: str) -> dict[str, str]:
-    """Each weight's name without what wrappers put before it.
+    """Each weight's name without the prefixes of wrappers.
 
     Args:
         names: the names in the files.
         own: the names in the model.
-        base: what the model without its head is called in there; files may leave it out.
+        base: the prefix of the model without its head; files may omit it.
 
     Raises:
         ValueError: two weights would have the same name.
@@ -73,12 +73,12 @@ def unwrapped(names: Collection[str], own: Collection[str], base: str) -> dict[s
 
 
 def place_of(name: str, base: str, own: Collection[str]) -> str | None:
-    """Which of a model's own weights a name of a file means, as it is or without ``base``; None if it means none."""
+    """The model's weight that a name in a file refers to, with or without ``base``; None if there is none."""
     return next((candidate for candidate in (name, f"{base}.{name}") if candidate in own), None)
 
 
 def prefix_of(missing: str, names: Collection[str]) -> str | None:
-    """What stands before a weight's name in the files, where it is there under a longer one."""
+    """The prefix of a weight's name in the files, if it is there under a longer name."""
     return next((name.removesuffix(missing) for name in sorted(names) if name.endswith(f".{missing}")), None)
 
 

@@ -1,4 +1,4 @@
-"""Which files of a checkpoint hold its weights, and whether they hold what they claim."""
+"""The weight files of a checkpoint, and whether their content matches their headers."""
 
 import json
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ _WHOLE_NUMBERS = frozenset({"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64
 
 @dataclass(frozen=True)
 class Weights:
-    """The files that a model is loaded from."""
+    """The weight files that a model is loaded from."""
 
     files: Mapping[Path, Mapping[str, Tensor]]
-    """Each with the tensors in it."""
+    """The tensors of each file."""
 
     @property
     def tensors(self) -> dict[str, Tensor]:
@@ -34,7 +34,7 @@ class Weights:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The number format of most of them, whatever ``config.json`` says: the one that results have."""
+        """The number format of most weights, whatever ``config.json`` says; results have it too."""
         return most_common(
             (_FORMATS.get(tensor.dtype), tensor.count)
             for tensor in self.tensors.values()
@@ -43,24 +43,24 @@ class Weights:
 
 
 def read_weights(directory: Path) -> Weights:
-    """The weights of a checkpoint, by their headers alone: one file, or the shards that an index names.
+    """The weights of a checkpoint, from their headers alone: one file, or the shards in an index.
 
-    Other files of weights may lie beside them (an optimizer's, an adapter's); nothing is read of those.
+    Other weight files in the directory (an optimizer's, an adapter's) are not read.
 
     Raises:
-        CheckpointError: files are missing, or hold something else than they claim.
+        CheckpointError: files are missing, or their content does not match.
     """
     single = directory / WEIGHTS
     return Weights({single: _header(directory, single)}) if single.is_file() else _read_shards(directory)
 
 
 def place_weights(weights: Weights, into: Path, names: Mapping[str, str]) -> None:
-    """Put weights into a directory that is loaded: links to the files, or copies where names change.
+    """Place weights in the directory to be loaded: links to the files, or copies if names change.
 
     Args:
-        weights: what the files hold.
+        weights: the weight files.
         into: the directory.
-        names: the name that each weight is loaded by.
+        names: the name to load each weight by.
     """
     for path, tensors in weights.files.items():
         if all(names[name] == name for name in tensors):
@@ -93,7 +93,7 @@ def _read_shards(directory: Path) -> Weights:
 
 
 def _mapped(directory: Path) -> dict[str, str]:
-    """The file of each tensor, as the index has it."""
+    """The file of each tensor, from the index."""
     path = directory / WEIGHTS_INDEX
     if not path.is_file():
         raise CheckpointError(

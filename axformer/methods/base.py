@@ -1,7 +1,7 @@
-"""What a method is: a way to a smaller model that says what it tries, trial by trial.
+"""The interface of a pruning method: it yields its trials one by one.
 
-The plan is a function of the trace (:func:`plan_of`), so whatever a method yields can be stored, resumed, shown, exported at
-any point and published without a word of the method in those places.
+The plan is a function of the trace (:func:`plan_of`). Code that stores, resumes, shows, exports or publishes trials therefore
+need not know which method yielded them.
 """
 
 import time
@@ -24,33 +24,33 @@ from axformer.repair.refit import Fits, apply_refit
 
 @dataclass(frozen=True)
 class Ground:
-    """What a method works on."""
+    """What a method gets to work with."""
 
     checkpoint: Checkpoint
     samples: Samples
-    """Those that decide."""
+    """The samples that trials are decided on."""
     config: Any
-    """The knobs of the run, of the method's own kind."""
+    """The knobs of the run, as the method's own config class."""
     targets: Targets
-    """Where the run may stop, and what counts parameters and operations."""
+    """When the run may stop; counts parameters and operations."""
     calibration: Samples
-    """Those that weights are fitted on; their labels are not looked at."""
+    """The calibration samples, which weights are fitted on; their labels are not used."""
     untouched: Untouched
-    """What measures losses on the samples that decide, and has measured the untouched model where somebody has looked at it."""
+    """Measures losses on the deciding samples, and has measured the untouched model if the run has looked at it."""
     refits: Fits | None = None
-    """Fits the weights that plans leave; None where plans leave weights as they are."""
+    """Refits the weights that stay; None if they are left unchanged."""
     clock: Callable[[], float] = field(default=time.monotonic)
-    """Seconds, from any start."""
+    """Returns seconds since an arbitrary start."""
     check_cancelled: Callable[[], None] = field(default=lambda: None)
-    """Called now and then where a trial takes long; what it raises ends the run."""
+    """Called from time to time during long trials; an exception that it raises ends the run."""
 
     @property
     def dimensions(self) -> Dimensions:
-        """Of the model."""
+        """Dimensions of the model."""
         return self.checkpoint.dimensions
 
     def model_of(self, plan: Plan) -> Any:
-        """The physically smaller model of a plan, its weights fitted if that is asked for, in float32."""
+        """Build the smaller model of a plan in float32, with refitted weights if the run has a refit."""
         small = compact(self.checkpoint.model, self.checkpoint.architecture, plan)
         if self.refits is not None:
             apply_refit(small, self.checkpoint.architecture, self.refits.of(plan, self.check_cancelled))
@@ -58,22 +58,22 @@ class Ground:
 
     @property
     def fitted_model_of(self) -> Callable[[Plan], Any] | None:
-        """Gives the model of a plan where plans alone do not say what it computes; None where they do."""
+        """Builds the model of a plan if its weights differ from the checkpoint's; None if the plan says it all."""
         return None if self.refits is None else self.model_of
 
 
 class Method(Protocol):
-    """A way to a smaller model. What needs no model of it is its :class:`axformer.methods.outline.Outline`."""
+    """A pruning method. Its :class:`axformer.methods.outline.Outline` is the part that needs no model."""
 
     name: str
-    """As the knob ``method`` has it."""
+    """Its value of the knob ``method``."""
 
     @property
     def fits(self) -> type[Fits]:
         """What fits the weights that its plans leave, where the knobs ask for that."""
 
     def check(self, config: Any, dimensions: Dimensions) -> None:
-        """Make sure that the knobs fit a model before any work.
+        """Check before any work that the knobs fit the model.
 
         Raises:
             ConfigError: they do not.
@@ -83,16 +83,16 @@ class Method(Protocol):
         """Run the method.
 
         Args:
-            ground: what it works on.
-            replay: the first trials of the same run, as it yielded them before it was stopped; they are yielded again without
-                being evaluated, and the run goes on as if it had never stopped.
+            ground: the model, the data and the config.
+            replay: the trials that the same run yielded before it was stopped. They are yielded again without being
+                evaluated, and the run continues as if it had never stopped.
 
         Yields:
-            Every trial in order, each pass beginning with the untouched model.
+            Every trial in order; each pass begins with the untouched model.
         """
 
 
 def plan_of(trials: Iterable[Trial], dimensions: Dimensions, config: RunConfig) -> Plan:
-    """The plan that the trace of a pass leads to: everything accepted in it, carried out in order."""
+    """The plan that a trace leads to: all its accepted trials, applied in order."""
     points = points_of(list(trials), dimensions, config.attention_kept, keeps_bias=config.is_refitted)
     return points[-1].plan if points else Plan.full(dimensions)

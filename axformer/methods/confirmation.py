@@ -1,9 +1,9 @@
-"""How good the models on the path of a pass are on data that did not decide, and which of them it confirms.
+"""Measure the models on a pass's path on rows that did not decide, and choose one of them.
 
-A pass looks at the data that decides hundreds of times, so some of what it accepts is good there by chance. Each acceptance is
-a model. Measured on rows that the pass has not seen, a few dozen models are compared instead of hundreds of trials, and along a
-path on which each contains the next; so the choice is led astray much less. It is not unbiased, for the least of several losses
-is below what that model has elsewhere.
+A pass evaluates the deciding rows hundreds of times, so some of its acceptances are good there by chance. Each acceptance is
+a model. On rows that the pass has not seen, only a few dozen nested models are compared instead of hundreds of trials, so
+chance misleads the choice much less. The choice is still biased: the lowest of several losses is lower than that model's loss
+on other data.
 """
 
 import math
@@ -31,31 +31,31 @@ from axformer.scores.scoring import figures_of, table_of
 from axformer.wire.report import Certificate
 
 CONFIRMING = "confirming"
-"""What the data that confirms is called."""
+"""Name of the data set that confirms."""
 _DECIDING = "deciding"
 _REMEDY = "allow more, or confirm by more rows"
 
 
 @dataclass(frozen=True)
 class MeasuredPath:
-    """The path of a finished pass, measured on data that did not decide."""
+    """The path of a finished pass, measured on rows that did not decide."""
 
     points: Sequence[Point]
     figures: Sequence[Mapping[str, Figures]]
-    """Of each point, by the name of the data."""
+    """Figures of each point by data set."""
     kept: int
-    """Place of the point that is kept."""
+    """Index of the point that is kept."""
     certificate: Certificate | None = None
-    """What is certified of it; None where ``within_points`` did not choose."""
+    """Its certificate; None unless ``within_points`` chose it."""
 
     @property
     def point(self) -> Point:
-        """The one that is kept."""
+        """The point that is kept."""
         return self.points[self.kept]
 
     @property
     def loss(self) -> float | None:
-        """Its loss on the data that confirms; None where none does."""
+        """The kept point's loss on the confirming rows; None if there are none."""
         confirming = self.figures[self.kept].get(CONFIRMING)
         return None if confirming is None else confirming["loss"]
 
@@ -70,28 +70,28 @@ def measure_path(
     deciding: Samples | None = None,
     chooses: bool = True,
 ) -> MeasuredPath:
-    """Measure every point of a path, in the arithmetic that the pass decided in, and choose one where there is data to confirm.
+    """Measure every point of a path in the arithmetic that the pass used, and choose one if there are confirming rows.
 
     Args:
-        sets: the data, by its name; only that which confirms chooses, and where none does the last is kept.
-        model_of: gives the model of a plan whose weights are not the checkpoint's; None where a plan says all.
-        deciding: with ``within_points`` the points are tested safest first by these rows; without them along the path.
-        chooses: else the last is kept, whatever was measured.
+        sets: the data sets by name. Only the confirming one chooses; without it the last point is kept.
+        model_of: builds the model of a plan if its weights differ from the checkpoint's; None if the plan says it all.
+        deciding: rows that order the tests of ``within_points``, safest first; None to test in the order of the path.
+        chooses: False to keep the last point whatever the figures are.
 
     Raises:
         CheckpointError: the loss of the untouched model is not a finite number.
     """
     task = checkpoint.task
-    asked = dict(sets) if deciding is None else {**sets, _DECIDING: deciding}
+    needed = dict(sets) if deciding is None else {**sets, _DECIDING: deciding}
     if model_of is None:
-        tables = {name: _tables(checkpoint, points, samples, config) for name, samples in asked.items()}
+        tables = {name: _tables(checkpoint, points, samples, config) for name, samples in needed.items()}
     else:
-        tables = _tables_of_models(checkpoint, points, asked, model_of)
+        tables = _tables_of_models(checkpoint, points, needed, model_of)
     by_deciding = tables.pop(_DECIDING, None)
     figures = [
-        {name: figures_of(of_points[place], task) for name, of_points in tables.items()} for place in range(len(points))
+        {name: figures_of(by_point[index], task) for name, by_point in tables.items()} for index in range(len(points))
     ]
-    confirming = [one[CONFIRMING]["loss"] for one in figures if CONFIRMING in one]
+    confirming = [by_set[CONFIRMING]["loss"] for by_set in figures if CONFIRMING in by_set]
     if confirming and not math.isfinite(confirming[0]):
         raise CheckpointError(
             f"the model's loss on the part of the validation set that confirms is {confirming[0]}; check its weights and labels"
@@ -111,7 +111,7 @@ def measure_path(
 
 
 def _operations(checkpoint: Checkpoint, points: Sequence[Point], samples: Samples) -> list[int]:
-    """Of each point, in one look at the rows."""
+    """Count each point's operations for one forward pass over the rows."""
     operations = Operations(
         checkpoint.model, checkpoint.architecture, pooled=checkpoint.task.pooled, lengths=samples.lengths
     )
@@ -119,34 +119,35 @@ def _operations(checkpoint: Checkpoint, points: Sequence[Point], samples: Sample
 
 
 def kept_of(losses: Sequence[np.ndarray], config: RunConfig) -> int:
-    """The place of the point that is kept, by the losses on the rows that confirm.
+    """Choose a point by its losses on the confirming rows, and return its index.
 
-    It is the one with the least mean loss, and among equals the last, which is the smallest. Where a pass lets the loss go up
-    to so many times the untouched model's (``loss_limit``), it is the last before the first whose mean may be above that. A
-    one-sided bound decides, by Student's t over the samples, not the mean: of many models above it one looks below by chance.
+    Without a ``loss_limit``, the point with the lowest mean loss is kept; of equal ones the last, which is the smallest. With
+    one, the loss may rise to that multiple of the untouched model's, and the path is kept up to the first point whose mean
+    loss may exceed it. A one-sided bound by Student's t over the samples decides that, not the mean itself: among many models
+    above the limit, one would fall below it by chance.
 
     Args:
-        losses: of each sample, shape (samples,), with each point, the untouched model first.
+        losses: per-sample losses of each point, shape (samples,), the untouched model first.
         config: the knobs.
     """
     limit = config.loss_limit
     if limit is None:
-        means = [one.mean() for one in losses]
+        means = [of_point.mean() for of_point in losses]
         least = min(mean for mean in means if math.isfinite(mean))
-        return max(place for place, mean in enumerate(means) if mean <= least)
+        return max(index for index, mean in enumerate(means) if mean <= least)
     allowed = limit * losses[0]
-    gaps = (lower_bound(allowed - one, 1 - CONFIDENCE) for one in losses[1:])
+    gaps = (lower_bound(allowed - of_point, 1 - CONFIDENCE) for of_point in losses[1:])
     return len(list(takewhile(lambda gap: gap > 0, gaps)))
 
 
 def note_of(measured: MeasuredPath, config: RunConfig) -> str | None:
-    """What is said of the choice; None where there was none."""
+    """Describe the choice in words; None if there was none."""
     accepted = len(measured.points) - 1
     if accepted == 0 or measured.loss is None:
         return None
     confirming = [figures[CONFIRMING] for figures in measured.figures]
     chosen_by = "loss" if config.within_points is None else first_metric(confirming[0])
-    first, kept, last = (confirming[place][chosen_by] for place in (0, measured.kept, -1))
+    first, kept, last = (confirming[index][chosen_by] for index in (0, measured.kept, -1))
     name, ends = chosen_by.replace("_", " "), f"{first:.4f} untouched and {last:.4f} at the end of the pass"
     more = "" if measured.kept == accepted else _why_not_the_next(name, config)
     if measured.kept == 0:
@@ -158,7 +159,7 @@ def note_of(measured: MeasuredPath, config: RunConfig) -> str | None:
 
 
 def _why_not_the_next(name: str, config: RunConfig) -> str:
-    """What ended a path that was tested model by model; nothing where the least loss was looked for."""
+    """Say why the next model was not kept; empty if the lowest loss chose."""
     if config.within_points is not None:
         return f"; the {name} of the next that was tested may have fallen further than within_points allows: {_REMEDY}"
     if config.loss_limit is not None:
@@ -169,20 +170,24 @@ def _why_not_the_next(name: str, config: RunConfig) -> str:
 def _tables_of_models(
     checkpoint: Checkpoint, points: Sequence[Point], sets: Mapping[str, Samples], model_of: Callable[[Plan], Any]
 ) -> dict[str, list[np.ndarray]]:
-    """The same where each point is a model of its own."""
+    """The tables of :func:`_tables` for points whose weights differ from the checkpoint's."""
     task = checkpoint.task
     tables: dict[str, list[np.ndarray]] = {name: [] for name in sets}
     for point in points:
         model = checkpoint.model if point.seq == 0 else model_of(point.plan)
         for name, samples in sets.items():
-            found = predict(model, task, samples)
-            tables[name].append(table_of(samples.per_sample(found.losses), found.answers, task, samples))
+            predictions = predict(model, task, samples)
+            losses = samples.per_sample(predictions.losses)
+            tables[name].append(table_of(losses, predictions.answers, task, samples))
     return tables
 
 
 def _tables(checkpoint: Checkpoint, points: Sequence[Point], samples: Samples, config: RunConfig) -> list[np.ndarray]:
-    """What each point makes of each sample of one data set. Each differs from the one before in one element, as a trial does,
-    so it is evaluated like one: what lies below the element is not computed again."""
+    """The table of losses and statistics of each point on one data set.
+
+    A point differs from the one before in one element, so it is evaluated like a trial: hidden states below the element are
+    reused.
+    """
     recording = Recording(checkpoint.task, samples)
     tables = []
     with evaluators(checkpoint, samples, config, shards=1, task=recording) as (evaluator, _):

@@ -1,4 +1,4 @@
-"""What is known of a method's run from its knobs and its trials alone: which passes it has, how far it is. Without PyTorch."""
+"""What a run's knobs and trials alone say about it: its passes and its progress. Imports no PyTorch."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from axformer.plan.trial import Trial
 
 
 class Meter(Protocol):
-    """Tells how far a run is while its trials come. What it costs to tell does not grow with them."""
+    """Computes the progress of a run as its trials arrive, at a cost that does not grow with their number."""
 
     def add(self, trials: Iterable[Trial]) -> None:
-        """Take the next trials."""
+        """Add the next trials."""
 
     def progress(self, *, ended: bool = False) -> Progress:
-        """How far the run is.
+        """The progress of the run.
 
         Args:
-            ended: whether it is over, which its trials do not say where it may stop at a target.
+            ended: whether the run has ended. Its trials alone cannot say that if it may stop at a target.
         """
 
 
@@ -34,20 +34,20 @@ class Outline:
     """The part of a method that needs no model."""
 
     passes: Callable[[Any], Sequence[Any]]
-    """The config of each pass that a config asks for. Each pass has a trace of its own; the best is kept."""
+    """The config of each pass of a run. Each pass has its own trace; the best one is kept."""
     meter: Callable[[Dimensions, Any], Meter]
-    """A meter before the first trial."""
+    """Makes the meter of a run that has no trials yet."""
     longest_trace: Callable[[Dimensions, Any], int]
-    """Trials that a run makes at most."""
+    """An upper bound on the number of trials of a run."""
     refused_by_safeguard: Callable[[Sequence[Trial], Any], int | None]
-    """Trials of a trace that were not accepted because of a safeguard alone; None where there is none."""
+    """How many trials of a trace only the safeguard rejected; None without a safeguard."""
 
 
 OUTLINES: Mapping[str, Outline] = {
     "axformer": Outline(pass_configs, PassMeter, longest_trace, refused_by_safeguard),
     "compress": Outline(lambda config: [config], BudgetMeter, longest_compression, lambda _trace, _config: None),
 }
-"""By the name of the method."""
+"""The outlines by method name."""
 
 
 def outline_of(config: RunConfig) -> Outline:
@@ -56,7 +56,7 @@ def outline_of(config: RunConfig) -> Outline:
 
 
 def progress_of(trials: Iterable[Trial], dimensions: Dimensions, config: RunConfig, *, ended: bool = False) -> Progress:
-    """How far a run with these trials is."""
+    """The progress of a run with these trials."""
     meter = outline_of(config).meter(dimensions, config)
     meter.add(trials)
     return meter.progress(ended=ended)

@@ -1,4 +1,4 @@
-"""The passes of a run, what they have come to, and which of them is kept: one pass, or six where orders are searched."""
+"""The passes of a run, their results so far, and the choice between them: one pass, or six with ``order=search``."""
 
 from collections.abc import Sequence
 
@@ -15,21 +15,21 @@ from axformer.wire.report import Certificate, OrderResult, PathPoint
 
 
 class Passes:
-    """The passes so far: their trials are added one by one, and :attr:`measured` when all are over; all else follows."""
+    """The passes so far. Trials are added one by one, and :attr:`measured` after the last pass; the rest follows from them."""
 
     def __init__(self, configs: Sequence[RunConfig], dimensions: Dimensions, targets: Targets) -> None:
         self.configs = configs
-        """Of each pass."""
+        """One config for each pass."""
         self._dimensions = dimensions
         self.targets = targets
-        """Of the run, with what counts parameters and operations."""
+        """The targets of the run; they count parameters and operations."""
         self.traces: list[list[Trial]] = []
-        """The trials of each pass that has begun, in the order of the configurations."""
+        """The trials of each pass that has begun, in the order of the configs."""
         self.measured: list[MeasuredPath] = []
-        """The measured path of each pass that is over, where there is data for it and it was asked for."""
+        """The measured path of each finished pass; empty if there is no data for it or it was not asked for."""
 
     def add(self, trial: Trial) -> None:
-        """Take the next trial; each pass begins with the untouched model."""
+        """Add the next trial. A trial of the untouched model begins a pass."""
         if trial.phase is Phase.BASE:
             self.traces.append([])
         self.traces[-1].append(trial)
@@ -50,12 +50,12 @@ class Passes:
 
     @property
     def plan(self) -> Plan:
-        """What the pass that is kept leaves of the model; when it is over, with ``confirm``, up to the point that is kept."""
+        """The plan of the pass that is kept. Once the pass is measured (``confirm``), it ends at the chosen point."""
         return self._end(self._best()).plan if self.traces else Plan.full(self._dimensions)
 
     @property
     def note(self) -> str | None:
-        """What the user should know of how the run ended; None where it just came to its end."""
+        """What the user should know about how the run ended; None if there is nothing to say."""
         notes = [self.targets.note(self.plan)]
         if self.measured:
             notes.append(note_of(self.measured[self._best()], self.config))
@@ -63,7 +63,7 @@ class Passes:
 
     @property
     def certificate(self) -> Certificate | None:
-        """What is certified of the pass that is kept; None where ``within_points`` did not choose."""
+        """The certificate of the pass that is kept; None unless ``within_points`` chose the model."""
         return self.measured[self._best()].certificate if self.measured else None
 
     @property
@@ -78,7 +78,7 @@ class Passes:
 
     @property
     def orders(self) -> list[OrderResult] | None:
-        """What each order that was run led to, where there are several."""
+        """The result of each order; None if the run has one pass."""
         if len(self.configs) == 1:
             return None
         return [
@@ -95,19 +95,19 @@ class Passes:
         ]
 
     def _best(self) -> int:
-        """Index of the pass that is kept: the one that ranks least, the first of equals."""
+        """Index of the pass that is kept: the first with the lowest rank."""
         return best_of([self._rank(index) for index in range(len(self.traces))])
 
     def _rank(self, index: int) -> Rank:
         return self.targets.rank(self._end(index).plan, self._loss(index))
 
     def _loss(self, index: int) -> float:
-        """By what a pass is compared with others."""
+        """The loss by which a pass is compared with others."""
         confirmed = self.measured[index].loss if index < len(self.measured) else None
         return final_loss(self.traces[index]) if confirmed is None else confirmed
 
     def _end(self, index: int) -> Point:
-        """Where a pass stands: at its last acceptance, or when it is measured at the point that is kept."""
+        """The last point of a pass, or the chosen one once the pass is measured."""
         return self.measured[index].point if index < len(self.measured) else self._points(index)[-1]
 
     def _points(self, index: int) -> list[Point]:
@@ -116,5 +116,5 @@ class Passes:
 
 
 def best_of(ranks: Sequence[Rank]) -> int:
-    """Index of the least rank, the first of equals."""
+    """Index of the lowest rank; the first if several are equal."""
     return min(range(len(ranks)), key=lambda index: ranks[index])

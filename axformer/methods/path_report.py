@@ -1,4 +1,4 @@
-"""The path of a pass as reports and the API tell it."""
+"""The path of a pass as the report and the API show it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,17 +11,17 @@ from axformer.wire.report import PathPoint
 def path_report(
     points: Sequence[Point], figures: Sequence[Mapping[str, Figures]], kept: int, targets: Targets
 ) -> list[PathPoint]:
-    """Every point with what is known of it.
+    """Describe every point.
 
     Args:
-        figures: of each point, by the name of the data; empty mappings where nothing was measured.
-        kept: the place of the point that is kept.
-        targets: what counts parameters and operations.
+        figures: figures of each point by data set; empty mappings where nothing was measured.
+        kept: index of the point that is kept.
+        targets: counts parameters and operations.
     """
-    told = []
-    for place, (point, measured) in enumerate(zip(points, figures, strict=True)):
+    report = []
+    for index, (point, measured) in enumerate(zip(points, figures, strict=True)):
         estimate = targets.estimate(point.plan)
-        told.append(
+        report.append(
             PathPoint(
                 seq=point.seq,
                 element=point.element,
@@ -33,7 +33,7 @@ def path_report(
                 operations=estimate.operations,
                 encoder_operations=targets.encoder_operations(point.plan),
                 estimated_speedup=estimate.estimated_speedup,
-                kept=place == kept,
+                kept=index == kept,
             )
         )
-    return told
+    return report

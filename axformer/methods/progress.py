@@ -1,16 +1,18 @@
-"""How far a run is."""
+"""Progress of a run."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Trials done and known to come. Blocks still to be tried may add their parts, so ``known`` can grow; where a pass stops at
-    its target, it falls to what was done, and before a trade (``tolerance``) it falls by each block that need not be tried
-    again."""
+    """How many trials are done, and how many are known so far.
+
+    ``known`` grows when the parts of a block are to be tried too. It falls to ``done`` when a pass stops at its target, and
+    before a trade (``tolerance``) it falls by each block that need not be tried again.
+    """
 
     done: int
     known: int
     seconds: float
     seconds_left: float | None
-    """Known trials left times the mean seconds of a trial so far; None until one is done."""
+    """Known trials that remain, times the mean seconds of a trial so far; None until one is done."""

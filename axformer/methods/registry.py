@@ -11,5 +11,5 @@ METHODS: Mapping[str, Method] = {method.name: method for method in (AxFormer(), 
 
 
 def method_of(config: RunConfig) -> Method:
-    """The method that a config names."""
+    """Look up the method that a config names."""
     return METHODS[config.method]

@@ -1,4 +1,4 @@
-"""The stored trials that a resumed run begins with: they are taken as they stand and not evaluated again."""
+"""Replay of stored trials: a resumed run takes over its first trials without evaluating them again."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ from axformer.plan.trial import Trial
 
 
 class Replay:
-    """Hands out stored trials one by one, and counts on after the last."""
+    """Hands out the stored trials one by one; :attr:`seq` goes on counting after the last."""
 
     def __init__(self, trials: Sequence[Trial] = ()) -> None:
         """
         Args:
-            trials: the first of the same pass, as it yielded them before it was stopped.
+            trials: those that the same pass yielded before it was stopped.
         """
         self._trials = trials
         self.seq = 0
@@ -20,19 +20,22 @@ class Replay:
 
     @property
     def seconds(self) -> float:
-        """How long the pass had run when it was stopped."""
+        """Seconds that the pass had run when it was stopped."""
         return self._trials[-1].seconds if self._trials else 0.0
 
     @property
     def upcoming(self) -> Trial | None:
-        """The stored trial that comes next; None where the stored ones are used up."""
+        """The next stored trial; None after the last."""
         return self._trials[self.seq] if self.seq < len(self._trials) else None
 
     def next(self, element: str | None) -> Trial | None:
-        """The stored trial of an element, None for the base; None where the stored ones are used up.
+        """Take the next stored trial; None after the last.
+
+        Args:
+            element: the element that the pass tries next; None for the untouched model.
 
         Raises:
-            PlanError: the stored trial is of another element, so the trace is of another pass.
+            PlanError: the stored trial is of another element, so the trace belongs to another pass.
         """
         trial = self.upcoming
         if trial is None:

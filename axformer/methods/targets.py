@@ -1,4 +1,4 @@
-"""How far a plan has come on the way to a pass's targets, and which of several passes has come best."""
+"""Whether a plan reaches a pass's targets, and how passes rank."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,25 +7,25 @@ from axformer.config import RunConfig
 from axformer.plan.plan import Plan
 
 Rank = tuple[float, ...]
-"""How a pass stands beside others, the best least."""
+"""The sort key of a pass; the best pass has the lowest."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """How far a pass goes; without any part it goes to its end."""
+    """When a pass may stop; an empty goal lets it run to its end."""
 
     size: float | None = None
-    """Share of the parameters that may be left."""
+    """Largest share of the parameters that may remain."""
     speedup: float | None = None
-    """How many times fewer operations there should be."""
+    """Least factor by which the operations must shrink."""
 
 
 def is_met(goal: Goal, size: float, speedup: float) -> bool:
-    """Whether a pass may stop: all that its goal names is reached, and it names something.
+    """Whether a pass may stop: its goal is not empty, and every part of it is reached.
 
     Args:
-        size: share of the parameters that is left.
-        speedup: operations of the untouched model for each that is left.
+        size: share of the parameters that remains.
+        speedup: operations of the untouched model divided by those that remain.
     """
     wanted = []
     if goal.size is not None:
@@ -37,59 +37,59 @@ def is_met(goal: Goal, size: float, speedup: float) -> bool:
 
 @dataclass(frozen=True)
 class SpeedEstimate:
-    """How fast a plan is, counted from shapes (see :mod:`axformer.model.operations`)."""
+    """The speed of a plan, counted from shapes (see :mod:`axformer.model.operations`)."""
 
     operations: int
-    """Those that are left, of one look at the data."""
+    """Operations that remain, for one forward pass over the data."""
     estimated_speedup: float
-    """Operations of the untouched model for each that is left."""
+    """Operations of the untouched model divided by those that remain."""
 
 
 @dataclass(frozen=True)
 class Targets:
-    """What a pass is to reach, and how that is counted."""
+    """The targets of a pass, and how they are counted."""
 
     config: RunConfig
     full: Plan
     """The plan that keeps everything."""
     parameters: Callable[[Plan], int]
-    """Those that a plan leaves."""
+    """Counts the parameters that a plan leaves."""
     operations: Callable[[Plan], int]
-    """Those that a plan leaves, of one look at the data."""
+    """Counts the operations that a plan leaves, for one forward pass over the data."""
     encoder_parameters: Callable[[Plan], int]
-    """Those of the parameters that are in the transformer layers."""
+    """Counts the parameters of the transformer layers alone."""
     encoder_operations: Callable[[Plan], int]
-    """Those of the operations that the transformer layers take."""
+    """Counts the operations of the transformer layers alone."""
 
     def size(self, plan: Plan) -> float:
-        """Share of the parameters that is left."""
+        """Share of the parameters that remains."""
         return self.parameters(plan) / self.parameters(self.full)
 
     def encoder_size(self, plan: Plan) -> float:
-        """Share of the encoder's parameters that is left."""
+        """Share of the encoder's parameters that remains."""
         return self.encoder_parameters(plan) / self.encoder_parameters(self.full)
 
     def speedup(self, plan: Plan) -> float:
-        """Operations of the untouched model for each that is left."""
+        """Operations of the untouched model divided by those that remain."""
         return self.operations(self.full) / max(1, self.operations(plan))
 
     def estimate(self, plan: Plan) -> SpeedEstimate:
-        """How fast a plan is."""
+        """Estimate the speed of a plan."""
         return SpeedEstimate(self.operations(plan), self.speedup(plan))
 
     def is_reached(self, plan: Plan) -> bool:
-        """Whether the pass may stop here."""
+        """Whether a pass with this plan may stop."""
         goal = Goal(self.config.target_size, self.config.target_speedup)
         return is_met(goal, self.size(plan), self.speedup(plan))
 
     def rank(self, plan: Plan, loss: float) -> Rank:
-        """How a pass ranks beside others, the best least: those that reached the target come first. Among them, where
-        the loss may go up, the smallest; else, and among equals, the one with the least loss."""
+        """The rank of a pass. Passes that reached the target come first, then smaller models if the loss may go up, then
+        models of lower loss."""
         size = self.parameters(plan) if self.config.loss_limit is not None else 0
         return (not self.is_reached(plan), size, loss)
 
     def note(self, plan: Plan) -> str | None:
-        """What a pass that is over says of its targets; None where it has none."""
+        """Say whether a finished pass reached its targets; None if it has none."""
         if self.config.target_size is None and self.config.target_speedup is None:
             return None
         reached = "the target was reached" if self.is_reached(plan) else "the target was not reached"

@@ -1,4 +1,4 @@
-"""What traces say of passes: where one ends and the next begins, and the losses of the models on their way."""
+"""Reading traces: where each pass begins, and the losses of the models it went through."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ from axformer.plan.trial import Phase, Trial, Verdict
 
 
 def passes_in(trials: Iterable[Trial]) -> list[list[Trial]]:
-    """Trials of several passes one after another, split where a pass begins."""
+    """Split the trials of consecutive passes, one list for each pass."""
     passes: list[list[Trial]] = []
     for trial in trials:
         if trial.phase is Phase.BASE or not passes:
@@ -16,15 +16,15 @@ def passes_in(trials: Iterable[Trial]) -> list[list[Trial]]:
 
 
 def final_loss(trace: Sequence[Trial]) -> float:
-    """The validation loss of the model that a pass leaves: after a trade it need not be the least."""
+    """The validation loss of the model that a pass ends with; after a trade it may be above the lowest."""
     return _standing_losses(trace)[-1]
 
 
 def least_loss(trace: Sequence[Trial]) -> float:
-    """The least validation loss that the model has had in a pass."""
+    """The lowest validation loss of any model in a pass."""
     return min(_standing_losses(trace))
 
 
 def _standing_losses(trace: Sequence[Trial]) -> list[float]:
-    """The losses of the model as it was and as each acceptance left it."""
+    """The losses of the untouched model and after each acceptance."""
     return [trial.loss for trial in trace if trial.verdict in (Verdict.BASE, Verdict.ACCEPT)]

@@ -1,8 +1,8 @@
-"""Attention of one query of each row, without the keys and values of all tokens.
+"""Attention for one query of each row, without computing keys and values of all tokens.
 
-With ``q`` the query of a head and ``x`` what comes into the block, a score is ``q · (Wk x) = (Wkᵀ q) · x`` but for what the
-bias adds to all scores of the query alike, which the softmax takes out. The context is ``Σ p (Wv x + b) = Wv (Σ p x) + b Σ p``.
-So the two largest products of the block need to run once a row, not once a token.
+With ``q`` the query of a head and ``x`` the block's input, a score is ``q · (Wk x) = (Wkᵀ q) · x`` up to the contribution of
+the bias, which is the same for all scores of the query, so the softmax cancels it. The context is
+``Σ p (Wv x + b) = Wv (Σ p x) + b Σ p``. The two largest products of the block then run once per row, not once per token.
 """
 
 import torch
@@ -13,14 +13,14 @@ from axformer.architectures.top_k import keep_top_k
 
 
 def context_at(attention: PlainAttention, hidden: Tensor, mask: Tensor | None, tokens: Tensor) -> Tensor:
-    """What attention brings together for one token of each row.
+    """The attention context of one token of each row.
 
     Args:
         attention: the projections.
-        hidden: what comes into the block, shape (rows, tokens, hidden).
-        mask: None, or what broadcasts to (rows, 1, tokens, tokens): numbers are added to the scores, where it is false nothing
-            is attended to.
-        tokens: which token asks, shape (rows,).
+        hidden: the block's input, shape (rows, tokens, hidden).
+        mask: None, or a tensor that broadcasts to (rows, 1, tokens, tokens): numbers are added to the scores, and False masks a
+            position out.
+        tokens: the position of the query, shape (rows,).
 
     Returns:
         Shape (rows, 1, heads x head size).
@@ -43,5 +43,5 @@ def context_at(attention: PlainAttention, hidden: Tensor, mask: Tensor | None, t
 
 
 def _by_head(outputs: Tensor, heads: int) -> Tensor:
-    """Rows of projections in groups of each head's: of (heads x head size, n) the shape (heads, head size, n)."""
+    """Group the rows of projections by head: from (heads x head size, n) to (heads, head size, n)."""
     return outputs.view(heads, -1, outputs.shape[-1])

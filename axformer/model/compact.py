@@ -1,9 +1,8 @@
-"""Compact models as transformers models: what a pass leaves, saved and loaded like any other checkpoint.
+"""Compact models as transformers models: the result of a pass, saved and loaded like any other checkpoint.
 
-For each family there is a configuration class, the family's own with the plan as one more field, and for each of its heads a
-model class, the family's own on which surgery is done as soon as it is built. Their model type is ``axformer-<family>``, so
-that software that does not know them says so instead of loading weights into the wrong shapes. ``import axformer.auto``
-registers them.
+Each family has a config class, which adds the plan to the family's own, and a model class for each head, which performs
+surgery on the family's own model right after building it. The model type is ``axformer-<family>``, so that software that does
+not know it reports an error instead of loading weights into wrong shapes. ``import axformer.auto`` registers the classes.
 """
 
 from copy import deepcopy
@@ -54,7 +53,7 @@ def compact_model_class(model_type: str, family: Any) -> type[PreTrainedModel]:
         if needs_hard_attention(plan) and family._supports_attention_backend:
             config._attn_implementation = ATTENTION_NAME
         family.__init__(self, config, *args, **kwargs)
-        if not getattr(self.base_model, "is_operated", False):  # some heads build their base model as a compact one
+        if not getattr(self.base_model, "is_operated", False):  # some heads build their base model as a compact model
             architecture.prepare(self)
             operate(self, architecture, plan)
             _settle_format(self)
@@ -70,9 +69,9 @@ def compact_model_class(model_type: str, family: Any) -> type[PreTrainedModel]:
 
 
 def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
-    """The model that a plan leaves of a whole one, physically smaller, in evaluation mode on the same device.
+    """Build the physically smaller model of a plan, in evaluation mode on the same device.
 
-    The whole model is left as it is.
+    The whole model stays unchanged.
 
     Raises:
         PlanError: the plan is one of another model.
@@ -93,10 +92,10 @@ def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
 
 
 def untouched(model: Any, architecture: Architecture) -> Any | None:
-    """A whole model as the compact class computes it where a plan removes nothing: its last layer at one position.
+    """The whole model in the compact class, with nothing removed: its last layer is computed at one position.
 
-    Compact models are faster for that reason too, so the gain from removal is their speed against this one. It shares all
-    weights with the whole model and takes no memory of its own; None if the compact class computes all positions.
+    Compact models are also faster for that reason, so the gain from removal is their speed against this one. It shares all
+    weights with the whole model and takes no extra memory; None if the compact class computes all positions.
     """
     head = architecture.head_of(model)
     if head is None or not _reads_one_position(head, architecture, model.config):
@@ -110,17 +109,17 @@ def untouched(model: Any, architecture: Architecture) -> Any | None:
 
 
 def stock_attention(model: Any) -> str:
-    """The attention that transformers would choose for a model by itself."""
+    """The attention implementation that transformers chooses for a model by default."""
     return "sdpa" if model._supports_sdpa else "eager"
 
 
 def needs_hard_attention(plan: Plan) -> bool:
-    """Whether some layer has hard attention; then the model runs with this library's attention function."""
+    """Whether any layer has hard attention, which requires this library's attention function."""
     return any(layer.hard_attention is not None for layer in plan.layers)
 
 
 def _settle_format(model: Any) -> None:
-    """Give all weights the format that PyTorch makes them in now: XLNet asks for float32 by name, and runs in no other then."""
+    """Cast all weights to PyTorch's default dtype: XLNet creates some in float32 explicitly, and would then need float32."""
     for weight in model.parameters():
         weight.data = weight.data.to(torch.get_default_dtype())
 

@@ -1,8 +1,8 @@
-"""Carry out a plan on a whole model reversibly: nothing is cut, what is removed is multiplied by 0 on its way out.
+"""Apply a plan to a whole model reversibly: nothing is cut; removed parts are multiplied by 0 at their output.
 
-A head, a neuron or a whole block adds to the residual stream through its projection out, so it is gone where that projection
-is 0. This is the form a search needs, because every change must be undone in no time. :mod:`axformer.model.surgery` carries out
-the same plan for good. Both must give the same outputs; that law has its own property test.
+A head, a neuron or a whole block adds to the residual stream through its output projection, so zeros there remove it. A search
+needs this form because every change must be undone quickly. :mod:`axformer.model.surgery` applies the same plan permanently.
+Both must give the same outputs; a property test checks that law.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from axformer.plan.plan import Plan, kept_neurons
 
 @contextmanager
 def masked(model: Any, architecture: Architecture, plan: Plan) -> Iterator[None]:
-    """Let a prepared model compute as the plan says inside the ``with`` block, and as before after it."""
+    """Apply a plan to a prepared model inside the ``with`` block, and restore the model afterwards."""
     dimensions = architecture.dimensions(model.config)
     plan.check_fits(dimensions)
     undo = _Undo()
@@ -38,14 +38,14 @@ def masked(model: Any, architecture: Architecture, plan: Plan) -> Iterator[None]
 
 
 class _Undo:
-    """What was changed, and how it was before."""
+    """The changes and their previous values."""
 
     def __init__(self) -> None:
         self._parameters: list[tuple[nn.Module, str, nn.Parameter]] = []
         self._cores: list[nn.Module] = []
 
     def set_parameter(self, module: nn.Module, name: str, value: Tensor) -> None:
-        """Put another parameter in the place of one."""
+        """Replace a parameter."""
         self._parameters.append((module, name, getattr(module, name)))
         setattr(module, name, nn.Parameter(value, requires_grad=False))
 
@@ -55,7 +55,7 @@ class _Undo:
         self._cores.append(core)
 
     def all(self) -> None:
-        """Make everything as it was."""
+        """Restore everything."""
         for module, name, value in reversed(self._parameters):
             setattr(module, name, value)
         for core in self._cores:

@@ -1,6 +1,6 @@
-"""The number format of weights: a pass computes in float32, and a result has the format of its checkpoint.
+"""The dtype of weights: a pass computes in float32, and a result has the dtype of its checkpoint.
 
-So a checkpoint in bfloat16 gives files of half the size of float32's, and what is measured of it is what is deployed.
+A bfloat16 checkpoint thus gives files of half the float32 size, and the report measures what is deployed.
 """
 
 from collections import Counter
@@ -12,13 +12,13 @@ import torch
 from torch import nn
 
 KEPT = (torch.float32, torch.bfloat16, torch.float16)
-"""The formats that a result may have; a checkpoint in another one gives float32."""
+"""The formats that a result may have; checkpoints in other formats give float32."""
 
 
 def most_common(weights: Iterable[tuple[torch.dtype | None, int]]) -> torch.dtype:
-    """The format of most weights, given the format and the count of each tensor; None if no result has that format.
+    """The format of most weights, given the format and the count of each tensor; None if results cannot have it.
 
-    Some files hold norms, or a new head, in float32 and all else in 16 bits. A result has one format for all, as transformers
+    Some files hold norms or a new head in float32 and the rest in 16 bits. A result has one format for all, as transformers
     loads such a file.
     """
     counts: Counter[torch.dtype | None] = Counter()
@@ -39,10 +39,10 @@ def name_of(dtype: torch.dtype) -> str:
 
 
 def cast(model: Any, dtype: torch.dtype) -> Any:
-    """Give the weights of a model another format, in place; the same model.
+    """Cast the weights of a model in place, and return the model.
 
-    What a model computes by itself when it is built, such as the angles of rotary positions, stays in float32, as it does when
-    transformers loads a file.
+    Buffers that a model computes when it is built, such as rotary angles, stay in float32, as they do when transformers loads
+    a file.
     """
     for weight in model.parameters():
         if weight.is_floating_point():
@@ -53,9 +53,9 @@ def cast(model: Any, dtype: torch.dtype) -> Any:
 
 @contextmanager
 def computing_in(model: Any, dtype: torch.dtype) -> Iterator[None]:
-    """Convert a model to another format inside the block, and restore its own weights afterwards, bit for bit.
+    """Cast a model to another format inside the block, and restore its weights bit for bit afterwards.
 
-    An object that is not a PyTorch model keeps its own format.
+    An object that is not a PyTorch model stays unchanged.
     """
     if not isinstance(model, nn.Module):
         yield

@@ -1,12 +1,11 @@
-"""Let a compact model compute its last layers at the one position that its head reads.
+"""Make a compact model compute its last layers only at the position that its head reads.
 
-Nothing mixes tokens behind the last attention that is left, so what stands there is needed at one position only, and where
-attention is plain that attention's own query too (ALGORITHM, "Exactness"; :mod:`axformer.model.tail`). The model's own
-``forward`` runs. Its last layers hand on one token, and the very last gives it back at all positions, of which the head reads
-the one that it is of.
+Nothing mixes tokens after the last remaining attention, so from there on only one position is needed; with plain attention,
+that attention itself needs only one query (ALGORITHM, "Exactness"; :mod:`axformer.model.tail`). The model's own ``forward``
+runs: its last layers pass one token on, and the very last one repeats it at all positions, of which the head reads its own.
 
-A call that may be about other positions computes them all: in training, where hidden states, attentions or a memory for a
-later call are asked for, and of the model without its head.
+A call that may need other positions computes all of them: in training, if hidden states, attentions or a memory for a later
+call are requested, and for the model without its head.
 """
 
 import inspect
@@ -25,47 +24,49 @@ from axformer.model.tail import ReadPosition, mixes, tail_start
 from axformer.plan.plan import Plan
 
 HARMLESS = ("input_ids", "attention_mask", "token_type_ids", "position_ids", "labels", "return_dict")
-"""Arguments that change nothing of which positions are read. With any other the model computes all."""
+"""Arguments that do not affect which position is read. With any other argument the model computes all positions."""
 MORE_OUTPUTS = ("output_hidden_states", "output_attentions")
 MEMORIES = ("use_cache", "use_mems")
-"""What asks a model to hand out keys and values for a later call; without that they are not kept."""
+"""Arguments that ask a model to return keys and values for a later call."""
 UNDERSTOOD = ("eager", "sdpa", ATTENTION_NAME)
-"""Implementations of attention whose masks broadcast to (rows, heads, tokens, tokens)."""
+"""Attention implementations whose masks broadcast to (rows, heads, tokens, tokens)."""
 
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a model of which one position of each row is wanted."""
+    """A call of a model for one position of each row."""
 
     position: ReadPosition
     tokens: int
-    """Of each row, padding included."""
+    """Tokens of each row, including padding."""
 
 
 class _UnderWay(threading.local):
-    """The call that this thread is in; None if all positions are computed. Threads may share a model."""
+    """The current call of this thread; None if all positions are computed. Threads may share a model."""
 
     def __init__(self) -> None:
-        self.call: _Call | None = None  # in every thread from the start: torch.compile minds when it first appears
+        self.call: _Call | None = (
+            None  # set in every thread from the start, since torch.compile reacts when it first appears
+        )
 
 
 _UNDER_WAY = _UnderWay()
 
 
 class Narrows(Enum):
-    """Where in a layer all positions become one."""
+    """Where in a layer the computation narrows to one position."""
 
     AT_ONCE = auto()
     BY_QUERY = auto()
-    """In its attention, which takes in all positions and is asked for one."""
+    """In its attention, which reads all positions for one query."""
     BEHIND_ATTENTION = auto()
     NOWHERE = auto()
-    """In a layer below."""
+    """Already in a layer below."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """What a layer has to do in such a call."""
+    """The role of a layer in such a call."""
 
     architecture: Architecture
     narrows: Narrows
@@ -73,7 +74,7 @@ class _Place:
 
 
 def read_one_position(model: Any, architecture: Architecture, plan: Plan) -> None:
-    """Let a model compute its last layers at the position only that its head reads.
+    """Make a model compute its last layers only at the position that its head reads.
 
     Args:
         model: compact, with a head that reads one position.
@@ -110,7 +111,7 @@ def _narrows(plan: Plan, start: int, layer: int) -> Narrows:
 def _begin(
     architecture: Architecture, names: tuple[str, ...], model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Before a model's ``forward``: find the position, if this call is about one."""
+    """Pre-hook of a model's ``forward``: find the position if this call needs only one."""
     _UNDER_WAY.call = None
     given = dict(zip(names, args, strict=False)) | kwargs
     ids = given.get("input_ids")
@@ -130,13 +131,13 @@ def _is_about_one(config: Any, given: dict[str, Any]) -> bool:
 
 
 def _end(*_: Any) -> None:
-    """After it, whatever came of it."""
+    """Hook after ``forward``, even if it raised."""
     _UNDER_WAY.call = None
 
 
 @cache
 def _tail_class(family: Any) -> Any:
-    """A layer's class, in calls about one position with a ``forward`` of that position."""
+    """A subclass of a layer whose ``forward`` computes one position in such calls."""
 
     def forward(self: Any, hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
         call = _UNDER_WAY.call
@@ -149,7 +150,7 @@ def _tail_class(family: Any) -> Any:
 
 
 def _at_one_position(layer: Any, call: _Call, hidden: Tensor, arguments: dict[str, Any]) -> Any:
-    """What the layer gives back around its output, of one position until the last layer."""
+    """The layer's return value, with one position up to the last layer."""
     place: _Place = layer.axformer_place
     family = place.architecture
     if place.narrows is Narrows.BY_QUERY:
@@ -175,5 +176,5 @@ def _attention_of_one(
 
 
 def _is_untouched(module: nn.Module) -> bool:
-    """Whether a projection's weights say what it computes: nobody has quantized it or put an adapter around it."""
+    """Whether a projection computes just what its weights say: it is neither quantized nor wrapped in an adapter."""
     return type(module) is nn.Linear and "forward" not in module.__dict__

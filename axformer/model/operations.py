@@ -1,13 +1,13 @@
-"""How many operations a plan leaves, counted from the shapes of a whole model and the lengths of its data.
+"""Count the operations that a plan leaves, from the shapes of a whole model and the lengths of its data.
 
-What is counted are the multiplications and additions of matrix products, two for each pair: those of the layers' projections,
-of attention's scores and of the sums that they weigh, and of the projections outside of the layers. An input is as long as it
-is, without padding. It is an estimate of speed: norms, activations and reading memory take time too, and they shrink less. What
-a plan leaves is what the library's compact models compute at all positions; hard attention saves nothing there. That their
-last layers compute one position where the head reads one is left out, with any plan alike.
+The count covers the multiplications and additions of matrix products, two for each pair: the layers' projections, attention
+scores and weighted sums, and the projections outside of the layers. Inputs have their own lengths, without padding. It is an
+estimate of speed: norms, activations and memory access take time too, and shrink less. It counts what compact models compute
+at all positions; hard attention saves nothing there. That their last layers may compute only one position is left out for
+every plan alike.
 
-Being a function of the plan alone, it may decide when a pass stops: a pass that is taken up again stops at the same trial. What
-speed came of it on a machine is measured afterwards, and stands in the report.
+The count is a function of the plan alone, so it may decide when a pass stops: a resumed pass stops at the same trial. The
+actual speed is measured afterwards and is in the report.
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ PER_WEIGHT = 2
 
 
 class Operations:
-    """Counts the operations that are left of one prepared model under any plan."""
+    """Counts the operations that plans leave of a prepared model."""
 
     def __init__(self, model: Any, architecture: Architecture, *, pooled: bool, lengths: Tensor) -> None:
         """
         Args:
             model: whole and prepared.
             architecture: its family.
-            pooled: whether the head reads one position of an input, or all.
+            pooled: whether the head reads one position of an input instead of all.
             lengths: tokens of each model row, shape (rows,).
         """
         dimensions = architecture.dimensions(model.config)
@@ -46,16 +46,16 @@ class Operations:
             for module in model.modules()
             if is_projection(module) and id(module.weight) not in inside
         )
-        # Decoders' heads compute scores at all positions and take one of them afterwards.
+        # Heads of decoders compute all positions and select one afterwards.
         self._outside = PER_WEIGHT * outside * (len(lengths) if pooled and not architecture.causal else self._tokens)
 
     def left(self, plan: Plan) -> int:
-        """Operations of one look at all the data."""
+        """Operations of one forward pass over all the data."""
         total: int = self._outside + self.encoder(plan)
         return total
 
     def encoder(self, plan: Plan) -> int:
-        """Those of them that the transformer layers take (see :mod:`axformer.model.parameters`)."""
+        """Operations of the transformer layers alone (see :mod:`axformer.model.parameters`)."""
         total = 0
         for (attention, ffn), layer in zip(self._blocks, plan.layers, strict=True):
             total += self._projections(attention, layer.heads, self._units[0])
@@ -64,7 +64,7 @@ class Operations:
         return total
 
     def _projections(self, block: BlockWeights, units: Sequence[int], total: int) -> int:
-        """Of a block's projections in and out, as far as these units own them."""
+        """Operations of a block's input and output projections for these units."""
         weights = 0
         for part in (*block.inputs, block.output):
             parameter = part.parameter
@@ -73,6 +73,6 @@ class Operations:
         return PER_WEIGHT * weights * self._tokens
 
     def _mixing(self, block: BlockWeights) -> int:
-        """Of one head: its scores, and its sums of values by them; both for each pair of tokens."""
+        """Operations of one head for each pair of tokens: its score and its weighted sum."""
         head_size = block.output.parameter.shape[block.output.axis] // self._units[0]
         return 2 * PER_WEIGHT * head_size * self._pairs

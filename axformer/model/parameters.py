@@ -1,11 +1,11 @@
-"""How many parameters a plan leaves, counted from the shapes of a whole model without building the small one.
+"""Count the parameters that a plan leaves, from the shapes of a whole model, without building the small one.
 
-The *encoder* is the transformer layers with all their parameters, norms and biases included: what a pass can remove, and the
-norms around it. Embeddings, what stands between them and the layers, norms behind the last layer, poolers and heads are not
-in it. These are the parameters that the paper compresses (III-A.1); of a small model they may be less than half.
+The *encoder* is the transformer layers with all their parameters, including norms and biases: what a pass can remove, and the
+norms around it. It excludes embeddings, anything between them and the layers, norms after the last layer, poolers and heads.
+These are the parameters that the paper compresses (III-A.1); in a small model they may be less than half.
 
-Layers may share their weights (ALBERT). Such a weight is counted once, as the model's files hold it, and is left as long as
-one of the layers that use it still needs it.
+Layers may share their weights (ALBERT). A shared weight is counted once, as in the model's files, and remains as long as any
+layer needs it.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from axformer.plan.plan import Plan, kept_neurons
 
 
 class ParameterCount:
-    """Counts the parameters that are left of one prepared model under any plan."""
+    """Counts the parameters that plans leave of a prepared model."""
 
     def __init__(self, model: Any, architecture: Architecture) -> None:
         dimensions = architecture.dimensions(model.config)
@@ -36,7 +36,7 @@ class ParameterCount:
         return self._outside + self.encoder(plan)
 
     def encoder(self, plan: Plan) -> int:
-        """Those of them that are in the encoder; nothing else can be removed."""
+        """Parameters of the encoder; nothing else can be removed."""
         uses = _Uses()
         for blocks, layer in zip(self._blocks, plan.layers, strict=True):
             kept = ((layer.attention, layer.heads), (layer.ffn, kept_neurons(layer)))
@@ -46,7 +46,7 @@ class ParameterCount:
 
 
 class _Uses:
-    """Which units of every parameter some layer still uses."""
+    """The units of every parameter that any layer still uses."""
 
     def __init__(self) -> None:
         self._slices: dict[int, tuple[Slice, int]] = {}
@@ -55,7 +55,7 @@ class _Uses:
         self._used: set[int] = set()
 
     def add(self, block: BlockWeights, is_kept: bool, units: Sequence[int], total: int) -> None:
-        """Take note of one layer's block."""
+        """Add the use of a layer's block."""
         for part in (*block.inputs, block.output):
             key = id(part.parameter)
             self._slices[key] = part, total

@@ -1,4 +1,4 @@
-"""Carry out a plan on a model for good: rows and columns of removed heads and neurons are cut, removed blocks disappear."""
+"""Apply a plan to a model permanently: cut the rows and columns of removed heads and neurons, and drop removed blocks."""
 
 from typing import Any
 

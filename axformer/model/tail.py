@@ -1,7 +1,7 @@
-"""The tail: what stands behind the last attention that is left. A head that reads one position needs it there only.
+"""The tail: the blocks after the last remaining attention, which a pooling head needs at one position only.
 
-Where attention can be asked for one position, the last attention block begins the tail, else the block behind it. What goes
-into the first block of the tail has the model's own shape, what comes out of it is of one token each.
+The tail begins with the last attention block if attention can be computed for one query, otherwise with the block after it.
+The input of the tail's first block has the full shape; its output has one token per row.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ def tail_start(plan: Plan, earliest: int, *, reads_one: bool) -> int:
     """The first block of the tail (see :mod:`axformer.evaluation.changes` for their numbers).
 
     Args:
-        earliest: tokens are mixed before this block, whatever the plan says.
-        reads_one: whether attention can be asked for one position.
+        earliest: lower bound, since tokens are mixed before this block whatever the plan is.
+        reads_one: whether attention can be computed for one query.
     """
     mixing = [2 * index for index in range(len(plan.layers)) if mixes(plan, 2 * index)]
     return max(earliest, mixing[-1] + (not reads_one) if mixing else 0)
@@ -30,22 +30,22 @@ def mixes(plan: Plan, block: int) -> bool:
 
 @dataclass(frozen=True)
 class ReadPosition:
-    """Which token of each row the head reads."""
+    """The position in each row that the head reads."""
 
     tokens: Tensor
     """Shape (rows,)."""
     axis: int
-    """Where tokens are in the shape of activations, of three dimensions."""
+    """The token axis of three-dimensional activations."""
 
     def narrow(self, hidden: Tensor) -> Tensor:
-        """That token alone: of the shape of ``hidden``, with one token."""
+        """Select that token: the shape of ``hidden`` with one token."""
         by_row = hidden.movedim(self.axis, 1)
-        # len() would be a constant in an exported graph
+        # len() would become a constant in an exported graph
         rows = torch.arange(self.tokens.shape[0], device=hidden.device)
         return by_row[rows, self.tokens][:, None].movedim(1, self.axis)
 
     def widen(self, hidden: Tensor, tokens: int) -> Tensor:
-        """The same token at all positions, where only that one is read."""
+        """Repeat that token at all positions."""
         shape = list(hidden.shape)
         shape[self.axis] = tokens
         return hidden.expand(shape)

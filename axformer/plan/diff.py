@@ -1,4 +1,4 @@
-"""How two plans of one model differ: what only one of them removes, layer by layer."""
+"""Differences between two plans of one model: what only one of them removes, layer by layer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from axformer.plan.plan import LayerPlan, Plan, kept_neurons
 
 @dataclass(frozen=True)
 class Difference:
-    """One part of a layer that two plans treat unlike."""
+    """A part of a layer that two plans treat differently."""
 
     layer: int
     part: str
@@ -21,10 +21,10 @@ class Difference:
 
 
 def differences(first: Plan, second: Plan) -> list[Difference]:
-    """All of them, bottom layer first; empty where the plans leave the same model.
+    """All differences, bottom layer first; empty if the plans leave the same model.
 
     Raises:
-        PlanError: they have not the same number of layers, so they are not of one model.
+        PlanError: the plans have different numbers of layers, so they belong to different models.
     """
     if len(first.layers) != len(second.layers):
         raise PlanError(

@@ -24,7 +24,7 @@ Ranges = tuple[tuple[int, int], ...]
 _SHOWN = 40
 """Characters of a wrong id that a message shows."""
 _REMEMBERED = 20_000
-"""Ids whose element is remembered, more than a pass has: a page that follows a pass reads the same ids again and again."""
+"""Size of the cache of parsed ids, more than a pass has; a page that follows a pass parses the same ids repeatedly."""
 
 
 class ElementKind(StrEnum):
@@ -83,7 +83,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Dimensions:
-    """The counts of a transformer that decide which elements it has."""
+    """The counts of a transformer that determine its elements."""
 
     layers: int
     heads: int
@@ -151,7 +151,7 @@ def neuron_groups_of(layer: int, dimensions: Dimensions, group_size: int) -> lis
 
 
 def halves_of(group: Element) -> list[Element]:
-    """The two halves of a neuron group, the first no larger than the second; nothing where it is one neuron."""
+    """The two halves of a neuron group, the first no larger than the second; empty for a single neuron."""
     assert group.start is not None
     assert group.stop is not None
     assert not group.scattered, "groups that lie side by side have halves"
@@ -165,13 +165,12 @@ _ENCODER = "encoder."
 
 
 def encoder_share(share: float) -> str:
-    """The id of a trial that is of a whole plan: the encoder cut to this share of its operations, for example
-    ``encoder.0.5``."""
+    """The id of a trial of a whole plan: the encoder cut to this share of its operations, for example ``encoder.0.5``."""
     return f"{_ENCODER}{share:g}"
 
 
 def is_of_encoder(id: str | None) -> bool:
-    """Whether a trial of this id is of a whole plan."""
+    """Whether an id is that of a trial of a whole plan."""
     return id is not None and id.startswith(_ENCODER)
 
 

@@ -1,6 +1,6 @@
-"""The path of a run: every acceptance is a model of its own; in a pass each contains all that follow.
+"""The path of a run: every acceptance gives a model; in a pass, each contains the following ones.
 
-So a finished pass can hand out any of them without another pass: the plan at a point follows from the trace alone.
+The plan at a point follows from the trace alone, so any of these models can be written without another pass.
 """
 
 from collections.abc import Sequence
@@ -19,23 +19,23 @@ TRACE_NAME = "trace.jsonl"
 
 @dataclass(frozen=True)
 class Point:
-    """A model on the path of a pass: the untouched one, or one that an acceptance made."""
+    """A model on the path of a pass: the untouched one, or the result of an acceptance."""
 
     seq: int
-    """The trial that made it; 0 is the untouched model."""
+    """The trial that led to it; 0 is the untouched model."""
     element: str | None
-    """What was accepted; None for the untouched model."""
+    """The accepted element; None for the untouched model."""
     loss: float
-    """On the data that decided."""
+    """Loss on the deciding data."""
     plan: Plan
 
 
 @dataclass(frozen=True)
 class Stop:
-    """A place on the path of a finished pass."""
+    """A point on the path of a finished pass."""
 
     trace: Sequence[Trial]
-    """Of the whole pass."""
+    """The trace of the whole pass."""
     seq: int
     """The last trial whose acceptance counts; 0 is the untouched model."""
 
@@ -43,13 +43,13 @@ class Stop:
 def points_of(
     trace: Sequence[Trial], dimensions: Dimensions, attention_kept: int | None, *, keeps_bias: bool = False
 ) -> list[Point]:
-    """The path that a trace leads along, the untouched model first.
+    """The path of a trace, the untouched model first.
 
     Args:
-        trace: of one run.
-        dimensions: of the model.
-        attention_kept: attention probabilities that hard attention keeps for each query; None where there is none.
-        keeps_bias: as of :meth:`axformer.plan.plan.Plan.apply`.
+        trace: the trials of one run.
+        dimensions: the dimensions of the model.
+        attention_kept: attention probabilities that hard attention keeps for each query; None without hard attention.
+        keeps_bias: see :meth:`axformer.plan.plan.Plan.apply`.
     """
     plan, points = Plan.full(dimensions), []
     for trial in trace:
@@ -63,12 +63,12 @@ def points_of(
 
 
 def file_at(file: PlanFile, stop: Stop, dimensions: Dimensions) -> PlanFile:
-    """The plan file of a finished pass as it was after one of its trials.
+    """The plan file of a finished pass after one of its trials.
 
     Args:
-        file: of the point that was kept, which need not be the end of the pass.
-        stop: the place.
-        dimensions: of the model that the pass began with.
+        file: the plan file of the kept point, which need not be the end of the pass.
+        stop: the point.
+        dimensions: of the untouched model.
 
     Raises:
         PlanError: the trace has no such trial, or does not lead to this plan.
@@ -88,7 +88,7 @@ def read_trace_beside(plan: Path) -> list[Trial]:
     """The trace of the result that a plan belongs to, given the plan's file or the result's directory.
 
     Raises:
-        PlanError: there is none, or it is not one.
+        PlanError: there is no trace, or it cannot be read.
     """
     file = (plan if plan.is_dir() else plan.parent) / TRACE_NAME
     try:

@@ -1,4 +1,4 @@
-"""The plan: what is left of a model, as frozen data. A pass changes plans; masking and surgery carry them out."""
+"""The plan: what is left of a model, as frozen data. A pass derives plans; masking and surgery apply them."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from axformer.plan.elements import (
 
 PLAN_FORMAT: Literal["axformer-plan/1"] = "axformer-plan/1"
 FITTED_FORMAT: Literal["axformer-plan/2"] = "axformer-plan/2"
-"""Of plans whose weights were repaired too, which readers of the first format cannot carry out."""
+"""Format of plans with repaired weights, which readers of the first format cannot apply."""
 
 _NO_ATTENTION: dict[str, Any] = {"attention": False, "heads": (), "hard_attention": None}
 _NO_FFN: dict[str, Any] = {"ffn": False, "neurons": ()}
@@ -31,8 +31,8 @@ _NO_NEURONS: dict[str, Any] = {"neurons": ()}
 class LayerPlan(BaseModel):
     """What is left of one layer.
 
-    A removed block has no heads, neurons or hard attention. A block that is kept with no heads or neurons left is not
-    the same: it still adds its projection's bias.
+    A removed block has no heads, neurons or hard attention. A kept block without heads or neurons differs from it: it still
+    adds the bias of its output projection.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,7 +46,7 @@ class LayerPlan(BaseModel):
     neurons: Ranges
     """Kept neurons, as ascending half-open ranges that do not touch."""
     hard_attention: int | None
-    """K of the layer's hard attention, or null for soft attention."""
+    """K of the layer's hard attention; None for soft attention."""
 
     @model_validator(mode="after")
     def _ascending(self) -> "LayerPlan":
@@ -97,15 +97,15 @@ class Plan(BaseModel):
         return self.model_copy(update={"layers": tuple(layers)})
 
     def holds(self, element: Element, *, keeps_bias: bool = False) -> bool:
-        """Whether anything is left of what a removal of this element would remove."""
+        """Whether removing this element would remove anything."""
         old = self.layers[element.layer]
         return _changed(old, element, 1, keeps_bias) != old
 
     def check_fits(self, dimensions: Dimensions) -> None:
-        """Make sure that the plan is one of a model with these dimensions.
+        """Check that the plan fits a model with these dimensions.
 
         Raises:
-            PlanError: it has other layers, or names heads or neurons that the model lacks.
+            PlanError: the plan has other layers, or heads or neurons that the model lacks.
         """
         if len(self.layers) != dimensions.layers:
             raise PlanError(f"the plan has {len(self.layers)} layers, the model has {dimensions.layers}")
@@ -120,7 +120,7 @@ class Plan(BaseModel):
 
 
 def _changed(old: LayerPlan, element: Element, top_k: int | None, keeps_bias: bool) -> LayerPlan:
-    """A layer with one element of it removed, or with hard attention."""
+    """A layer with one element removed, or with hard attention."""
     no_attention, no_ffn = (_NO_HEADS, _NO_NEURONS) if keeps_bias else (_NO_ATTENTION, _NO_FFN)
     match element.kind:
         case ElementKind.LAYER:
@@ -139,7 +139,7 @@ def _changed(old: LayerPlan, element: Element, top_k: int | None, keeps_bias: bo
 
 
 class PlanSource(BaseModel):
-    """Which weights a plan belongs to."""
+    """The weights that a plan belongs to."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -157,7 +157,7 @@ class PlanFile(BaseModel):
     config: dict[str, Any]
     layers: tuple[LayerPlan, ...]
     repair: Literal["refit"] | None = None
-    """What was done to the weights that stay: ``refit`` fitted the projections out (``repair.safetensors``)."""
+    """The repair of the weights that stay: ``refit`` fitted the output projections (``repair.safetensors``)."""
 
     @property
     def plan(self) -> Plan:
@@ -176,7 +176,7 @@ def read_plan_file(path: Path) -> PlanFile:
     """Read a ``plan.json``, or that of a result by its directory.
 
     Raises:
-        PlanError: there is none, or it is not one.
+        PlanError: the file is missing or not a plan.
     """
     file = path / "plan.json" if path.is_dir() else path
     try:
@@ -193,7 +193,7 @@ def parse_plan_file(text: str) -> PlanFile:
     """Read the text of a ``plan.json``.
 
     Raises:
-        PlanError: it is not one.
+        PlanError: the text is not a plan.
     """
     try:
         return PlanFile.model_validate_json(text)

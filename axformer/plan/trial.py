@@ -1,4 +1,4 @@
-"""A trial: one element tried, what it did to the validation loss, and the verdict. One line of ``trace.jsonl``."""
+"""A trial: one element tried, its effect on the validation loss, and the verdict. One line of ``trace.jsonl``."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from axformer.plan.plan import LayerPlan
 
 
 class Phase(StrEnum):
-    """Where in the pass a trial stands."""
+    """The phase of the pass that a trial belongs to."""
 
     BASE = "base"
     HARD_ATTENTION = "hard_attention"
@@ -17,13 +17,13 @@ class Phase(StrEnum):
     HEAD = "head"
     NEURONS = "neurons"
     TRADE = "trade"
-    """All that is tried again after the gains, with ``tolerance``."""
+    """Elements tried again after the gains, with ``tolerance``."""
     BUDGET = "budget"
     """A whole plan within a budget, with ``method=compress``."""
 
 
 class Verdict(StrEnum):
-    """What became of the element. ``refine``: it stays, and its parts are tried next."""
+    """The decision on an element. ``refine`` keeps it and tries its parts next."""
 
     BASE = "base"
     ACCEPT = "accept"

@@ -39,62 +39,66 @@ from axformer.wire.report import DataSummary, FormReport, SpeedCell
 
 BENCH_FORMAT: Literal["axformer-bench/1"] = "axformer-bench/1"
 MADE_UP_TOKENS = 32
-"""Tokens of a made-up row; they are repeated or cut to each length."""
+"""Tokens of a generated row; rows are repeated or cut to each length."""
 MADE_UP_CHOICES = 4
-"""Choices of a made-up row for multiple choice, as exams have them."""
+"""Choices of a generated row for multiple choice."""
 
 
 class BenchReport(BaseModel):
-    """What a bench found."""
+    """The results of a bench."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal["axformer-bench/1"] = BENCH_FORMAT
-    base: FormReport | None = Field(description="The untouched model where it was given.")
-    forms: list[FormReport] = Field(description="The forms in the result; `validation` is of the data that was given.")
-    data: DataSummary | None = Field(description="The data that was given; without it inputs are made up.")
-    environment: dict[str, Any] = Field(description="Versions and hardware that all figures here come from.")
+    base: FormReport | None = Field(description="The untouched model, if it was given.")
+    forms: list[FormReport] = Field(
+        description="The forms in the result; `validation` holds the figures on the given data."
+    )
+    data: DataSummary | None = Field(description="The given data; null if inputs were generated.")
+    environment: dict[str, Any] = Field(description="Versions and hardware that produced these figures.")
 
 
 def bench(result: Path, base: str | None, data: DataSource | None, device: str, effort: Effort) -> BenchReport:
-    """Measure the forms of a result, all in turn.
+    """Measure all forms of a result in turn.
 
     Args:
         result: the directory that a pass wrote.
         base: the checkpoint before the pass, to be measured too.
         data: rows with labels, for losses, metrics and the speed at their own lengths.
-        device: where PyTorch computes.
-        effort: of each measurement of speed.
+        device: the device that PyTorch computes on.
+        effort: how long each speed measurement runs.
 
     Raises:
-        InputError: there is no result, a form of it is damaged, or checkpoint or data do not fit it.
+        InputError: the directory holds no result, a form is damaged, or the checkpoint or the data do not fit.
     """
-    given = None if data is None else read_rows(data.path, data.columns)
-    compact = _for(given, compact_checkpoint(result, device))
+    rows = None if data is None else read_rows(data.path, data.columns)
+    compact = _for(rows, compact_checkpoint(result, device))
     plan = read_plan_file(result)
-    untouched = None if base is None else _for(given, _untouched(base, plan, compact, device))
-    rows = None if given is None else _prepared(given, plan, compact)
-    encoded = made_up(compact) if rows is None else rows.samples.encoded
+    untouched = None if base is None else _for(rows, _untouched(base, plan, compact, device))
+    prepared = None if rows is None else _prepared(rows, plan, compact)
+    encoded = made_up(compact) if prepared is None else prepared.samples.encoded
     forms = _forms(result, compact, encoded, device)
-    base_cells, cells = _speed(compact, untouched, forms, encoded, rows, effort)
-    scores, apart = _accuracy(compact, forms, rows)
-    base_score = None if untouched is None or rows is None else score(untouched.model, untouched.task, rows.samples)
+    base_cells, cells = _speed(compact, untouched, forms, encoded, prepared, effort)
+    scores, agreements = _accuracy(compact, forms, prepared)
+    base_score = (
+        None if untouched is None or prepared is None else score(untouched.model, untouched.task, prepared.samples)
+    )
     return BenchReport(
         base=None if untouched is None else form_report(_base(untouched, encoded), base_cells, None, base_score, None),
         forms=[
-            form_report(form, speed, apart.get(form.name), scores.get(form.name), scores.get(COMPACT))
+            form_report(form, speed, agreements.get(form.name), scores.get(form.name), scores.get(COMPACT))
             for form, speed in zip(forms, cells, strict=True)
         ],
-        data=None if rows is None else summary(rows),
+        data=None if prepared is None else summary(prepared),
         environment=describe(device),
     )
 
 
 def compact_checkpoint(result: Path, device: str) -> Checkpoint:
-    """The compact form of a result with all that is known of it. Its model has its own number format.
+    """Load the compact form of a result as a checkpoint, in its own number format.
 
     Raises:
-        InputError: there is none, or it is damaged.
+        InputError: the result has no compact form, or it is damaged.
     """
     kind = KINDS[COMPACT]
     directory = result / kind.directory
@@ -118,8 +122,8 @@ def compact_checkpoint(result: Path, device: str) -> Checkpoint:
 
 
 def made_up(checkpoint: Checkpoint) -> Encoded:
-    """As many rows of random tokens as the largest batch takes, for speed alone."""
-    tokenizer, chance = checkpoint.tokenizer, random.Random(0)  # noqa: S311 - not a secret
+    """Generate rows of random tokens for speed measurements, as many as the largest batch holds."""
+    tokenizer, rng = checkpoint.tokenizer, random.Random(0)  # noqa: S311 - not a secret
     known = [token for token in range(len(tokenizer)) if token not in tokenizer.all_special_ids]
     accepted = inspect.signature(checkpoint.model.forward).parameters
     constants = {"attention_mask": 1, "token_type_ids": 0}
@@ -128,46 +132,46 @@ def made_up(checkpoint: Checkpoint) -> Encoded:
     features |= {name: [] for name in constants if name in tokenizer.model_input_names and name in accepted}
     for _ in range(max(BATCHES)):
         for name, rows in features.items():
-            row = [_ids(constants.get(name), known, chance) for _ in range(choices)]
+            row = [_ids(constants.get(name), known, rng) for _ in range(choices)]
             rows.append(row if choices > 1 else row[0])
     return replace(one_row_a_sample(features, [0] * max(BATCHES), 0), padding=checkpoint.padding)
 
 
-def _ids(constant: int | None, known: list[int], chance: random.Random) -> list[int]:
-    return chance.choices(known, k=MADE_UP_TOKENS) if constant is None else [constant] * MADE_UP_TOKENS
+def _ids(constant: int | None, known: list[int], rng: random.Random) -> list[int]:
+    return rng.choices(known, k=MADE_UP_TOKENS) if constant is None else [constant] * MADE_UP_TOKENS
 
 
 def _untouched(base: str, plan: PlanFile, compact: Checkpoint, device: str) -> Checkpoint:
-    """The checkpoint before the pass in its own number format, once it is known that it is of the same kind."""
+    """Load the checkpoint before the pass in its own number format, and check that it fits the result."""
     checkpoint = load_checkpoint(base, device)
     cast(checkpoint.model, checkpoint.dtype)
-    kinds = [(one.architecture.model_type, one.head.name) for one in (checkpoint, compact)]
+    kinds = [(model.architecture.model_type, model.head.name) for model in (checkpoint, compact)]
     if kinds[0] != kinds[1]:
         raise InputError(
-            f"checkpoint '{base}' is a {' '.join(kinds[0])}, the result was made of a {' '.join(kinds[1])}; give that one"
+            f"checkpoint '{base}' is a {' '.join(kinds[0])}, the result was made from a {' '.join(kinds[1])}; give that one"
         )
     plan.plan.check_fits(checkpoint.dimensions)
     return checkpoint
 
 
 def _for(rows: Rows | None, checkpoint: Checkpoint) -> Checkpoint:
-    """A checkpoint with the task that the data is for, where there is some."""
+    """The checkpoint with the task of the data, if there is data."""
     return checkpoint if rows is None else checkpoint.for_rows(rows)
 
 
 def _prepared(rows: Rows, plan: PlanFile, compact: Checkpoint) -> DataSet:
-    """The data, cut where the pass cut it."""
+    """Tokenize the data, cut at the length that the pass used."""
     return prepare(rows, compact, reading_config(plan.config))
 
 
 def _forms(result: Path, compact: Checkpoint, encoded: Encoded, device: str) -> list[Form]:
-    found = []
+    forms = []
     for kind in KINDS.values():
         if kind.is_in(result):
             model = compact.model if kind.name == COMPACT else _load(result, kind, device)
             fresh = _fresh(kind, result / kind.directory, compact, encoded, f"result '{result}'")
-            found.append(Form(kind.name, model, kind.bytes_in(result / kind.directory), fresh))
-    return found
+            forms.append(Form(kind.name, model, kind.bytes_in(result / kind.directory), fresh))
+    return forms
 
 
 def _base(untouched: Checkpoint, encoded: Encoded) -> Form:
@@ -179,7 +183,7 @@ def _base(untouched: Checkpoint, encoded: Encoded) -> Form:
 def _load(result: Path, kind: Kind, device: str) -> Any:
     try:
         return kind.load(result / kind.directory, device)
-    except Exception as error:  # noqa: BLE001 - each runtime has errors of its own, and all are about this form
+    except Exception as error:  # noqa: BLE001 - every runtime has its own errors, and all concern this form
         raise InputError(
             f"result '{result}': its form '{kind.name}' does not load: {first_line(error)}; make or fetch the result again"
         ) from None
@@ -188,7 +192,7 @@ def _load(result: Path, kind: Kind, device: str) -> Any:
 def _tokenizer(result: Path, directory: Path) -> Any:
     try:
         return AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # noqa: BLE001 - transformers names many
+    except Exception as error:  # noqa: BLE001 - transformers raises many kinds
         raise InputError(
             f"result '{result}': its tokenizer does not load: {first_line(error)}; make or fetch the result again"
         ) from None
@@ -211,7 +215,7 @@ def _speed(
     rows: DataSet | None,
     effort: Effort,
 ) -> tuple[list[SpeedCell], list[list[SpeedCell]]]:
-    """The cells of the untouched model, none where there is no such, and those of each form."""
+    """Measure the cells of the untouched model (empty if it was not given) and of each form."""
     limits = limits_of(compact.head, compact.model.config, compact.architecture.max_tokens(compact.model.config))
     loads = workloads(encoded, compact.tokenizer, limits, own=rows is not None)
     models = [form.model for form in forms]
@@ -225,10 +229,11 @@ def _speed(
 def _accuracy(
     compact: Checkpoint, forms: Sequence[Form], rows: DataSet | None
 ) -> tuple[dict[str, Score], dict[str, Agreement]]:
-    """Each form's scores, and how the others agree with the compact one."""
+    """Score each form, and compare the others with the compact one."""
     if rows is None:
         return {}, {}
     others = {form.name: form.model for form in forms if form.name != COMPACT}
-    made, apart = compare_outputs(compact.model, others, compact.task, rows.samples)
-    predictions = {COMPACT: made} | {name: one.predictions for name, one in apart.items()}
-    return {name: score_of(one, compact.task, rows.samples) for name, one in predictions.items()}, apart
+    expected, agreements = compare_outputs(compact.model, others, compact.task, rows.samples)
+    by_form = {COMPACT: expected} | {name: agreement.predictions for name, agreement in agreements.items()}
+    scores = {name: score_of(predictions, compact.task, rows.samples) for name, predictions in by_form.items()}
+    return scores, agreements

@@ -1,4 +1,4 @@
-"""The model card: ``README.md`` beside a finished model, written for whoever finds the directory."""
+"""The model card: ``README.md`` in the directory of a result, written for anyone who finds that directory."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ from axformer.wire.report import Judgement, Report
 
 CARD = "README.md"
 PICTURE = "plan.svg"
-"""The file of the plan's picture, beside the card."""
+"""File name of the plan's picture, which lies next to the card."""
 
 
 def write_card(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) -> str:
-    """The model card as Markdown."""
+    """Render the model card as Markdown."""
     values, default = shown(report, plan, dimensions, loading), defaults_beside(report.config)
-    assert values["first_look"] is not None, "reports that are made now have it"
+    assert values["first_look"] is not None, "new reports have it"
     return render(
         CARD,
         **values,
@@ -38,8 +38,8 @@ def write_card(report: Report, plan: Plan, dimensions: Dimensions, loading: Load
 
 
 def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) -> dict[str, Any]:
-    """What card and page both show of a finished pass, by the names that their templates use."""
-    assert report.finding is not None, "reports that are made now have one"
+    """The values that the templates of card and page share, by name."""
+    assert report.finding is not None, "new reports have one"
     method = report.config.get("method", DEFAULT_METHOD)
     return {
         "report": report,
@@ -68,13 +68,13 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
 
 
 def _latency(report: Report) -> str:
-    """How much of the change in latency is there without a removal; empty where there is nothing of it."""
+    """The part of the latency gain that needs no removal; empty if there is none."""
     before, between, after = report.base.latency_ms, report.one_position_ms, report.pruned.latency_ms
     return "" if between is None else passage("latency", without_removal(before, between, after))
 
 
 def _path(report: Report) -> str | None:
-    """What the path is, and which model on it was kept and why; ``None`` where nothing was accepted."""
+    """The path, which model on it was kept, and why; None if nothing was accepted."""
     if len(report.path) < 2:
         return None
     confirming = report.data.get("confirming")
@@ -83,7 +83,7 @@ def _path(report: Report) -> str | None:
 
 
 def _limits(report: Report) -> list[str]:
-    """What the figures hold for, and what not."""
+    """What the figures cover and what they do not."""
     return [
         *([] if report.dtype == "float32" else [passage("limit_of_precision", report.dtype)]),
         passage("limit_of_machine", report.environment),

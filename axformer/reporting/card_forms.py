@@ -1,4 +1,4 @@
-"""The forms of a result as card and page show them: what each is worth, and how each is loaded."""
+"""The forms of a result as card and page show them: their figures, and how to load each."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ _EXAMPLES = {
     "question-answering": ('"a question", "a context"', ""),
     "multiple-choice": ('["a text"] * 2, ["one ending", "another"], padding=True', "[None]"),
 }
-"""What a tokenizer is given for an ONNX form, and what makes one row of it, where that is not one text."""
+"""For tasks whose input is not one text: the tokenizer's arguments for an ONNX form, and the index that adds a batch axis."""
 
 
 @dataclass(frozen=True)
 class Loading:
-    """How a model is loaded with transformers' own classes."""
+    """How to load a model with transformers' own classes."""
 
     tag: str
-    """The task as model hubs call it."""
+    """The task's name on model hubs."""
     code: str
-    """Python that loads the compact form, once ``axformer.auto`` is imported."""
+    """Python code that loads the compact form after ``import axformer.auto``."""
     auto_class: str
-    """The Auto class of its head."""
+    """The Auto class of the model's head."""
 
 
 def loading_of(task: Task, head: Head) -> Loading:
-    """By the pipeline of its task where transformers has one, else by the Auto class of its head."""
+    """Load with the task's pipeline if transformers has one, otherwise with the Auto class of the head."""
     name = head.auto_class.__name__
     if task.pipeline is not None:
         code = f'from transformers import pipeline\npredict = pipeline("{task.pipeline}", model="model")'
@@ -51,7 +51,7 @@ def loading_of(task: Task, head: Head) -> Loading:
 
 
 def forms_table(report: Report) -> Table:
-    """The untouched model and every form that was made, a row each."""
+    """The untouched model and every form that was made, one row each."""
     metric = next((name for name in report.base.validation if name != "loss"), "loss")
     scores = [f"validation {name.replace('_', ' ')}" for name in dict.fromkeys(("loss", metric))]
     sizes = ["weight files, MB", "loads in, s", "memory, MB", "one input, ms", "inputs a second"]
@@ -61,18 +61,18 @@ def forms_table(report: Report) -> Table:
 
 @dataclass(frozen=True)
 class LoadingForm:
-    """How one form is loaded."""
+    """How to load one form."""
 
     title: str
     where: str
     """Its directory in the result."""
     summary: str
     programs: list[str]
-    """Python to run in the directory of the result; any of them will do."""
+    """Alternative Python programs to run in the directory of the result."""
 
 
 def loading_forms(report: Report, loading: Loading) -> list[LoadingForm]:
-    """Those that were made."""
+    """How to load each form that was made."""
     made = [form.name for form in report.forms if form.made]
     return [
         LoadingForm(_TITLES[name], f"{KINDS[name].directory}/", KINDS[name].summary, _programs(name, loading))
@@ -96,7 +96,7 @@ def _row(form: FormReport, metric: str) -> list[str]:
 
 
 def own_cell(cells: Iterable[SpeedCell], batch: int) -> SpeedCell | None:
-    """The cell of the data's own lengths at a batch size, where it was measured."""
+    """The cell of the data's own lengths at a batch size; None if it was not measured."""
     return next((cell for cell in cells if cell.length is None and cell.batch == batch), None)
 
 
@@ -124,7 +124,7 @@ def _number(value: float | None, scale: float, form: str) -> str:
 
 
 def _programs(name: str, loading: Loading) -> list[str]:
-    """Code that loads a form from the directory of the card."""
+    """Programs that load a form from the directory of the card."""
     if name == COMPACT:
         return ['import axformer\nmodel = axformer.load("model")', f"import axformer.auto\n{loading.code}"]
     directory = KINDS[name].directory

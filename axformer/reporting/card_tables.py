@@ -1,4 +1,4 @@
-"""Tables of the card and of the report: figures before and after, and what each order of inspection led to."""
+"""Tables of the card and the page: figures before and after, the path, and the result of each order."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from axformer.reporting.table import Table
 from axformer.wire.report import InInt8, Interval, Report, Scores
 
 MOST_NAMED = 60
-"""Removed elements that a card lists by name; of more it tells what is left, layer by layer."""
+"""Most removed elements that a card lists; beyond that it shows what is left of each layer."""
 _BEFORE_AND_AFTER = ["measure", "before", "after", "change"]
 _UNKNOWN = "–"
 _SETS = {"validation": "validation", "confirming": "confirming", "test": "held-out"}
-"""What the data of a report is called."""
+"""The data sets of a report and the names that tables use for them."""
 
 
 def before_and_after(report: Report) -> Table:
@@ -40,18 +40,18 @@ def in_int8(both: InInt8) -> Table:
 
 
 def orders_table(report: Report) -> Table:
-    """What each order led to; the report is one of a search of orders."""
+    """The result of each order of a search."""
     assert report.orders is not None, "only a search of orders has this table"
     rows = [
         [
-            f"{one.order}{' (this model)' if one.kept else ''}",
-            f"{one.loss:.4f}",
-            f"{one.parameters:,}",
-            _count(one.encoder_parameters),
-            f"{one.trials}",
-            f"{one.seconds:.1f}",
+            f"{result.order}{' (this model)' if result.kept else ''}",
+            f"{result.loss:.4f}",
+            f"{result.parameters:,}",
+            _count(result.encoder_parameters),
+            f"{result.trials}",
+            f"{result.seconds:.1f}",
         ]
-        for one in report.orders
+        for result in report.orders
     ]
     deciding = "validation loss" if report.data.get("confirming") is None else "confirming loss"
     return Table(["order", deciding, "parameters", "encoder parameters", "trials", "seconds"], rows)
@@ -88,7 +88,7 @@ def _count(parameters: int | None) -> str:
 
 
 def _fewer(before: int | None, after: int | None) -> str:
-    """How many times fewer operations there are; the encoder of a plan that removes everything has none."""
+    """The factor by which operations shrank; "none" if none are left."""
     if before is None or after is None:
         return _UNKNOWN
     return f"{before / after:.2f} times fewer" if after else "none"
@@ -124,7 +124,7 @@ def _rows(data: str, before: dict[str, str], after: dict[str, str], both: Report
 
 
 def sizes_of(report: Report) -> list[list[str]]:
-    """A row a figure: its name, before, after, and the change in per cent."""
+    """One row per figure: name, before, after, and the change in per cent."""
     return [
         [name, format(before, form), format(after, form), share(before, after)]
         for name, before, after, form in _sizes(report)
@@ -133,13 +133,15 @@ def sizes_of(report: Report) -> list[list[str]]:
 
 
 def _sizes(report: Report) -> Iterator[tuple[str, float | None, float | None, str]]:
-    """Figures with their form; null where a report of an earlier version has none, or a model."""
+    """Figures with their number format; None where a report of an earlier version or a model has no figure."""
     base, pruned = report.base, report.pruned
     yield "parameters", base.parameters, pruned.parameters, ",.0f"
     yield "parameters of the encoder", base.encoder_parameters, pruned.encoder_parameters, ",.0f"
     yield "weight files, MB", base.bytes / 1e6, pruned.bytes / 1e6, ".1f"
     yield "operations, millions", base.operations / 1e6, pruned.operations / 1e6, ",.1f"
-    before, after = (None if one.encoder_operations is None else one.encoder_operations / 1e6 for one in (base, pruned))
+    before, after = (
+        None if side.encoder_operations is None else side.encoder_operations / 1e6 for side in (base, pruned)
+    )
     yield "operations of the encoder, millions", before, after, ",.1f"
     yield "latency, ms", base.latency_ms, pruned.latency_ms, ".2f"
     yield "latency by pruning alone, ms", report.one_position_ms, pruned.latency_ms, ".2f"

@@ -1,15 +1,15 @@
-"""Which commit of this package runs. Light to import: a worker asks it for its jobs, which cannot see the checkout."""
+"""The commit of the running package. Light to import: workers look it up for their jobs, which cannot read the checkout."""
 
 import os
 import subprocess
 from pathlib import Path
 
 COMMIT = "AXFORMER_COMMIT"
-"""Variable of the environment that names the commit where there is no checkout to ask, or none that may be read."""
+"""Environment variable that names the commit if there is no readable checkout."""
 
 
 def commit() -> str | None:
-    """The commit that the environment names, else that of the checkout in which this package lies; null where nobody knows."""
+    """The commit from the environment, or of the checkout that holds this package; None if neither is known."""
     if named := os.environ.get(COMMIT):
         return named
     root = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""What a result was made with: versions and hardware, so that a figure can be judged and repeated."""
+"""Versions and hardware that produced a result, so that its figures can be judged and reproduced."""
 
 import os
 import platform
@@ -33,7 +33,7 @@ def _device_name(device: str) -> str:
 
 
 def _processor_name() -> str:
-    """The processor's name where Linux tells it, else what Python knows, which may be nothing."""
+    """The processor's name from Linux, or else from Python, which may be empty."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Whether a finished model is better, by data that did not decide; ``report.json`` keeps the verdict with its words."""
+"""The finding: whether the finished model is better on rows that did not decide. ``report.json`` holds verdict and text."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -10,18 +10,18 @@ from axformer.scores.within_points import is_share_right
 from axformer.wire.report import Comparison, Difference, Finding, Judgement, Report, Scores
 
 _PLACES: dict[Literal["test", "confirming"], str] = {"test": "held-out data", "confirming": "the rows that confirmed"}
-"""What did not decide, the better judge first."""
+"""Data that did not decide, the less biased first."""
 _HEADS = {Judgement.GAIN: "A gain", Judgement.NO_RELIABLE_GAIN: "No reliable gain", Judgement.LOSS: "A loss"}
 _WORSE_ANSWERS = "Worse answers"
 _LOWER_IS_BETTER = frozenset(("perplexity",))
-"""Metrics that rise where a model becomes worse."""
+"""Metrics that rise when a model gets worse."""
 _ROUNDING = 1e-5
-"""As a share of the loss before: by this much the same model may differ, where its parts are multiplied in another order."""
+"""Relative change of the loss that a different order of multiplication alone may cause."""
 _CONFIDENCE = f"{CONFIDENCE:.0%}"
 
 
 def limit_of(report: Report) -> float | None:
-    """How many times the untouched model's loss the result may have; null where the loss may only fall."""
+    """The limit of the result's loss as a multiple of the untouched model's; None if the loss may only fall."""
     tolerance = report.config.get("tolerance")
     return None if tolerance is None else 1 + float(tolerance)
 
@@ -29,20 +29,20 @@ def limit_of(report: Report) -> float | None:
 def finding_of(
     task: str, base: Scores, pruned: Scores, comparison: Mapping[str, Comparison | None], *, in_int8: bool = False
 ) -> Finding:
-    """The verdict over the finished model on data that did not decide, where there was some.
+    """Judge the finished model on rows that did not decide.
 
     Args:
-        task: its name in reports.
-        base: the model before the pass.
-        pruned: the finished one.
-        comparison: of the two, by the name of the data.
-        in_int8: both were computed in int8, as the pass decided; said with the figures.
+        task: the task's name in reports.
+        base: scores of the untouched model.
+        pruned: scores of the finished model.
+        comparison: the comparison of the two by data set.
+        in_int8: whether both were computed in int8, as in the pass; the text then says so.
     """
     for data, place in _PLACES.items():
-        found, before, after = comparison.get(data), getattr(base, data), getattr(pruned, data)
-        if found is not None:
+        of_data, before, after = comparison.get(data), getattr(base, data), getattr(pruned, data)
+        if of_data is not None:
             where = f"{place} (both models in int8)" if in_int8 else place
-            return _measured(task, data, where, before["loss"], after["loss"], found)
+            return _measured(task, data, where, before["loss"], after["loss"], of_data)
     return Finding(
         data=None,
         verdict=Judgement.NOT_MEASURED,
@@ -68,10 +68,11 @@ def _measured(
 
 
 def judged(task: str, before: float, comparison: Comparison) -> Judgement:
-    """What both models on data that did not decide are called, given the loss before.
+    """The verdict on a comparison, given the untouched model's loss.
 
-    The loss alone can speak for the model, since it is what a pass lowers. Both can speak against it: a pass may lower the loss
-    of answers that are wrong anyway. Where the task's first metric is another than the share of right answers, it speaks too.
+    Only a lower loss counts as a gain, since the loss is what a pass lowers. Both a higher loss and worse answers count as a
+    loss, because a pass may lower the loss of answers that stay wrong. If the task's first metric is not a share of correct
+    answers, a worse metric counts as a loss too.
     """
     change = comparison.differences["loss"]
     low, high = change.interval
@@ -88,7 +89,7 @@ def _answers_are_worse(comparison: Comparison) -> bool:
 
 
 def _metric_that_is_worse(task: str, comparison: Comparison) -> str | None:
-    """The first metric of a task that McNemar's test does not know, where its whole interval says that it became worse."""
+    """The task's first metric if its whole interval lies on the worse side and McNemar's test does not cover it."""
     if is_share_right(task):
         return None
     metric = next(name for name in comparison.differences if name != "loss")
@@ -101,13 +102,13 @@ def _is_rounding(before: float, change: Difference) -> bool:
 
 
 def _answers(task: str, comparison: Comparison, place: str) -> str:
-    """What answers and metric say beside the loss."""
-    told, test, metric = [], comparison.mcnemar, _metric_that_is_worse(task, comparison)
+    """Describe the changes of answers and metric."""
+    sentences, test, metric = [], comparison.mcnemar, _metric_that_is_worse(task, comparison)
     if test is not None:
         is_chance = test.p_value > 1 - CONFIDENCE
-        told.append(passage("answers", test, place, is_chance, _answers_are_worse(comparison)))
+        sentences.append(passage("answers", test, place, is_chance, _answers_are_worse(comparison)))
     if metric is not None:
         interval = comparison.differences[metric].interval
         name, has_risen = metric.replace("_", " "), metric in _LOWER_IS_BETTER
-        told.append(passage("worse_metric", name, place, has_risen, interval, _CONFIDENCE))
-    return " ".join(told)
+        sentences.append(passage("worse_metric", name, place, has_risen, interval, _CONFIDENCE))
+    return " ".join(sentences)

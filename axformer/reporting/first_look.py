@@ -1,4 +1,4 @@
-"""What is said first of a run: the data that decides, and what the untouched model makes of it beside guessing."""
+"""The first summary of a run: the validation data, and the untouched model's figures next to guessing."""
 
 from collections.abc import Mapping
 
@@ -6,9 +6,9 @@ from axformer.scores.confidence import first_metric
 from axformer.wire.report import Report
 
 _SHOWN = 4
-"""Classes that are named; of more the most frequent."""
+"""Most classes that are named, by frequency."""
 _NAME_SHOWN = 40
-"""Characters of a name."""
+"""Most characters of a class name that are shown."""
 
 
 def first_look(
@@ -18,15 +18,17 @@ def first_look(
     guess: Mapping[str, float],
     labels_as: str | None,
 ) -> str:
-    """For example "872 rows, 51 % positive / 49 % negative, labels read as names of classes; the untouched model: accuracy
+    """Summarize the data and the untouched model in one line.
+
+    For example "872 rows, 51 % positive / 49 % negative, labels read as names of classes; the untouched model: accuracy
     0.9106, loss 0.2534 (guessing: accuracy 0.5092, loss 0.6931)".
 
     Args:
-        rows: of the data.
-        shares: how often each class is right, the most frequent first; null where answers are no classes.
+        rows: number of rows.
+        shares: frequency of each class, the most frequent first; None if answers are not classes.
         figures: loss and metrics of the untouched model.
-        guess: loss of guessing, and accuracy where there is one.
-        labels_as: how the column of labels was read; null where there was nothing to decide.
+        guess: loss of guessing, and its accuracy if there is one.
+        labels_as: how the column of labels was read; None if there was only one way.
     """
     metric = first_metric(dict(figures))
     classes = "" if shares is None else f", {_shares(shares)}"
@@ -37,7 +39,7 @@ def first_look(
 
 
 def first_look_of(report: Report) -> str | None:
-    """The same of the validation data of a finished run; null in reports of earlier versions."""
+    """The summary for the report of a finished run; None for reports of earlier versions."""
     data = report.data["validation"]
     if data is None or data.guess is None:
         return None
@@ -45,6 +47,6 @@ def first_look_of(report: Report) -> str | None:
 
 
 def _shares(shares: Mapping[str, float]) -> str:
-    told = [f"{share:.0%} {name[:_NAME_SHOWN]}".replace("%", " %", 1) for name, share in list(shares.items())[:_SHOWN]]
-    more = len(shares) - len(told)
-    return " / ".join(told) + (f" and {more} more" if more else "")
+    shown = [f"{share:.0%} {name[:_NAME_SHOWN]}".replace("%", " %", 1) for name, share in list(shares.items())[:_SHOWN]]
+    more = len(shares) - len(shown)
+    return " / ".join(shown) + (f" and {more} more" if more else "")

@@ -1,4 +1,4 @@
-"""Measure every form of a result beside the untouched model: what ``forms`` in ``report.json`` says."""
+"""Measure every form of a result and the untouched model, for ``forms`` in ``report.json``."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,10 +24,10 @@ from axformer.wire.report import DataSummary, FormReport, SpeedCell
 
 @dataclass(frozen=True)
 class FormsMeasured:
-    """All forms measured together."""
+    """The measurements of all forms."""
 
     score: Score
-    """Of the model in memory on the validation data."""
+    """Score of the model in memory on the validation data."""
     base: FormReport
     forms: list[FormReport]
 
@@ -40,27 +40,27 @@ def measure_forms(
     base_score: Score | None,
     effort: Effort,
 ) -> FormsMeasured:
-    """Measure forms and the untouched model.
+    """Measure the forms and the untouched model.
 
     Args:
         checkpoint: the untouched model.
-        model: the model in memory that the forms were made of.
-        forms: the compact one among them.
+        model: the model in memory that the forms were made from.
+        forms: the forms, including the compact one.
         samples: the validation data.
-        base_score: what the untouched model makes of it.
-        effort: of each measurement of speed.
+        base_score: the untouched model's score on it.
+        effort: how long each speed measurement runs.
 
     Raises:
-        ArtifactError: a form gives back something that is no number.
+        ArtifactError: a form returns a value that is not a finite number.
     """
     made = [form for form in forms if isinstance(form, Form)]
     predictions, agreements = _compared(checkpoint, model, made, samples)
-    scores = {name: score_of(one.predictions, checkpoint.task, samples) for name, one in agreements.items()}
+    scores = {name: score_of(form.predictions, checkpoint.task, samples) for name, form in agreements.items()}
     limits = limits_of(checkpoint.head, model.config, checkpoint.architecture.max_tokens(model.config))
     with stock_attention_in(checkpoint.model):
         loads = own_workloads(samples.encoded, checkpoint.tokenizer, limits, REPORTED)
         base_cells, *cells = measure_speed([checkpoint.model, *(form.model for form in made)], loads, effort)
-    base = Form(BASE.name, checkpoint.model, checkpoint.bytes, None)  # how it loads, `axformer bench` measures
+    base = Form(BASE.name, checkpoint.model, checkpoint.bytes, None)  # `axformer bench` measures how it loads
     reports = {
         form.name: form_report(form, speed, agreements[form.name], scores[form.name], scores[COMPACT])
         for form, speed in zip(made, cells, strict=True)
@@ -75,24 +75,26 @@ def measure_forms(
 def _compared(
     checkpoint: Checkpoint, model: Any, made: Sequence[Form], samples: Samples
 ) -> tuple[Predictions, dict[str, Agreement]]:
-    """What the model in memory makes of the data, and how each form compares, in the number format of the checkpoint; as it
-    was found when the forms were made, where that is float32."""
+    """Predictions of the model in memory, and how each form agrees with them, in the checkpoint's number format.
+
+    For float32, the comparisons that were made with the forms are reused.
+    """
     checked = {form.name: form.checked for form in made if form.checked is not None}
     if checkpoint.dtype is torch.float32 and len(checked) == len(made):
-        return checked[COMPACT].expected, {name: one.agreement for name, one in checked.items()}
+        return checked[COMPACT].expected, {name: check.agreement for name, check in checked.items()}
     return compare_outputs(model, {form.name: form.model for form in made}, checkpoint.task, samples)
 
 
 def form_report(
     form: Form, speed: list[SpeedCell], agreement: Agreement | None, score: Score | None, compact: Score | None
 ) -> FormReport:
-    """What a report says of one form.
+    """The report of one form.
 
     Args:
         form: the form.
         speed: its cells.
-        agreement: with the model in memory, where it was compared.
-        score: on the validation data, where there is some.
+        agreement: its agreement with the model in memory, if it was compared.
+        score: its score on the validation data, if there is any.
         compact: the score of the compact form.
     """
     kind = KINDS.get(form.name)
@@ -114,12 +116,12 @@ def form_report(
 
 
 def not_made(form: NotMade) -> FormReport:
-    """What a report says of a form that a model does not have."""
+    """The report of a form that the model does not have."""
     return FormReport(name=form.name, made=False, reason=form.reason)
 
 
 def summary(data: DataSet, guess: Guess | None = None) -> DataSummary:
-    """What a report says of a data set, given what guessing gets there."""
+    """The report of a data set, given the figures of guessing on it."""
     return DataSummary(
         rows=len(data.rows),
         cut=data.samples.cut,
@@ -132,7 +134,7 @@ def summary(data: DataSet, guess: Guess | None = None) -> DataSummary:
 
 @contextmanager
 def stock_attention_in(model: Any) -> Iterator[None]:
-    """Let a whole model compute attention as its users' models do, while its speed is measured."""
+    """Switch a whole model to the attention implementation that users get by default, while its speed is measured."""
     own = model.config._attn_implementation
     model.config._attn_implementation = stock_attention(model)
     try:

@@ -1,13 +1,13 @@
-"""What a pass has of its gain in latency from removing parts, and what the compact class gives without."""
+"""How much of the gain in latency comes from the compact class alone, without any removal."""
 
 
 def without_removal(before: float, one_position: float, after: float) -> str:
-    """The change of the latency, and how much of it is there where nothing is removed.
+    """Describe the change in latency, and the part of it that needs no removal.
 
     Args:
-        before: of the untouched model, in any unit.
-        one_position: of the same in the class of the compact one, which computes its last layer at one position.
-        after: of the compact model.
+        before: latency of the untouched model, in any unit.
+        one_position: its latency in the compact model's class, which computes the last layer at one position.
+        after: latency of the compact model.
     """
     return (
         f"Latency {share(before, after)}, of which {share(before, one_position)} by computing the last layer at one position, "
@@ -16,5 +16,5 @@ def without_removal(before: float, one_position: float, after: float) -> str:
 
 
 def share(before: float, after: float) -> str:
-    """A change in per cent."""
+    """The relative change in per cent."""
     return f"{after / before - 1:+.1%}"

@@ -1,4 +1,4 @@
-"""Measure a model before and after a pass: what ``report.json`` says of it."""
+"""Measure a model before and after a pass, for ``report.json``."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -49,37 +49,34 @@ from axformer.wire.report import (
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished pass.
-
-    ``orders`` says what each order led to where the pass is the best of several, ``finetune`` what the model was before it was
-    trained, where it was.
-    """
+    """A finished pass."""
 
     trace: Sequence[Trial]
     plan: Plan
     model: Any
-    """The compact model as it is handed out, in memory; all forms are compared with it."""
+    """The compact model in memory, in the number format it is saved in; all forms are compared with it."""
     forms: Sequence[Form | NotMade]
-    """The forms of it, the compact one among them."""
+    """Its forms, including the compact one."""
     targets: Targets
-    """What counts the parameters and operations that plans leave."""
+    """Counts the parameters and operations that plans leave."""
     orders: Sequence[OrderResult] | None
+    """The result of each order; None if the run had one pass."""
     path: Sequence[PathPoint]
     finetune: Finetuning | None = None
+    """The model's figures before training; None if it was not trained."""
     refit: Refitted | None = None
     certificate: Certificate | None = None
 
     @property
     def accepted(self) -> list[Trial]:
-        """What made the model: all that was accepted up to the point that is kept."""
+        """The accepted trials up to the point that is kept."""
         kept = next(point.seq for point in self.path if point.kept)
         return [trial for trial in self.trace if trial.verdict is Verdict.ACCEPT and trial.seq <= kept]
 
 
 @dataclass(frozen=True)
 class BothScores:
-    """Both models on the data, in the number format of the checkpoint, in which they are deployed; the pass has decided in
-    float32."""
+    """The scores of both models in the checkpoint's number format, in which they are deployed. The pass decided in float32."""
 
     base: Mapping[str, Score | None]
     """Of the untouched model, on all data."""
@@ -90,12 +87,12 @@ class BothScores:
 def score_both(
     checkpoint: Checkpoint, small: Any, validation: DataSet, others: Sets, seen: Predictions | None = None
 ) -> BothScores:
-    """Measure how good both models are.
+    """Score both models.
 
     Args:
         small: the compact model.
-        others: the part of the validation data that confirmed, and held-out data, by these names.
-        seen: what the untouched model makes of the validation data in the number format of the checkpoint, where that is known.
+        others: the confirming part of the validation data and the held-out data, by these names.
+        seen: predictions of the untouched model on the validation data in the checkpoint's number format, if they are known.
     """
     base, task, samples = checkpoint.model, checkpoint.task, validation.samples
     with computing_in(base, checkpoint.dtype), stock_attention_in(base):
@@ -107,14 +104,14 @@ def score_both(
 def make_report(
     checkpoint: Checkpoint, outcome: Outcome, validation: DataSet, others: Sets, config: RunConfig, scores: BothScores
 ) -> Report:
-    """Measure both models for speed, and all forms, and put everything into one report.
+    """Measure the speed of both models and of all forms, and write the report.
 
     Args:
-        others: the part of the validation data that confirmed, and held-out data, by these names.
-        scores: of both models on all of it.
+        others: the confirming part of the validation data and the held-out data, by these names.
+        scores: those of both models.
 
     Raises:
-        ArtifactError: a form gives back something that is no number.
+        ArtifactError: a form returns a value that is not a finite number.
     """
     base, small = checkpoint.model, outcome.model
     targets = outcome.targets
@@ -163,14 +160,14 @@ def _finding(
     comparison: Mapping[str, Comparison | None],
     int8: InInt8 | None,
 ) -> Finding:
-    """Whether the model is better, in the arithmetic that decided."""
+    """Judge whether the model is better, in the arithmetic that the pass used."""
     if int8 is not None:
         return finding_of(task, int8.base, int8.pruned, int8.comparison, in_int8=True)
     return finding_of(task, Scores(**as_report(before)), Scores(**as_report(after)), comparison)
 
 
 def _removed(outcome: Outcome, dimensions: Dimensions) -> list[str]:
-    """Ids of what is gone, largest only, in the order in which it went; of a whole plan layer by layer."""
+    """Ids of the largest removed elements, in the order of their removal; for whole plans, layer by layer."""
     if any(trial.plan is not None for trial in outcome.accepted):
         return [element.id for element in missing_from(outcome.plan, dimensions)]
     return removed_elements(str(trial.element) for trial in outcome.accepted if trial.phase is not Phase.HARD_ATTENTION)
@@ -185,15 +182,15 @@ class _Latency:
     """Median milliseconds for one row of the median length."""
 
     setting: dict[str, int]
-    """What was computed, and how often."""
+    """Batch size, tokens and repeats."""
     before: float
     one_position: float | None
-    """Of the untouched model in the class of the compact one; null where that computes what the model does."""
+    """The untouched model in the compact model's class; None if that class computes the same."""
     after: float
 
 
 def _latency(checkpoint: Checkpoint, small: Any, samples: Samples) -> _Latency:
-    """Measured in turn."""
+    """Measure all models in turn."""
     workload = typical(samples.encoded, checkpoint.tokenizer)
     twin = untouched(checkpoint.model, checkpoint.architecture)
     models = [checkpoint.model, small] if twin is None else [checkpoint.model, small, twin]
@@ -204,7 +201,7 @@ def _latency(checkpoint: Checkpoint, small: Any, samples: Samples) -> _Latency:
 
 
 def _with_latency(point: PathPoint, before: float) -> PathPoint:
-    """A model on the path with its latency as its operations let expect it, given that of the untouched model."""
+    """Add the latency that the operations of a point suggest, given the untouched model's latency."""
     return point.model_copy(update={"estimated_latency_ms": before / point.estimated_speedup})
 
 
@@ -224,7 +221,7 @@ def _work(trace: Sequence[Trial], config: RunConfig, device: str) -> Work:
 
 
 def _in_int8(checkpoint: Checkpoint, small: Any, sets: Sets) -> InInt8:
-    """Both models as they are once they are quantized, which is done of float32."""
+    """Score both models in int8; quantization starts from float32."""
     with in_int8(checkpoint.model, checkpoint.architecture):
         base_scores = scores_on(checkpoint.model, checkpoint.task, sets)
     with computing_in(small, torch.float32), in_int8(small, checkpoint.architecture):

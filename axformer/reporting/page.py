@@ -1,7 +1,7 @@
-"""``report.html``: a finished pass on one page, for people. It needs no network and no script, and can be printed.
+"""``report.html``: a finished pass on one page. It needs neither network nor scripts, and can be printed.
 
-The page says what ``report.json``, ``plan.json`` and ``trace.jsonl`` say and computes nothing of its own. Whatever comes from
-outside, a name of a device, a reason, an element, is text to the template, which escapes it.
+The page shows what ``report.json``, ``plan.json`` and ``trace.jsonl`` hold and computes nothing itself. Text from outside,
+such as a device name, a reason or an element, goes to the template as text, which escapes it.
 """
 
 import json
@@ -27,12 +27,12 @@ from axformer.reporting.table import Table
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 PAGE = "report.html"
-"""The file of the page, beside the card."""
+"""File name of the page, which lies next to the card."""
 
 
 @dataclass(frozen=True)
 class Headline:
-    """A figure that is seen first."""
+    """A figure at the top of the page."""
 
     name: str
     before: str
@@ -43,21 +43,21 @@ class Headline:
 def report_page(
     report: Report, plan: PlanFile, dimensions: Dimensions, trace: Sequence[Trial], loading: Loading
 ) -> str:
-    """The page as HTML.
+    """Render the page as HTML.
 
     Args:
-        report: of the finished pass.
+        report: the report of the finished pass.
         plan: what is left of the model.
-        dimensions: of the model before the pass.
+        dimensions: dimensions of the model before the pass.
         trace: every trial of the pass.
-        loading: how the model is loaded with transformers' own classes.
+        loading: how to load the model with transformers' own classes.
     """
     return render(
         PAGE,
         **shown(report, plan.plan, dimensions, loading),
         plan=plan,
         headlines=_headlines(report),
-        sheet=Markup(SHEET),  # noqa: S704 - our own
+        sheet=Markup(SHEET),  # noqa: S704 - our own CSS
         chart=Markup(inline(loss_chart(trace))),  # noqa: S704 - made of numbers and escaped words
         map=Markup(inline(picture(plan.plan, dimensions))),  # noqa: S704 - the same
         curve=Markup(inline(path_curve(report.path))),  # noqa: S704 - the same
@@ -83,7 +83,7 @@ def _headlines(report: Report) -> list[Headline]:
 
 
 def _accepted(trace: Sequence[Trial]) -> Table:
-    """What changed the model, in the order of the pass."""
+    """The accepted trials in the order of the pass."""
     rows = [
         [
             f"{trial.seq}",
@@ -101,7 +101,7 @@ def _accepted(trace: Sequence[Trial]) -> Table:
 
 
 def _speed(report: Report) -> Table:
-    """Every batch and length that was measured, a column a form."""
+    """Every measured batch and length, one column per form."""
     forms = [report.base_form, *(form for form in report.forms if form.made)]
     names = ["before the pass", *(form.name for form in forms[1:])]
     rows = [
@@ -112,12 +112,12 @@ def _speed(report: Report) -> Table:
 
 
 def _across(forms: Sequence[FormReport], cell: SpeedCell) -> list[str]:
-    """The same cell of every form."""
-    found = (
-        next((one for one in form.speed if (one.batch, one.length) == (cell.batch, cell.length)), None)
+    """The cell of every form that has the batch and length of a given one."""
+    same = (
+        next((other for other in form.speed if (other.batch, other.length) == (cell.batch, cell.length)), None)
         for form in forms
     )
-    return ["–" if one is None else f"{one.p50_ms:.2f} ({one.p95_ms:.2f})" for one in found]
+    return ["–" if other is None else f"{other.p50_ms:.2f} ({other.p95_ms:.2f})" for other in same]
 
 
 def _knobs(report: Report) -> Table:
@@ -132,11 +132,11 @@ def _knobs(report: Report) -> Table:
 def _data(report: Report) -> Table:
     sets = [
         ("validation, which decided", report.data["validation"]),
-        ("confirming, a part of it which did not", report.data.get("confirming")),
-        ("held-out, which did not", report.data["test"]),
+        ("the part of it that confirmed and did not decide", report.data.get("confirming")),
+        ("held-out, which did not decide", report.data["test"]),
         ("training", None if report.finetune is None else report.finetune.data),
     ]
-    rows = [[name, f"{one.rows:,}", f"{one.cut:,}", one.sha256] for name, one in sets if one is not None]
+    rows = [[name, f"{data.rows:,}", f"{data.cut:,}", data.sha256] for name, data in sets if data is not None]
     return Table(["data", "rows", "of them cut", "SHA-256"], rows)
 
 

@@ -1,6 +1,6 @@
-"""The templates of card and page, and the passages that both and ``report.json`` have in common.
+"""The templates of card and page, and the passages that they share with ``report.json``.
 
-Only the page is HTML. A passage is plain text, so that the page escapes it like any other value.
+Only the page is HTML. A passage is plain text, so the page escapes it like any other value.
 """
 
 from typing import Any
@@ -19,10 +19,10 @@ _PASSAGES = _TEMPLATES.get_template("words.jinja").module
 
 
 def render(template: str, **values: Any) -> str:
-    """A document."""
+    """Render a template."""
     return _TEMPLATES.get_template(template).render(**values)
 
 
 def passage(name: str, *values: Any) -> str:
-    """One of the passages of ``words.jinja``, on one line."""
+    """Render a passage of ``words.jinja`` on one line."""
     return " ".join(str(getattr(_PASSAGES, name)(*values)).split())

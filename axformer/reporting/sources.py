@@ -1,20 +1,20 @@
-"""What card and page cite: figures and works that are not of the report itself, each with its source."""
+"""What card and page cite besides the report itself: publications and figures, each with its source."""
 
 from typing import NamedTuple
 
 PAPER = "Nagarajan et al., AxFormer, 2022, Algorithm 1"
-"""Whose method made the model."""
+"""The source of the method."""
 
 
 class Optimism(NamedTuple):
-    """What rows that decide promise, and what held-out rows say."""
+    """The mean change of the loss on deciding rows and on held-out rows."""
 
     passes: int
     validation: float
-    """Mean change of the loss, as a share of the loss before."""
+    """Mean relative change of the loss on the deciding rows."""
     held_out: float
     source: str = "docs/evidence.md"
 
 
 OPTIMISM = Optimism(passes=26, validation=-0.059, held_out=-0.008)
-"""Of the passes with the preset ``paper`` in the source; a test holds both together."""
+"""The passes with the preset ``paper`` in the source; a test compares these figures with it."""

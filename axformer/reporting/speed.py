@@ -1,4 +1,4 @@
-"""How fast models are, measured pairwise in one run so that ratios mean something."""
+"""Speed of models, measured in turns in one run so that their ratios are meaningful."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -13,67 +13,70 @@ from axformer.reporting.workloads import Workload
 from axformer.wire.report import SpeedCell
 
 PATIENCE = 4
-"""Times :attr:`Effort.seconds` after which a measurement ends, however few its repeats are."""
+"""A measurement ends after this many times :attr:`Effort.seconds`, even with few repeats."""
 
 Inputs = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Effort:
-    """When one measurement ends."""
+    """How long a measurement runs."""
 
     least: int
-    """Repeats in any case, but where a model is so slow that they take more than ``PATIENCE`` times ``seconds``."""
+    """Fewest repeats, unless they take longer than ``PATIENCE`` times ``seconds``."""
     most: int
-    """Repeats that are enough."""
+    """Most repeats."""
     seconds: float
-    """A model, after which the ``least`` repeats are enough."""
+    """Seconds for each model after which the ``least`` repeats are enough."""
     warm_ups: int
-    """Forward passes of each model that are not counted; the first ones allocate."""
+    """Uncounted forward passes of each model; the first ones allocate memory."""
 
 
 QUICK = Effort(least=5, most=20, seconds=0.25, warm_ups=1)
-"""At the end of a pass, where people wait for the result."""
+"""For the end of a pass, when the user waits for the result."""
 THOROUGH = Effort(least=20, most=200, seconds=5.0, warm_ups=3)
-"""Where speed is what was asked for."""
+"""For a run whose purpose is to measure speed."""
 HEADLINE = Effort(least=10, most=40, seconds=2.0, warm_ups=5)
-"""Of the one figure that summaries show."""
+"""For the one figure that summaries show."""
 
 
 def measure_speed(models: Sequence[Any], workloads: Sequence[Workload], effort: Effort) -> list[list[SpeedCell]]:
-    """The cells of each model, one for each workload."""
+    """Measure the cells of each model, one for each workload."""
     table = [_cells(workload, take_turns(models, workload.batches, effort)) for workload in workloads]
-    return [[cells[place] for cells in table] for place in range(len(models))]
+    return [[cells[index] for cells in table] for index in range(len(models))]
 
 
 def take_turns(models: Sequence[Any], batches: Sequence[Inputs], effort: Effort) -> list[list[float]]:
-    """Seconds of each forward pass of each model; the same number of each, and each model's the same batches in turn.
+    """Time the forward passes of several models in turns, the same number for each.
 
-    In every repeat each model computes the same batch, beginning with another model each time, so that whatever else the
-    machine does falls on all of them alike.
+    In every repeat each model computes the same batch, and every repeat starts with a different model, so that other load
+    on the machine affects all models alike.
 
     Args:
-        models: each is given its inputs on its own device.
-        batches: what they take.
+        models: the models; each gets its inputs on its own device.
+        batches: the inputs, used in rotation.
         effort: when to stop.
+
+    Returns:
+        Seconds of every forward pass of each model.
     """
     own = [[_on_device(batch, model.device) for batch in batches] for model in models]
     seconds: list[list[float]] = [[] for _ in models]
     with torch.inference_mode():
         for _ in range(effort.warm_ups):
-            for model, mine in zip(models, own, strict=True):
-                model(**mine[0])
+            for model, inputs in zip(models, own, strict=True):
+                model(**inputs[0])
         for repeat in range(effort.most):
             for turn in range(len(models)):
-                place = (repeat + turn) % len(models)
-                seconds[place].append(_seconds(models[place], own[place][repeat % len(batches)]))
+                index = (repeat + turn) % len(models)
+                seconds[index].append(_seconds(models[index], own[index][repeat % len(batches)]))
             if is_enough(sum(map(sum, seconds)) / len(models), repeat + 1, effort):
                 break
     return seconds
 
 
 def is_enough(spent: float, repeats: int, effort: Effort) -> bool:
-    """Whether a measurement ends that has taken so many seconds a model."""
+    """Whether a measurement may end after some seconds for each model."""
     return (spent >= effort.seconds and repeats >= effort.least) or spent >= PATIENCE * effort.seconds
 
 

@@ -1,11 +1,11 @@
-"""A table before it is written: the model card makes Markdown of it, the report a part of a page."""
+"""A table of text cells, which the card renders as Markdown and the page as HTML."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as text, all rows as long as the head."""
+    """Text cells; every row is as long as the head."""
 
     head: list[str]
     rows: list[list[str]]

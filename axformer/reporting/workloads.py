@@ -1,4 +1,4 @@
-"""What speed is measured on: batches of some sizes, of inputs of some lengths, and of the data's own."""
+"""Workloads of speed measurements: batch sizes, input lengths, and batches of the data's own rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,25 +11,25 @@ from axformer.data.batches import padded
 from axformer.data.encoding import Encoded
 
 BATCHES = (1, 8, 32)
-"""One input at a time as a service gets them, and what offline work puts together."""
+"""Batch sizes: single inputs, as a service gets them, and batches for offline work."""
 LENGTHS = (16, 64, 128)
-"""Tokens: a phrase, a sentence or two, a paragraph."""
+"""Input lengths in tokens: a phrase, a sentence or two, a paragraph."""
 REPORTED = (1, 32)
-"""What the end of a pass measures, on the data's own rows; all else is for ``axformer bench``."""
+"""Batch sizes measured at the end of a pass, on the data's own rows; ``axformer bench`` measures the rest."""
 OWN_BATCHES = 30
-"""Different batches of the data's own rows."""
+"""Number of different batches of the data's own rows."""
 MOST_LOGITS = 2**26
-"""Numbers that a language model may give back for one batch, 256 MiB of them; batches with more are left out."""
+"""Most logits of one batch of a language model (256 MiB); larger batches are left out."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Batches of one kind, to be computed in turn."""
+    """Batches of one size and length, to be computed in rotation."""
 
     batch: int
-    """Inputs in each."""
+    """Inputs in each batch."""
     length: int | None
-    """Tokens of each input; null for rows of the data, each of its own length."""
+    """Tokens of each input; None for rows of the data in their own lengths."""
     batches: list[dict[str, Tensor]]
     """Each of shape (batch, tokens) or (batch, choices, tokens)."""
 
@@ -41,12 +41,12 @@ class Workload:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a model takes."""
+    """The largest inputs that a model can be measured on."""
 
     tokens: int | None
-    """The longest input; null where there is no limit."""
+    """The longest input; None if there is no limit."""
     logits_a_token: int
-    """Numbers that it gives back for each token; 0 where it gives back a few an input."""
+    """Logits for each token; 0 if the model returns only a few for each input."""
 
     def allow(self, batch: int, length: int) -> bool:
         """Whether a batch can be measured."""
@@ -55,55 +55,55 @@ class Limits:
 
 
 def limits_of(head: Head, config: Any, max_tokens: int | None) -> Limits:
-    """What models with a head take, by their configuration and the longest input of their family."""
+    """The limits of models with a head, given their config and the longest input of their family."""
     return Limits(max_tokens, config.vocab_size if head.kind.endswith("LM") else 0)
 
 
 def workloads(encoded: Encoded, tokenizer: Any, limits: Limits, *, own: bool = True) -> list[Workload]:
-    """Every batch size with every length and with the data's own rows, on the CPU, as far as the model takes them.
+    """Every batch size with every length and with the data's own rows, within the model's limits, on the CPU.
 
     Inputs of a given length are rows of the data, cut or repeated.
 
     Args:
         encoded: the data.
-        tokenizer: pads it.
-        limits: what the model takes.
-        own: whether the lengths of the rows are those of real data.
+        tokenizer: pads the batches.
+        limits: limits of the model.
+        own: whether to add batches of the rows in their own lengths; False for generated rows.
     """
     sizes = BATCHES[:1] if encoded.padding.alone else BATCHES
-    made = [
+    loads = [
         Workload(batch, length, [_batch(_of_length(encoded, length), range(batch), tokenizer)])
         for length in LENGTHS
         for batch in sizes
         if limits.allow(batch, length)
     ]
     if not own:
-        return made
-    return made + own_workloads(encoded, tokenizer, limits, sizes)
+        return loads
+    return loads + own_workloads(encoded, tokenizer, limits, sizes)
 
 
 def own_workloads(encoded: Encoded, tokenizer: Any, limits: Limits, sizes: Sequence[int]) -> list[Workload]:
-    """Batches of the data's own rows, of each size that the model takes; one row at a time where it takes no padding."""
+    """Batches of the data's own rows, for each batch size within the limits; size 1 only if the model takes no padding."""
     sizes = [batch for batch in sizes if batch == 1 or not encoded.padding.alone]
-    made = [Workload(batch, None, _own_batches(encoded, batch, tokenizer)) for batch in sizes]
-    return [one for one in made if all(limits.allow(one.batch, _longest(inputs)) for inputs in one.batches)]
+    loads = [Workload(batch, None, _own_batches(encoded, batch, tokenizer)) for batch in sizes]
+    return [load for load in loads if all(limits.allow(load.batch, _longest(inputs)) for inputs in load.batches)]
 
 
 def typical(encoded: Encoded, tokenizer: Any) -> Workload:
     """One row of the median length."""
     lengths = encoded.lengths
-    place = sorted(range(len(lengths)), key=lengths.__getitem__)[(len(lengths) - 1) // 2]
-    return Workload(1, lengths[place], [_batch(encoded, [place], tokenizer)])
+    row = sorted(range(len(lengths)), key=lengths.__getitem__)[(len(lengths) - 1) // 2]
+    return Workload(1, lengths[row], [_batch(encoded, [row], tokenizer)])
 
 
 def _own_batches(encoded: Encoded, batch: int, tokenizer: Any) -> list[dict[str, Tensor]]:
-    """The rows in the order of the data, batch after batch; small data begins again."""
+    """Batches of consecutive rows; small data starts over from the first row."""
     count = min(OWN_BATCHES, -(-len(encoded.labels) // batch))
     return [_batch(encoded, range(first, first + batch), tokenizer) for first in range(0, count * batch, batch)]
 
 
-def _batch(encoded: Encoded, places: Sequence[int], tokenizer: Any) -> dict[str, Tensor]:
-    chosen = {name: [values[place % len(values)] for place in places] for name, values in encoded.features.items()}
+def _batch(encoded: Encoded, rows: Sequence[int], tokenizer: Any) -> dict[str, Tensor]:
+    chosen = {name: [values[row % len(values)] for row in rows] for name, values in encoded.features.items()}
     return padded(chosen, encoded.choices, tokenizer, encoded.padding)
 
 

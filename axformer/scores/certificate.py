@@ -1,6 +1,6 @@
-"""The certificate: the cheapest model whose metric fell by less than so many points, with 95 % confidence, and why no cheaper.
+"""The certificate: the cheapest model whose metric fell by less than the allowed points, with 95 % confidence.
 
-The search never sees the rows that certify. What they certify is of the model as it was measured.
+The search never sees the confirming rows. The certificate holds for the model as it was measured on them.
 """
 
 from collections.abc import Sequence
@@ -25,27 +25,27 @@ def certify(
     deciding: Sequence[np.ndarray] | None = None,
     passes: int = 1,
 ) -> tuple[int, Certificate]:
-    """Choose the cheapest model that is certified, and say what is certified of it.
+    """Choose the cheapest model that can be certified, and write its certificate.
 
     Args:
-        confirming: of each model on the confirming rows, the untouched one first.
-        task: of the checkpoint.
-        points: how far its metric may fall, in hundredths.
-        seqs: the trial that made each model, in the same order.
-        costs: of each model, in any unit.
-        deciding: of each model on the deciding rows, which settle the order; without them it is that of the path.
-        passes: how many such choices are made of which one is kept; they share the 5 %.
+        confirming: the table of each model on the confirming rows, the untouched model first.
+        task: the checkpoint's task.
+        points: how far the metric may fall, in hundredths.
+        seqs: the trial that led to each model.
+        costs: the cost of each model, in any unit.
+        deciding: the table of each model on the deciding rows, which order the tests; None for the order of the path.
+        passes: number of passes, each with its own choice; they share the 5 %.
 
     Returns:
-        The place of the model that is kept, and its certificate.
+        The index of the model that is kept, and its certificate.
     """
     test = paired_test(confirming[0], task, points)
     order = _order(deciding, task, points, costs)
-    tested = in_sequence(order, lambda place: test.p_value(confirming[place]), ALPHA / passes)
-    place = tested.cheapest(costs) or 0
+    tested = in_sequence(order, lambda index: test.p_value(confirming[index]), ALPHA / passes)
+    kept = tested.cheapest(costs) or 0
     adjusted = [min(1.0, passes * p_value) for p_value in tested.p_values]
-    reason = _why_no_more(order, [seqs[one] for one in tested.places], adjusted, tested.passed)
-    kept = dict(zip(tested.places, adjusted, strict=True))
+    reason = _why_no_more(order, [seqs[index] for index in tested.indices], adjusted, tested.passed)
+    p_value_of = dict(zip(tested.indices, adjusted, strict=True))
     certificate = Certificate(
         points=points,
         level=CONFIDENCE,
@@ -54,18 +54,18 @@ def certify(
         test=test.name,
         asymptotic=test.name == "bca_bootstrap",
         order="path" if deciding is None else "deciding",
-        tested=len(tested.places),
+        tested=len(tested.indices),
         passed=tested.passed,
-        kept=seqs[place],
-        p_value=kept.get(place),
+        kept=seqs[kept],
+        p_value=p_value_of.get(kept),
         reason=reason,
         sentence="",
     )
-    return place, certificate.model_copy(update={"sentence": sentence_of(certificate)})
+    return kept, certificate.model_copy(update={"sentence": sentence_of(certificate)})
 
 
 def sentence_of(certificate: Certificate) -> str:
-    """What a certificate says, in one sentence."""
+    """A certificate in one sentence."""
     if certificate.p_value is None:
         return f"Not certified: the untouched model is kept, for {certificate.reason}."
     lost = lost_in_words(certificate.points, certificate.metric, certificate.rows)
@@ -73,25 +73,26 @@ def sentence_of(certificate: Certificate) -> str:
 
 
 def lost_in_words(points: float, metric: str, rows: int) -> str:
-    """What is certified where a test passes: ``less than 1 point of accuracy lost, 95 %, on 436 rows``."""
+    """What a passed test certifies: ``less than 1 point of accuracy lost, 95 %, on 436 rows``."""
     unit = "point" if points == 1 else "points"
     return f"less than {points:g} {unit} of {metric} lost, {100 * CONFIDENCE:g} %, on {rows:,} rows"
 
 
 def before_training(certificate: Certificate) -> Certificate:
-    """The same where the model was trained afterwards, which no row has tested."""
+    """The certificate of a model that was trained afterwards; the trained model itself was not tested."""
     sentence = f"{certificate.sentence} That was before the training, and says nothing of the trained model."
     return certificate.model_copy(update={"before_training": True, "sentence": sentence})
 
 
 def _order(deciding: Sequence[np.ndarray] | None, task: Task, points: float, costs: Sequence[float]) -> list[int]:
-    """The places of the pruned models in the order of their tests."""
-    places = list(range(1, len(costs)))
-    if deciding is None or not places:
-        return places
+    """Indices of the pruned models in the order of their tests."""
+    pruned = list(range(1, len(costs)))
+    if deciding is None or not pruned:
+        return pruned
     test = paired_test(deciding[0], task, points)
-    falls, p_values = ([ask(deciding[place]) for place in places] for ask in (test.fall, test.p_value))
-    return [places[one] for one in safest_first(falls, p_values, [costs[place] for place in places])]
+    falls = [test.fall(deciding[index]) for index in pruned]
+    p_values = [test.p_value(deciding[index]) for index in pruned]
+    return [pruned[position] for position in safest_first(falls, p_values, [costs[index] for index in pruned])]
 
 
 def _why_no_more(order: Sequence[int], seqs: Sequence[int], p_values: Sequence[float], passed: int) -> str | None:

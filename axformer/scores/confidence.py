@@ -1,7 +1,7 @@
-"""How sure measured figures are: bootstrap intervals (Efron and Tibshirani, 1993, chapter 13), and McNemar's exact test.
+"""Uncertainty of measured figures: bootstrap intervals (Efron and Tibshirani, 1993, chapter 13) and McNemar's exact test.
 
-The samples are drawn with the same seed for every model, so the resampled figures of two models on one data set belong
-together pair by pair, and their differences are those of a paired bootstrap.
+Every model is resampled with the same seed. The resampled figures of two models on one data set are therefore paired, and
+their differences are those of a paired bootstrap.
 """
 
 import math
@@ -12,41 +12,41 @@ import numpy as np
 from scipy.special import bdtr, stdtrit
 
 RESAMPLES = 1000
-"""Enough for percentiles at 95 %, says the source; twice as many move an end by a few hundredths of the interval's width."""
+"""Enough for 95 % percentiles by the source; doubling it moves an end by a few hundredths of the interval's width."""
 CONFIDENCE = 0.95
-"""The customary level; a test speaks of chance where its p-value is above the rest, 5 %."""
+"""The usual level; a p-value above 5 % is taken for chance."""
 SEED = 0
-"""Reports of the same figures are the same reports."""
+"""Fixed, so that the same figures always give the same report."""
 
 Figures = dict[str, float]
 Interval = tuple[float, float]
 
 
 class McNemar(NamedTuple):
-    """Samples on which two models differ, and how likely that is where neither is better."""
+    """How many samples two models answer differently, and how likely that is if neither is better."""
 
     gained: int
     """Wrong before, right after."""
     lost: int
     """Right before, wrong after."""
     p_value: float
-    """Of the exact test, two-sided."""
+    """P-value of the exact two-sided test."""
 
 
 def first_metric(figures: Figures) -> str:
-    """The task's metric that is named first."""
+    """The task's first metric."""
     return next(name for name in figures if name != "loss")
 
 
 def bootstrap(table: np.ndarray, measure: Callable[[np.ndarray], Figures]) -> dict[str, np.ndarray]:
-    """Each figure on samples drawn with replacement, shape (RESAMPLES,).
+    """Compute each figure on samples drawn with replacement, shape (RESAMPLES,).
 
     Args:
-        table: a row a sample, shape (samples, columns).
-        measure: the figures of such a table.
+        table: one row per sample, shape (samples, columns).
+        measure: computes the figures of such a table.
     """
-    chance = np.random.default_rng(SEED)
-    drawn = [measure(table[chance.integers(len(table), size=len(table))]) for _ in range(RESAMPLES)]
+    rng = np.random.default_rng(SEED)
+    drawn = [measure(table[rng.integers(len(table), size=len(table))]) for _ in range(RESAMPLES)]
     return {name: np.array([figures[name] for figures in drawn]) for name in drawn[0]}
 
 
@@ -57,26 +57,26 @@ def interval(drawn: np.ndarray) -> Interval:
 
 
 def mcnemar(before: np.ndarray, after: np.ndarray) -> McNemar:
-    """McNemar's exact test: of the samples on which two models differ, each should win half.
+    """McNemar's exact test: two equally good models each win half of the samples on which they differ.
 
     Args:
-        before: which samples the first model has right, bool, shape (samples,).
-        after: the same of the second model.
+        before: which samples the first model answers correctly, bool, shape (samples,).
+        after: the same for the second model.
     """
     gained, lost = int((~before & after).sum()), int((before & ~after).sum())
-    p_value = 2 * float(bdtr(min(gained, lost), gained + lost, 0.5))  # as likely on either side
+    p_value = 2 * float(bdtr(min(gained, lost), gained + lost, 0.5))  # both sides are equally likely
     return McNemar(gained, lost, min(1.0, p_value))
 
 
 def lower_bound(gains: np.ndarray, alpha: float) -> float:
-    """What the mean gain is above with confidence ``1 - alpha``, by Student's t over the samples.
+    """Lower confidence bound of the mean gain at level ``1 - alpha``, by Student's t over the samples.
 
-    Exact for gains that spread like a normal distribution, near it for many samples of any other. Of fewer than two samples
-    nothing is known: minus infinity.
+    It is exact for normally distributed gains and approximate for other distributions with many samples. With fewer than two
+    samples it is minus infinity.
     """
     count = len(gains)
     if count < 2:
         return -math.inf
-    with np.errstate(invalid="ignore"):  # an infinite gain has no spread: the bound is not a number, above nothing
+    with np.errstate(invalid="ignore"):  # an infinite gain makes the bound NaN, which is above nothing
         error = float(gains.std(ddof=1)) / math.sqrt(count)
     return float(gains.mean()) - float(stdtrit(count - 1, 1 - alpha)) * error

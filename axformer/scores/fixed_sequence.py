@@ -1,8 +1,8 @@
-"""Testing several models without testing too often: in a fixed sequence, up to the first that fails.
+"""Fixed-sequence testing: test several models in a fixed order, up to the first that fails.
 
-The order is settled before the confirming rows are seen, each test may have the whole
-5 %, and the first that fails ends it (Maurer, Hothorn and Lehmacher, 1995). The order is that of Pareto Testing
-(Laufer-Goldshtein and others, 2023): of the models that no other outdoes on the deciding rows the safest first.
+The order is fixed before the confirming rows are seen, so each test may use the whole 5 %; the first failure ends the
+sequence (Maurer, Hothorn and Lehmacher, 1995). The order is that of Pareto Testing (Laufer-Goldshtein and others, 2023):
+the models on the Pareto front of the deciding rows, the safest first.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,55 +13,55 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Tested:
-    """The models that were tested, in their order."""
+    """The models that were tested."""
 
-    places: tuple[int, ...]
-    """The last is the one that failed, unless all passed."""
+    indices: tuple[int, ...]
+    """In the order of their tests. The last one failed, unless all passed."""
     p_values: tuple[float, ...]
     passed: int
-    """How many of them passed, from the first on."""
+    """How many passed, counted from the first."""
 
     def cheapest(self, costs: Sequence[float]) -> int | None:
-        """The place of the cheapest that passed, among equals the last tested; None where none passed.
+        """Index of the cheapest model that passed, of equal ones the last tested; None if none passed.
 
         Args:
-            costs: of every model, by its place.
+            costs: the cost of every model by its index.
         """
-        return min(reversed(self.places[: self.passed]), key=lambda place: costs[place], default=None)
+        return min(reversed(self.indices[: self.passed]), key=lambda index: costs[index], default=None)
 
 
 def safest_first(falls: Sequence[float], p_values: Sequence[float], costs: Sequence[float]) -> list[int]:
-    """The places of the models that no other outdoes on the deciding rows, by rising p-value there.
+    """Indices of the models on the Pareto front of the deciding rows, by rising p-value there.
 
-    A model outdoes another that costs no less and fell no less, where one of both is more. Of equal p-values the dearer model,
-    which is nearer to the untouched one, comes first.
+    A model dominates another if neither its cost nor its fall is larger and one of them is smaller. Of equal p-values the
+    more expensive model comes first, since it is closer to the untouched one.
 
     Args:
-        falls: of the metric, on the deciding rows.
-        p_values: of the same rows; they only order.
-        costs: what each model costs, in any unit.
+        falls: how far each model's metric fell on the deciding rows.
+        p_values: p-values on the same rows, used for the order only.
+        costs: the cost of each model, in any unit.
     """
     fell, cost = np.array(falls), np.array(costs)
 
-    def is_outdone(place: int) -> bool:
-        no_worse = (fell <= fell[place]) & (cost <= cost[place])
-        return bool((no_worse & ((fell < fell[place]) | (cost < cost[place]))).any())
+    def is_dominated(index: int) -> bool:
+        no_worse = (fell <= fell[index]) & (cost <= cost[index])
+        return bool((no_worse & ((fell < fell[index]) | (cost < cost[index]))).any())
 
-    efficient = [place for place in range(len(fell)) if not is_outdone(place)]
-    return sorted(efficient, key=lambda place: (p_values[place], -costs[place]))
+    efficient = [index for index in range(len(fell)) if not is_dominated(index)]
+    return sorted(efficient, key=lambda index: (p_values[index], -costs[index]))
 
 
 def in_sequence(order: Sequence[int], p_value: Callable[[int], float], alpha: float) -> Tested:
-    """Test model after model on rows that did not settle the order, up to the first that fails.
+    """Test one model after another, up to the first that fails, on rows that did not determine the order.
 
     Args:
-        order: places of models.
-        p_value: of the model at a place; it is not asked of those behind the first that fails.
-        alpha: what a p-value may be at most.
+        order: indices of the models.
+        p_value: computes a model's p-value from its index; not called after the first failure.
+        alpha: the largest p-value that passes.
     """
     p_values: list[float] = []
-    for place in order:
-        p_values.append(p_value(place))
+    for index in order:
+        p_values.append(p_value(index))
         if not p_values[-1] <= alpha:
             return Tested(tuple(order[: len(p_values)]), tuple(p_values), len(p_values) - 1)
     return Tested(tuple(order), tuple(p_values), len(p_values))

@@ -1,7 +1,7 @@
-"""What a number of rows can certify, before any work: the margin that they can carry, and how many rows one needs.
+"""Sample size planning: the margin that a number of rows can certify, and the number of rows that a margin needs.
 
-By the exact test of right and wrong answers. Its power is computed by Tango's score with the critical value of a normal
-variable, whose region differs from the exact one by single answers (``docs/certificate.md`` has both).
+It plans for the exact test of right and wrong answers. Power is computed from Tango's score with the normal critical value;
+its rejection region differs from the exact one by single answers (``docs/certificate.md`` compares them).
 """
 
 import math
@@ -12,24 +12,24 @@ from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.paired_tests import ALPHA, chance_of_score, exact_p_value
 
 POWER = 0.8
-"""The customary chance that a certificate is given where it is true."""
+"""The usual power: the probability that a model that deserves a certificate gets one."""
 USUAL_RATE = 0.01
-"""Share of answers that a pruned model loses, and as many that it gains, where a pass goes well."""
+"""Rate of answers that a pruned model loses in a good pass, and also the rate that it gains."""
 _CRITICAL = NormalDist().inv_cdf(CONFIDENCE)
 _STEP = 0.001
-"""Margins are named to a tenth of a point."""
+"""Margins are rounded to a tenth of a point."""
 _MOST_ROWS = 10_000_000
-"""More nobody labels."""
+"""An upper bound on the rows that anyone would label."""
 
 
 def power_of(rows: int, margin: float, harm: float, gain: float) -> float:
-    """The chance that a model is certified.
+    """The probability that a model is certified.
 
     Args:
-        rows: that confirm.
-        margin: as a share, between 0 and 1.
-        harm: share of answers that it loses.
-        gain: share of answers that it gains.
+        rows: number of confirming rows.
+        margin: as a fraction, between 0 and 1.
+        harm: rate of answers that the model loses.
+        gain: rate of answers that it gains.
     """
     fewest = fewest_rows(margin)
     return 0.0 if fewest is None or rows < fewest else chance_of_score(_CRITICAL, rows, margin, gain, harm)
@@ -37,7 +37,7 @@ def power_of(rows: int, margin: float, harm: float, gain: float) -> float:
 
 @lru_cache
 def fewest_rows(margin: float) -> int | None:
-    """How many rows can certify this margin where no answer changes; None where no number can."""
+    """The fewest rows that certify a margin when no answer changes; None if no number does."""
     if margin <= 0:
         return None
     if margin >= 1:
@@ -48,45 +48,43 @@ def fewest_rows(margin: float) -> int | None:
     return rows
 
 
-def smallest_margin(rows: int, harm: float, gain: float, power: float = POWER) -> float:
-    """The smallest margin, in steps of a tenth of a point, that so many rows certify with this chance; at most 1.
+def smallest_margin(rows: int, harm: float, gain: float) -> float:
+    """The smallest margin that a number of rows certifies with the usual power, in steps of a tenth of a point; at most 1.
 
     Args:
-        rows: that confirm.
-        harm: share of answers that the pruned model loses.
-        gain: share of answers that it gains.
-        power: the chance.
+        rows: number of confirming rows.
+        harm: rate of answers that the pruned model loses.
+        gain: rate of answers that it gains.
     """
     low, high = 0, round(1 / _STEP)
     while high - low > 1:
         middle = (low + high) // 2
-        if power_of(rows, middle * _STEP, harm, gain) >= power:
+        if power_of(rows, middle * _STEP, harm, gain) >= POWER:
             high = middle
         else:
             low = middle
     return round(high * _STEP, 3)
 
 
-def rows_needed(points: float, harm: float, gain: float, power: float = POWER) -> int | None:
-    """About how many rows certify so many points with this chance, to one in a hundred; None where no number does.
+def rows_needed(points: float, harm: float, gain: float) -> int | None:
+    """The number of rows, to about 1 %, that certifies a margin with the usual power; None if no number does.
 
     Args:
-        points: hundredths of the metric.
-        harm: share of answers that the pruned model loses.
-        gain: share of answers that it gains.
-        power: the chance.
+        points: the margin in hundredths of the metric.
+        harm: rate of answers that the pruned model loses.
+        gain: rate of answers that it gains.
     """
     margin = points / 100
     if margin <= harm - gain or margin <= 0:
         return None
     low, high = 0, fewest_rows(margin) or 1
-    while power_of(high, margin, harm, gain) < power:
+    while power_of(high, margin, harm, gain) < POWER:
         low, high = high, 2 * high
         if high > _MOST_ROWS:
             return None
     while high - low > max(1, high // 100):
         middle = (low + high) // 2
-        if power_of(middle, margin, harm, gain) >= power:
+        if power_of(middle, margin, harm, gain) >= POWER:
             high = middle
         else:
             low = middle

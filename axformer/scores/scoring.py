@@ -1,4 +1,4 @@
-"""Figures of a model on a data set, how sure they are, and how two models compare."""
+"""Figures of a model on a data set, their uncertainty, and the comparison of two models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from axformer.wire.report import Comparison, Difference, McNemarTest
 
 @dataclass(frozen=True)
 class Score:
-    """One model on one data set."""
+    """The figures of one model on one data set."""
 
     figures: Figures
     """The mean loss and the task's metrics."""
     drawn: dict[str, np.ndarray]
-    """The same on each resample of the samples."""
+    """Each figure on every bootstrap resample."""
     correct: np.ndarray | None
-    """Which samples it has right, where the task knows right and wrong."""
+    """Which samples it answers correctly; None if the task has no right and wrong."""
 
     @property
     def intervals(self) -> dict[str, Interval]:
@@ -32,12 +32,12 @@ class Score:
 
 
 def score(model: Any, task: Task, samples: Samples) -> Score:
-    """Run a model over a data set and measure it."""
+    """Run a model over a data set and compute its figures."""
     return score_of(predict(model, task, samples), task, samples)
 
 
 def score_of(predictions: Predictions, task: Task, samples: Samples) -> Score:
-    """Measure what a model made of a data set."""
+    """Compute the figures of a model's predictions."""
     table = table_of(samples.per_sample(predictions.losses), predictions.answers, task, samples)
 
     def measure(rows: np.ndarray) -> Figures:
@@ -47,11 +47,11 @@ def score_of(predictions: Predictions, task: Task, samples: Samples) -> Score:
 
 
 def table_of(losses: Tensor, answers: Sequence[Any], task: Task, samples: Samples) -> np.ndarray:
-    """Loss and statistics of each sample, shape (samples, 1 + columns), of what a model made of a data set.
+    """The loss and the task's statistics of each sample, shape (samples, 1 + columns).
 
     Args:
-        losses: of each sample, shape (samples,), on the CPU.
-        answers: to each model row.
+        losses: per-sample losses, shape (samples,), on the CPU.
+        answers: the model's answer to each row.
     """
     return np.column_stack([losses.double().numpy(), task.statistics(answers, samples.encoded)])
 
@@ -62,7 +62,7 @@ def figures_of(table: np.ndarray, task: Task) -> Figures:
 
 
 def compare(before: Score, after: Score) -> Comparison:
-    """How the second model differs from the first on the same samples."""
+    """Compare two models on the same samples, the first being the baseline."""
     differences = {
         name: Difference(value=after.figures[name] - value, interval=interval(after.drawn[name] - before.drawn[name]))
         for name, value in before.figures.items()

@@ -1,4 +1,4 @@
-"""Figures of a model on all data of a run, by the name that each set has in reports."""
+"""Figures of a model on all data sets of a run, by their names in the report."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,11 +9,11 @@ from axformer.tasks.base import Task
 from axformer.wire.report import Scores
 
 Sets = Mapping[str, DataSet | None]
-"""Data by the name that it has in a report; None where there is none."""
+"""Data sets by their names in the report; None for a set that was not given."""
 
 
 def scores_of(model: Any, task: Task, sets: Sets) -> Scores:
-    """How good a model is on all data, as reports say it."""
+    """Score a model on all data sets, as in the report."""
     return Scores(**as_report(scores_on(model, task, sets)))
 
 

@@ -1,4 +1,4 @@
-"""How figures of several runs lie: their mean, how far they are apart, and how sure the mean is."""
+"""Spread of a figure over several runs: mean, standard deviation, and interval of the mean."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -11,7 +11,7 @@ CONFIDENCE = 0.95
 
 def spread_of(values: Sequence[float]) -> Spread:
     """The spread of one value or more."""
-    # Only here: SciPy takes some tenths of a second to import, and not every process that knows spreads makes one.
+    # Imported here because SciPy takes some tenths of a second to import, and most importers never compute a spread.
     from scipy.special import stdtrit
 
     middle = mean(values)

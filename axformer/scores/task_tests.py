@@ -1,4 +1,4 @@
-"""How a task's models are tested against the untouched one: which test, and of which metric."""
+"""Which paired test, of which metric, compares a task's models with the untouched one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ from axformer.tasks.token_classification import TokenClassification
 
 @dataclass(frozen=True)
 class PairedTest:
-    """How models of a task are tested against the untouched one on some rows."""
+    """The test of a task's models against the untouched model, on some rows."""
 
     name: Literal["exact", "betting", "bca_bootstrap"]
     metric: str
-    """What is tested, in words."""
+    """The tested metric in words."""
     p_value: Callable[[np.ndarray], float]
-    """Of a model's table: small where its metric fell by less than the margin."""
+    """Computes a p-value from a model's table; it is small if the metric fell by less than the margin."""
     fall: Callable[[np.ndarray], float]
-    """How far the metric fell on these rows."""
+    """Computes from a model's table how far the metric fell on these rows."""
 
 
 def paired_test(untouched: np.ndarray, task: Task, points: float) -> PairedTest:
-    """The test of a task's first metric; of a tagger that of the mean share of a sentence's words that are right.
+    """The test of a task's first metric; for a tagger, of the accuracy within a sentence, averaged over sentences.
 
     Args:
         untouched: the table of the untouched model (:func:`axformer.scores.scoring.table_of`).
-        task: of the checkpoint.
-        points: hundredths of the metric.
+        task: the checkpoint's task.
+        points: the margin in hundredths of the metric.
     """
     margin, metric = points * POINT, first_metric(figures_of(untouched, task))
     if is_share_right(task.name):

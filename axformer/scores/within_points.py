@@ -1,4 +1,4 @@
-"""How far the metric may fall (``within_points``), and what so many rows can show of it."""
+"""The limit ``within_points`` on the fall of the metric, and whether there are enough rows to certify it."""
 
 from axformer.scores.planning import POWER, USUAL_RATE, fewest_rows, rows_needed, smallest_margin
 from axformer.tasks.binary import BinaryClassification
@@ -8,29 +8,29 @@ from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.question_answering import QuestionAnswering
 
 POINT = 0.01
-"""What a point of a metric is."""
+"""One point of a metric."""
 _SHARES_RIGHT = frozenset(
     task.name
     for task in (BinaryClassification, Classification, MultiLabelClassification, MultipleChoice, QuestionAnswering)
 )
 _ROUNDING = 1e-9
-"""What a difference of two metrics may be off."""
+"""Rounding error of a difference of two metrics."""
 
 
 def is_within(fall: float, points: float) -> bool:
-    """Whether a metric that fell so far did not fall more than so many points (hundredths)."""
+    """Whether a metric fell by at most some points (hundredths)."""
     return fall <= points * POINT + _ROUNDING
 
 
 def is_share_right(task: str) -> bool:
-    """Whether the first metric of the task of this name is the share of samples that are answered rightly."""
+    """Whether a task's first metric is the share of samples answered correctly."""
     return task in _SHARES_RIGHT
 
 
 def too_few_rows(task: str, rows: int, points: float) -> str | None:
-    """What to say where so many confirming rows cannot be expected to certify so many points; else None.
+    """A warning if the confirming rows are unlikely to certify the points; otherwise None.
 
-    Only of tasks whose first metric is a share of right answers.
+    It covers only tasks whose first metric is a share of correct answers.
     """
     margin = points * POINT
     can_carry = smallest_margin(rows, USUAL_RATE, USUAL_RATE)

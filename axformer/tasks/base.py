@@ -1,8 +1,8 @@
-"""What the library needs to know of a task: how its data is read, what a sample loses, and which metrics count.
+"""The interface of a task: how to read its data, the loss of a sample, and its metrics.
 
-Outputs are those of transformers' models. Nothing as large as a model's output outlives its batch: ``answers`` keeps of it
-what the metrics need, ``statistics`` puts the answers of a sample's model rows together, and metrics are functions of the
-statistics alone, so that a bootstrap can draw samples again.
+Outputs are those of transformers' models. Nothing as large as a model's output outlives its batch: ``answers`` keeps what the
+metrics need, ``statistics`` combines the answers of a sample's model rows, and metrics are functions of the statistics alone,
+so that a bootstrap can resample.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from axformer.tasks.standing import Standing
 
 
 class Losses(Protocol):
-    """What trials need of a task."""
+    """The part of a task that trials need."""
 
     @property
     def pooled(self) -> bool:
-        """The head reads one position of a sequence, ``[CLS]`` or the last token; else all of them."""
+        """Whether the head reads one position of a sequence, ``[CLS]`` or the last token, instead of all."""
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         """The loss of each model row of a batch, shape (rows,)."""
@@ -39,12 +39,12 @@ class Task(Losses, Protocol):
 
     @property
     def pipeline(self) -> str | None:
-        """The transformers pipeline for it, where there is one."""
+        """The transformers pipeline for the task, if there is one."""
 
     def encode(
         self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
     ) -> Encoded:
-        """The data as token ids and labels.
+        """Encode the data as token ids and labels.
 
         Args:
             config: the model's configuration.
@@ -63,26 +63,26 @@ class Task(Losses, Protocol):
         :meth:`encode`."""
 
     def predicted(self, output: Any, batch: Batch) -> Predicted:
-        """What the model predicts, to compare it with another model's predictions."""
+        """The model's predictions, for comparison with another model's."""
 
     def answers(self, output: Any, batch: Batch) -> list[Any]:
-        """What the model answers, one small value a model row, on the CPU."""
+        """The model's answers, one small value per model row, on the CPU."""
 
     def statistics(self, answers: Sequence[Any], encoded: Encoded) -> np.ndarray:
-        """What the metrics are computed from, shape (samples, columns), given the answers of all model rows in order."""
+        """The values that metrics are computed from, shape (samples, columns), given the answers of all model rows in order."""
 
     def metrics(self, statistics: np.ndarray) -> dict[str, float]:
         """The task's usual metrics over some samples."""
 
     def correct(self, statistics: np.ndarray) -> np.ndarray | None:
-        """Which samples are answered rightly, shape (samples,), bool; None if there is no right or wrong."""
+        """Which samples are answered correctly, shape (samples,), bool; None if there is no right or wrong."""
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:
-        """What answering without a look at the inputs gets.
+        """The figures of guessing, that is of answering without looking at the inputs.
 
         Args:
             config: the model's configuration.
         """
 
     def standing(self, answers: Sequence[Any], encoded: Encoded, config: Any) -> Standing:
-        """How the answers to all model rows stand to the labels; arguments as for :meth:`statistics` and :meth:`guess`."""
+        """How well the answers agree with the labels; arguments as for :meth:`statistics` and :meth:`guess`."""

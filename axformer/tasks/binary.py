@@ -1,4 +1,4 @@
-"""Yes or no by one output: the layout of cross-encoders, whose logit goes through a sigmoid."""
+"""Binary classification with one output: the layout of cross-encoders, whose logit goes through a sigmoid."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ _ANSWERS = ("0", "1")
 
 @dataclass(frozen=True)
 class BinaryClassification(TextInputs):
-    """0 or 1 a sample; the loss is the binary cross-entropy."""
+    """0 or 1 for each sample; the loss is the binary cross-entropy."""
 
     notes: tuple[str, ...] = ()
-    """Why these labels are read so."""
+    """Why the labels are read this way."""
 
     name = "binary_classification"
     pooled = True

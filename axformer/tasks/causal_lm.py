@@ -1,4 +1,4 @@
-"""Causal language modelling: which token comes next."""
+"""Causal language modelling: predict the next token."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,11 +23,11 @@ from axformer.tasks.token_losses import (
 )
 
 PREDICTED_EVERY = 8
-"""Of the positions at which two models are compared; all of them times the vocabulary are too many numbers."""
+"""Stride of the positions at which two models are compared; all positions times the vocabulary would be too many numbers."""
 
 
 class CausalLanguageModelling:
-    """The loss is the mean cross-entropy over a text's tokens but the first, which nothing predicts."""
+    """The loss is the mean cross-entropy over a text's tokens, except the first, which is not predicted."""
 
     name = "causal_lm"
     pooled = False
@@ -71,7 +71,7 @@ class CausalLanguageModelling:
         return language_metrics(statistics)
 
     def correct(self, statistics: np.ndarray) -> None:
-        """A text is guessed better or worse, not rightly or wrongly."""
+        """None: a text is predicted better or worse, not right or wrong."""
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:
         return guess_evenly(config.vocab_size, encoded.samples)
@@ -81,5 +81,5 @@ class CausalLanguageModelling:
 
 
 def _aligned(output: Any, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Each prediction beside the token that comes next."""
+    """Align each prediction with the next token."""
     return output.logits[:, :-1], batch.labels[:, 1:]

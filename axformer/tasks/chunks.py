@@ -1,7 +1,7 @@
-"""Chunks in tagged words, counted as the CoNLL-2000 shared task counts them (its program ``conlleval``).
+"""Chunks in tagged words, counted as in the CoNLL-2000 shared task (its program ``conlleval``).
 
-Tags are ``B-TYPE`` (a chunk begins), ``I-TYPE`` (it goes on) and ``O``. An ``I`` that continues nothing begins a chunk, as
-there; a predicted chunk is right where its type, its first and its last word are.
+Tags are ``B-TYPE`` (a chunk begins), ``I-TYPE`` (it continues) and ``O``. As in that program, an ``I`` without a chunk to
+continue begins one; a predicted chunk is correct if its type, first and last word are.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,6 +30,6 @@ def chunks_of(tags: Sequence[str]) -> set[tuple[str, int, int]]:
 
 
 def count_chunks(expected: Sequence[str], predicted: Sequence[str]) -> tuple[int, int, int]:
-    """How many chunks of one sentence are right, were predicted, and are there."""
+    """The numbers of correct, predicted and expected chunks of a sentence."""
     truly, claimed = chunks_of(expected), chunks_of(predicted)
     return len(truly & claimed), len(claimed), len(truly)

@@ -1,4 +1,4 @@
-"""Scores of predicted classes, in plain counts because a bootstrap asks for them thousands of times."""
+"""Scores of predicted classes from plain counts, since a bootstrap computes them thousands of times."""
 
 import math
 
@@ -8,8 +8,8 @@ import numpy as np
 def class_scores(expected: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
     """Accuracy, Matthews' correlation and the mean of the classes' F1 scores.
 
-    Matthews' correlation is Gorodkin's for many classes, 0 where one side has only one class. F1 counts the classes that
-    occur on either side.
+    Matthews' correlation is Gorodkin's generalization, and 0 if one side has only one class. F1 averages the classes that occur
+    on either side.
 
     Args:
         expected: indices of classes, shape (samples,).
@@ -28,23 +28,22 @@ def class_scores(expected: np.ndarray, predicted: np.ndarray) -> dict[str, float
 
 
 def f1(right: float, claimed: float, truly: float) -> float:
-    """The harmonic mean of precision and recall, from counts of hits, claims and what there is; 0 where there is neither."""
+    """The harmonic mean of precision and recall, from the counts of hits, predicted and expected; 0 if both are 0."""
     return 2 * right / (claimed + truly) if claimed + truly else 0.0
 
 
 def f1_macro(right: np.ndarray, claimed: np.ndarray, truly: np.ndarray) -> float:
-    """The mean F1 of the classes that occur on either side, from their counts; 0 where none does."""
+    """The mean F1 of the classes that occur on either side, from their counts; 0 if none does."""
     occurs = claimed + truly > 0
     return float(np.mean(2 * right[occurs] / (claimed + truly)[occurs])) if occurs.any() else 0.0
 
 
 def average_precision(expected: np.ndarray, scores: np.ndarray) -> float:
-    """The mean precision at the places of what is true, in the order of the scores, equal scores taken together; 0 where
-    nothing is true.
+    """The average precision over the ranking by score, with ties taken together; 0 if nothing is true.
 
     Args:
-        expected: 1 where it is true, else 0; shape (samples,).
-        scores: the higher, the likelier; the same shape.
+        expected: 1 if true, otherwise 0; shape (samples,).
+        scores: higher is more likely; the same shape.
     """
     order = np.argsort(-scores, kind="stable")
     hits, ordered = np.cumsum(expected[order]), scores[order]

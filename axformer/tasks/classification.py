@@ -20,7 +20,7 @@ from axformer.tasks.texts import TextInputs, tokenize_texts
 
 
 class Classification(TextInputs):
-    """One class a sample; the loss is the cross-entropy."""
+    """One class for each sample; the loss is the cross-entropy."""
 
     name = "classification"
     pooled = True
@@ -39,7 +39,7 @@ class Classification(TextInputs):
         """The class of each row.
 
         Raises:
-            DataError: the labels have no reading in common that the model knows.
+            DataError: no single reading fits all labels and the model.
         """
         return LabelColumn(rows.labels("label"), rows, range(1, len(rows) + 1)).read(ClassNames.of(config))
 

@@ -1,10 +1,10 @@
-"""How far predicted numbers go along with the expected ones, as GLUE measures it for STS-B."""
+"""Correlation of predicted and expected numbers, as in GLUE's STS-B."""
 
 import numpy as np
 
 
 def correlations(expected: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
-    """Pearson's and Spearman's correlation, the mean over the outputs.
+    """Pearson's and Spearman's correlation, averaged over the outputs.
 
     Args:
         expected: shape (samples, outputs).
@@ -22,7 +22,7 @@ def _mean(expected: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def _correlation(left: np.ndarray, right: np.ndarray) -> float:
-    """Pearson's correlation; a constant correlates with nothing."""
+    """Pearson's correlation; 0 for a constant."""
     if np.ptp(left) == 0.0 or np.ptp(right) == 0.0:
         return 0.0
     return float(np.corrcoef(left, right)[0, 1])

@@ -1,7 +1,7 @@
-"""How far one model's predictions are from another's, without any label: what a cut costs as the head sees it.
+"""The divergence of one model's predictions from another's, which needs no labels.
 
-The divergence of Kullback and Leibler, from the untouched model's distribution to the other's, the mean over a row's
-predictions; for numbers half of the squared difference, which is the same of two normal distributions of variance 1.
+It is the Kullback-Leibler divergence from the untouched model's distribution to the other's, averaged over a row's
+predictions. For numbers it is half of the squared difference, which is the same for normal distributions of variance 1.
 """
 
 from collections.abc import Iterable
@@ -17,49 +17,49 @@ from axformer.data.batches import Batch
 
 
 class Outcome(StrEnum):
-    """What a prediction is of."""
+    """The kind of outcome of a prediction."""
 
     CLASS = "class"
-    """One of several; values are logits."""
+    """One of several classes; values are logits."""
     FLAGS = "flags"
-    """Several that may each be true; values are logits."""
+    """Several flags; values are logits."""
     NUMBERS = "numbers"
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a model predicts for the rows of a batch."""
+    """A model's predictions for the rows of a batch."""
 
     values: Tensor
     """Shape (predictions, outcomes)."""
     row: Tensor
-    """Of each prediction the place of its row in the batch, shape (predictions,)."""
+    """The row in the batch of each prediction, shape (predictions,)."""
     outcome: Outcome
 
 
 class Predicts(Protocol):
-    """What of a task is needed here."""
+    """The part of a task that is needed here."""
 
     @property
     def pooled(self) -> bool:
         """As of :class:`axformer.tasks.base.Losses`."""
 
     def predicted(self, output: Any, batch: Batch) -> Predicted:
-        """What a model's output predicts."""
+        """The predictions in a model's output."""
 
 
 def each_row(values: Tensor, outcome: Outcome) -> Predicted:
-    """One prediction a row; values of shape (rows, outcomes)."""
+    """One prediction per row; values of shape (rows, outcomes)."""
     return Predicted(values, torch.arange(len(values), device=values.device), outcome)
 
 
 def where(values: Tensor, mask: Tensor) -> Predicted:
-    """A class at each chosen place of a row; values of shape (rows, places, classes), mask of shape (rows, places)."""
+    """A class at each masked position; values of shape (rows, positions, classes), mask of shape (rows, positions)."""
     return Predicted(values[mask], mask.nonzero()[:, 0], Outcome.CLASS)
 
 
 def divergence(teacher: Predicted, student: Predicted, rows: int) -> Tensor:
-    """Of each row, shape (rows,)."""
+    """The divergence of each row, shape (rows,)."""
     match teacher.outcome:
         case Outcome.CLASS:
             expected, given = (functional.log_softmax(one.values.float(), dim=-1) for one in (teacher, student))
@@ -78,10 +78,10 @@ def _flag_losses(logits: Tensor, wanted: Tensor) -> Tensor:
 
 
 class Divergence:
-    """Stands in for a task's losses: an evaluator measures with it how far a plan's predictions are from the teacher's."""
+    """Replaces a task's losses, so that an evaluator measures how far a plan's predictions diverge from the teacher's."""
 
     def __init__(self, task: Predicts, model: Any, batches: Iterable[Batch]) -> None:
-        """Run the teacher.
+        """Run the teacher on all batches.
 
         Args:
             task: of the model.
@@ -96,7 +96,7 @@ class Divergence:
 
     @property
     def pooled(self) -> bool:
-        """As the task's."""
+        """The task's value."""
         return self._task.pooled
 
     def losses(self, output: Any, batch: Batch) -> Tensor:

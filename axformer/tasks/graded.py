@@ -1,4 +1,4 @@
-"""A degree between 0 and 1 by one output: cross-encoders of similarity, trained with the binary cross-entropy too."""
+"""Degrees between 0 and 1 with one output: similarity cross-encoders, also trained with the binary cross-entropy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +22,13 @@ from axformer.tasks.texts import TextInputs
 
 @dataclass(frozen=True)
 class GradedClassification(TextInputs):
-    """A number between 0 and 1 a sample, which the model tells by the sigmoid of its logit; the loss is the binary
-    cross-entropy, which is least where both are the same."""
+    """A number between 0 and 1 for each sample, predicted as the sigmoid of the logit.
+
+    The loss is the binary cross-entropy, which is minimal when both are equal.
+    """
 
     notes: tuple[str, ...] = ()
-    """Why these labels are read so."""
+    """Why the labels are read this way."""
 
     name = "graded_classification"
     pooled = True
@@ -77,7 +79,7 @@ class GradedClassification(TextInputs):
         return correlations(*np.hsplit(statistics, 2))
 
     def correct(self, statistics: np.ndarray) -> None:
-        """A degree is near or far, not right or wrong."""
+        """None: a degree is closer or farther, not right or wrong."""
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
         return guess_of_degrees(np.array(encoded.labels))

@@ -1,4 +1,4 @@
-"""What answering without a look at the inputs gets on a data set: the bar that a fine-tuned model is expected to clear."""
+"""Guessing: answering without looking at the inputs, the baseline that a fine-tuned model is expected to beat."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,39 +7,39 @@ from dataclasses import dataclass
 import numpy as np
 
 _LEAST = 1e-6
-"""Of a guessed probability, so that its logarithm is a number."""
+"""Lower bound of a guessed probability, so that its logarithm is finite."""
 SHARES_KEPT = 100
-"""Classes whose shares are told, the most frequent; a person reads the first few."""
+"""Most classes whose shares are reported, by frequency."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """Figures of guessing, sample by sample, so that a model can be compared with it on the same samples."""
+    """Per-sample figures of guessing, for a paired comparison with a model."""
 
     losses: np.ndarray
     """The loss of each sample, shape (samples,)."""
     right: np.ndarray | None = None
-    """The share of each sample that the most frequent answer has right; None if there is no right and wrong."""
+    """The share of each sample that the most frequent answer gets right; None if there is no right and wrong."""
     shares: Mapping[str, float] | None = None
-    """How often each class is the right one, the most frequent first; None if answers are not classes."""
+    """The frequency of each class, the most frequent first; None if answers are not classes."""
 
     @property
     def figures(self) -> dict[str, float]:
-        """The mean loss, and the accuracy of the most frequent answer where there is one."""
+        """The mean loss, and the accuracy of the most frequent answer if there is one."""
         accuracy = {} if self.right is None else {"accuracy": float(self.right.mean())}
         return {"loss": float(self.losses.mean()), **accuracy}
 
 
 def guess_of_choices(expected: np.ndarray, sample: np.ndarray, samples: int, names: Sequence[str]) -> Guess:
-    """Guessing one of several classes: the loss is that of giving all of them the same probability.
+    """Guess one of several classes; the loss is that of equal probabilities for all of them.
 
-    That is more than the entropy of the shares, which a model that always gives these has: one that has learned nothing but
-    roughly how frequent the classes are, as happens with small sets, is no worse than guessing.
+    That is above the entropy of the class frequencies. A model that has only learned roughly how frequent the classes are, as
+    happens on small sets, therefore does not count as worse than guessing.
 
     Args:
         expected: the right class of each decision, shape (decisions,).
-        sample: the place of its sample.
-        samples: how many there are.
+        sample: the sample of each decision.
+        samples: the number of samples.
         names: of all classes, by index.
     """
     counts = np.bincount(expected, minlength=len(names))
@@ -51,7 +51,7 @@ def guess_of_choices(expected: np.ndarray, sample: np.ndarray, samples: int, nam
 
 
 def guess_of_flags(expected: np.ndarray, names: Sequence[str]) -> Guess:
-    """Guessing for each class whether it applies, by its own share; the most frequent answer is a whole set of classes.
+    """Guess for each class whether it applies, from its frequency; the most frequent answer is a whole set of classes.
 
     Args:
         expected: 1 where a class applies, shape (samples, classes).
@@ -65,24 +65,24 @@ def guess_of_flags(expected: np.ndarray, names: Sequence[str]) -> Guess:
 
 
 def guess_of_numbers(expected: np.ndarray) -> Guess:
-    """Guessing the mean, whose squared error is the variance; ``expected`` has the shape (samples,) or (samples, numbers)."""
+    """Guess the mean, whose squared error is the variance; ``expected`` has shape (samples,) or (samples, numbers)."""
     numbers = expected.reshape(len(expected), -1)
     return Guess(losses=((numbers - numbers.mean(axis=0)) ** 2).mean(axis=1))
 
 
 def guess_of_degrees(expected: np.ndarray) -> Guess:
-    """Guessing the mean of numbers between 0 and 1, of shape (samples,), by the binary cross-entropy."""
+    """Guess the mean of numbers between 0 and 1, of shape (samples,); the loss is the binary cross-entropy."""
     mean = np.clip(expected.mean(), _LEAST, 1 - _LEAST)
     return Guess(losses=-(expected * np.log(mean) + (1 - expected) * np.log(1 - mean)))
 
 
 def guess_evenly(choices: int, samples: int) -> Guess:
-    """Give each of ``choices`` the same probability, once or many times a sample."""
+    """Guess with the same probability for each of ``choices``, once or several times per sample."""
     return Guess(losses=np.full(samples, math.log(choices)))
 
 
 def mean_by_sample(values: np.ndarray, sample: np.ndarray, samples: int) -> np.ndarray:
-    """The mean over the decisions of each sample, 0 where it has none, shape (samples,); see :func:`guess_of_choices`."""
+    """The mean over the decisions of each sample, 0 without any, shape (samples,); see :func:`guess_of_choices`."""
     counts = np.bincount(sample, minlength=samples)
     means: np.ndarray = np.bincount(sample, weights=values, minlength=samples) / np.maximum(counts, 1)
     return means

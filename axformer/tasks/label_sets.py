@@ -1,4 +1,4 @@
-"""Which classes apply to each row: a list of labels, labels in one text, a 0 or a 1 for each class, or a column for each."""
+"""Read which classes apply to each row: a list or a text of labels, a 0 or 1 for each class, or a column for each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,16 +17,16 @@ class LabelSets:
     """The labels of all rows."""
 
     flags: list[list[float]]
-    """1 where a class applies, one list a row, each as long as there are classes."""
+    """1 where a class applies: one list per row, with one entry per class."""
     reading: Reading
     notes: tuple[str, ...] = ()
 
 
 def read_label_sets(rows: Rows, classes: ClassNames) -> LabelSets:
-    """The labels of a file, all in one reading.
+    """Read the labels of a file, all in one way.
 
     Raises:
-        DataError: they have none in common, or two that mean different classes; or a column is missing.
+        DataError: no single reading fits all labels, or two readings mean different classes, or a column is missing.
     """
     if not rows.has(_FIELD) and _are_columns(classes, rows):
         named = rows.columns.model_copy(update={_FIELD: JOINT.join(classes.names)})
@@ -53,13 +53,13 @@ def read_label_sets(rows: Rows, classes: ClassNames) -> LabelSets:
 
 
 def _are_columns(classes: ClassNames, rows: Rows) -> bool:
-    """Whether the file has a column for each class, called as the class is."""
+    """Whether the file has a column for each class, with the name of the class."""
     default = rows.columns.labels == Columns.model_fields[_FIELD].default
     return default and all(name in rows.table and JOINT not in name for name in classes.names)
 
 
 def _of_columns(rows: Rows, classes: ClassNames) -> LabelSets:
-    """Labels in a column for each class: found by the names of the columns, else in their order."""
+    """Read labels from a column for each class, matched by name or else by order."""
     columns = rows.parts(_FIELD)
     find = find_name(classes.names)
     named = [find(column) for column in columns]
@@ -105,7 +105,7 @@ def _of_lists(lists: Sequence[Sequence[Label]], rows: Rows, classes: ClassNames)
 
 
 def _listed(cell: str | Sequence[Label], classes: ClassNames) -> Sequence[Label]:
-    """The labels of a cell; of a text, those between its commas, with or without brackets and quotation marks."""
+    """The labels of a cell; a text is split at its commas, with or without brackets and quotation marks."""
     if not isinstance(cell, str):
         return cell
     if cell.strip() in classes.names:

@@ -1,4 +1,4 @@
-"""Masked language modelling: which tokens were hidden."""
+"""Masked language modelling: predict hidden tokens."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,14 +26,14 @@ from axformer.tasks.token_losses import (
 MASKED_SHARE = 0.15
 """The share of tokens that BERT and its successors are trained to guess."""
 MASK_SEED = 0
-"""With a row's own tokens it draws the row's mask: the same in every trial, wherever the row stands in the file."""
+"""Seeds a row's mask together with its tokens, so it is the same in every trial and at any place in the file."""
 
 
 class MaskedLanguageModelling:
     """The loss is the mean cross-entropy over a fixed set of hidden tokens.
 
-    All of them become the mask token. In training a tenth is exchanged and a tenth stays, so that the model learns about
-    tokens that it sees; to measure what it guesses that would only add noise.
+    All of them become the mask token. In training, a tenth is replaced and a tenth stays, so that the model learns about
+    visible tokens; in a measurement that would only add noise.
     """
 
     name = "masked_lm"
@@ -87,7 +87,7 @@ class MaskedLanguageModelling:
         return language_metrics(statistics)
 
     def correct(self, statistics: np.ndarray) -> None:
-        """A text is guessed better or worse, not rightly or wrongly."""
+        """None: a text is predicted better or worse, not right or wrong."""
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:
         return guess_evenly(config.vocab_size, encoded.samples)
@@ -97,7 +97,7 @@ class MaskedLanguageModelling:
 
 
 def hidden_places(ids: Sequence[int], special: Sequence[int]) -> set[int]:
-    """The places of a row whose tokens are hidden: each with the same chance, and at least one where one can be.
+    """The positions of a row to hide: each with the same probability, and at least one if possible.
 
     Args:
         ids: the row's tokens.

@@ -20,11 +20,11 @@ from axformer.tasks.standing import Flags, Standing, agreement_of, better_order,
 from axformer.tasks.texts import TextInputs, tokenize_texts
 
 DECISION_LOGIT = 0.0
-"""A class is predicted above this logit: a probability of one half, at which the cross-entropy itself is indifferent."""
+"""A class is predicted above this logit, a probability of one half."""
 
 
 class MultiLabelClassification(TextInputs):
-    """Any number of classes a sample; the loss is the mean over the classes of the binary cross-entropy."""
+    """Any number of classes for each sample; the loss is the binary cross-entropy, averaged over the classes."""
 
     name = "multi_label_classification"
     pooled = True
@@ -64,7 +64,7 @@ class MultiLabelClassification(TextInputs):
         }
 
     def correct(self, statistics: np.ndarray) -> np.ndarray:
-        """A sample is right where all its classes are."""
+        """A sample is right if all its classes are."""
         expected, predicted = np.hsplit(statistics, 2)
         right: np.ndarray = (expected == predicted).all(axis=1)
         return right

@@ -20,7 +20,7 @@ from axformer.tasks.standing import Choices, Standing, agreement_of
 
 
 class MultipleChoice:
-    """Each choice goes through the model with the text; the loss is the cross-entropy over the choices."""
+    """The model reads the text with each choice; the loss is the cross-entropy over the choices."""
 
     name = "multiple_choice"
     pooled = True
@@ -100,7 +100,7 @@ class MultipleChoice:
 
 
 def _letters(count: int) -> ClassNames:
-    """The choices by the letters that RACE and others give them."""
+    """The choices as letters, as RACE and other data sets name them."""
     letters = ascii_uppercase if count <= len(ascii_uppercase) else map(str, range(count))
     return ClassNames(tuple(islice(letters, count)), f"rows of {count} choices")
 

@@ -1,4 +1,4 @@
-"""Labels of models with one output, or with several that are numbers."""
+"""Numeric labels, for models with one output or with several numeric outputs."""
 
 import math
 from dataclasses import replace
@@ -11,7 +11,7 @@ from axformer.tasks.texts import tokenize_texts
 
 
 def number_of(value: Label, rows: Rows, row: int) -> float:
-    """The number that a label is, 0 or 1 where it is a truth value.
+    """Convert a label to a number; truth values become 0 or 1.
 
     Raises:
         DataError: it is not a finite number; the message names the row, counted from 1.
@@ -54,13 +54,13 @@ def numbers_in(rows: Rows) -> list[float]:
 
 
 def number_lists_in(rows: Rows, count: int) -> list[list[float]]:
-    """The numbers of each row: of ``labels``, or of ``label`` where there is no such column; one alone need not be a list.
+    """The numbers of each row, from ``labels`` or else from ``label``; a single number need not be a list.
 
     Args:
-        count: how many a row has.
+        count: numbers per row.
 
     Raises:
-        DataError: a label is not a finite number, or a row has another number of them.
+        DataError: a label is not a finite number, or a row has a different count.
     """
     if count == 1:
         return [[number] for number in numbers_in(rows)]

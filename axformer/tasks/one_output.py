@@ -1,8 +1,8 @@
-"""What a model with one output is for: numbers, or yes and no.
+"""Decide whether a model with one output predicts numbers or yes and no.
 
-The same head does both, and the two have losses that pull its logit to different places: a cross-encoder is trained with the
-binary cross-entropy, and the squared error would punish it for being sure. ``config.json`` says it where it can; else the rows
-that decide do. Whatever is taken is told, for a wrong guess here would prune for the wrong loss.
+The same head does both, with losses that pull its logit in different directions: a cross-encoder is trained with the binary
+cross-entropy, and the squared error would punish it for being confident. ``config.json`` decides if it can; otherwise the
+deciding rows do. The user is told what was chosen, since a wrong guess would prune for the wrong loss.
 """
 
 from typing import Any
@@ -16,10 +16,10 @@ from axformer.tasks.numbers import numbers_in
 from axformer.tasks.regression import Regression
 
 CROSS_ENCODER_KEYS = ("sentence_transformers", "sbert_ce_default_activation_function")
-"""Where sentence-transformers says what the one output of a cross-encoder goes through: since its version 4, and before."""
+"""Keys in which sentence-transformers stores the activation of a cross-encoder's output: since version 4, and before."""
 _REGRESSION, _MULTI_LABEL = "regression", "multi_label_classification"
 _SIGMOID = "Sigmoid"
-"""Which sentence-transformers takes for one output where its settings name nothing."""
+"""The default activation of sentence-transformers for one output."""
 _YES_OR_NO = "read as yes or no (binary cross-entropy)"
 
 
@@ -28,7 +28,7 @@ def task_of_one_output(config: Any, rows: Rows | None) -> Task:
 
     Args:
         config: the model's configuration.
-        rows: those that decide; without them the configuration alone says.
+        rows: the deciding rows; without them, only the config decides.
 
     Raises:
         DataError: the labels are not numbers.
@@ -50,7 +50,7 @@ def task_of_one_output(config: Any, rows: Rows | None) -> Task:
 
 
 def has_sigmoid(config: Any) -> bool:
-    """Whether the configuration is a cross-encoder's whose output goes through a sigmoid."""
+    """Whether the config is that of a cross-encoder with a sigmoid output."""
     now, before = (getattr(config, key, None) for key in CROSS_ENCODER_KEYS)
     named = now.get("activation_fn") or _SIGMOID if isinstance(now, dict) else before
     return str(named).rpartition(".")[2] == _SIGMOID

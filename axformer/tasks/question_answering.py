@@ -1,4 +1,4 @@
-"""Extractive question answering: which part of a context answers a question."""
+"""Extractive question answering: find the part of a context that answers a question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,43 +20,43 @@ from axformer.tasks.squad import exact_match, word_f1, words_of
 from axformer.tasks.standing import Standing
 
 OVERLAP = 0.25
-"""The share of a window that the next one repeats, so that an answer at its edge is whole in one of them; of BERT's 512
-tokens it is 128, the stride of BERT's SQuAD program."""
+"""The share of a window that the next one repeats, so that an answer at its edge is complete in one of them; for BERT's 512
+tokens that is 128, the stride of BERT's SQuAD program."""
 NO_ANSWER = ""
-"""The right answer where there is none."""
+"""The right answer to a question without one."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What turns places of tokens into answers."""
+    """Converts token positions to answers."""
 
     windows: list[Window]
-    """One a model row."""
+    """One window per model row."""
     contexts: list[str]
-    """One a sample."""
+    """One context per sample."""
     answers: list[list[str]]
-    """The right answers of each sample; none where it has no answer."""
+    """The right answers of each sample; empty if it has none."""
 
 
 @dataclass(frozen=True)
 class QuestionAnswering:
-    """A span a question; the loss of a window is the mean of the cross-entropies of start and end.
+    """One span for each question; the loss of a window is the mean of the cross-entropies of start and end.
 
-    A context longer than the model takes goes through it in windows that overlap. A window without the answer has the
-    classification token for its label, and a question's loss is the mean over its windows.
+    A context that is longer than the model's input is split into overlapping windows. The label of a window without the answer
+    is the classification token, and a question's loss is the mean over its windows.
     """
 
     may_abstain: bool = False
-    """Whether a question may have no answer, as in SQuAD 2.0: its right answer is the empty text, which the model gives where
-    the classification token outdoes every span. Else the best span is the answer, however unlikely."""
+    """Whether a question may have no answer, as in SQuAD 2.0. Its right answer is then the empty text, which the model gives if
+    the classification token beats every span. Otherwise the best span is the answer, however unlikely."""
 
     name = "question_answering"
     pooled = False
-    pipeline = None  # transformers 5 has none any more
+    pipeline = None  # removed in transformers 5
 
     @classmethod
     def of(cls, rows: Rows | None) -> "QuestionAnswering":
-        """The task that the rows which decide are for; without rows, that of questions with answers."""
+        """The variant of the task for the deciding rows; without rows, every question has an answer."""
         return cls(rows is not None and some_have_none(rows))
 
     def encode(
@@ -133,13 +133,13 @@ class QuestionAnswering:
         return np.array(rows, dtype=float)
 
     def scores(self, predicted: str, expected: list[str]) -> tuple[float, float, bool]:
-        """Exact match and F1 of a text, and whether there are right answers. SQuAD 2.0 skips answers of which nothing
-        counts, such as ``the``."""
+        """Exact match and F1 of a text, and whether there are right answers. Like SQuAD 2.0, it skips answers that normalise
+        to nothing, such as ``the``."""
         right = [answer for answer in expected if words_of(answer)] or [NO_ANSWER] if self.may_abstain else expected
         return exact_match(predicted, right), word_f1(predicted, right), bool(expected)
 
     def metrics(self, statistics: np.ndarray) -> dict[str, float]:
-        """Over all questions; where some have no answer, also over those that have one, and over the others."""
+        """Metrics over all questions; if some have no answer, also over answerable and unanswerable ones separately."""
         exact, overlap, answered = statistics.T
         scores = {"exact_match": float(exact.mean()), "f1": float(overlap.mean())}
         if not self.may_abstain:
@@ -148,12 +148,12 @@ class QuestionAnswering:
         return scores | {name: float(part.mean()) if len(part) else 0.0 for name, part in parts.items()}
 
     def correct(self, statistics: np.ndarray) -> np.ndarray:
-        """A sample is right where the answer matches exactly."""
+        """A sample is right if the answer matches exactly."""
         right: np.ndarray = statistics[:, 0] == 1.0
         return right
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
-        """Any token of a window is as likely to begin the answer, and to end it, as any other."""
+        """Guess that every token of a window is equally likely to start or to end the answer."""
         rows = np.log(np.array(encoded.lengths))
         return Guess(losses=mean_by_sample(rows, np.array(encoded.sample_of_row), encoded.samples))
 
@@ -166,7 +166,7 @@ class QuestionAnswering:
 
 
 def _place_of(answers: list[tuple[int, str]], window: Window) -> tuple[int, int]:
-    """The places of the first and the last token of the first right answer; nowhere where there is none."""
+    """The positions of the first and last token of the first right answer in the window, or "nowhere"."""
     if not answers:
         return window.nowhere, window.nowhere
     start, text = answers[0]
@@ -174,7 +174,7 @@ def _place_of(answers: list[tuple[int, str]], window: Window) -> tuple[int, int]
 
 
 def _windows(rows: Rows, tokenizer: Any, length: int | None) -> Any:
-    """The tokenizer's encoding of all questions with their contexts, in windows of at most ``length`` tokens."""
+    """Encode all questions with their contexts in windows of at most ``length`` tokens."""
     questions, contexts = rows.texts("question"), rows.texts("context")
     options: dict[str, Any] = {"return_offsets_mapping": True, "return_attention_mask": True}
     if length is None:
@@ -212,7 +212,7 @@ def _window(encoding: Any, row: int, tokenizer: Any) -> Window:
 
 
 def _nowhere(output: Any, batch: Batch) -> list[float]:
-    """The sum of the logits of start and end at the place that stands for no answer, a number a row."""
+    """The sum of the start and end logits at the position that means "no answer", one number per row."""
     places = (batch.labels[:, 2] + batch.starts())[:, None]
     sums = sum(logits.double().gather(1, places) for logits in _logits(output, batch))
     assert isinstance(sums, Tensor)
@@ -221,7 +221,7 @@ def _nowhere(output: Any, batch: Batch) -> list[float]:
 
 
 def _logits(output: Any, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Logits of starts and ends, shape (rows, tokens) each; padding can be neither, so it has no share of the probability."""
+    """Logits of starts and ends, shape (rows, tokens) each, with padding masked out of the softmax."""
     padding = batch.inputs["attention_mask"] == 0
     start, end = output.start_logits, output.end_logits
     lowest = torch.finfo(start.dtype).min

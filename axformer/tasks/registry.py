@@ -1,4 +1,4 @@
-"""Which task a checkpoint was fine-tuned for."""
+"""Find the task that a checkpoint was fine-tuned for."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,12 +32,12 @@ def task_of(auto_class: Any, config: Any, rows: Rows | None = None) -> Task:
     Args:
         auto_class: the transformers Auto class that loads it, which says what kind of head it has.
         config: its configuration, which says how many labels there are and of what kind.
-        rows: those that decide, which settle what the others leave open: whether one output tells numbers, or yes and no, and
-            whether a question may have no answer. Which positions the head reads does not depend on them.
+        rows: the deciding rows. They settle what the rest leaves open: whether a single output is a number or yes and no, and
+            whether a question may have no answer. The positions that the head reads do not depend on them.
 
     Raises:
         CheckpointError: the task is not supported.
-        DataError: the labels are not what any task of such a model reads.
+        DataError: the labels fit no task of such a model.
     """
     if auto_class not in _TASKS:
         supported = ", ".join(known.__name__ for known in _TASKS)

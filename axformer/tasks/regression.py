@@ -20,10 +20,10 @@ from axformer.tasks.texts import TextInputs, tokenize_texts
 
 @dataclass(frozen=True)
 class Regression(TextInputs):
-    """A number an output and sample; the loss is the squared error, the mean over the outputs."""
+    """One number per output and sample; the loss is the squared error, averaged over the outputs."""
 
     notes: tuple[str, ...] = ()
-    """Why these labels are read so, where they could be read otherwise."""
+    """Why the labels are read this way, if another reading is possible."""
 
     name = "regression"
     pooled = True
@@ -38,7 +38,7 @@ class Regression(TextInputs):
         return replace(one_row_a_sample(features, labels, cut), alike=alike, notes=self.notes)
 
     def labels(self, rows: Rows, config: Any) -> list[list[float]]:
-        """The numbers of each row, one an output.
+        """The numbers of each row, one per output.
 
         Raises:
             DataError: a label is not a finite number, or there are not as many as outputs.
@@ -64,7 +64,7 @@ class Regression(TextInputs):
         return correlations(*np.hsplit(statistics, 2))
 
     def correct(self, statistics: np.ndarray) -> None:
-        """A number is near or far, not right or wrong."""
+        """None: a number is closer or farther, not right or wrong."""
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
         return guess_of_numbers(np.array(encoded.labels, dtype=float))

@@ -1,4 +1,4 @@
-"""The right answers of questions, as a data file holds them."""
+"""Read the right answers of questions from a data file."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from axformer.data.rows import Rows
 
 _NOTHING: tuple[Any, ...] = (None, "", "null", "[]", [])
-"""What stands for "no answer" beside an object with empty lists."""
+"""Values that mean "no answer", besides an object with empty lists."""
 
 
 def some_have_none(rows: Rows) -> bool:
-    """Whether the rows have the column of answers, and a question among them has no answer.
+    """Whether the rows have a column of answers and at least one question without an answer.
 
     Raises:
-        DataError: the column holds something else.
+        DataError: the column holds something other than answers.
     """
     return rows.has("answers") and any(map(is_no_answer, _filled(rows).records("answers")))
 
@@ -26,13 +26,13 @@ def is_no_answer(cell: Any) -> bool:
 
 
 def right_answers(rows: Rows, *, may_be_none: bool) -> list[list[tuple[int, str]]]:
-    """The right answers of each question: where in the context they begin, and what they say; none where it has no answer.
+    """The right answers of each question, with their start in the context; empty if there are none.
 
     Args:
         may_be_none: whether a question may have no answer.
 
     Raises:
-        DataError: a question has none and must, or one is not where it is said to be.
+        DataError: a question lacks an answer that it must have, or an answer is not at its stated position.
     """
     found: list[list[tuple[int, str]]] = []
     records = _filled(rows).records("answers")
@@ -47,7 +47,7 @@ def right_answers(rows: Rows, *, may_be_none: bool) -> list[list[tuple[int, str]
 
 
 def _filled(rows: Rows) -> Rows:
-    """The rows with an object of empty lists in every cell of answers that holds nothing."""
+    """The rows, with an object of empty lists in every empty cell of answers."""
     cells = rows.table.get(rows.columns.answers, [])
     if not any(map(is_no_answer, cells)):
         return rows

@@ -1,4 +1,4 @@
-"""Spans of tokens in the windows of a context: where an answer lies, and which one a model means."""
+"""Spans of tokens in the windows of a context: the position of an answer, and the span that a model predicts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,25 +6,25 @@ from dataclasses import dataclass
 import numpy as np
 
 N_BEST = 20
-"""Starts and ends looked at in a window; the best span lies outside these very rarely (the number of BERT's SQuAD program)."""
+"""Candidate starts and ends per window; the best span is very rarely among the others (as in BERT's SQuAD program)."""
 MAX_ANSWER_TOKENS = 30
-"""Longer spans are not answers: of SQuAD's nearly all are shorter (the number of BERT's SQuAD program)."""
+"""Most tokens of an answer; nearly all of SQuAD's are shorter (as in BERT's SQuAD program)."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """A part of a context, as a model row holds it."""
+    """A part of a context in a model row."""
 
     first: int
-    """The place of its first token in the model row."""
+    """Position of its first token in the model row."""
     offsets: np.ndarray
-    """First character of each of its tokens and the one behind the last, shape (tokens, 2)."""
+    """First character of each token and the one after its last, shape (tokens, 2)."""
     nowhere: int
-    """The place in the model row that stands for "not in this window": that of the classification token."""
+    """Position in the model row that means "not in this window": the classification token."""
 
     def locate(self, start: int, end: int) -> tuple[int, int]:
-        """The places of the first and the last token of characters ``start`` to ``end`` (exclusive); ``nowhere`` twice where
-        the window does not hold all of them."""
+        """The positions of the first and last token of characters ``start`` to ``end`` (exclusive); ``nowhere`` twice if the
+        window does not contain all of them."""
         if not len(self.offsets) or self.offsets[0, 0] > start or self.offsets[-1, 1] < end:
             return self.nowhere, self.nowhere
         first = int(np.argmax(self.offsets[:, 1] > start))
@@ -34,22 +34,22 @@ class Window:
 
 @dataclass(frozen=True)
 class SpanScores:
-    """The most likely starts and ends of a model row: places in it, and their logits, each of shape (n best,)."""
+    """The most likely starts and ends of a model row: their positions and logits, each of shape (n best,)."""
 
     starts: np.ndarray
     start_logits: np.ndarray
     ends: np.ndarray
     end_logits: np.ndarray
     nowhere: float
-    """The sum of the logits of start and end where "not in this window" is."""
+    """The sum of the start and end logits at the position for "not in this window"."""
 
 
 def best_span(windows: Sequence[tuple[Window, SpanScores]], *, may_be_empty: bool = False) -> tuple[int, int]:
-    """The characters, end exclusive, of the span with the largest sum of logits over all windows; empty where none fits.
+    """The characters (end exclusive) of the span with the largest sum of logits over all windows; empty if none fits.
 
     Args:
-        may_be_empty: whether "nowhere" counts too. Then the span is empty where the window that is least sure of it is surer
-            of it than of the best span, as in BERT's program for SQuAD 2.0.
+        may_be_empty: whether "nowhere" is allowed. As in BERT's program for SQuAD 2.0, the span is then empty if the lowest
+            "nowhere" score of all windows is above the score of the best span.
     """
     best, span = min(scores.nowhere for _, scores in windows) if may_be_empty else -np.inf, (0, 0)
     for window, scores in windows:

@@ -1,4 +1,4 @@
-"""The measures of SQuAD v1.1: exact match, and F1 over words, after case, punctuation, articles and spaces are set aside."""
+"""The metrics of SQuAD v1.1: exact match, and F1 over words, ignoring case, punctuation, articles and spaces."""
 
 import re
 import string
@@ -10,17 +10,17 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def words_of(answer: str) -> list[str]:
-    """What counts of an answer: lower case, without ASCII punctuation, then without articles, split at spaces."""
+    """The normalised words of an answer: lower case, without ASCII punctuation, then without articles, split at spaces."""
     return _ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split()
 
 
 def exact_match(predicted: str, expected: Sequence[str]) -> float:
-    """1 where the prediction is one of the right answers, else 0."""
+    """1 if the prediction is one of the right answers, otherwise 0."""
     return _best(lambda one, other: float(one == other), predicted, expected)
 
 
 def word_f1(predicted: str, expected: Sequence[str]) -> float:
-    """The F1 of the words that prediction and right answer share, for the right answer that it fits best."""
+    """The F1 of the words shared by prediction and right answer, for the best-matching right answer."""
     return _best(_overlap, predicted, expected)
 
 

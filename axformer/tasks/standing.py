@@ -1,5 +1,5 @@
-"""How a model's answers stand to the labels: how many are right, whether they have anything to do with them, and whether they
-would fit better if the classes were counted in another order."""
+"""How well a model's answers agree with the labels: how many are right, whether they are related at all, and whether another
+order of the classes would fit better."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,42 +11,42 @@ from scipy.optimize import linear_sum_assignment
 from axformer.tasks.guess import mean_by_sample
 
 DEVIATIONS = 3.0
-"""Standard errors beyond which a difference is not put down to chance, which explains it once in a thousand runs or less."""
+"""Standard errors beyond which a difference does not count as chance, which explains it at most once in a thousand runs."""
 MOST_CLASSES = 1000
-"""Of more classes no order is looked for, since their table would not fit the memory."""
+"""With more classes no other order is searched, since the table would not fit into memory."""
 _PREFERENCE = 0.5
-"""Of a row: what the order as it is has before any other, so that classes which do not occur stay where they are."""
+"""Bonus of the present order, in rows, so that classes that do not occur keep their place."""
 
 
 @dataclass(frozen=True)
 class ClassOrder:
-    """Another order of the classes, in which the labels fit the answers better."""
+    """An order of the classes in which the labels fit the answers better."""
 
     classes: tuple[int, ...]
     """The model's class for each index of a label."""
     accuracy: float
-    """With it."""
+    """The accuracy in this order."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How the answers of a model stand to the labels; None if a task knows no classes."""
+    """How well the answers of a model agree with the labels."""
 
     causes: str
-    """What to look at where the answers are worse than guesses, as the end of "look at"."""
+    """What to check if the answers are worse than guesses, as the end of a sentence "look at ..."."""
     right: np.ndarray | None = None
     """The share of each sample that is right, shape (samples,)."""
     agreement: np.ndarray | None = None
-    """The same less what answers drawn with the same shares would have right: its mean is 0 for answers that have nothing to
-    do with the labels, also where all are the same (the numerator of Cohen's kappa)."""
+    """``right`` minus what random answers with the same frequencies would get right. Its mean is 0 for answers unrelated to
+    the labels, even if all are equal (the numerator of Cohen's kappa)."""
     order: ClassOrder | None = None
-    """None if the order is the best, no other is reliably better, or there is no order that could be wrong."""
+    """A reliably better order of the classes; None if there is none, or if the task has no order."""
     names: tuple[str, ...] = ()
-    """Of the classes that an order is about."""
+    """Names of the classes of the order."""
     is_bar: bool = True
-    """Whether a model that is worse than guessing is stopped for that alone. Models of words, spans, endings and tokens are
-    not, since their data often fits them less than the data of a text's label; it is said, and only answers that go against
-    the labels stop them."""
+    """Whether being worse than guessing is reason enough to refuse a model. Tagging, span, multiple-choice and language models
+    are not refused for that, since their data often fits them less well. The user is told, and only answers that contradict
+    the labels stop the run."""
 
 
 class Answered(Protocol):
@@ -54,32 +54,32 @@ class Answered(Protocol):
 
     @property
     def sample(self) -> np.ndarray:
-        """The place of each decision's sample."""
+        """The sample of each decision."""
 
     @property
     def samples(self) -> int:
-        """How many there are."""
+        """The number of samples."""
 
     @property
     def classes(self) -> int:
-        """How many there are of these."""
+        """The number of classes."""
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
-        """How often a class is right and another answered, shape (classes, classes), over some decisions."""
+        """The confusion matrix of some decisions, expected by answered, shape (classes, classes)."""
 
     def right(self, order: np.ndarray) -> np.ndarray:
-        """Which decisions are right if label i stands for the model's class ``order[i]``."""
+        """Which decisions are right if label i means the model's class ``order[i]``."""
 
     def usual(self) -> np.ndarray:
-        """What the most frequent answer has right of each decision."""
+        """What the most frequent answer gets right in each decision."""
 
     def chance(self) -> np.ndarray:
-        """What answers drawn with the same shares would have right of each decision."""
+        """What random answers with the same frequencies would get right in each decision."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """One class a decision."""
+    """One class for each decision."""
 
     expected: np.ndarray
     predicted: np.ndarray
@@ -106,7 +106,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Flags:
-    """Any number of classes a sample, as 0 and 1 of shape (samples, classes)."""
+    """Any number of classes for each sample, as 0 and 1 of shape (samples, classes)."""
 
     expected: np.ndarray
     predicted: np.ndarray
@@ -142,16 +142,16 @@ class Flags:
 
 
 def agreement_of(answered: Answered) -> np.ndarray:
-    """How far answers agree with labels beyond chance; see :attr:`Standing.agreement`."""
+    """Agreement of answers and labels beyond chance; see :attr:`Standing.agreement`."""
     differences = answered.right(np.arange(answered.classes)) - answered.chance()
     return mean_by_sample(differences, answered.sample, answered.samples)
 
 
 def better_order(answered: Answered) -> ClassOrder | None:
-    """The order of the classes that fits best, if it reliably beats the one there is, and the most frequent answer.
+    """The best order of the classes, if it reliably beats the present order and the most frequent answer.
 
-    It is found on every second sample and judged on the others: of the many orders that there are, the best on few samples is
-    good there by chance.
+    It is found on every second sample and tested on the others, since the best of many orders on few samples is good there by
+    chance.
     """
     classes, is_judge = answered.classes, answered.sample % 2 == 1
     if not 1 < classes <= MOST_CLASSES or not is_judge.any():
@@ -172,9 +172,9 @@ def better_order(answered: Answered) -> ClassOrder | None:
 
 
 def is_reliably_positive(differences: np.ndarray) -> bool:
-    """Whether the mean of paired differences lies above 0 by more than chance.
+    """Whether the mean of paired differences is above 0 by more than chance.
 
-    One sample more is assumed that says the opposite as loudly as any, so that a handful which agree prove nothing.
+    One extra sample is assumed that contradicts as strongly as any, so that a few unanimous samples prove nothing.
     """
     largest = float(np.abs(differences).max())
     if largest <= _ROUNDING:
@@ -184,7 +184,7 @@ def is_reliably_positive(differences: np.ndarray) -> bool:
 
 
 def order_in_words(names: Sequence[str], order: Sequence[int] | None = None) -> str:
-    """Which class each index stands for; of many classes those first that another order moves."""
+    """The class of each index in words; with many classes, those that another order moves come first."""
     places = list(range(len(names)))
     moved = [index for index in places if order is not None and order[index] != index] or places
     shown = places if len(places) <= _SHOWN else moved[:_SHOWN]
@@ -194,11 +194,11 @@ def order_in_words(names: Sequence[str], order: Sequence[int] | None = None) -> 
 
 _EVEN = 0.5
 _ROUNDING = 1e-5
-"""By so much losses may differ for no reason but the order of sums."""
+"""Losses may differ by this much because of the order of summation alone."""
 _SHOWN = 10
 _NAME_SHOWN = 40
 
 
 def _best(counts: np.ndarray) -> np.ndarray:
-    """The order that puts most answers right."""
+    """The order with the most right answers."""
     return np.asarray(linear_sum_assignment(counts + _PREFERENCE * np.eye(len(counts)), maximize=True)[1])

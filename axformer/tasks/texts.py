@@ -1,4 +1,4 @@
-"""Texts and pairs of texts in token ids, as most tasks take them."""
+"""Tokenize texts and pairs of texts, for most tasks."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from axformer.data.rows import Rows
 def tokenize_texts(
     rows: Rows, tokenizer: Any, max_length: int | None, max_tokens: int | None, **options: Any
 ) -> tuple[dict[str, list[Any]], int]:
-    """The features of each row's ``text``, with its ``text_pair`` where the file has one, and how many rows were cut.
+    """The features of each row's ``text``, with its ``text_pair`` if the file has one, and the number of rows cut.
 
     Args:
         options: more arguments of the tokenizer.

@@ -22,7 +22,7 @@ from axformer.tasks.standing import Choices, Standing, agreement_of, better_orde
 
 @dataclass(frozen=True)
 class TokenClassification:
-    """A tag a word, read at the word's first token; the loss is the mean cross-entropy over a sample's words."""
+    """One tag per word, read at the word's first token; the loss is the mean cross-entropy over a sample's words."""
 
     names: tuple[str, ...]
     """The model's tags in the order of their indices."""
@@ -32,7 +32,7 @@ class TokenClassification:
 
     @classmethod
     def of(cls, config: Any) -> "TokenClassification":
-        """For a model's configuration."""
+        """The task for a model's config."""
         return cls(ClassNames.of(config).names)
 
     def encode(
@@ -88,7 +88,7 @@ class TokenClassification:
         return [row[mask].tolist() for row, mask in zip(predicted, words, strict=True)]
 
     def statistics(self, answers: Sequence[list[int]], encoded: Encoded) -> np.ndarray:
-        """Words that are right, words; and where tags mark chunks: chunks that are right, predicted chunks, chunks."""
+        """Correct words and all words; for chunk tags also correct, predicted and expected chunks."""
         expected = [[tag for tag in label if tag != UNLABELLED] for label in encoded.labels]
         return np.array([self._counts(*pair) for pair in zip(expected, answers, strict=True)], dtype=float)
 
@@ -112,7 +112,7 @@ class TokenClassification:
         }
 
     def correct(self, statistics: np.ndarray) -> np.ndarray:
-        """A sample is right where all its words are."""
+        """A sample is right if all its words are."""
         right: np.ndarray = statistics[:, 0] == statistics[:, 1]
         return right
 
@@ -131,7 +131,7 @@ class TokenClassification:
 
 
 def _words(encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:
-    """The tag of each word, and the place of its sample."""
+    """The tag of each word, and its sample."""
     tags = [[tag for tag in label if tag != UNLABELLED] for label in encoded.labels]
     sample = np.repeat(np.arange(len(tags)), [len(row) for row in tags])
     return np.array([tag for row in tags for tag in row], dtype=int), sample
@@ -147,7 +147,7 @@ class _Tags:
 
 
 def _tags(rows: Rows, classes: ClassNames) -> _Tags:
-    """A tag a word, ``UNLABELLED`` for words that count for nothing."""
+    """One tag per word, ``UNLABELLED`` for ignored words."""
     words_of, given = rows.text_lists("tokens"), rows.label_lists("tags")
     for row, (words, values) in enumerate(zip(words_of, given, strict=True), start=1):
         if len(words) != len(values):
@@ -164,7 +164,7 @@ def _is_unlabelled(value: Label) -> bool:
 
 
 def _first_tokens(word_ids: list[int | None], tags: list[int]) -> list[int]:
-    """The tag of each word at its first token, nothing at the others."""
+    """The tag of each word at its first token; the other tokens are ignored."""
     before = [None, *word_ids[:-1]]
     return [
         UNLABELLED if word is None or word == last else tags[word] for word, last in zip(word_ids, before, strict=True)

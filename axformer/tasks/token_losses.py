@@ -1,4 +1,4 @@
-"""What language models lose at each token, in sums: a perplexity is that of all tokens of a data set, not a mean of means."""
+"""Token losses of language models, as sums: perplexity is over all tokens of a data set, not a mean of means."""
 
 import math
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from torch.nn import functional
 from axformer.data.encoding import UNLABELLED
 
 MAX_EXPONENT = 700.0
-"""Powers of e much above are not floats; a perplexity of 1e304 says as much as an infinite one, and JSON can hold it."""
+"""Larger powers of e overflow; a perplexity of 1e304 says as much as an infinite one, and JSON can hold it."""
 LANGUAGE_CAUSES = (
     "whether the tokenizer is the one that the model was trained with, whether the text column is the right one, and whether "
     "the model was trained at all"
 )
-"""What to look at where a model guesses tokens worse than chance."""
+"""What to check if a model predicts tokens worse than chance."""
 
 TokenCounts = tuple[float, int, int]
-"""Of one model row: the sum of its tokens' cross-entropies in nats, its predicted tokens, and those that were hit."""
+"""For one model row: the sum of its tokens' cross-entropies in nats, the number of predicted tokens, and of correct ones."""
 
 
 def mean_losses(logits: Tensor, labels: Tensor) -> Tensor:
@@ -48,12 +48,12 @@ def language_metrics(statistics: np.ndarray) -> dict[str, float]:
 
 
 def as_statistics(answers: Sequence[TokenCounts]) -> np.ndarray:
-    """A row a sample, where each sample is one model row."""
+    """The statistics, one row per sample, for samples of one model row each."""
     return np.array(answers, dtype=float)
 
 
 def _losses(logits: Tensor, labels: Tensor) -> Tensor:
-    """Shape (rows, tokens), 0 where nothing is predicted; only labelled positions are looked at, for vocabularies are large."""
+    """Token losses, shape (rows, tokens), 0 where nothing is predicted; computed at labelled positions only, to save memory."""
     predicted = labels != UNLABELLED
     losses = torch.zeros(labels.shape, dtype=logits.dtype, device=logits.device)
     losses[predicted] = functional.cross_entropy(logits[predicted], labels[predicted], reduction="none")

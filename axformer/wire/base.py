@@ -1,7 +1,8 @@
-"""What all that goes over HTTP shares.
+"""Common parts of everything that goes over HTTP.
 
-The service refuses unknown fields and words; a client ignores and takes them (:func:`read_answer`), so that a newer service
-does not break an older client. For the same reason the other way round, a field that is added to an answer has a default.
+The service refuses unknown fields and words. A client ignores unknown fields and accepts unknown words
+(:func:`read_answer`), so that a newer service does not break an older client. For the opposite case, a field that is added to
+an answer has a default.
 Field docstrings become the API's documentation.
 """
 
@@ -33,10 +34,10 @@ LabelValue = Annotated[str, StringConstraints(max_length=LABEL_LENGTH, pattern=_
 
 
 def without_zero_bytes(value: Any) -> Any:
-    """The value, whose strings the database can store.
+    """Check that the database can store all strings in a value.
 
     Raises:
-        ValueError: one of them, however deep, holds a zero byte.
+        ValueError: a string, however deeply nested, contains a zero byte.
     """
     if "\\u0000" in json.dumps(value, default=dict):
         raise ValueError("holds a zero byte, which cannot be stored")
@@ -44,20 +45,20 @@ def without_zero_bytes(value: Any) -> Any:
 
 
 class Schema(BaseModel):
-    """Base of what is read and written over HTTP."""
+    """Base class of everything that is read and written over HTTP."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 _CLIENT = object()
-"""The context in which a client reads."""
+"""The validation context of a client."""
 
 
 def read_answer(shape: type[Shape], content: str | bytes) -> Shape:
-    """An answer of the service as a client reads it: unknown fields are ignored, and words are plain text, known or not.
+    """Read an answer of the service as a client: unknown fields are ignored, and words may be any text.
 
     Raises:
-        pydantic.ValidationError: it is something else.
+        pydantic.ValidationError: the answer has another form.
     """
     return shape.model_validate_json(content, extra="ignore", context=_CLIENT)
 
@@ -70,7 +71,7 @@ class WordOf:
     known: type[StrEnum]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The schema of the known words, which is also what is documented."""
+        """The schema of the known words, which is also documented."""
         return with_info_wrap_validator_function(
             _read_word, handler.generate_schema(self.known), serialization=plain_serializer_function_ser_schema(str)
         )

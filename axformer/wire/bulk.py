@@ -1,4 +1,4 @@
-"""Many jobs in one request, and what became of each."""
+"""Bulk requests on jobs, and their outcome for each job."""
 
 from typing import Annotated, Self
 
@@ -15,18 +15,18 @@ JobId = Annotated[str, StringConstraints(min_length=1, max_length=_ID_LENGTH)]
 
 
 class BulkCancel(Schema):
-    """Which jobs to cancel: those that fit all that is given."""
+    """The jobs to cancel: those that match all given filters."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"labels": {"project": "reviews"}, "states": ["queued", "paused"]}]}
     )
 
     ids: list[JobId] | None = Field(default=None, min_length=1, max_length=BULK_MOST)
-    """These jobs; each is answered for."""
+    """These jobs; the answer reports each."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=LABEL_COUNT)
     """Jobs with all of these labels."""
     states: list[JobState] = Field(default_factory=list)
-    """Jobs in one of these states; where neither ``ids`` nor ``states`` are given, those that can be cancelled."""
+    """Jobs in one of these states; without ``ids`` and ``states``, all jobs that can be cancelled."""
 
     @model_validator(mode="after")
     def _names_something(self) -> Self:
@@ -36,7 +36,7 @@ class BulkCancel(Schema):
 
 
 class BulkErrorRead(Schema):
-    """Why a job was left as it is."""
+    """Why a job was left unchanged."""
 
     code: str
     """``job_not_found`` or ``wrong_state``."""
@@ -44,18 +44,18 @@ class BulkErrorRead(Schema):
 
 
 class BulkItemRead(Schema):
-    """What became of one job."""
+    """The outcome for one job."""
 
     id: str
     state: StateWord | None
-    """As it is now; null where there is no such job."""
+    """Its present state; null if the job does not exist."""
     error: BulkErrorRead | None
-    """Null where the job is cancelled or is being cancelled."""
+    """Null if the job is cancelled or being cancelled."""
 
 
 class BulkRead(Schema):
-    """What became of each job."""
+    """The outcome for each job."""
 
     data: list[BulkItemRead]
     has_more: bool
-    """Whether more jobs fit than are taken at a time; send the request again for those."""
+    """Whether more jobs match than are handled at a time; repeat the request for those."""

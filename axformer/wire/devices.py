@@ -1,4 +1,4 @@
-"""Which hardware a job asks for and a worker has, in the service's words; PyTorch's own names stay with the worker."""
+"""Kinds of hardware that jobs ask for and workers have, in the service's terms; PyTorch's names stay in the worker."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What happened to a job."""
+"""Events of a job."""
 
 from datetime import datetime
 from typing import Any
@@ -7,11 +7,11 @@ from axformer.wire.base import Schema
 
 
 class EventRead(Schema):
-    """One thing that happened."""
+    """One event."""
 
     seq: int
     """Numbered from 1 without gaps; the ``id`` of the server-sent event."""
     type: str
-    """``job.created``, ``job.<state>``, or a word of the worker's own."""
+    """``job.created``, ``job.<state>``, or a type of the worker's."""
     data: dict[str, Any]
     created_at: datetime

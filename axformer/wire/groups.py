@@ -1,4 +1,4 @@
-"""Groups: a grid of checkpoints, data and settings posted as one, and the table of what came of it."""
+"""Groups: a grid of checkpoints, data and settings posted at once, and the table of its results."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -14,15 +14,15 @@ from axformer.wire.spread import Spread
 from axformer.wire.states import StateWord
 
 CELLS_MOST = 200
-"""Jobs of one group: they are stored together, each in some milliseconds."""
+"""Most jobs of a group: they are stored together, each in some milliseconds."""
 _SIDE_MOST = 50
-"""Entries of one side of the grid."""
+"""Most entries of one side of the grid."""
 _SEED_MOST = 2**31 - 1
 
 GroupName = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")]
-"""With the names of a cell it makes the name of a job."""
+"""The group's name; together with the names of a cell it forms a job's name."""
 SideName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,31}$")]
-"""Of a row of the table."""
+"""Name of a set or a setting in the table."""
 
 
 class GroupSet(Schema):
@@ -30,7 +30,7 @@ class GroupSet(Schema):
 
     name: SideName
     checkpoints: list[CheckpointRef] = Field(min_length=1, max_length=_SIDE_MOST)
-    """Runs of one kind, for example fine-tuned with several seeds: the table tells their mean and spread."""
+    """Runs of one kind, for example fine-tuned with several seeds: the table shows their mean and spread."""
     validation: DataRef
     """The data that decides what is removed."""
     test: DataRef | None = None
@@ -89,13 +89,13 @@ class GroupCreate(Schema):
     )
     """Values of the knob ``seed``, which draws the parts of safeguards; without them each setting has its own."""
     priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)
-    """As of a job, for all."""
+    """Priority of all jobs."""
     device: Device = Device.ANY
     forms: list[FormName] = Field(default_factory=usual_forms, min_length=1)
-    """Of each result; where none is said, the compact one alone."""
+    """Forms of each result; by default only the compact one."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=LABEL_COUNT)
     hub_token: HubToken | None = None
-    """As of a job, for all that read from the hub."""
+    """A hub token for all jobs that read from the hub."""
 
     @model_validator(mode="after")
     def _is_a_grid(self) -> Self:
@@ -131,7 +131,7 @@ class CellRead(Schema):
 
 
 class GroupRow(Schema):
-    """What came of one setting on one set, over checkpoints and seeds. A change is after less before."""
+    """The results of one setting on one set, over checkpoints and seeds. A change is after minus before."""
 
     set: str
     setting: str
@@ -140,26 +140,26 @@ class GroupRow(Schema):
     """Knobs of the setting that differ from the preset."""
     jobs: int
     succeeded: int
-    """Jobs that the figures are of."""
+    """Succeeded jobs, which the figures summarize."""
     changes: dict[str, dict[str, Spread]]
-    """By the data (``validation``, and ``confirming`` and ``test`` where there are any) and the figure (``loss``, metrics)."""
+    """Changes by data (``validation``, and ``confirming`` and ``test`` if present) and by figure (``loss``, metrics)."""
     removed: Spread | None
-    """Share of the parameters that is gone."""
+    """Share of the parameters that was removed."""
     encoder_removed: Spread | None
-    """The same of those in the transformer layers, which alone can go. Null where all reports are of earlier versions."""
+    """Share of the encoder's parameters that was removed. Null if all reports are of earlier versions."""
     operations: Spread | None
-    """How many times fewer operations there are, counted from shapes."""
+    """Factor by which operations shrank, counted from shapes."""
     latency: Spread | None
-    """How many times faster a forward pass is, as measured."""
+    """Measured speedup of a forward pass."""
     latency_by_pruning: Spread | None
-    """The same against the untouched model in the class of the compact one, which computes the last layer at one position and
-    removes nothing so. Null where the head reads all positions, and in reports of earlier versions."""
+    """Measured speedup against the untouched model in the compact model's class, which computes the last layer at one position.
+    Null if the head reads all positions, and in reports of earlier versions."""
     verdicts: dict[str, int]
-    """How many findings say ``gain``, ``no_reliable_gain``, ``loss``, ``not_measured``."""
+    """Number of findings by verdict: ``gain``, ``no_reliable_gain``, ``loss``, ``not_measured``."""
 
 
 class GroupLinks(Schema):
-    """Where to go from here."""
+    """Related addresses."""
 
     self: str
     cancel: str
@@ -167,14 +167,14 @@ class GroupLinks(Schema):
 
 
 class GroupRead(Schema):
-    """A group as it stands."""
+    """The present state of a group."""
 
     id: str
     name: str
     has_ended: bool
-    """Whether all its jobs have."""
+    """Whether all its jobs have ended."""
     counts: dict[StateWord, int]
-    """Jobs in each state that some are in."""
+    """Number of jobs in each state that occurs."""
     rows: list[GroupRow]
     """The table so far, sets and settings in the order in which they were posted."""
     cells: list[CellRead]

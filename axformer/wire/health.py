@@ -1,4 +1,4 @@
-"""Whether the service can work."""
+"""Health of the service."""
 
 from axformer.wire.base import Schema
 
@@ -10,7 +10,7 @@ class HealthRead(Schema):
 
 
 class ReadyRead(Schema):
-    """The parts that a request needs, each ``ok`` or what is wrong with it."""
+    """The services that requests need, each ``ok`` or its error."""
 
     status: str
     database: str

@@ -1,4 +1,4 @@
-"""Jobs as they are posted and as they are shown."""
+"""Jobs as clients post them and as the API shows them."""
 
 import re
 from datetime import datetime
@@ -24,7 +24,7 @@ FormName = Literal["compact", "zeroed", "onnx", "onnx_int8"]
 
 
 def usual_forms() -> list[FormName]:
-    """The forms of a result where none are asked for: the compact one alone, since others take minutes to make."""
+    """The default forms of a result: only the compact one, since others take minutes to make."""
     return ["compact"]
 
 
@@ -35,34 +35,34 @@ def _for_header(token: SecretStr) -> SecretStr:
 
 
 HubToken = Annotated[SecretStr, AfterValidator(_for_header)]
-"""Letters, digits and signs of ASCII, as they may stand in a header."""
+"""Printable ASCII characters that are allowed in a header."""
 
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-"""In hexadecimal digits, lower case."""
+"""Lower-case hexadecimal digits."""
 
 
 class CheckpointRef(Schema):
-    """Where the fine-tuned model lies."""
+    """The location of the fine-tuned model."""
 
     uri: Uri
     """``https://`` (directory or archive), ``hf://ORG/NAME[@REVISION]``, ``s3://BUCKET/PREFIX``, ``file:///PATH`` under
     a root that the operator has opened, or ``upload:ID``."""
     sha256: Sha256 | None = None
-    """What must be there, else the job fails before anything is loaded: of an archive its own, of a directory what the event
-    ``job.fetched`` told of it before."""
+    """Expected digest; if it differs, the job fails before anything is loaded. For an archive, its own; for a directory, the
+    one in an earlier event ``job.fetched``."""
 
 
 class DataRef(Schema):
-    """Where a data set lies and how to read it."""
+    """The location of a data set, and how to read it."""
 
     uri: Uri
     """A JSON Lines, CSV or Parquet file: ``https://``, ``hf://datasets/ORG/NAME[@REVISION]/PATH``, ``s3://``, ``file://``
     or ``upload:ID``."""
     sha256: Sha256 | None = None
-    """The file's own, which must be there, else the job fails before it is read."""
+    """Expected digest of the file; if it differs, the job fails before reading it."""
     columns: Annotated[Columns | None, AfterValidator(without_zero_bytes)] = None
-    """Names of the columns that the model's task reads, where they are not ``text``, ``text_pair``, ``label`` and so on."""
+    """Names of the columns that the task reads, if they differ from ``text``, ``text_pair``, ``label`` and so on."""
 
 
 class JobCreate(Schema):
@@ -100,49 +100,49 @@ class JobCreate(Schema):
     """Data that weights are fitted on, and the order of leaving is measured on, with a method that does so; without it the rows
     that decide. It needs no labels, and those that it has are not looked at."""
     train: DataRef | None = None
-    """Data that the finished model is trained on; without it nothing is trained."""
+    """Data to train the finished model on; without it there is no training."""
     finetune: FinetuneSettings | None = None
-    """How it is trained; only with ``train``. The report tells the figures before it too."""
+    """Training settings; only with ``train``. The report also has the figures before training."""
     preset: Preset = DEFAULT_PRESET
-    """Where the knobs start from."""
+    """The preset that the knobs start from."""
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
     """Knobs that differ from the preset; ``GET /v1/knobs`` lists them."""
     priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)
-    """Higher is sooner, among your team's jobs: each point counts as some minutes of waiting."""
+    """Jobs of higher priority go first within your team: each point counts as some minutes of waiting."""
     device: Device = Device.ANY
-    """What a worker must have to take the job: ``any`` may run on a CPU too."""
+    """The device that a worker must have; ``any`` may also run on a CPU."""
     forms: list[FormName] = Field(default_factory=usual_forms, min_length=1)
-    """In which forms the result is handed out. The compact one is always there, and alone where none are named; one that
-    cannot be made is named with its reason in the report, and the job succeeds."""
+    """Forms of the result. The compact one is always included, and the default. A form that cannot be made is listed with its
+    reason in the report, and the job still succeeds."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=LABEL_COUNT)
     """Words to find jobs by."""
     webhook: Webhook | None = None
     """Receives the job's events; needs a secret of the team, see ``POST /v1/webhook-secrets``."""
     hub_token: HubToken | None = None
-    """A token of yours for the model hub, with which the job's ``hf://`` references are read. It is stored encrypted, shown to
-    nobody, sent to the hub's own host alone, and forgotten when the job ends: a retry reads without it."""
+    """Your token for the model hub, used to read the job's ``hf://`` references. It is stored encrypted, never shown, sent only
+    to the hub's own host, and deleted when the job ends, so a retry reads without it."""
 
 
 class JobErrorRead(Schema):
     """Why a job failed."""
 
     code: str
-    """Stable, for programs."""
+    """Stable code for programs."""
     message: str
     """What was wrong, with which value, and what to do."""
     param: str | None = None
-    """The part of the job that is to blame, for example ``checkpoint``."""
+    """The part of the job that caused the error, for example ``checkpoint``."""
     retryable: bool = False
-    """Whether the same job may succeed if it is retried as it is."""
+    """Whether the unchanged job may succeed if it is retried."""
 
 
 class ProgressRead(Schema):
-    """How far the pass is."""
+    """Progress of the pass."""
 
     done: int
-    """Trials done, the base included; with ``order=search`` those of all passes."""
+    """Trials done, including the base; with ``order=search`` those of all passes."""
     known: int
-    """Trials done and known to come; grows when a block's parts are to be tried, and falls to ``done`` where the pass stops at
+    """Trials done and known to come. It grows when a block's parts are to be tried, and falls to ``done`` if the pass stops at
     its target."""
     seconds: float
     seconds_left: float | None = None
@@ -150,28 +150,28 @@ class ProgressRead(Schema):
     base_loss: float | None = None
     """Mean validation loss of the untouched model."""
     first_look: str | None = None
-    """The data that decides, and what the untouched model makes of it beside guessing, in words."""
+    """One line on the validation data, and on the untouched model's figures next to guessing."""
     min_loss: float | None = None
-    """Least mean validation loss so far."""
+    """Lowest mean validation loss so far."""
     operations: int | None = None
-    """Multiplications and additions that one look at the validation data takes now, counted from shapes; with ``order=search``
-    of the pass that runs, and at the end of the one that is kept."""
+    """Multiplications and additions that one forward pass over the validation data takes now, counted from shapes; with
+    ``order=search`` for the running pass, and at the end for the one that was kept."""
     estimated_speedup: float | None = None
-    """How many times more the untouched model takes."""
+    """Operations of the untouched model divided by those."""
     pass_number: int = 1
-    """The pass that runs, or ran last, from 1."""
+    """Number of the running or last pass, from 1."""
     passes: int = 1
-    """How many there are: six with ``order=search``, else one."""
+    """Number of passes: six with ``order=search``, otherwise one."""
     order: str | None = None
-    """The knob ``order`` of that pass; null of a job of an earlier version."""
+    """The knob ``order`` of that pass; null for a job of an earlier version."""
 
 
 class ReportRead(Schema):
-    """What came of the pass; the whole of it is the artifact ``report.json``."""
+    """The results of the pass; the artifact ``report.json`` has all of them."""
 
     base: dict[str, Any]
     """The untouched model: ``validation`` and ``test`` (loss, metrics), ``parameters``, ``encoder_parameters``, ``bytes``,
-    ``operations``, ``encoder_operations``, ``latency_ms``. The encoder is the transformer layers, of which parts can go."""
+    ``operations``, ``encoder_operations``, ``latency_ms``. The encoder is the transformer layers, which a pass can prune."""
     pruned: dict[str, Any]
     """The finished model, the same figures."""
     finding: dict[str, Any] | None = None

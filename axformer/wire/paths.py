@@ -5,9 +5,9 @@ from axformer.wire.report import PathPoint
 
 
 class PathRead(Schema):
-    """Every acceptance is a model; in a pass each contains all that follow."""
+    """Every acceptance gives a model; in a pass, each contains the following ones."""
 
     kept: int | None
-    """``seq`` of the model that the job gave; null before it has succeeded."""
+    """``seq`` of the job's result; null before the job has succeeded."""
     data: list[PathPoint]
     """The untouched model first; empty before the job has succeeded."""

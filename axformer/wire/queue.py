@@ -13,7 +13,7 @@ from axformer.wire.states import StateWord
 
 
 class WaitsFor(StrEnum):
-    """What keeps a job in the queue."""
+    """What a queued job waits for."""
 
     TURN = "turn"
     RUNNING_LIMIT = "running_limit"
@@ -23,28 +23,28 @@ class WaitsFor(StrEnum):
 @with_config(Schema.model_config)
 @dataclass(frozen=True, slots=True)
 class AheadRead:  # no model, since a look at a long line shows thousands of them
-    """How many jobs of one team go before a job."""
+    """The number of jobs of one team that are ahead of a job."""
 
     team: str | None
-    """Your team's name; null of any other team, which stay unnamed."""
+    """Your team's name; null for other teams, which stay anonymous."""
     jobs: int
 
 
 class PlaceRead(Schema):
-    """Where a waiting job stands. All is null of a job that a worker has, except when it ends."""
+    """The place of a waiting job. For a job that a worker holds, everything except its end is null."""
 
     position: int | None
-    """Its place, from 1, among the waiting jobs of all teams; a free worker takes the first that it can."""
+    """Position among the waiting jobs of all teams, from 1; a free worker takes the first that it can."""
     ahead: list[AheadRead] | None
-    """The jobs with lower positions by their teams: yours first, then the others."""
+    """Jobs with lower positions by team: yours first, then the others."""
     waits_for: Annotated[WaitsFor | str, WordOf(WaitsFor)] | None
-    """``turn``; or ``running_limit``, your team's; or ``worker``, where no living one has the job's device."""
+    """``turn``; ``running_limit`` of your team; or ``worker``, if no living one has the job's device."""
     reason: str | None
-    """The same in words."""
+    """The reason in words."""
     starts_in_seconds: float | None
-    """Estimate of when a worker takes it; null where it cannot be estimated, or once it has begun."""
+    """Estimated time until a worker takes it; null if unknown, or once it has begun."""
     ends_in_seconds: float | None
-    """Estimate of when it ends; null where it cannot be estimated."""
+    """Estimated time until it ends; null if unknown."""
 
 
 class QueuedJobRead(PlaceRead):
@@ -60,27 +60,27 @@ class WorkersRead(Schema):
     """The living workers of one kind."""
 
     queue: str | None
-    """The broker's queue that they listen to; null of those that have not said so."""
+    """The broker's queue that they listen to; null for workers that have not registered."""
     device: DeviceWord
     alive: int
-    """Seen within a lease: they looked for a job, worked on one, or found that there was none for them."""
+    """Workers seen within a lease: they looked for a job, worked on one, or found none for them."""
     busy: int
 
 
 class QueueRead(Schema):
-    """Where the team's jobs stand."""
+    """The places of the team's jobs."""
 
     data: list[QueuedJobRead]
-    """Those that have not ended, running ones first, then in the order in which they will be taken."""
+    """Unfinished jobs, running ones first, then in the order in which they will be taken."""
     counts: dict[StateWord, int]
     """The team's jobs by state, as they are listed."""
     queued_of_all_teams: int
-    """Queued jobs of all teams that wait for a worker."""
+    """Number of waiting jobs of all teams."""
     workers_alive: int
     workers_busy: int
-    """Workers that hold a job now, of any team."""
+    """Number of workers that hold a job of any team."""
     workers: list[WorkersRead]
-    """The same by the queue that they listen to and their device."""
+    """Living workers by queue and device."""
     eta_method: str
     """How the estimates were made."""
     as_of: datetime

@@ -10,12 +10,12 @@ REPORT_FORMAT: Literal["axformer-report/2"] = "axformer-report/2"
 
 
 class Scores(BaseModel):
-    """How good one model is."""
+    """The scores of one model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     validation: dict[str, float] = Field(
-        description="Mean loss and the task's metrics on the validation data, all or (with `confirm`) a part of which decided."
+        description="Mean loss and the task's metrics on the validation data, which decided, or a part of it with `confirm`."
     )
     test: dict[str, float] | None = Field(description="The same on held-out data; null where none was given.")
     validation_intervals: dict[str, Interval] = Field(
@@ -31,12 +31,12 @@ class Scores(BaseModel):
 
 
 class Measures(Scores):
-    """One model measured."""
+    """The measurements of one model."""
 
     parameters: int
     encoder_parameters: int | None = Field(
         default=None,
-        description="Those of them that are in the transformer layers, norms included, weights that layers share counted once: "
+        description="Parameters of the transformer layers, including norms, with weights that layers share counted once: "
         "what the paper compresses. Null in reports of earlier versions alone.",
     )
     bytes: int = Field(description="Size of the weight files.")
@@ -45,13 +45,13 @@ class Measures(Scores):
     )
     encoder_operations: int | None = Field(
         default=None,
-        description="Those of them that the transformer layers take. Null in reports of earlier versions alone.",
+        description="Operations of the transformer layers. Null only in reports of earlier versions.",
     )
-    latency_ms: float = Field(description="Median milliseconds of a forward pass; `latency` says of what.")
+    latency_ms: float = Field(description="Median milliseconds of a forward pass on the input in `latency`.")
 
 
 class Difference(BaseModel):
-    """A figure after the pass less the same before."""
+    """The change of a figure: after minus before."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +60,7 @@ class Difference(BaseModel):
 
 
 class McNemarTest(BaseModel):
-    """The samples whose answer changed between wrong and right, and McNemar's exact test of them."""
+    """The samples whose answers became right or wrong, and McNemar's exact test on them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -70,16 +70,16 @@ class McNemarTest(BaseModel):
 
 
 class Comparison(BaseModel):
-    """Both models on one data set."""
+    """The comparison of both models on one data set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     differences: dict[str, Difference]
-    mcnemar: McNemarTest | None = Field(description="Null where the task knows no right and wrong, as a regression.")
+    mcnemar: McNemarTest | None = Field(description="Null if the task has no right and wrong, like a regression.")
 
 
 class Judgement(StrEnum):
-    """Whether the finished model is better, as far as data that did not decide can tell."""
+    """Whether the finished model is better, judged on data that did not decide."""
 
     GAIN = "gain"
     NO_RELIABLE_GAIN = "no_reliable_gain"
@@ -93,7 +93,7 @@ class Finding(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data: Literal["test", "confirming"] | None = Field(
-        description="What it was measured on: held-out data, else the rows that confirmed; null where there were none."
+        description="The data it was measured on: held-out data, or else the rows that confirmed; null if there were none."
     )
     verdict: Judgement = Field(
         description="`loss` where the 95 % interval of the loss's change lies above 0, or more answers became wrong than right "
@@ -104,7 +104,7 @@ class Finding(BaseModel):
     sentence: str = Field(
         description="The same for people, with figures; those of `int8` where the pass decided in int8, and then it says so."
     )
-    advice: str = Field(description="What goes on after the sentence; may be empty.")
+    advice: str = Field(description="Advice that follows the sentence; may be empty.")
     answers: str = Field(
         description="How many answers changed between right and wrong, and McNemar's p-value, where a task knows such a thing; "
         "and how far the first metric fell, where it did so reliably and is another than the share of right answers."
@@ -112,36 +112,39 @@ class Finding(BaseModel):
 
 
 class Certificate(BaseModel):
-    """What is certified of the model that was kept: how far its metric fell at most, by rows that nobody decided with."""
+    """The certificate of the kept model: a bound on the fall of its metric, from rows that did not decide."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    points: float = Field(description="The metric fell by less than so many hundredths (`within_points`).")
+    points: float = Field(description="The metric fell by less than this many hundredths (`within_points`).")
     level: float = Field(
-        description="In at most the rest to 1 of all data sets a model is certified that fell further."
+        description="Confidence: at most 1 minus this share of data sets certify a model that fell further."
     )
-    rows: int = Field(description="How many rows confirmed.")
+    rows: int = Field(description="Number of confirming rows.")
     metric: str = Field(description="The metric that is certified.")
     test: Literal["exact", "betting", "bca_bootstrap"] = Field(
         description="`exact`: the exact unconditional test of right and wrong answers. `betting`: the paired betting test of "
         "differences of any size. `bca_bootstrap`: for metrics that are no means over rows."
     )
-    asymptotic: bool = Field(description="Whether the level is only neared, on many rows; else it holds on any number.")
+    asymptotic: bool = Field(
+        description="Whether the level holds only approximately, on many rows, instead of exactly."
+    )
     order: Literal["path", "deciding"] = Field(
-        description="The order of the tests, settled before: along the path, or safest first by the deciding rows."
+        description="The order of the tests, fixed beforehand: along the path, or safest first by the deciding rows."
     )
     tested: int = Field(description="Models that were tested; the first that fails ends it.")
     passed: int = Field(description="Models that passed; the cheapest of them is kept.")
-    kept: int = Field(description="The trial whose acceptance made the model that is kept; 0 is the untouched one.")
+    kept: int = Field(description="The trial whose acceptance led to the kept model; 0 is the untouched one.")
     p_value: float | None = Field(
         description="Of the model that is kept, times the passes that were searched where there are several; null where it is "
         "the untouched one."
     )
-    reason: str | None = Field(description="Why no more was kept; null where every model passed.")
+    reason: str | None = Field(description="Why no smaller model was kept; null if every model passed.")
     before_training: bool = Field(
-        default=False, description="Whether the model was trained afterwards: it is certified as it was before."
+        default=False,
+        description="Whether the model was trained afterwards; the certificate is about the model before.",
     )
-    sentence: str = Field(description="All of this for people.")
+    sentence: str = Field(description="The certificate in one sentence.")
 
 
 class InInt8(BaseModel):
@@ -155,7 +158,7 @@ class InInt8(BaseModel):
 
 
 class SpeedCell(BaseModel):
-    """Speed on batches of one kind; all models of a report took turns, so their cells can be compared one by one."""
+    """Speed on batches of one kind; all models of a report took turns, so their cells are comparable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -166,21 +169,21 @@ class SpeedCell(BaseModel):
     )
     tokens: float = Field(description="Mean tokens of an input that were computed, padding included.")
     p50_ms: float = Field(description="Median milliseconds of a forward pass of one batch.")
-    p95_ms: float = Field(description="Milliseconds that 95 % of the forward passes kept below.")
-    inputs_per_second: float = Field(description="Inputs by the time of all forward passes together.")
-    repeats: int = Field(description="Forward passes that were timed.")
+    p95_ms: float = Field(description="95th percentile of the milliseconds of a forward pass.")
+    inputs_per_second: float = Field(description="Inputs per second over all forward passes.")
+    repeats: int = Field(description="Number of timed forward passes.")
 
 
 class FormReport(BaseModel):
-    """One form of a model, measured as it loads from its files. What could not be measured is null."""
+    """One form of a model, measured as loaded from its files. Figures that could not be measured are null."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     made: bool
-    reason: str | None = Field(default=None, description="Why it was not made; null where it was.")
+    reason: str | None = Field(default=None, description="Why it was not made; null if it was.")
     directory: str | None = Field(
-        default=None, description="Where it lies in the result; null for the untouched model."
+        default=None, description="Its directory in the result; null for the untouched model."
     )
     bytes: int | None = Field(default=None, description="Size of the weight files.")
     load_seconds: float | None = Field(
@@ -219,7 +222,7 @@ class DataSummary(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rows: int
-    cut: int = Field(description="Rows longer than max_length, which lost their end.")
+    cut: int = Field(description="Number of rows that were cut at max_length.")
     sha256: str = Field(description="Digest of the columns that a task may read.")
     labels_as: str | None = Field(
         default=None,
@@ -239,7 +242,7 @@ class DataSummary(BaseModel):
 
 
 class OrderResult(BaseModel):
-    """What one pass of a search of orders led to."""
+    """The result of one pass of a search of orders."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -249,23 +252,23 @@ class OrderResult(BaseModel):
         "point that was kept, on the data that confirmed."
     )
     trials: int
-    seconds: float = Field(description="Duration of this pass, with what all of them measure alike.")
-    parameters: int = Field(description="Parameters that it leaves, at the point that is kept.")
+    seconds: float = Field(description="Duration of this pass, including the opening trials that all passes share.")
+    parameters: int = Field(description="Parameters of its kept model.")
     encoder_parameters: int | None = Field(
         default=None,
-        description="Those of them that are in the transformer layers; null in reports of earlier versions.",
+        description="Parameters of the transformer layers; null in reports of earlier versions.",
     )
     kept: bool = Field(description="Whether this is the pass that was kept.")
 
 
 class PathPoint(BaseModel):
-    """A model on the path of a pass. Each contains all that follow, and `axformer apply --upto SEQ` writes any of them."""
+    """A model on the path of a pass. Each contains the following ones, and `axformer apply --upto SEQ` writes any of them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    seq: int = Field(description="The trial whose acceptance made it; 0 is the untouched model.")
-    element: str | None = Field(description="What was accepted; null for the untouched model.")
-    loss: float = Field(description="Mean loss on the data that decided, as the trace has it.")
+    seq: int = Field(description="The trial whose acceptance led to it; 0 is the untouched model.")
+    element: str | None = Field(description="The accepted element; null for the untouched model.")
+    loss: float = Field(description="Mean loss on the deciding data, as in the trace.")
     confirming: dict[str, float] | None = Field(
         description="Mean loss and the task's metrics on the data that confirmed; null where `confirm` is 0."
     )
@@ -275,40 +278,38 @@ class PathPoint(BaseModel):
     parameters: int = Field(description="Parameters that are left.")
     encoder_parameters: int | None = Field(
         default=None,
-        description="Those of them that are in the transformer layers; null in reports of earlier versions.",
+        description="Parameters of the transformer layers; null in reports of earlier versions.",
     )
     operations: int = Field(description="Operations that are left, as in `base.operations`.")
     encoder_operations: int | None = Field(
-        default=None, description="Those of them that the transformer layers take; null in reports of earlier versions."
+        default=None, description="Operations of the transformer layers; null in reports of earlier versions."
     )
-    estimated_speedup: float = Field(description="Operations of the untouched model for each that is left.")
+    estimated_speedup: float = Field(description="Operations of the untouched model divided by those that are left.")
     estimated_latency_ms: float | None = Field(
         default=None,
         description="Milliseconds of a forward pass as `latency` says, estimated: those of the untouched model, by the "
         "operations that are left. Those of the finished model were measured, `pruned.latency_ms`. Null in reports of earlier "
         "versions alone.",
     )
-    kept: bool = Field(description="Whether this is the model that the pass gave.")
+    kept: bool = Field(description="Whether this is the result of the pass.")
 
 
 class Work(BaseModel):
-    """What the trials were measured with, and what that took."""
+    """How the trials were measured, and at what cost."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    trials_by_precision: dict[str, int] = Field(description="How many trials each number format decided.")
+    trials_by_precision: dict[str, int] = Field(description="Number of trials decided in each number format.")
     decided_early: int = Field(description="Trials whose verdict was known before all samples were measured.")
     refused_by_safeguard: int | None = Field(
         default=None,
         description="Trials that the paper's rule would have accepted and the safeguard did not; null without a safeguard.",
     )
     largest_loss_band: float = Field(
-        description="The most that a mean loss in low precision may be off; 0 without any."
+        description="Largest error bound of a mean loss in low precision; 0 without low precision."
     )
-    peak_bytes: int = Field(
-        description="Most memory that the process held since it began; other processes are not counted."
-    )
-    device_peak_bytes: int | None = Field(description="Most memory that it held on its GPU; null on a CPU.")
+    peak_bytes: int = Field(description="Peak memory of the process; other processes are not counted.")
+    device_peak_bytes: int | None = Field(description="Peak memory on its GPU; null on a CPU.")
 
 
 class Finetuning(BaseModel):
@@ -332,9 +333,9 @@ class Refitted(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    blocks: int = Field(description="Blocks whose projection out was fitted.")
+    blocks: int = Field(description="Blocks whose output projection was fitted.")
     bias_only: int = Field(
-        description="Of them those of which only the bias was: more would not have held on other tokens."
+        description="Blocks of which only the bias was fitted, because more would not have held on other tokens."
     )
     tokens: int = Field(description="Calibration tokens.")
     tokens_per_unknown: float | None = Field(

@@ -1,7 +1,7 @@
-"""Runs a command with a PostgreSQL and a Valkey of its own: ``python -m store.embedded COMMAND [ARGUMENT ...]``.
+"""Run a command with its own PostgreSQL and Valkey: ``python -m store.embedded COMMAND [ARGUMENT ...]``.
 
-The command finds them in DATABASE_URL and BROKER_URL, the schema already made. Both vanish with all they hold when it ends;
-its exit status becomes this program's.
+The command finds them in DATABASE_URL and BROKER_URL, with the schema in place. Both are removed with their data when it
+ends; its exit status becomes this program's.
 """
 
 import os
@@ -20,7 +20,7 @@ from store.settings import Settings
 
 
 def run(command: list[str]) -> int:
-    """Run the command with servers of its own and give its exit status."""
+    """Run the command with its own servers and return its exit status."""
     with tempfile.TemporaryDirectory(prefix="axformer-") as name:
         directory = Path(name)
         with (

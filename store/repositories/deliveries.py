@@ -16,7 +16,7 @@ from store.tables.jobs import Job
 from store.tables.webhooks import Delivery
 
 GONE = 410
-"""The status by which a receiver asks for no more messages."""
+"""The HTTP status with which a receiver declines further messages."""
 _STOPPED = "the receiver said 410 Gone to an earlier message of this job, so nothing more is sent by itself"
 _LOST = "the worker that sent it was lost"
 _Other = aliased(Delivery)
@@ -24,16 +24,16 @@ _Other = aliased(Delivery)
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of sending a message once."""
+    """The outcome of one attempt to send a message."""
 
     status: int | None
     """HTTP status; None if there was no answer."""
     error: str | None
-    """Why it failed; None if it did not."""
+    """Why it failed; None if it succeeded."""
 
 
 def add_delivery(session: Session, job: Job, event: Event) -> None:
-    """Write the message of an event, if the job's webhook wants such. The job is locked, as for the event itself."""
+    """Write the message of an event, if the job's webhook subscribes to its type. The job is locked, as for the event."""
     assert job.webhook is not None
     if event.type not in job.webhook["events"]:
         return
@@ -62,10 +62,10 @@ def add_delivery(session: Session, job: Job, event: Event) -> None:
 
 
 def claim_delivery(session: Session, *, seconds: float, most: int) -> Delivery | None:
-    """Take the message that has waited longest, for so many seconds, and count an attempt. None if none is due.
+    """Claim the message that has waited longest, for some seconds, and count an attempt. None if none is due.
 
-    Of two to the same address one waits for the other, so that a receiver that hangs holds up no others. One whose sender
-    was lost in its last attempt, which is the ``most``-th, is dead.
+    Of two messages to one address, one waits for the other, so that a receiver that hangs does not hold up the others. A
+    message whose sender was lost in the last attempt, the ``most``-th, is dead.
     """
     now = func.clock_timestamp()
     busy = exists().where(_Other.url == Delivery.url, _Other.sending_until > now)
@@ -91,13 +91,13 @@ def claim_delivery(session: Session, *, seconds: float, most: int) -> Delivery |
 
 
 def settle(session: Session, sent: Delivery, attempt: Attempt, *, retry_in: float | None) -> None:
-    """Note what came of the attempt that ``sent`` was claimed for; nothing if the message has gone on since.
+    """Record the outcome of the attempt that ``sent`` was claimed for, unless the message has been claimed again since.
 
     Args:
         session: the transaction.
-        sent: as it was claimed.
-        attempt: what came of it.
-        retry_in: seconds until the next attempt if this one failed; None if there is none left.
+        sent: the message as it was claimed.
+        attempt: the outcome.
+        retry_in: seconds until the next attempt if this one failed; None if no attempt is left.
     """
     query = select(Delivery).where(Delivery.job_id == sent.job_id, Delivery.state == DeliveryState.PENDING)
     locked = session.scalars(
@@ -125,7 +125,7 @@ def deliveries_after(session: Session, job_id: str, *, after: int, limit: int) -
 
 
 def redeliver(session: Session, job_id: str, delivery_id: str) -> Delivery | None:
-    """Send a message again, whatever became of it, with all attempts before it. None if the job has no such message."""
+    """Queue a message again with all its attempts, whatever its state. None if the job has no such message."""
     query = select(Delivery).where(Delivery.job_id == job_id, Delivery.id == delivery_id).with_for_update()
     delivery = session.scalars(query.execution_options(populate_existing=True)).one_or_none()
     if delivery is not None:

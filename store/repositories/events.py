@@ -1,4 +1,4 @@
-"""Events of a job. Whoever writes one holds the job's row lock, which is what keeps the numbers without gaps."""
+"""Events of a job. A writer holds the job's row lock, which keeps the numbers without gaps."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from store.tables.jobs import Job
 
 
 def record_event(session: Session, job: Job, type: str, data: Mapping[str, Any] | None = None) -> Event:
-    """Write the job's next event, and the message of it where the job has a webhook.
+    """Write the job's next event, and its message if the job has a webhook.
 
     The job must be new or locked in this transaction (``moves.lock_job``).
     """
@@ -27,7 +27,7 @@ def record_event(session: Session, job: Job, type: str, data: Mapping[str, Any] 
 
 
 def record_creation(session: Session, jobs: Sequence[Job]) -> None:
-    """Write the first event of each of these new jobs, which have none, in one statement for all."""
+    """Write the first event of each of these new jobs in a single statement."""
     events = []
     for job in jobs:
         job.event_count = 1

@@ -1,4 +1,4 @@
-"""Exports: jobs that hand out a model on the path of another job, with that job's trace and without a pass of their own."""
+"""Exports: jobs that write a model on another job's path, from that job's trace and without a pass."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,10 +13,10 @@ from store.tables.trials import FIRST_PASS, TrialRow
 
 
 def create_export(session: Session, new: NewJob, progress: Mapping[str, Any]) -> Created:
-    """Make a queued job that has the trials of ``new.exported_from`` up to ``new.upto``, or find the one of the same key.
+    """Create a queued job with the trials of ``new.exported_from`` up to ``new.upto``, or find the one of the same key.
 
     Args:
-        progress: of the job that tried them; the digests in it are those of what it worked on.
+        progress: progress of the original job; it holds the digests of that job's inputs.
     """
     created = create_job(session, new)
     if created.is_new:

@@ -1,4 +1,4 @@
-"""Jobs that fail, and jobs that end because their worker is gone."""
+"""Jobs that fail, and jobs that end because their worker was lost."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from store.states import JobState
 from store.tables.jobs import Job
 
 WORKER_LOST = "worker_lost"
-"""Code of the error of a job that has outlived all its workers."""
+"""Error code of a job that has lost its worker too often."""
 
 
 def fail(session: Session, job: Job, error: Mapping[str, Any]) -> None:
@@ -20,14 +20,14 @@ def fail(session: Session, job: Job, error: Mapping[str, Any]) -> None:
 
 
 def _storable(value: Any) -> Any:
-    """Text without what PostgreSQL does not store: NUL, and halves of characters. A message may quote a hostile file."""
+    """Replace what PostgreSQL does not store, NUL and lone surrogates; a message may quote a hostile file."""
     if not isinstance(value, str):
         return value
     return value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
 def end_if_spent(session: Session, job: Job) -> bool:
-    """End or pause a job whose worker is gone if that was asked for, or end it if it has no attempts left."""
+    """End or pause a job without a worker if its owner asked for that, or end it if it has no attempts left."""
     if job.state is JobState.CANCELLING:
         move_job(session, job, JobState.CANCELLED, reason="its worker was lost while it was being cancelled")
         return True

@@ -1,4 +1,4 @@
-"""Groups of jobs: made with all their cells, found, listed, removed."""
+"""Groups of jobs: create them with all cells, find, list and remove them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class NewGroup:
 
 @dataclass(frozen=True)
 class CreatedGroup:
-    """A group, and whether it is new or the one made before with the same idempotency key."""
+    """A group, and whether it is new or an earlier one with the same idempotency key."""
 
     group: Group
     is_new: bool
@@ -36,7 +36,7 @@ class CreatedGroup:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a table asks of the report of a job that has succeeded."""
+    """The figures that a table shows of a succeeded job's report."""
 
     comparison: dict[str, Any]
     parameters: tuple[int, int]
@@ -46,10 +46,10 @@ class Figures:
     latency_ms: tuple[float, float]
     """Before and after."""
     one_position_ms: float | None
-    """Of the untouched model in the class of the compact one; None if that computes the same, or in earlier versions."""
+    """The untouched model in the compact model's class; None if that computes the same, or in reports of earlier versions."""
     estimated_speedup: float
     verdict: str | None
-    """Of the finding; None in reports of earlier versions."""
+    """Verdict of the finding; None in reports of earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class CellRow:
 
 
 def create_group(session: Session, new: NewGroup) -> CreatedGroup:
-    """Make a group without cells, or find the one that the team has made with this idempotency key.
+    """Create a group without cells, or find the team's group with this idempotency key.
 
-    Who makes the same at the same time waits for this transaction, so a group that is found has all its cells.
+    A concurrent request with the same key waits for this transaction, so a group that is found has all its cells.
     """
     values = vars(new) | {"id": new_id(GROUP_PREFIX)}
     same_key = select(Group).where(Group.team_id == new.team_id, Group.idempotency_key == new.idempotency_key)
@@ -111,14 +111,14 @@ def cells_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[CellR
 
 
 def _figures(comparison: dict[str, Any], values: Sequence[Any]) -> Figures:
-    """As they were selected."""
+    """The figures from the selected columns."""
     before, after, encoder_before, encoder_after, slow, between, fast, speedup, verdict = values
     encoder = None if encoder_before is None or encoder_after is None else (encoder_before, encoder_after)
     return Figures(comparison, (before, after), encoder, (slow, fast), between, speedup, verdict)
 
 
 def state_counts(session: Session, group_ids: Sequence[str]) -> dict[str, dict[JobState, int]]:
-    """How many jobs of each of these groups are in each state that one of them is in."""
+    """For each of these groups, the number of jobs in each state that occurs."""
     counts = select(Job.group_id, Job.state, func.count()).where(Job.group_id.in_(group_ids))
     by_state: dict[str, dict[JobState, int]] = {group_id: {} for group_id in group_ids}
     for group_id, state, jobs in session.execute(counts.group_by(Job.group_id, Job.state)):
@@ -133,12 +133,12 @@ def jobs_of(session: Session, group_id: str) -> Sequence[Job]:
 
 
 def remove_group(session: Session, group: Group) -> None:
-    """Delete a group that has no jobs any more."""
+    """Delete a group that has no jobs left."""
     session.delete(group)
     session.flush()
 
 
 def remove_empty_groups(session: Session) -> int:
-    """Remove groups whose jobs are all gone. How many."""
+    """Remove groups without jobs, and return their number."""
     gone = delete(Group).where(~exists().where(Job.group_id == Group.id)).returning(Group.id)
     return len(session.scalars(gone).all())

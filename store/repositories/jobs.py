@@ -1,4 +1,4 @@
-"""Jobs as their owners see them: made, found, listed."""
+"""Jobs from their owners' side: create, find and list them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class NewJob:
 
 @dataclass(frozen=True)
 class Created:
-    """A job, and whether it is new or the one made before with the same idempotency key."""
+    """A job, and whether it is new or an earlier one with the same idempotency key."""
 
     job: Job
     is_new: bool
@@ -59,22 +59,22 @@ class Created:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a watcher asks for again and again."""
+    """The state of a job that watchers poll."""
 
     state: JobState
     event_count: int
     done: int | None = None
-    """Trials done; `None` before the first."""
+    """Trials done; None before the first."""
 
 
 def create_job(session: Session, new: NewJob) -> Created:
-    """Make a queued job with its first event and the message that wakes a worker.
+    """Create a queued job with its first event and the message that wakes a worker.
 
-    Where the team has used the idempotency key before, also in a transaction that is just committing, nothing is made
-    and that job is returned; the caller compares ``body_sha256``.
+    If the team has used the idempotency key before, even in a transaction that is just committing, nothing is created and
+    that job is returned; the caller compares ``body_sha256``.
     """
     same_key = select(Job).where(Job.team_id == new.team_id, Job.idempotency_key == new.idempotency_key)
-    same_key = same_key.options(undefer(Job.first_answer))  # at once: the job may be deleted before it is asked for
+    same_key = same_key.options(undefer(Job.first_answer))  # loaded now, since the job may be deleted before it is read
     job, is_new = insert_once(session, Job, _columns(new, new_id(JOB_PREFIX)), same_key)
     if is_new:
         _announce(session, [job])
@@ -82,7 +82,7 @@ def create_job(session: Session, new: NewJob) -> Created:
 
 
 def create_jobs(session: Session, new: Sequence[NewJob]) -> list[Job]:
-    """Make queued jobs without idempotency keys, as ``create_job`` makes one, in no more statements than for one."""
+    """Create queued jobs without idempotency keys, as ``create_job`` does, in as few statements as for one."""
     ids = new_ids(JOB_PREFIX, len(new))
     jobs = [Job(**_columns(one, job_id)) for one, job_id in zip(new, ids, strict=True)]
     session.add_all(jobs)
@@ -96,7 +96,7 @@ def _columns(new: NewJob, job_id: str) -> dict[str, Any]:
 
 
 def _announce(session: Session, jobs: Sequence[Job]) -> None:
-    """Give new jobs their first events and their messages."""
+    """Write the first events and the messages of new jobs."""
     record_creation(session, jobs)
     for job in jobs:
         add_message(session, job.id)
@@ -108,12 +108,12 @@ def find_job(session: Session, job_id: str, team_id: str) -> Job | None:
 
 
 def hub_token_of(session: Session, job_id: str) -> bytes | None:
-    """The encrypted hub token that a job has brought; None if it has none, or has ended."""
+    """The encrypted hub token of a job; None if it has none or has ended."""
     return session.scalar(select(Job.hub_token).where(Job.id == job_id))
 
 
 def find_standings(session: Session, job_ids: Sequence[str]) -> dict[str, Standing]:
-    """Where those of these jobs that there are stand, without all that they hold."""
+    """The state of each of these jobs that exists, without the rest of its row."""
     query = select(Job.id, Job.state, Job.event_count, Job.progress["done"].as_integer()).where(Job.id.in_(job_ids))
     return {job_id: Standing(*standing) for job_id, *standing in session.execute(query)}
 
@@ -127,14 +127,13 @@ def list_jobs(
     states: Sequence[JobState] = (),
     kinds: Sequence[JobKind] = (),
     labels: dict[str, str] | None = None,
-    name: str | None = None,
     text: str | None = None,
     ids: Sequence[str] | None = None,
 ) -> Page[Job]:
     """The team's jobs, newest first, from the one after ``after`` on.
 
-    Only those in one of ``states`` and of one of ``kinds`` (if any are given), with all of ``labels``, with exactly this
-    ``name``, with ``text`` in the name, in any case, or at the beginning of the id, and among these ``ids``.
+    If given, a filter keeps jobs in one of the ``states``, of one of the ``kinds``, with all ``labels``, with ``text`` in the
+    name (in any case) or at the beginning of the id, and with one of the ``ids``.
     """
     query = select(Job).where(Job.team_id == team_id)
     if after is not None:
@@ -145,8 +144,6 @@ def list_jobs(
         query = query.where(Job.kind.in_(kinds))
     if labels:
         query = query.where(Job.labels.contains(labels))
-    if name is not None:
-        query = query.where(Job.name == name)
     if text is not None:
         query = query.where(or_(Job.name.icontains(text, autoescape=True), Job.id.startswith(text, autoescape=True)))
     if ids is not None:

@@ -23,13 +23,13 @@ _SECRET_BYTES = 32
 _KEY = re.compile(rf"{KEY_PREFIX}_(?P<id>[0-9a-f]{{{2 * _ID_BYTES}}})_(?P<secret>[0-9a-f]{{{2 * _SECRET_BYTES}}})")
 _KEY_ID = re.compile(rf"[0-9a-f]{{{2 * _ID_BYTES}}}")
 _USE_NOTED_EVERY = timedelta(minutes=1)
-"""How exact ``last_used_at`` is; finer would write a row at every request."""
+"""Precision of ``last_used_at``; a finer one would write a row at every request."""
 
 _NOW = func.clock_timestamp()
 _IS_USE_STALE = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < _NOW - _USE_NOTED_EVERY)
 _IS_EXPIRED = func.coalesce(ApiKey.expires_at <= _NOW, False)
 _IS_VALID = (ApiKey.revoked_at.is_(None), ~_IS_EXPIRED)
-# Made once and of columns alone, because every request asks it.
+# Built once and of columns alone, because every request runs it.
 _FOUND_BY_ID = (
     select(
         ApiKey.id,
@@ -44,7 +44,7 @@ _FOUND_BY_ID = (
     .join(Team, Team.id == ApiKey.team_id)
     .where(ApiKey.id == bindparam("key_id"))
 )
-# A row that somebody else has locked is left for the next request, which notes its own use: none waits for this.
+# A locked row is left to the next request, which records its own use, so no request waits here.
 _NOTE_USE = (
     update(ApiKey)
     .where(
@@ -61,14 +61,14 @@ _NOTE_USE = (
 
 @dataclass(frozen=True)
 class NewKey:
-    """A key that was just made. The text is shown once and stored nowhere."""
+    """A new key. Its text is shown once and never stored."""
 
     row: ApiKey
     text: str
 
     @property
     def id(self) -> str:
-        """The part of it that may be shown."""
+        """The public part of the key."""
         return self.row.id
 
 
@@ -85,19 +85,19 @@ class Caller:
 
 
 class Reason(StrEnum):
-    """Why a key opens nothing."""
+    """Why a key is refused."""
 
     UNKNOWN = "unknown"
-    """It is malformed, or there is none of this id."""
+    """The key is malformed, or its id does not exist."""
     WRONG = "wrong"
-    """There is a key of this id, with another secret."""
+    """The id exists, but with another secret."""
     REVOKED = "revoked"
     EXPIRED = "expired"
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A key that opens nothing, and whose it seems to be where there is one of its id."""
+    """A refused key, and the team that it seems to belong to if its id exists."""
 
     reason: Reason
     key_id: str | None = None
@@ -116,7 +116,7 @@ def create_key(
 
 
 def recognise(session: Session, text: str) -> Caller | Refusal:
-    """The caller that the key belongs to, or why it is refused. Its use is noted once a minute."""
+    """The caller that the key belongs to, or why it is refused. Its use is recorded once a minute."""
     parts = _KEY.fullmatch(text)
     row = session.execute(_FOUND_BY_ID, {"key_id": parts["id"]}).one_or_none() if parts else None
     if parts is None or row is None:
@@ -138,7 +138,7 @@ def authenticate(session: Session, text: str) -> Caller | None:
 
 
 def is_still_valid(session: Session, key_id: str) -> bool:
-    """Whether a key that was recognised before is still valid. Its use is noted once a minute."""
+    """Whether a key that was recognised before is still valid. Its use is recorded once a minute."""
     row = session.execute(_FOUND_BY_ID, {"key_id": key_id}).one_or_none()
     if row is None or row.revoked_at is not None or row.is_expired:
         return False
@@ -147,7 +147,7 @@ def is_still_valid(session: Session, key_id: str) -> bool:
 
 
 def find_key(session: Session, key_id: str, team_id: str | None = None) -> ApiKey | None:
-    """The key of this id, valid or not; only where it is this team's, if one is named."""
+    """The key with this id, valid or not, and only if it belongs to the given team."""
     if not _KEY_ID.fullmatch(key_id):
         return None
     query = select(ApiKey).where(ApiKey.id == key_id)
@@ -155,7 +155,7 @@ def find_key(session: Session, key_id: str, team_id: str | None = None) -> ApiKe
 
 
 def list_keys(session: Session, team_id: str, *, after: ApiKey | None = None, limit: int) -> Page[ApiKey]:
-    """The team's keys, valid or not, the newest first: those made before ``after``."""
+    """The team's keys, valid or not, the newest first: those created before ``after``."""
     query = select(ApiKey).where(ApiKey.team_id == team_id)
     if after is not None:
         query = query.where(tuple_(ApiKey.created_at, ApiKey.id) < (after.created_at, after.id))
@@ -164,14 +164,14 @@ def list_keys(session: Session, team_id: str, *, after: ApiKey | None = None, li
 
 
 def lock_key(session: Session, key: ApiKey) -> bool:
-    """Keep the team's other changes of keys waiting until the transaction ends, and say whether this one is valid."""
+    """Block other changes of the team's keys until the transaction ends, and return whether this key is valid."""
     session.execute(select(Team.id).where(Team.id == key.team_id).with_for_update(key_share=True)).one()
     session.refresh(key)
     return session.scalars(select(ApiKey.id).where(ApiKey.id == key.id, *_IS_VALID)).one_or_none() is not None
 
 
 def is_last_admin(session: Session, key: ApiKey) -> bool:
-    """Whether the team would have no valid key for admins, or only such as end sooner, without this one."""
+    """Whether, without this key, the team would have no valid admin key, or only admin keys that expire sooner."""
     if key.scope != Scope.ADMIN:
         return False
     forever = ApiKey.expires_at.is_(None)
@@ -181,7 +181,7 @@ def is_last_admin(session: Session, key: ApiKey) -> bool:
 
 
 def replace_key(session: Session, key: ApiKey, grace: timedelta) -> NewKey:
-    """Make a key like this one, which is valid for ``grace`` more at the most. One that was made to end gets as long again."""
+    """Create a key like this one, which stays valid for ``grace`` at most. The new key gets the same lifetime, if any."""
     now = session.scalars(select(_NOW)).one()
     expires_at = key.expires_at and now + (key.expires_at - key.created_at)
     new_key = create_key(session, key.team_id, key.name, key.scope, expires_at)
@@ -192,7 +192,7 @@ def replace_key(session: Session, key: ApiKey, grace: timedelta) -> NewKey:
 
 
 def revoke_key(session: Session, key_id: str) -> bool:
-    """Make a key invalid from the commit on; it stays listed. False where there is no key of this id that is not revoked."""
+    """Revoke a key from the commit on; it stays listed. False if no unrevoked key has this id."""
     valid = (ApiKey.id == key_id, ApiKey.revoked_at.is_(None))
     revoked = update(ApiKey).where(*valid).values(revoked_at=_NOW).returning(ApiKey.id)
     return session.execute(revoked).scalar_one_or_none() is not None

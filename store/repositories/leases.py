@@ -1,5 +1,8 @@
-"""What a worker writes of a job that it has claimed. Every write names the fence number that the claim has given, and is
-refused once it is no longer the job's own, so a worker that was thought dead can harm nothing."""
+"""What a worker writes about a job that it has claimed.
+
+Every write names the fence number of the claim and is refused once the job has a newer one, so a worker that was taken for
+dead can do no harm.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -24,7 +27,7 @@ from store.tables.trials import FIRST_PASS, TrialRow
 
 
 def heartbeat(session: Session, job_id: str, fence: int, lease_seconds: float) -> JobState:
-    """Renew the lease, note that the worker is alive, and tell the job's state.
+    """Renew the lease, record that the worker is alive, and return the job's state.
 
     ``cancelling`` means: stop and call ``finish_cancelled``; ``pausing``: stop and call ``release``.
 
@@ -41,12 +44,12 @@ def heartbeat(session: Session, job_id: str, fence: int, lease_seconds: float) -
 
 
 def set_state(session: Session, job_id: str, fence: int, state: JobState, reason: str | None = None) -> Job:
-    """Go on to the next working state.
+    """Move the job to its next working state.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
-        CancelRequestedError: its owner wants it cancelled.
-        PauseRequestedError: its owner wants it paused.
+        CancelRequestedError: the owner has cancelled it.
+        PauseRequestedError: the owner has paused it.
         IllegalTransitionError: that state does not come next.
     """
     job = lock_wanted(session, job_id, fence)
@@ -63,9 +66,9 @@ def add_trials(
     *,
     pass_number: int = FIRST_PASS,
 ) -> None:
-    """Write trials of one pass, which is the one that is shown from then on, and how far the job is.
+    """Write trials of one pass, which is shown from then on, and the progress of the job.
 
-    Trials already stored stay as they are, so a batch may come twice.
+    Trials that are already stored stay unchanged, so a batch may arrive twice.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
@@ -81,7 +84,7 @@ def add_trials(
 
 
 def add_event(session: Session, job_id: str, fence: int, type: str, data: Mapping[str, Any] | None = None) -> None:
-    """Write an event of the worker's own, for example that a download is done.
+    """Write an event of the worker, for example that a download is done.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
@@ -98,11 +101,11 @@ def finish_succeeded(
     *,
     kept_pass: int = FIRST_PASS,
 ) -> Job:
-    """End a packaged job with its report and its files, all at once; shown from then on is the pass that was kept.
+    """End a packaged job with its report and its files at once; the pass that was kept is shown from then on.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
-        CancelRequestedError: its owner wants it cancelled.
+        CancelRequestedError: the owner has cancelled it.
     """
     job = lock_wanted(session, job_id, fence)
     job.summary = summary_of(report)
@@ -126,7 +129,7 @@ def finish_failed(session: Session, job_id: str, fence: int, error: Mapping[str,
 
 
 def finish_cancelled(session: Session, job_id: str, fence: int) -> Job:
-    """End a job that its owner wants cancelled.
+    """End a job whose owner has cancelled it.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
@@ -137,9 +140,9 @@ def finish_cancelled(session: Session, job_id: str, fence: int) -> Job:
 
 
 def abandon(session: Session, job_id: str, fence: int, reason: str) -> Job:
-    """Say that the worker of a job is no more, so that others need not wait for the end of its lease; the attempt counts.
+    """Record that the worker of a job is dead, so that others need not wait for the end of its lease; the attempt counts.
 
-    A job that its owner wants cancelled ends as cancelled, and one that is to be paused is then paused.
+    If the owner has asked for it, the job ends as cancelled or is paused instead.
 
     Raises:
         LeaseLostError: the job is no longer that worker's.
@@ -156,9 +159,9 @@ def abandon(session: Session, job_id: str, fence: int, reason: str) -> Job:
 
 
 def release(session: Session, job_id: str, fence: int, reason: str) -> Job:
-    """Give a job back to the queue; the attempt does not count, and its trace stays. ``reason`` says why.
+    """Give a job back to the queue for a ``reason``; the attempt does not count, and its trace stays.
 
-    A job that its owner wants cancelled ends as cancelled, and one that is to be paused is then paused.
+    If the owner has asked for it, the job ends as cancelled or is paused instead.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
@@ -176,12 +179,12 @@ def release(session: Session, job_id: str, fence: int, reason: str) -> Job:
 
 
 def lock_wanted(session: Session, job_id: str, fence: int) -> Job:
-    """The job, which must be the caller's, locked until the transaction ends.
+    """Lock the caller's job until the transaction ends.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
-        CancelRequestedError: its owner wants it cancelled.
-        PauseRequestedError: its owner wants it paused.
+        CancelRequestedError: the owner has cancelled it.
+        PauseRequestedError: the owner has paused it.
     """
     job = _lock_held(session, job_id, fence)
     if job.state is JobState.CANCELLING:
@@ -199,7 +202,7 @@ def _lock_held(session: Session, job_id: str, fence: int) -> Job:
 
 
 def lease_end(lease_seconds: float) -> ColumnElement[Any]:
-    """When a lease ends that begins now."""
+    """The end of a lease that begins now."""
     return func.clock_timestamp() + timedelta(seconds=lease_seconds)
 
 

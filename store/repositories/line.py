@@ -1,11 +1,11 @@
-"""The line in which jobs of all teams wait: the one place that says whose turn is next.
+"""The order in which the waiting jobs of all teams are claimed; no other place defines it.
 
-A free worker takes a job of the team with the fewest running jobs, and among those of the team that has used the least
-worker time, where time counts half after each half-life. Within a team the job that has waited longest goes first, and
-each point of priority counts as so many seconds of waiting.
+A free worker takes a job of the team with the fewest running jobs; among equal teams, of the one that has used the least
+worker time, which decays with a half-life. Within a team the job that has waited longest goes first, and each point of
+priority counts as some seconds of waiting.
 
-Nothing waits for ever: a team's used time fades while that of the others grows, and a job is overtaken only by jobs of
-its team that come within the head start of their priority.
+No job waits forever: a team's used time decays while that of the others grows, and a job is overtaken only by jobs of its
+team that arrive within the head start of their priority.
 """
 
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ _Held = aliased(Job)
 _NOW = func.statement_timestamp()
 _SHOWN = (Job.id, Job.name, Job.state, Job.team_id, Job.device, PASSES, Job.progress)
 _MOST_HALVINGS = 60.0
-"""What is older has faded to nothing; beyond, PostgreSQL would complain of a number too small to write."""
+"""Older use counts as zero; PostgreSQL would reject the tiny numbers beyond."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The two numbers of the order."""
+    """The two parameters of the order."""
 
     half_life_seconds: float = HALF_LIFE_SECONDS
     priority_seconds: float = PRIORITY_SECONDS
@@ -46,7 +46,7 @@ DEFAULT_RULES = Rules()
 
 
 def rules_of(settings: Settings) -> Rules:
-    """The numbers that the operator has set."""
+    """The parameters from the operator's settings."""
     return Rules(settings.share_half_life_seconds, settings.priority_seconds)
 
 
@@ -54,8 +54,8 @@ def rules_of(settings: Settings) -> Rules:
 def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CTE:
     """The jobs that wait for a worker with these abilities: all, or ``most`` of each team.
 
-    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``passes``, ``progress``; ``place``, from 1, in which jobs
-    are claimed; ``running_limit``, the team's; and ``held_back``, whether it forbids to claim the job now.
+    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``passes``, ``progress``; ``place``, the order of claims
+    from 1; ``running_limit``, the team's limit; and ``held_back``, whether that limit prevents claiming the job now.
     """
     standing, waiting = standings(rules), _waiting(rules, able)
     is_near = true() if most is None else waiting.c.behind < most
@@ -72,7 +72,7 @@ def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CT
 
 
 def standings(rules: Rules) -> CTE:
-    """Where each team stands: ``team_id``, ``running`` jobs, ``used`` worker seconds, and ``running_limit``."""
+    """The use of each team: ``team_id``, ``running`` jobs, ``used`` worker seconds, and ``running_limit``."""
     is_alive = Job.lease_until >= _NOW
     fading = func.sum(faded(held_seconds(), held_until(), rules)).label("used")
     held = select(Job.team_id, func.count().filter(is_alive).label("running"), fading)
@@ -90,24 +90,24 @@ def standings(rules: Rules) -> CTE:
 def faded(
     seconds: SQLColumnExpression[float], since: SQLColumnExpression[datetime], rules: Rules
 ) -> ColumnElement[float]:
-    """What seconds that were used until some time count for now."""
+    """The present weight of seconds that were used until some time."""
     halvings = func.least(_seconds(_NOW - since) / rules.half_life_seconds, _MOST_HALVINGS)
     return seconds * func.power(cast(0.5, Double), halvings)
 
 
 def held_seconds() -> ColumnElement[float]:
-    """For how long a job's worker has held it: until now, or until its lease ran out."""
+    """How long a job's worker has held it: until now, or until its lease expired."""
     held = held_until() - func.coalesce(Job.claimed_at, Job.started_at)
     return func.greatest(_seconds(held), cast(0, Double))
 
 
 def held_until() -> ColumnElement[datetime]:
-    """Until when a job's worker has held it: now, or where it was lost, the end of its lease."""
+    """When a job's worker last held it: now, or the end of the lease if the worker was lost."""
     return func.least(_NOW, Job.lease_until)
 
 
 def is_lost() -> ColumnElement[bool]:
-    """Whether the lease of a job that has begun ran out."""
+    """Whether the lease of a claimed job has expired."""
     return Job.lease_until < _NOW
 
 
@@ -118,7 +118,7 @@ def is_waiting() -> ColumnElement[bool]:
 
 
 def is_held_back() -> ColumnElement[bool]:
-    """Whether the limit of a job's team forbids to claim it now."""
+    """Whether the limit of a job's team prevents claiming it now."""
     held = select(func.count()).where(_Held.team_id == Team.id, _Held.worker.is_not(None), _Held.lease_until >= _NOW)
     full = select(Team.id).where(Team.running_limit <= held.correlate(Team).scalar_subquery())
     return Job.team_id.in_(full)

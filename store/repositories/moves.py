@@ -1,4 +1,4 @@
-"""How a job gets from one state into another: locked, with its event, and without a lease where no worker holds it on."""
+"""State changes of a job: under a lock, with an event, and without a lease if no worker holds the job afterwards."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from store.tables.jobs import Job
 
 
 def lock_job(session: Session, job_id: str) -> Job:
-    """The job as it is now, locked until the transaction ends.
+    """Lock the job until the transaction ends, and return its current row.
 
-    The lock leaves the key alone, so that a row that refers to the job is written without waiting for it.
+    The lock does not cover the key, so rows that refer to the job can be written without waiting.
 
     Raises:
-        sqlalchemy.exc.NoResultFound: there is none.
+        sqlalchemy.exc.NoResultFound: the job does not exist.
     """
     query = select(Job).where(Job.id == job_id).with_for_update(key_share=True)
     return session.scalars(query.execution_options(populate_existing=True)).one()
@@ -26,7 +26,7 @@ def lock_job(session: Session, job_id: str) -> Job:
 def move_job(
     session: Session, job: Job, state: JobState, *, reason: str | None = None, data: dict[str, Any] | None = None
 ) -> None:
-    """Put a locked job into another state and write the event ``job.<state>``; without a worker it has no lease.
+    """Move a locked job to another state and write the event ``job.<state>``; without a worker it has no lease.
 
     Raises:
         IllegalTransitionError: there is no such move.

@@ -1,4 +1,4 @@
-"""Rows that a request makes once, however often it is sent: those with an idempotency key of their team."""
+"""Rows that a request creates only once, however often it is sent, because of its idempotency key."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -15,9 +15,9 @@ Row = TypeVar("Row", bound=Base)
 def insert_once(
     session: Session, kind: type[Row], values: Mapping[str, Any], same_key: Select[Row]
 ) -> tuple[Row, bool]:
-    """Insert a row, or find the one that has its team and idempotency key, and say whether it is new.
+    """Insert a row, or find the one with the same team and idempotency key, and return whether it is new.
 
-    Who inserts the same at the same time waits for this transaction to end.
+    A concurrent insert of the same row waits for this transaction to end.
 
     Args:
         same_key: finds the row with this team and key.
@@ -25,6 +25,6 @@ def insert_once(
     made = insert(kind).values(values).on_conflict_do_nothing(index_elements=["team_id", "idempotency_key"])
     while (row := session.scalars(made.returning(kind)).one_or_none()) is None:
         known = session.scalars(same_key).one_or_none()
-        if known is not None:  # else it was deleted between the two statements, and the key is free again
+        if known is not None:  # otherwise it was deleted between the two statements, and the key is free again
             return known, False
     return row, True

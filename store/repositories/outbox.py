@@ -1,4 +1,4 @@
-"""Messages that wait to be given to the broker."""
+"""Messages to be sent to the broker."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from store.tables.outbox import OutboxMessage
 
 
 def add_message(session: Session, job_id: str) -> None:
-    """Say, when this transaction commits, that the job waits."""
+    """Announce the waiting job when this transaction commits."""
     session.add(OutboxMessage(job_id=job_id))
 
 
@@ -20,7 +20,7 @@ def unsent_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
 
 
 def mark_sent(session: Session, ids: Sequence[int]) -> None:
-    """Note that these messages were given to the broker. What somebody else is noting, or removing, is left to them."""
+    """Record that these messages were sent to the broker; skip rows that another transaction has locked."""
     mine = select(OutboxMessage.id).where(OutboxMessage.id.in_(ids), OutboxMessage.sent_at.is_(None))
     free = mine.with_for_update(skip_locked=True).scalar_subquery()
     sent = update(OutboxMessage).where(OutboxMessage.id.in_(free)).values(sent_at=func.clock_timestamp())

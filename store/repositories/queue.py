@@ -1,4 +1,4 @@
-"""The queue seen as a whole: how many jobs stand where, and how long the last ones took."""
+"""The queue as a whole: the waiting jobs, the number of jobs in each state, and recent run times."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from axformer.wire.devices import Device
 from store.passes import PASSES
-from store.repositories.line import DEFAULT_RULES, Rules, is_waiting, the_line
+from store.repositories.line import DEFAULT_RULES, Rules, the_line
 from store.states import JobState
 from store.tables.jobs import Job
 
@@ -22,15 +22,15 @@ class Waiting(NamedTuple):
     team_id: str
     device: Device
     place: int
-    """From 1, among those of all teams."""
+    """Place in the line of all teams, from 1."""
     held_back: bool
-    """Whether its team's limit of running jobs forbids to claim it now."""
+    """Whether its team's limit of running jobs prevents claiming it now."""
     running_limit: int | None
     """That limit; None if there is none."""
     passes: int
-    """How many it makes."""
+    """Number of passes of the job."""
     seconds_left: float | None
-    """Of a job that has begun, as it was measured."""
+    """Measured estimate for a job that has begun."""
 
 
 def waiting_jobs(session: Session, rules: Rules = DEFAULT_RULES) -> Sequence[Waiting]:
@@ -42,13 +42,8 @@ def waiting_jobs(session: Session, rules: Rules = DEFAULT_RULES) -> Sequence[Wai
     return [Waiting._make(row) for row in session.execute(query.order_by(line.c.place))]
 
 
-def queue_length(session: Session) -> int:
-    """How many jobs of all teams wait for a worker."""
-    return session.scalars(select(func.count()).select_from(Job).where(is_waiting())).one()
-
-
 def state_counts(session: Session, team_id: str | None = None) -> dict[JobState, int]:
-    """How many jobs are in each state, every state being named: a team's, or those of all teams."""
+    """The number of jobs in every state, of a team or of all teams."""
     query = select(Job.state, func.count().label("jobs")).group_by(Job.state)
     if team_id is not None:
         query = query.where(Job.team_id == team_id)
@@ -56,12 +51,12 @@ def state_counts(session: Session, team_id: str | None = None) -> dict[JobState,
 
 
 def active_jobs(session: Session) -> Sequence[Job]:
-    """All jobs that workers hold, of all teams, oldest claim first; those of lost workers wait again."""
+    """The jobs of all teams that workers hold, oldest claim first; jobs of lost workers count as waiting."""
     held = (Job.worker.is_not(None), Job.lease_until >= func.statement_timestamp())
     return session.scalars(select(Job).where(*held).order_by(Job.claimed_at, Job.id)).all()
 
 
 def recent_pass_seconds(session: Session, limit: int) -> Sequence[float]:
-    """How long workers held each of the last succeeded jobs, in seconds a pass, the latest first."""
+    """Seconds per pass that workers held each of the last succeeded jobs, the latest first."""
     query = select(Job.worker_seconds / PASSES.element).where(Job.state == JobState.SUCCEEDED)
     return session.scalars(query.order_by(Job.finished_at.desc()).limit(limit)).all()

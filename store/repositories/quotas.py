@@ -1,7 +1,7 @@
-"""What teams use of what they may: running jobs, queued jobs, stored bytes.
+"""Quotas of teams: running jobs, queued jobs, stored bytes.
 
-The limit of running jobs is kept by the claim (``store.repositories.line``). The others are kept by the transaction that
-adds: it adds, locks the team, counts, and rolls back if the limit is exceeded, so two concurrent additions cannot both pass.
+Claims enforce the limit of running jobs (``store.repositories.line``). The transaction that adds something enforces the
+others: it adds, locks the team, counts, and rolls back if the limit is exceeded, so two concurrent additions cannot both pass.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def limits_of(session: Session, team_id: str) -> Limits:
 
 
 def set_limits(session: Session, team_id: str, limits: Limits) -> None:
-    """Change a team's limits. What it uses already stays."""
+    """Change a team's limits, without effect on what it already uses."""
     values = {
         "running_limit": limits.running,
         "queued_limit": limits.queued,
@@ -56,14 +56,14 @@ def lock_limits(session: Session, team_id: str) -> None:
 
 
 def use_of(session: Session, team_id: str) -> Use:
-    """What a team uses now, this transaction's own changes included."""
+    """What a team uses now, including this transaction's own changes."""
     running = select(func.count()).where(Job.team_id == team_id, Job.worker.is_not(None))
     held = running.where(Job.lease_until >= func.statement_timestamp())
     return Use(session.scalars(held).one(), queued_jobs(session, team_id), stored_bytes(session, team_id))
 
 
 def queued_jobs(session: Session, team_id: str) -> int:
-    """How many jobs of a team wait."""
+    """Number of a team's queued jobs."""
     mine = (Job.team_id == team_id, Job.state == JobState.QUEUED)
     return session.scalars(select(func.count()).select_from(Job).where(*mine)).one()
 

@@ -1,4 +1,4 @@
-"""Which database this is, and which migration it has seen last."""
+"""The identity of the database, and its latest migration."""
 
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
@@ -15,7 +15,7 @@ def database_revision(session: Session) -> str | None:
 
 
 def database_identity(session: Session) -> str:
-    """Tells this database from all others, also from a copy of it that was restored elsewhere."""
+    """An identifier of this database; a copy that was restored elsewhere has another one."""
     query = text(
         "SELECT c.system_identifier || '/' || d.oid FROM pg_control_system() c, pg_database d"
         " WHERE d.datname = current_database()"

@@ -1,4 +1,4 @@
-"""Time slices: a job that has run for a while lets those go first that wait."""
+"""Time slices: a job that has run for a while yields to waiting jobs."""
 
 from sqlalchemy import func
 from sqlalchemy.orm import Session
@@ -11,7 +11,7 @@ from store.tables.jobs import Job
 
 
 def may_others_go_first(session: Session, job_id: str, *, able: Abilities = ALL) -> bool:
-    """Whether it makes sense to ask who would go before a running job; nothing is locked for this."""
+    """Whether any job might go before a running one; a cheap check without locks."""
     job = session.get(Job, job_id)
     return job is not None and is_anything_claimable(session, able, beside=job)
 
@@ -19,21 +19,21 @@ def may_others_go_first(session: Session, job_id: str, *, able: Abilities = ALL)
 def yield_to_others(
     session: Session, job_id: str, fence: int, reason: str, *, able: Abilities = ALL, rules: Rules = DEFAULT_RULES
 ) -> int | None:
-    """Queue a running job again, with its trace, if another would then be claimed before it; the attempt does not count.
+    """Queue a running job again with its trace if another would then be claimed before it; the attempt does not count.
 
-    Who would be claimed is asked of the order of claims itself: the job is queued, and taken back if it were the next.
+    The order of claims itself decides: the job is queued, and taken back if it would be the next.
 
     Args:
-        able: what the worker can take on, and
-        rules: of the line, as in ``claim_next``.
+        able: the abilities of the worker.
+        rules: parameters of the line, as in ``claim_next``.
 
     Returns:
         The fence that the job waits with, one below that of its next claim; None if nothing has changed.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
-        CancelRequestedError: its owner wants it cancelled.
-        PauseRequestedError: its owner wants it paused.
+        CancelRequestedError: the owner has cancelled it.
+        PauseRequestedError: the owner has paused it.
     """
     job = lock_wanted(session, job_id, fence)
     if not is_anything_claimable(session, able, beside=job):

@@ -1,4 +1,4 @@
-"""What owners do with jobs that there are: cancel, pause, resume, retry and delete them."""
+"""What owners do with existing jobs: cancel, pause, resume, retry and delete them."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from store.tables.trials import FIRST_PASS, TrialRow
 
 
 def request_cancel(session: Session, job_id: str) -> Job:
-    """Cancel a queued job at once, ask the worker of an active one to stop; a cancelled one stays as it is.
+    """Cancel a queued job at once, or ask the worker of an active one to stop; a cancelled job stays unchanged.
 
     Raises:
         IllegalTransitionError: the job has succeeded or failed.
@@ -31,9 +31,9 @@ def request_cancel(session: Session, job_id: str) -> Job:
 
 
 def cancel_jobs(session: Session, jobs: Sequence[Job]) -> list[tuple[Job, IllegalTransitionError | None]]:
-    """Cancel each of these jobs as ``request_cancel`` does; tell of each as it is now why it cannot be cancelled, if so."""
+    """Cancel each of these jobs as ``request_cancel`` does; return each job with the reason if it cannot be cancelled."""
     outcomes: list[tuple[Job, IllegalTransitionError | None]] = []
-    for job in sorted(jobs, key=lambda one: one.id):  # everyone locks in this order, so that none waits for the other
+    for job in sorted(jobs, key=lambda job: job.id):  # everyone locks in this order, so there is no deadlock
         try:
             with session.begin_nested():
                 request_cancel(session, job.id)
@@ -46,7 +46,7 @@ def cancel_jobs(session: Session, jobs: Sequence[Job]) -> list[tuple[Job, Illega
 
 
 def request_pause(session: Session, job_id: str) -> Job:
-    """Pause a queued job at once, ask the worker of a working one to give it back; a paused one stays as it is.
+    """Pause a queued job at once, or ask the worker of a working one to give it back; a paused job stays unchanged.
 
     Raises:
         IllegalTransitionError: the job is packaged, is being cancelled, or has ended.
@@ -59,7 +59,7 @@ def request_pause(session: Session, job_id: str) -> Job:
 
 
 def resume_job(session: Session, job_id: str) -> Job:
-    """Queue a paused job again with its trace. One that is queued or worked on stays as it is.
+    """Queue a paused job again with its trace; a queued or working job stays unchanged.
 
     Raises:
         IllegalTransitionError: it is still being paused, or cancelled, or it has ended.
@@ -75,10 +75,10 @@ def resume_job(session: Session, job_id: str) -> Job:
 
 
 def retry_job(session: Session, job_id: str) -> Job:
-    """Queue a failed or cancelled job afresh: no trace, artifacts, error or attempts; its events stay.
+    """Queue a failed or cancelled job from scratch: without trace, artifacts, error or attempts; its events stay.
 
-    An export keeps the trace that it was made with, since it tries nothing itself. The caller removes the artifacts'
-    content after the commit.
+    An export keeps its trace, since it makes no trials itself. The caller removes the content of the artifacts after the
+    commit.
 
     Raises:
         IllegalTransitionError: the job is in another state.
@@ -102,7 +102,7 @@ def retry_job(session: Session, job_id: str) -> Job:
 
 
 def delete_job(session: Session, job_id: str) -> None:
-    """Remove a job that has ended, and every row of it.
+    """Remove a job that has ended, with all its rows.
 
     The caller removes the artifacts' content after the commit.
 

@@ -1,4 +1,4 @@
-"""What a worker's supervisor sees of the jobs that its processes hold."""
+"""The jobs that a worker's processes hold, for its supervisor."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ class Held:
     fence: int
     worker: str
     cancelling_seconds: float | None
-    """How long ago its owner asked to cancel it; None if nobody has."""
+    """Seconds since its owner asked to cancel it; None if the owner has not."""
     is_pausing: bool
-    """Whether its owner wants it paused."""
+    """Whether its owner has paused it."""
     overdue_seconds: float
-    """How long ago its lease ran out; negative while it lasts."""
+    """Seconds since its lease expired; negative while the lease is valid."""
 
 
 def held_by(session: Session, workers: Collection[str]) -> Sequence[Held]:
-    """The jobs that these workers hold, also those whose leases have run out and that nobody else has taken yet."""
+    """The jobs that these workers hold, including expired ones that no other worker has claimed yet."""
     now = func.clock_timestamp()
     query = select(
         Job.id,

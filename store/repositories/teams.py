@@ -10,16 +10,11 @@ from store.tables.teams import Team
 
 
 def create_team(session: Session, name: str) -> Team:
-    """Make a team. Names are unique."""
+    """Create a team. Names are unique."""
     team = Team(id=new_id(TEAM_PREFIX), name=name)
     session.add(team)
     session.flush()
     return team
-
-
-def get_team(session: Session, team_id: str) -> Team:
-    """The team with this id, which there is."""
-    return session.get_one(Team, team_id)
 
 
 def list_teams(session: Session) -> Sequence[Team]:

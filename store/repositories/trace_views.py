@@ -1,5 +1,4 @@
-"""The trace of a job, which is that of the pass that is shown, as people look at it: sorted and filtered, thinned for a chart,
-summed up for a map."""
+"""Views of a job's trace, which is that of the pass shown: sorted and filtered, thinned for a chart, summarized for a map."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ class Wanted:
     verdict: str = ""
     phase: str = ""
     element: str = ""
-    """What the element's id holds."""
+    """Text that the element's id must contain."""
 
 
 class Point(NamedTuple):
@@ -47,23 +46,23 @@ class Point(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """A whole trace in figures."""
+    """Figures of a whole trace."""
 
     trials: int
     accepted: int
     refined: int
     rejected: int
     early: int
-    """Of the rejected ones, those whose loss is a bound."""
+    """Rejected trials whose loss is a bound."""
     removed_parameters: int
-    """Of all that was accepted; hard attention removes none."""
+    """Parameters that accepted trials removed; hard attention removes none."""
     seconds: float
 
 
 def trial_table(
     session: Session, job_id: str, wanted: Wanted, *, offset: int, limit: int
 ) -> tuple[Sequence[Trial], int]:
-    """A page of the job's trials, and how many there are in all. Among equals, the order is that of the pass."""
+    """A page of the job's trials, and their total number. Equal trials keep the order of the pass."""
     fits = _fits(job_id, wanted)
     total = session.scalars(select(func.count()).select_from(TrialRow).where(*fits)).one()
     column = getattr(TrialRow, wanted.sort)
@@ -87,7 +86,7 @@ def thinned_points(session: Session, job_id: str, *, most: int) -> list[Point]:
 
 
 def standing_points(session: Session, job_id: str) -> list[tuple[int, float]]:
-    """Number and loss of the base and of each accepted trial, in order: how the model's loss went down."""
+    """Number and loss of the base and of each accepted trial, in order."""
     query = select(TrialRow.seq, TrialRow.loss).where(*shown_trials(job_id), TrialRow.verdict.in_(_STANDING))
     return [(row.seq, row.loss) for row in session.execute(query.order_by(TrialRow.seq))]
 
@@ -99,9 +98,9 @@ def standing_trials(session: Session, job_id: str) -> list[Trial]:
 
 
 def element_points(session: Session, job_id: str, *, most_neurons: int) -> tuple[list[Point], bool]:
-    """The trials of all elements, the last of each being its verdict, and whether all neuron groups are among them.
+    """The trials of all elements, the last of each being its verdict, and whether they include all neuron groups.
 
-    Where there are more than ``most_neurons`` trials of neurons, only those that removed some are.
+    If there are more than ``most_neurons`` trials of neurons, only those that removed neurons are included.
     """
     shown = shown_trials(job_id)
     # By the element, since a trade tries neurons too; the base has none.
@@ -114,7 +113,7 @@ def element_points(session: Session, job_id: str, *, most_neurons: int) -> tuple
 
 
 def last_plan(session: Session, job_id: str, *, upto: int | None) -> list[dict[str, Any]] | None:
-    """The last whole plan among the job's trials, up to one of them; ``None`` where its trials are of elements."""
+    """The last whole plan among the job's trials, up to one of them; None if its trials are of elements."""
     query = select(TrialRow.plan).where(*shown_trials(job_id), TrialRow.plan.is_not(None))
     if upto is not None:
         query = query.where(TrialRow.seq <= upto)
@@ -122,7 +121,7 @@ def last_plan(session: Session, job_id: str, *, upto: int | None) -> list[dict[s
 
 
 def trace_totals(session: Session, job_id: str) -> Totals:
-    """The job's trace in figures."""
+    """The figures of the job's trace."""
 
     def counted(verdict: Verdict) -> ColumnElement[int]:
         return func.count().filter(TrialRow.verdict == verdict.value)

@@ -1,4 +1,4 @@
-"""The traces of a job as they were written, a page at a time or all at once."""
+"""The stored traces of a job, by page or as a whole."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ BEFORE_FIRST = -1
 
 
 def shown_trials(job_id: str | None, pass_number: int | None = None) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Whether a row of trials is of this pass of the job; with `None` of the one that is shown (``jobs.shown_pass``)."""
+    """Whether a trial row belongs to this pass of the job; None for the pass that is shown (``jobs.shown_pass``)."""
     shown = select(Job.shown_pass).where(Job.id == job_id).scalar_subquery()
     return TrialRow.job_id == job_id, TrialRow.pass_number == (shown if pass_number is None else pass_number)
 
@@ -24,14 +24,14 @@ def shown_trials(job_id: str | None, pass_number: int | None = None) -> tuple[Co
 def trials_after(
     session: Session, job_id: str, *, after: int = BEFORE_FIRST, limit: int, pass_number: int | None = None
 ) -> Page[Trial]:
-    """The job's trials with numbers above ``after``, in order: of the pass that is shown, or of another."""
+    """The job's trials with numbers above ``after``, in order, of the pass that is shown or of another."""
     query = select(*_COLUMNS).where(*shown_trials(job_id, pass_number), TrialRow.seq > after)
     rows = session.execute(query.order_by(TrialRow.seq).limit(limit + 1)).mappings()
     return page_of([Trial.model_validate(dict(row)) for row in rows], limit)
 
 
 def all_trials(session: Session, job_id: str, *, chunk: int) -> Iterator[Trial]:
-    """The trials of all passes of the job, one pass after another, read through a server-side cursor ``chunk`` rows at a time.
+    """The trials of all passes of the job, pass by pass, read through a server-side cursor ``chunk`` rows at a time.
 
     The session must stay open while they are read.
     """

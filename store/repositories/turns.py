@@ -1,4 +1,4 @@
-"""The account of the worker time that each team has used."""
+"""Accounting of the worker time that each team has used."""
 
 from functools import cache
 
@@ -12,9 +12,9 @@ from store.tables.turns import Turn
 
 
 def end_turn(session: Session, job: Job) -> None:
-    """Note for how long the worker of a locked job has held it; of a lost worker, until its lease ran out.
+    """Record how long the worker of a locked job has held it; for a lost worker, until its lease expired.
 
-    A job without a worker has had no turn.
+    A job without a worker gets no record.
     """
     if job.worker is None:
         return
@@ -25,7 +25,7 @@ def end_turn(session: Session, job: Job) -> None:
 
 
 def settle_turns(session: Session, rules: Rules) -> None:
-    """Add the turns that have ended to their teams' accounts. What a team has used is the same before and after."""
+    """Add ended turns to their teams' accounts. The total use of a team does not change."""
     session.execute(_settlement(rules), execution_options={"synchronize_session": False})
 
 

@@ -11,7 +11,7 @@ from store.tables.uploads import Upload
 
 
 def add_upload(session: Session, upload: Upload) -> Upload:
-    """Note a file whose content is already in the storage."""
+    """Add the row of a file whose content is already stored."""
     session.add(upload)
     session.flush()
     return upload
@@ -23,13 +23,13 @@ def find_upload(session: Session, upload_id: str, team_id: str) -> Upload | None
 
 
 def hold_upload(session: Session, upload_id: str, team_id: str) -> Upload | None:
-    """The team's upload with this id, which nobody deletes until the transaction ends: it is about to be named in a job."""
+    """The team's upload with this id, locked against deletion until the transaction ends, so that a job can name it."""
     query = select(Upload).where(Upload.id == upload_id, Upload.team_id == team_id)
     return session.scalars(query.with_for_update(read=True, key_share=True)).one_or_none()
 
 
 def lock_upload(session: Session, upload: Upload) -> None:
-    """Let nobody name the upload in a job until the transaction ends; who tries waits, and finds it or not.
+    """Lock the upload so that no job can name it until the transaction ends; others wait.
 
     Raises:
         sqlalchemy.exc.NoResultFound: it is gone.
@@ -38,7 +38,7 @@ def lock_upload(session: Session, upload: Upload) -> None:
 
 
 def delete_upload(session: Session, upload: Upload) -> None:
-    """Forget an upload; the caller removes its content after the commit."""
+    """Remove the row of an upload; the caller removes its content after the commit."""
     session.delete(upload)
     session.flush()
 

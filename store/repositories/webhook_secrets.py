@@ -16,14 +16,14 @@ from store.tables.webhooks import WebhookSecret
 
 @dataclass(frozen=True)
 class NewSecret:
-    """A secret that was just made. The text is shown once and stored nowhere."""
+    """A new secret. Its text is shown once and never stored."""
 
     row: WebhookSecret
     text: str
 
 
 def create_secret(session: Session, team_id: str, key: SigningKey, overlap: timedelta) -> NewSecret:
-    """Make a secret. The newest until now signs for ``overlap`` more, and older ones are gone, so that two are valid."""
+    """Create a secret. The previous one signs for another ``overlap`` and older ones are removed, so at most two are valid."""
     session.execute(select(Team.id).where(Team.id == team_id).with_for_update(key_share=True))  # one at a time
     now = func.clock_timestamp()
     newest = next(iter(valid_secrets(session, team_id)), None)
@@ -40,14 +40,14 @@ def create_secret(session: Session, team_id: str, key: SigningKey, overlap: time
 
 
 def valid_secrets(session: Session, team_id: str) -> Sequence[WebhookSecret]:
-    """The team's secrets that sign now, the newest first."""
+    """The team's currently valid secrets, the newest first."""
     valid = or_(WebhookSecret.expires_at.is_(None), WebhookSecret.expires_at > func.clock_timestamp())
     query = select(WebhookSecret).where(WebhookSecret.team_id == team_id, valid)
     return session.scalars(query.order_by(WebhookSecret.expires_at.desc().nulls_first(), WebhookSecret.id.desc())).all()
 
 
 def delete_secret(session: Session, team_id: str, secret_id: str) -> bool:
-    """Let a secret sign no more from the commit on. False where the team has none of this id."""
+    """Delete a secret, which stops signing at the commit. False if the team has no secret with this id."""
     mine = (WebhookSecret.team_id == team_id, WebhookSecret.id == secret_id)
     gone = session.execute(delete(WebhookSecret).where(*mine).returning(WebhookSecret.id))
     return gone.scalar_one_or_none() is not None

@@ -1,4 +1,4 @@
-"""Which workers there are, and which of them are alive."""
+"""The registered workers, and which of them are alive."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,13 +11,13 @@ from axformer.wire.devices import Device
 from store.tables.workers import Worker
 
 FORGOTTEN_AFTER = timedelta(days=1)
-"""Silence after which a worker's row goes; a worker that is started anew has another name."""
+"""Silence after which a worker's row is removed; a restarted worker has another name."""
 
 
 def note_worker(session: Session, name: str, process: str, queue: str, device: Device) -> None:
-    """Note that a worker is there and looks for a job.
+    """Register a worker that looks for a job.
 
-    Workers that have been silent for a day are forgotten, and any that had a process of the same id.
+    Workers that have been silent for a day are removed, and any older worker with the same process name.
     """
     now = func.clock_timestamp()
     said = {"process": process, "queue": queue, "device": device, "last_seen": now}
@@ -28,23 +28,23 @@ def note_worker(session: Session, name: str, process: str, queue: str, device: D
 
 
 def see_worker(session: Session, name: str) -> None:
-    """Note that a worker is alive, if it has made itself known."""
+    """Record that a worker is alive, if it has registered."""
     seen = update(Worker).where(Worker.name == name).values(last_seen=func.clock_timestamp())
     session.execute(seen, execution_options={"synchronize_session": False})
 
 
 def see_process(session: Session, process: str) -> None:
-    """Note that the worker whose process this is is alive, if it has made itself known."""
+    """Record that the worker of this process is alive, if it has registered."""
     seen = update(Worker).where(Worker.process == process).values(last_seen=func.clock_timestamp())
     session.execute(seen, execution_options={"synchronize_session": False})
 
 
 def find_worker(session: Session, name: str) -> Worker | None:
-    """The worker of this name; None until it has made itself known."""
+    """The worker of this name; None until it has registered."""
     return session.get(Worker, name, populate_existing=True)
 
 
 def living_workers(session: Session, within_seconds: float) -> Sequence[Worker]:
-    """Workers that were seen within so many seconds, by name."""
+    """Workers that were seen within some seconds, by name."""
     since = func.clock_timestamp() - timedelta(seconds=within_seconds)
     return session.scalars(select(Worker).where(Worker.last_seen >= since).order_by(Worker.name)).all()

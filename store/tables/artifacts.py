@@ -1,4 +1,4 @@
-"""Files that a job has produced. Their content lies in the storage, under the job's folder, by hash."""
+"""Files that a job has produced. The storage holds their content in the job's folder, by hash."""
 
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column

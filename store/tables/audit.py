@@ -1,4 +1,4 @@
-"""Who changed what: a row for each change that a key or the operator made, and one an hour for a key that was refused."""
+"""Who changed what: a row for each change by a key or the operator, and one per hour for each refused key."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from store.tables.base import Base, CreatedAt
 
 
 class AuditEntry(Base):
-    """One thing that was done, or that was tried with a key that is not valid."""
+    """One action, or the attempts with one invalid key."""
 
     __tablename__ = "audit"
     __table_args__ = (
@@ -20,7 +20,7 @@ class AuditEntry(Base):
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     team_id: Mapped[str] = mapped_column(ForeignKey("teams.id", ondelete="CASCADE"))
     key_id: Mapped[str | None]
-    """Who did it; null is the operator, on the command line."""
+    """The key that did it; null for the operator on the command line."""
     action: Mapped[str]
     """What was done, for example ``job.cancel``."""
     object_id: Mapped[str | None]
@@ -28,7 +28,7 @@ class AuditEntry(Base):
     address: Mapped[str | None]
     """Where the request came from; null for the operator."""
     times: Mapped[int] = mapped_column(server_default=text("1"))
-    """How often, within the hour."""
+    """Number of times within the hour."""
     hour: Mapped[datetime | None]
-    """Which hour is counted; null for what is not counted but noted each time, which is never the same twice."""
+    """The hour that is counted; null for actions, which get a row each."""
     created_at: Mapped[CreatedAt]

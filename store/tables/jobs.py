@@ -1,4 +1,4 @@
-"""Jobs: what was asked for, where it stands, who works on it, and what came of it."""
+"""Jobs: the request, the state, the worker, and the result."""
 
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ _ACTIVE_SQL = ", ".join(f"'{state}'" for state in sorted(ACTIVE))
 
 
 class Job(Base):
-    """One piece of work for a team. ``store.repositories.line`` says in which order jobs are claimed."""
+    """One piece of work for a team. ``store.repositories.line`` defines the order of claims."""
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -32,19 +32,19 @@ class Job(Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     team_id: Mapped[str] = mapped_column(ForeignKey("teams.id"))
     kind: Mapped[JobKind] = mapped_column(text_enum(JobKind, "kind"), server_default=JobKind.PASS.value)
-    """What is done."""
+    """The kind of work."""
     group_id: Mapped[str | None] = mapped_column(ForeignKey("groups.id"))
-    """Of a cell: the group that it was posted with."""
+    """For a cell: the group that it was posted with."""
     cell: Mapped[dict[str, Any] | None]
     """Its place in that group's grid: ``set``, ``checkpoint``, ``setting`` and ``seed``."""
     exported_from: Mapped[str | None]
-    """Of an export: the job on whose path its model lies; that job may be gone by now."""
+    """For an export: the job whose path holds its model; that job may have been deleted."""
     upto: Mapped[int | None]
-    """Of an export: the trial that its pass ends after. Its trace up to there is that job's."""
+    """For an export: the last trial of its trace, which is a copy of that job's."""
     name: Mapped[str]
     state: Mapped[JobState] = mapped_column(text_enum(JobState, "state"))
     status_reason: Mapped[str | None]
-    """Why it is where it is, in words for people."""
+    """Why the job is in its state, for people."""
 
     checkpoint: Mapped[dict[str, Any]]
     """Reference to the model: ``uri``."""
@@ -57,43 +57,43 @@ class Job(Base):
     train: Mapped[dict[str, Any] | None]
     """Reference to data that the finished model is trained on."""
     finetune: Mapped[dict[str, Any] | None]
-    """How it is trained, every setting with its value; null where it is not."""
+    """The settings of the training, all with their values; null without training."""
     preset: Mapped[str]
     config: Mapped[dict[str, Any]]
     """Every knob of the pass with its value."""
     priority: Mapped[int]
-    """Higher is sooner, among the jobs of the team."""
+    """Jobs of higher priority go first within the team."""
     device: Mapped[Device] = mapped_column(text_enum(Device, "device"), server_default=Device.ANY.value)
-    """What a worker must have to take it."""
+    """The device that a worker must have to take it."""
     forms: Mapped[list[str]] = mapped_column(server_default='["compact"]')
-    """In which forms the result is handed out."""
+    """The forms of the result."""
     labels: Mapped[dict[str, str]]
 
     error: Mapped[dict[str, Any] | None]
-    """Of a failed job: ``code``, ``message``, perhaps ``param``, and ``retryable``."""
+    """For a failed job: ``code``, ``message``, perhaps ``param``, and ``retryable``."""
     summary: Mapped[dict[str, Any] | None]
-    """Of a succeeded job: what is shown of its report (``store.summaries``)."""
+    """For a succeeded job: the part of its report that is shown with it (``store.summaries``)."""
     report: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
-    """The content of ``report.json`` but for its ``path``. It may name every neuron of the model, so it is read alone."""
+    """The content of ``report.json`` without its ``path``; loaded separately, since it may name every neuron of the model."""
     path: Mapped[list[dict[str, Any]] | None] = mapped_column(deferred=True)
     """The ``path`` of ``report.json``, which may be long: every acceptance of the pass, and which one is the result."""
     progress: Mapped[dict[str, Any] | None]
     """``done``, ``known``, ``seconds``, ``seconds_left``, ``base_loss``, ``min_loss``, ``pass_number``, ``passes``, ``order``,
     ``dimensions``, ``inputs`` and ``first_look``."""
     shown_pass: Mapped[int] = mapped_column(server_default=text("1"))
-    """Number of the pass whose trials are the job's trace: the one that runs, and of a finished job the one that was kept."""
+    """Number of the pass whose trials are the job's trace: the running one, or in a finished job the one that was kept."""
 
     attempt: Mapped[int]
-    """Times a worker has begun it since it was created or retried."""
+    """Number of times that a worker has started it since it was created or retried."""
     max_attempts: Mapped[int]
     fence: Mapped[int]
     """Grows with every claim and with every end; a writer with an older number is refused."""
     worker: Mapped[str | None]
     lease_until: Mapped[datetime | None]
     claimed_at: Mapped[datetime | None]
-    """When the worker that has it took it."""
+    """When its present worker claimed it."""
     worker_seconds: Mapped[float] = mapped_column(Double, server_default=text("0"))
-    """How long workers have held it since it was created or retried, without the one that has it now."""
+    """Seconds that earlier workers have held it since it was created or retried."""
     cancel_requested_at: Mapped[datetime | None]
     event_count: Mapped[int]
     """Number of the last event."""
@@ -102,16 +102,16 @@ class Job(Base):
     body_sha256: Mapped[bytes | None] = mapped_column(LargeBinary)
     """Hash of the request that carried the idempotency key."""
     first_answer: Mapped[str | None] = mapped_column(deferred=True)
-    """The JSON that this request was answered with, and is answered with again when it comes again."""
+    """The JSON answer to that request, which is sent again if the request is repeated."""
     webhook: Mapped[dict[str, Any] | None]
-    """Who is told of its events: ``url`` and ``events``, their types."""
+    """The receiver of its events: ``url``, and ``events`` with the types."""
 
     hub_token: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
-    """For the model hub, encrypted; null where the job brought none, and when it has ended."""
+    """Encrypted token for the model hub; null if the job has none or has ended."""
 
     created_at: Mapped[CreatedAt]
     waits_since: Mapped[CreatedAt]
-    """Its place among the jobs of its team: when it was made or retried, or when its last time slice ended."""
+    """Determines its place among its team's jobs: when it was created or retried, or when its last time slice ended."""
     started_at: Mapped[datetime | None]
     """When the present attempt was claimed."""
     finished_at: Mapped[datetime | None]

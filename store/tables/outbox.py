@@ -1,5 +1,4 @@
-"""Messages still to be sent. A row commits with the job it speaks of, so no job is announced that does not exist, and
-none that exists is forgotten."""
+"""Messages still to be sent. A row commits with its job, so only existing jobs are announced and none is forgotten."""
 
 from datetime import datetime
 
@@ -10,7 +9,7 @@ from store.tables.base import Base, CreatedAt
 
 
 class OutboxMessage(Base):
-    """The word that a job waits, to be given to the broker."""
+    """A wake-up message for a waiting job, to be sent to the broker."""
 
     __tablename__ = "outbox"
     __table_args__ = (Index("ix_outbox_unsent", "id", postgresql_where=text("sent_at IS NULL")),)

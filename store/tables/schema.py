@@ -1,4 +1,4 @@
-"""All tables together, for migrations and for whoever needs the whole metadata."""
+"""All tables together, for migrations and other users of the whole metadata."""
 
 from store.tables import (
     artifacts,

@@ -1,4 +1,4 @@
-"""Teams, who own everything, and the keys they come with. Of a key's secret only the hash is kept."""
+"""Teams, which own everything, and their keys. Only the hash of a key's secret is stored."""
 
 from datetime import datetime
 
@@ -23,11 +23,11 @@ class Team(Base):
     running_limit: Mapped[int | None]
     """Most jobs that workers hold at a time; null means no limit, here and below."""
     queued_limit: Mapped[int | None]
-    """Most posted jobs that wait."""
+    """Most queued jobs."""
     stored_bytes_limit: Mapped[int | None]
     """Most bytes of uploads and artifacts."""
     used_seconds: Mapped[float] = mapped_column(Double, server_default=text("0"))
-    """Worker time of turns that have ended, halved again with every half-life that has passed until ``used_as_of``."""
+    """Worker time of ended turns, decayed by the half-life up to ``used_as_of``."""
     used_as_of: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
@@ -46,8 +46,8 @@ class ApiKey(Base):
     """The most that it allows."""
     created_at: Mapped[CreatedAt]
     expires_at: Mapped[datetime | None]
-    """From when on it is refused; null is never."""
+    """When the key expires; null for never."""
     replaced_by: Mapped[str | None]
-    """The key that was made to take its place."""
+    """The key that replaced it."""
     last_used_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]

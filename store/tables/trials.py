@@ -1,4 +1,4 @@
-"""The traces of jobs: one row a trial, with the fields of ``axformer.plan.trial.Trial`` and the pass that it belongs to."""
+"""The traces of jobs: one row per trial, with the fields of ``axformer.plan.trial.Trial`` and the number of its pass."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from store.tables.base import Base
 
 FIRST_PASS = 1
-"""Number of the first pass of a job, which most jobs have alone."""
+"""Number of the first pass of a job; most jobs have only this one."""
 
 
 class TrialRow(Base):
@@ -37,6 +37,6 @@ class TrialRow(Base):
     parameters: Mapped[int]
     seconds: Mapped[float] = mapped_column(Double)
     plan: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
-    """What is left, layer by layer, where the trial is of a whole plan."""
+    """What is left, layer by layer, if the trial is of a whole plan."""
     milliseconds: Mapped[dict[str, list[float]] | None] = mapped_column(JSONB(none_as_null=True))
     """What blocks cost at each size, in the base trial of a run that chooses by latency."""

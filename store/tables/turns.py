@@ -1,5 +1,5 @@
-"""Turns: for how long a worker has held a job. Whoever ends a lease writes one, and the next claim adds it to the team's
-account (``teams.used_seconds``). So the end of a lease waits for no row that others write."""
+"""Turns: how long a worker has held a job. The end of a lease writes one, and the next claim adds it to the team's account
+(``teams.used_seconds``), so that the end of a lease never waits for a row that others write."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from store.tables.base import Base
 
 
 class Turn(Base):
-    """One lease that has ended, or was lost, and is not in its team's account yet."""
+    """One ended or lost lease that is not in its team's account yet."""
 
     __tablename__ = "turns"
 

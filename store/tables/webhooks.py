@@ -1,7 +1,7 @@
-"""Where a team's webhooks stand: the secrets that sign them, and each message to be delivered.
+"""Webhooks of a team: the secrets that sign them, and each message to be delivered.
 
-A message is written in the transaction of its event, so none is sent of what did not happen and none is forgotten. Whoever
-delivers it counts an attempt first, so that a receiver that ends its sender is not tried for ever.
+A message is written in the transaction of its event, so every message has an event and none is forgotten. The sender counts
+an attempt first, so that a receiver that crashes its sender is not tried forever.
 """
 
 from datetime import datetime
@@ -16,7 +16,7 @@ _STATE_LENGTH = 16
 
 
 class WebhookSecret(Base):
-    """What a secret of a team is made from, together with the service's own key, which is not in the database."""
+    """The salt of a team's secret; the service's own key, which is not in the database, completes it."""
 
     __tablename__ = "webhook_secrets"
 
@@ -24,10 +24,10 @@ class WebhookSecret(Base):
     team_id: Mapped[str] = mapped_column(ForeignKey("teams.id", ondelete="CASCADE"), index=True)
     salt: Mapped[bytes] = mapped_column(LargeBinary)
     key_fingerprint: Mapped[str]
-    """Of the service's key that it was made with; another one would make another secret."""
+    """Fingerprint of the service's key that it was derived with; another key would give another secret."""
     created_at: Mapped[CreatedAt]
     expires_at: Mapped[datetime | None]
-    """When it signs no more; null for the newest."""
+    """When it stops signing; null for the newest."""
 
 
 class Delivery(Base):
@@ -44,12 +44,12 @@ class Delivery(Base):
     seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     """Number of the event."""
     id: Mapped[str]
-    """The ``webhook-id``; the same in every attempt, so that receivers can tell a message they know."""
+    """The ``webhook-id``; the same in every attempt, so that receivers recognise repeated messages."""
     team_id: Mapped[str] = mapped_column(ForeignKey("teams.id", ondelete="CASCADE"))
     type: Mapped[str]
     url: Mapped[str]
     body: Mapped[str]
-    """The JSON that is signed and sent, letter by letter."""
+    """The exact JSON text that is signed and sent."""
     state: Mapped[DeliveryState] = mapped_column(
         Enum(
             DeliveryState,

@@ -47,11 +47,6 @@ def plain(case: Case) -> PlainEvaluator:
     return PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, data_of(case).samples)
 
 
-def fast_evaluator(case: Case) -> PrefixEvaluator:
-    checkpoint, samples = checkpoint_of(case), data_of(case).samples
-    return PrefixEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples, FULL, budget=BUDGET)
-
-
 def losses(model: Any, case: Case) -> torch.Tensor:
     samples = data_of(case).samples
     return samples.per_sample(predict(model, checkpoint_of(case).task, samples).losses)

@@ -99,7 +99,7 @@ def test_pages_hold_every_job_once_newest_first(sessions: Sessions, make: Makers
 def test_lists_are_filtered_by_state_labels_and_name(sessions: Sessions, make: Makers) -> None:
     with session_scope(sessions) as session:
         plain = jobs.create_job(session, make.job()).job
-        labelled = jobs.create_job(session, make.job(name="b", labels={"run": "1", "task": "cola"})).job
+        labelled = jobs.create_job(session, make.job(name="berta", labels={"run": "1", "task": "cola"})).job
         steering.request_cancel(session, plain.id)
 
         def ids(**filters: Any) -> list[str]:
@@ -108,7 +108,7 @@ def test_lists_are_filtered_by_state_labels_and_name(sessions: Sessions, make: M
         assert ids(states=[JobState.CANCELLED]) == [plain.id]
         assert ids(labels={"task": "cola"}) == [labelled.id]
         assert ids(labels={"task": "cola", "run": "2"}) == []
-        assert ids(name="b") == [labelled.id]
+        assert ids(text="BERT") == [labelled.id]
         assert set(ids(states=list(JobState))) == {plain.id, labelled.id}
 
 

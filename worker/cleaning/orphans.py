@@ -1,4 +1,4 @@
-"""Removes files that no row names: of a process that died between a commit and what should follow it, or in the middle."""
+"""Remove files without a row, left by a process that died while writing or between a commit and the next step."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,12 +13,12 @@ from store.storage import Storage, job_folder, upload_folder
 
 _LOG = structlog.get_logger(__name__)
 UNFINISHED_SECONDS = 3600.0
-"""After this long without a write, the writer of a file is taken for dead; the longest silence allowed is half a minute."""
+"""After this long without a write, the writer of a file counts as dead; it may be silent for half a minute at most."""
 
 
 def remove_orphans(sessions: Sessions, storage: Storage) -> int:
-    """Remove folders of jobs and uploads that are gone, and files that no job names."""
-    # Listed before the rows are read: whoever makes a folder has made its job's row before.
+    """Remove folders of deleted jobs and uploads, and files that no job names."""
+    # Listed before the rows are read, since a job's row is created before its folder.
     jobs = [folder.partition("/")[2] for folder in storage.folders("jobs")]
     uploads = [folder.partition("/")[2] for folder in storage.folders("uploads")]
     with session_scope(sessions) as session:
@@ -30,10 +30,10 @@ def remove_orphans(sessions: Sessions, storage: Storage) -> int:
         _LOG.warning("storage_of_another_database", remedy="files without rows stay; see docs/retention.md")
         return 0
     removed = 0
-    for some in _batches(jobs):
-        removed += _orphans_of_jobs(sessions, storage, some)
-    for some in _batches(uploads):
-        removed += _orphaned_uploads(sessions, storage, some)
+    for batch in _batches(jobs):
+        removed += _orphans_of_jobs(sessions, storage, batch)
+    for batch in _batches(uploads):
+        removed += _orphaned_uploads(sessions, storage, batch)
     return removed
 
 
@@ -50,7 +50,7 @@ def _orphans_of_jobs(sessions: Sessions, storage: Storage, ids: Sequence[str]) -
 
 
 def _remove_stray(sessions: Sessions, storage: Storage, job_id: str, sha256: str) -> bool:
-    """Remove a file that its job does not name, while no worker can have the job."""
+    """Remove a file that its job does not name, unless a worker holds the job."""
     with session_scope(sessions) as session:
         is_stray = retention.lock_idle_job(session, job_id) and (
             (job_id, sha256) not in retention.named_contents(session, [job_id])
@@ -63,7 +63,7 @@ def _remove_stray(sessions: Sessions, storage: Storage, job_id: str, sha256: str
 def _orphaned_uploads(sessions: Sessions, storage: Storage, ids: Sequence[str]) -> int:
     with session_scope(sessions) as session:
         unknown = set(ids) - retention.known_uploads(session, ids)
-    # The file of an upload is there before its row, though not for long.
+    # The file of an upload exists briefly before its row.
     gone = [upload_id for upload_id in unknown if _old_contents(storage, upload_folder(upload_id))]
     for upload_id in gone:
         storage.delete(upload_folder(upload_id))
@@ -79,7 +79,7 @@ def remove_workspaces(sessions: Sessions, root: Path) -> int:
 
     A waiting job may still be in its worker's memory, with its directory; the worker that claims it next removes the rest.
     """
-    # Listed before the rows are read: whoever makes a directory has claimed its job before.
+    # Listed before the rows are read, since a job is claimed before its directory is created.
     directories = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
     with session_scope(sessions) as session:
         unended = retention.unended_jobs(session, {_job_of(path) for path in directories})

@@ -1,4 +1,4 @@
-"""Removes what is older than the settings keep it: the rows first, and their files after the commit."""
+"""Remove what is older than the retention settings allow: the rows first, and their files after the commit."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -12,12 +12,12 @@ from store.settings import Settings
 from store.storage import Storage, job_folder, upload_folder
 
 _SENT_KEPT = timedelta(days=1)
-"""How long a settled wake-up message is kept, for whoever looks into what happened."""
+"""How long a settled wake-up message is kept for debugging."""
 Removed = TypeVar("Removed", int, list[str])
 
 
 def remove_old_jobs(sessions: Sessions, settings: Settings, storage: Storage) -> int:
-    """Remove jobs with all that belongs to them. How many."""
+    """Remove jobs with everything that belongs to them, and return their number."""
     removed = 0
     for ids in _in_turns(sessions, settings.retain.job_days, retention.remove_old_jobs):
         for job_id in ids:
@@ -27,13 +27,13 @@ def remove_old_jobs(sessions: Sessions, settings: Settings, storage: Storage) ->
 
 
 def remove_empty_groups(sessions: Sessions) -> int:
-    """Remove groups that have no jobs any more. How many."""
+    """Remove groups without jobs, and return their number."""
     with session_scope(sessions) as session:
         return groups.remove_empty_groups(session) if retention.take_turn(session) else 0
 
 
 def remove_old_artifacts(sessions: Sessions, settings: Settings, storage: Storage) -> int:
-    """Remove the files of jobs, which stay. Of how many."""
+    """Remove the files of jobs but not the jobs, and return the number of jobs."""
     removed = 0
     for ids in _in_turns(sessions, settings.retain.artifact_days, retention.forget_old_artifacts):
         for job_id in ids:
@@ -43,7 +43,7 @@ def remove_old_artifacts(sessions: Sessions, settings: Settings, storage: Storag
 
 
 def forget_old_events(sessions: Sessions, settings: Settings) -> int:
-    """Forget the events of jobs, which stay, and wake-up messages that were sent. Of how many jobs."""
+    """Remove sent wake-up messages and the events of jobs but not the jobs, and return the number of jobs."""
     with session_scope(sessions) as session:
         if retention.take_turn(session):
             retention.forget_sent_messages(session, _SENT_KEPT)
@@ -51,7 +51,7 @@ def forget_old_events(sessions: Sessions, settings: Settings) -> int:
 
 
 def remove_old_uploads(sessions: Sessions, settings: Settings, storage: Storage) -> int:
-    """Remove uploads that no job names. How many."""
+    """Remove uploads that no job names, and return their number."""
     removed = 0
     for ids in _in_turns(sessions, settings.retain.upload_days, retention.remove_old_uploads):
         for upload_id in ids:
@@ -61,14 +61,14 @@ def remove_old_uploads(sessions: Sessions, settings: Settings, storage: Storage)
 
 
 def forget_old_audit(sessions: Sessions, settings: Settings) -> int:
-    """Forget entries of the audit log. How many."""
+    """Remove entries of the audit log, and return their number."""
     return sum(_in_turns(sessions, settings.retain.audit_days, retention.forget_old_audit))
 
 
 def _in_turns(
     sessions: Sessions, days: float | None, remove: Callable[[Session, timedelta], Removed]
 ) -> Iterator[Removed]:
-    """What each transaction has removed, until one removes nothing or somebody else is at it."""
+    """Yield what each transaction removed, until one removes nothing or another process is cleaning."""
     if days is None:
         return
     while True:

@@ -1,4 +1,4 @@
-"""Keeps fetching out of private networks: a URL from outside must not reach what only this machine can reach.
+"""Keep fetching out of private networks: an untrusted URL must not reach what only this machine can reach.
 
 The name is resolved once, every address is checked, and the connection goes to a checked address. A second look-up,
 which could give another answer, never happens.
@@ -45,7 +45,7 @@ class PinnedTransport(httpx2.BaseTransport):
         self._inner = inner
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Check where the request goes, then send it there."""
+        """Check the address of the request, then send it there."""
         url = request.url
         if url.userinfo:
             raise ReferenceForbidden(f"the address at '{url.host}' holds a user name or password; leave them out")

@@ -1,8 +1,8 @@
-"""Takes a checkpoint's files out of an archive, member by member.
+"""Extract a checkpoint's files from an archive, member by member.
 
-An archive is never extracted as it asks to be. Only regular files are read, only those whose base name may belong to a
-checkpoint are written, under that base name, into one directory. Links, devices and paths that climb condemn the
-whole archive: nobody packs them by accident.
+Paths in the archive are not followed. Only regular files whose base name may belong to a checkpoint are written, under that
+base name, into one directory. An archive with links, devices or ``..`` in paths is refused as a whole, since nobody packs
+those by accident.
 """
 
 import errno
@@ -25,7 +25,7 @@ _COPY_BYTES = 1 << 20
 _MOST_RATIO = 100
 """How many times its own size an archive may unpack to; weights hardly shrink at all."""
 _SMALL_BYTES = 16 << 20
-"""What any archive may unpack to, because what does no harm need not be measured."""
+"""Any archive may unpack to this size, whatever its ratio."""
 _READ_BYTES = 64 << 20
 """Most bytes read at a time: readers take lists of members and long headers whole, as long as these say they are."""
 _ENCRYPTED = 0x1
@@ -35,7 +35,7 @@ _DAMAGED = (
     *(tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, struct.error),
     *(EOFError, LookupError, OverflowError, RuntimeError, ValueError),
 )
-"""What the readers of archives raise for content that is not one."""
+"""Exceptions of the archive readers for content that is not an archive."""
 
 
 class _Readable(Protocol):
@@ -186,7 +186,7 @@ def _copy(chunks: Iterator[bytes], destination: Path, left: int, name: str, max_
 
 
 def _new(path: Path) -> IO[bytes]:
-    """A file that was not there, of this user alone, whatever lies at the path."""
+    """Create a new private file; fails if anything exists at the path."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE), "wb")
 
 

@@ -1,6 +1,6 @@
-"""Ends the connection that a request makes when its time is over, whatever the request is doing.
+"""Close the connection of a request when its time is over, whatever the request is doing.
 
-Timeouts of a client count silence: a server that sends one byte now and then, of its headers say, is never silent.
+A client's timeouts only measure silence, and a server that sends a byte of its headers now and then is never silent.
 """
 
 import socket

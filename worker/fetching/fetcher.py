@@ -25,19 +25,19 @@ from worker.fetching.source import Source
 from worker.fetching.transfer import Transfer
 
 _ABSENT = (ReferenceMissing, ReferenceDenied)
-"""How a source that cannot list answers for a file that it lacks; object stores refuse rather than tell."""
+"""The answers of a source without listing to a missing file; object stores deny access instead of reporting it."""
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """What a reference was turned into."""
+    """The local copy of a reference."""
 
     path: Path
     sha256: str
-    """Changes whenever the content does: of a data file or an archive its own, of a directory that of its files' names and
-    SHA-256s, as one JSON object with sorted keys."""
+    """Digest of a data file or an archive; for a directory, of its files' names and SHA-256s as a JSON object with sorted
+    keys."""
     name: str
-    """What its owner calls it: the file that was uploaded, or the reference as it may be shown."""
+    """The owner's name for it: the name of the uploaded file, or the reference as it may be shown."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Fetcher:
     def _archive(
         self, reference: Reference, source: Source, into: Path, expected: str | None
     ) -> tuple[Sequence[str], str]:
-        """The names of what it held, and its own SHA-256."""
+        """Unpack an archive; return the names of its files and its SHA-256."""
         policy = self.transfer.policy
         archive = into.with_name(f"{into.name}.archive")
         entry = self._bring(reference, source, None, archive, policy.checkpoint_bytes)

@@ -1,4 +1,4 @@
-"""What the operator allows and how much: the limits of fetching, apart from where they are configured."""
+"""The permissions and limits of fetching, independent of how they are configured."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -53,17 +53,17 @@ class FetchPolicy:
     """Sent to the hub's own host only."""
 
     def allows_port(self, host: str, port: int) -> bool:
-        """Whether this port of a host may be connected to; of a host that the operator has allowed, every one."""
+        """Whether connecting to this port of a host is allowed; hosts that the operator named may use every port."""
         return port in _USUAL_PORTS or port in self.ports or host.lower() in self.private_hosts
 
 
 def with_private_host(policy: FetchPolicy, host: str) -> FetchPolicy:
-    """The same policy with one more host, chosen by the operator, that need not have a public address."""
+    """The policy with one more host, chosen by the operator, whose address may be private."""
     return replace(policy, private_hosts=policy.private_hosts | {host.lower()})
 
 
 def policy_of(settings: Settings) -> FetchPolicy:
-    """What the settings say of fetching."""
+    """The policy that the settings describe."""
     return FetchPolicy(
         file_roots=settings.file_roots,
         private_hosts=frozenset(settings.fetch.private_hosts),

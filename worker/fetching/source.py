@@ -13,9 +13,9 @@ class Content:
     chunks: Iterator[bytes]
     """The bytes; raises a ``FetchError`` where the source breaks off."""
     size: int | None
-    """Bytes promised, where the source says so."""
+    """Size in bytes, if the source states it."""
     version: str | None
-    """Changes whenever the content does (an ETag, a commit); None where the source gives no such thing."""
+    """Changes whenever the content does (an ETag, a commit); None if the source has no such thing."""
 
 
 class Source(Protocol):

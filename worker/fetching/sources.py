@@ -1,4 +1,4 @@
-"""Which source stands behind which scheme."""
+"""The source for each URI scheme."""
 
 from store.references import Reference, Scheme
 from store.storage import Storage
@@ -13,7 +13,7 @@ from worker.fetching.upload import FindUpload, UploadSource
 
 
 def open_source(reference: Reference, policy: FetchPolicy, find_upload: FindUpload, storage: Storage) -> Source:
-    """The source of a reference. Nothing is read yet.
+    """Open the source of a reference without reading anything yet.
 
     Raises:
         ReferenceForbidden: the operator does not allow the scheme.

@@ -1,5 +1,7 @@
-"""Brings one file from a source to this machine: from the cache if its version is still current, else by streaming it
-under a cap of bytes and time, trying again where the source fails."""
+"""Copy one file from a source to this machine: from the cache if its version is current, otherwise by streaming.
+
+Streaming is limited in bytes and time, and repeated if the source fails.
+"""
 
 import errno
 import os
@@ -15,19 +17,19 @@ from worker.fetching.policy import FetchPolicy
 from worker.fetching.source import Content, Source
 
 _SLEEP_STEP = 0.2
-"""Seconds between looks at whether the job is still wanted while waiting for the next attempt."""
+"""Seconds between calls of ``check_stop`` while waiting for the next attempt."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """How files are brought."""
+    """Downloads files."""
 
     cache: ContentCache
     policy: FetchPolicy
     check_stop: Callable[[], None]
-    """Called often; raises to break off, for example because the job was cancelled."""
+    """Called often; raises to stop, for example because the job was cancelled."""
     begun: float = field(default_factory=time.monotonic)
-    """When the first file of the job was asked for."""
+    """When the first file of the job was requested."""
 
     def watch(self) -> None:
         """Called between pieces of whatever is written.
@@ -107,7 +109,7 @@ class Transfer:
 
 
 class _Pace:
-    """How fast a file comes in."""
+    """The speed of a download."""
 
     def __init__(self, name: str, policy: FetchPolicy) -> None:
         self._name = name
@@ -116,10 +118,10 @@ class _Pace:
         self._received = 0
 
     def check(self, received: int) -> None:
-        """Look at the clock when so many bytes are there.
+        """Check the speed after some bytes.
 
         Raises:
-            SourceTooSlow: it has taken too long, or the last minute brought next to nothing.
+            SourceTooSlow: the download takes too long, or the last minute brought almost nothing.
         """
         policy, now = self._policy, time.monotonic()
         if now - self._began > policy.file_seconds:

@@ -1,4 +1,4 @@
-"""A pass, or with ``order=search`` one after another: trials are stored as they come, and the best pass is handed out."""
+"""A pass, or several with ``order=search``: store trials as they arrive, and publish the best pass."""
 
 from store.errors import PauseRequestedError
 from worker.lease import StopRequestedError
@@ -11,7 +11,7 @@ from worker.work import Work
 
 
 def carry_out(work: Work) -> None:
-    """Follow the trials to their end, and publish what comes of them.
+    """Record trials until the search ends, then publish the result.
 
     Raises:
         SliceOverError: the time slice is over, and the job is queued again.
@@ -30,7 +30,7 @@ def carry_out(work: Work) -> None:
 
 
 def _follow(work: Work, recorder: Recorder) -> Searched:
-    """Record the trials, and ask at the end of the time slice whether others go first."""
+    """Record trials, and yield to other jobs at the end of the time slice."""
     conversation, time_slice = work.conversation, None
     while not isinstance(step := conversation.next_step(), Searched):
         if isinstance(step, Tried):

@@ -1,4 +1,4 @@
-"""Which function carries out which kind of job."""
+"""The function that carries out each kind of job."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,4 +7,4 @@ from worker.kinds import export, pruning
 from worker.work import Work
 
 KINDS: Mapping[JobKind, Callable[[Work], None]] = {JobKind.PASS: pruning.carry_out, JobKind.EXPORT: export.carry_out}
-"""Each carries out a job whose process is open, to its end or to the end of its time slice."""
+"""Each takes a job whose process is open and runs it to its end or to the end of its time slice."""

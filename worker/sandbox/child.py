@@ -1,4 +1,4 @@
-"""The program behind the restrictions: serves one job over a pair of pipes. Its imports are done before there is a job."""
+"""The restricted program: it serves one job over a pair of pipes. All imports happen before the job arrives."""
 
 import os
 import tempfile
@@ -12,8 +12,8 @@ def main(reads: int, writes: int) -> None:
     """Serve one job.
 
     Args:
-        reads: descriptor of the pipe that the worker speaks through.
-        writes: descriptor of the pipe that it is answered through.
+        reads: descriptor of the pipe that the worker writes to.
+        writes: descriptor of the pipe that the worker reads from.
     """
     tempfile.tempdir = os.environ["TMPDIR"]
     silence_libraries()
@@ -21,7 +21,7 @@ def main(reads: int, writes: int) -> None:
 
 
 def _use_directory() -> None:
-    """The working directory got another name when it was given to the job; libraries have noted the first one, too."""
+    """Update paths after the working directory was renamed for the job; libraries have read the old name."""
     first, now = os.environ["HOME"], os.getcwd()  # noqa: PTH109
     for name, value in os.environ.items():
         if value == first or value.startswith(first + os.sep):

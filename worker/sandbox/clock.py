@@ -1,23 +1,23 @@
-"""Seconds of a pass that may have to wait for others."""
+"""A clock that stops while a pass waits for its next time slice."""
 
 import time
 
 
 class PassClock:
-    """Seconds of a pass, without those in which it waited."""
+    """Counts the seconds of a pass without those that it spent waiting."""
 
     def __init__(self) -> None:
         self._waited = 0.0
         self._stopped = 0.0
 
     def __call__(self) -> float:
-        """Seconds, from any start."""
+        """Seconds since an arbitrary start."""
         return time.monotonic() - self._waited
 
     def stop(self) -> None:
-        """Begin to wait."""
+        """Stop the clock."""
         self._stopped = time.monotonic()
 
     def go_on(self) -> None:
-        """End to wait."""
+        """Restart the clock."""
         self._waited += time.monotonic() - self._stopped

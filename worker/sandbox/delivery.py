@@ -1,7 +1,8 @@
-"""Takes the files of a finished job from where its process has written them.
+"""Collect the files of a finished job from the directory that its process wrote to.
 
-The author of the inputs may have controlled the process, so a name may be a trick and a file a link, a pipe, or another's
-content. Directories are entered and files opened by descriptor, without following links, and what is read is what was judged.
+The author of the inputs may have controlled the process, so a name may be malicious, and a file may be a link, a pipe, or
+another user's file. Directories and files are opened by descriptor without following links, so the checked file is the one
+that is read.
 """
 
 import os
@@ -14,7 +15,7 @@ from typing import BinaryIO
 from axformer.forms.kinds import KINDS
 
 _MOST_FILES = 200
-"""A form has about ten files, and its weights may lie in some dozens."""
+"""A form has about ten files, and its weights may be split into some dozens."""
 _TOP = frozenset(
     {
         "README.md",
@@ -29,23 +30,23 @@ _TOP = frozenset(
 )
 _FOLDERS = frozenset(kind.directory for kind in KINDS.values())
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}\.(?:json|jinja|safetensors|txt|model|onnx|data)")
-"""What transformers and onnx write beside each other."""
+"""File names that transformers and onnx write."""
 
 
 class DeliveryError(Exception):
-    """What lies there is not the result of a pass."""
+    """The directory does not hold the result of a pass."""
 
 
 def delivered(directory: Path, stack: ExitStack, most_bytes: int) -> dict[str, BinaryIO]:
-    """The files of a result, open for reading, by name.
+    """Open the files of a result for reading, by name.
 
     Args:
-        directory: where the process has put the result; it must have ended.
-        stack: closes them.
-        most_bytes: of all files together.
+        directory: the directory of the result; the process must have ended.
+        stack: closes the files.
+        most_bytes: largest total size.
 
     Raises:
-        DeliveryError: something else lies there, too.
+        DeliveryError: the directory holds something else, too much, or something that cannot be opened safely.
     """
     files: dict[str, BinaryIO] = {}
     top = _enter(str(directory), None, stack)
@@ -56,10 +57,10 @@ def delivered(directory: Path, stack: ExitStack, most_bytes: int) -> dict[str, B
             folder = _enter(name, top, stack)
             for inner in _names(folder):
                 if not _NAME.fullmatch(inner):
-                    raise DeliveryError(f"a file of the name {inner[:200]!r}")
+                    raise DeliveryError(f"it holds an unexpected file {inner[:200]!r}")
                 files[f"{name}/{inner}"] = _open(inner, folder, stack)
         else:
-            raise DeliveryError(f"something of the name {name[:200]!r}")
+            raise DeliveryError(f"it holds an unexpected entry {name[:200]!r}")
         if len(files) > _MOST_FILES:
             raise DeliveryError(f"more than {_MOST_FILES} files")
     if sum(os.fstat(file.fileno()).st_size for file in files.values()) > most_bytes:
@@ -81,9 +82,9 @@ def _enter(name: str, parent: int | None, stack: ExitStack) -> int:
 
 
 def _open(name: str, parent: int, stack: ExitStack) -> BinaryIO:
-    """A file with one name, so that it is nobody else's."""
+    """Open a regular file with a single name, which rules out hard links to other users' files."""
     try:
-        # A pipe would be waited for without O_NONBLOCK; of a file it changes nothing.
+        # Without O_NONBLOCK, opening a pipe would block; for a regular file it makes no difference.
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
     except OSError as error:
         raise DeliveryError(f"'{name}' cannot be opened: {error.strerror}") from None

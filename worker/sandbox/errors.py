@@ -1,22 +1,22 @@
-"""What can go wrong with a job's process, beside what the library refuses."""
+"""Errors of a job's process, apart from the library's refusals."""
 
 from typing import Literal
 
 
 class SandboxError(Exception):
-    """Base of these errors."""
+    """Base class of these errors."""
 
 
 class ProcessDiedError(SandboxError):
-    """The process ended without a word: killed by the system for its memory, say, or by a fault of a library."""
+    """The process ended without a message, for example killed for its memory use or crashed in a library."""
 
 
 class ProcessMisbehavedError(SandboxError):
-    """The process says or leaves what it never should. Whoever made its inputs may have made it do so."""
+    """The process sent or left something that it never should; the author of its inputs may control it."""
 
 
 class WorkFailedError(SandboxError):
-    """The process could not go on, and said why."""
+    """The process could not continue, and said why."""
 
     def __init__(self, reason: Literal["out_of_memory", "disk_full", "unforeseen"], detail: str) -> None:
         super().__init__(f"{reason} in a job's process")

@@ -1,6 +1,6 @@
-"""Landlock: the kernel lets a process, and all that it starts, at the named files alone. Needs no rights to set up.
+"""Landlock: the kernel limits a process and its descendants to the named files. It needs no privileges.
 
-It holds for the calling thread, so it comes before there are others: before any library is imported that starts some.
+It applies to the calling thread, so it must be set up before any library is imported that starts threads.
 Constants are those of <linux/landlock.h>.
 """
 
@@ -8,7 +8,7 @@ import ctypes
 import os
 from collections.abc import Iterable
 
-_CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446  # numbers of the system calls, the same on all processors
+_CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446  # system call numbers, the same on all processors
 _VERSION_FLAG = 1
 _RULE_PATH_BENEATH = 1
 
@@ -22,13 +22,13 @@ _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _CHANGE = _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_FIFO | _MAKE_SYM | _REFER | _TRUNCATE
 _DEVICE = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
 _ON_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
-"""What a rule for something that is not a directory may name."""
+"""The rights that a rule for anything but a directory may name."""
 
 _SINCE = ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV))
-"""Version of Landlock, and the right that it brought."""
+"""Landlock versions, and the right that each added."""
 _NET_VERSION, _BIND_AND_CONNECT = 4, 3
 _SCOPE_VERSION, _SOCKETS_AND_SIGNALS = 6, 3
-"""Abstract sockets, and signals, of processes outside."""
+"""Abstract sockets and signals of processes outside."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -41,39 +41,39 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """Of Landlock in this kernel, from 1.
+    """The Landlock version of this kernel, from 1.
 
     Raises:
-        OSError: it has none, or it is turned off.
+        OSError: the kernel lacks Landlock, or it is turned off.
     """
     return _call(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG))
 
 
 def restrict(listed: Iterable[str], readable: Iterable[str], writable: Iterable[str], devices: Iterable[str]) -> int:
-    """Take from this thread and all that it starts every file but these; it must have ``no_new_privs``.
+    """Limit this thread and everything that it starts to these files. The thread must have ``no_new_privs``.
 
     Args:
-        listed: directories whose names may be seen, there and below, and whose files are not read.
-        readable: files and directories to read and to run programs from. What does not exist is left out.
-        writable: directories in which all may be done.
-        devices: to read, write and control.
+        listed: directories that may be listed, with everything below, but not read.
+        readable: files and directories to read and to execute. Missing ones are ignored.
+        writable: directories with all rights.
+        devices: devices to read, write and control.
 
     Returns:
-        The version of Landlock; from 6 on nobody outside can be signalled either.
+        The version of Landlock; from 6 on, processes outside cannot be signalled either.
 
     Raises:
         OSError: the kernel refuses.
     """
-    found = version()
+    supported = version()
     handled = _ALL_OF_FIRST
     for since, right in _SINCE:
-        handled |= right if found >= since else 0
+        handled |= right if supported >= since else 0
     rules = _Ruleset(
         handled,
-        _BIND_AND_CONNECT if found >= _NET_VERSION else 0,
-        _SOCKETS_AND_SIGNALS if found >= _SCOPE_VERSION else 0,
+        _BIND_AND_CONNECT if supported >= _NET_VERSION else 0,
+        _SOCKETS_AND_SIGNALS if supported >= _SCOPE_VERSION else 0,
     )
-    size = 8 * (1 + (found >= _NET_VERSION) + (found >= _SCOPE_VERSION))
+    size = 8 * (1 + (supported >= _NET_VERSION) + (supported >= _SCOPE_VERSION))
     ruleset = _call(_CREATE, ctypes.byref(rules), ctypes.c_size_t(size), ctypes.c_uint32(0))
     try:
         for paths, rights in ((listed, _READ_DIR), (readable, _READ), (writable, _READ | _CHANGE), (devices, _DEVICE)):
@@ -82,7 +82,7 @@ def restrict(listed: Iterable[str], readable: Iterable[str], writable: Iterable[
         _call(_RESTRICT, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:
         os.close(ruleset)
-    return found
+    return supported
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:

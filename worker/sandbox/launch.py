@@ -1,10 +1,10 @@
-"""Restricts this process: one that was forked for a job, or one that becomes another program:
+"""Restrict the current process: either a process forked for a job, or one that then executes another program:
 
     python -S -m worker.sandbox.launch SPECIFICATION PARENT PROGRAM [ARGUMENT ...]
 
-SPECIFICATION is JSON with the fields of :class:`worker.sandbox.restrictions.Specification`, PARENT the id of the process that
-starts this. One line of JSON with the restrictions that this system did not grant goes to standard output before the program
-starts. No library is imported here: the restrictions must be in force before there is a second thread.
+SPECIFICATION is JSON with the fields of :class:`worker.sandbox.restrictions.Specification`; PARENT is the id of the process
+that starts this one. Before the program starts, one line of JSON on standard output names the restrictions that this system
+did not grant. This module imports no libraries, since the restrictions must be in force before there is a second thread.
 """
 
 import json
@@ -17,27 +17,27 @@ from typing import Any
 from worker.sandbox import landlock, privileges, system_calls
 
 RESTRICTIONS = FILES, NETWORK, PROCESSES, REMAINS = "files", "network", "processes", "remains"
-"""A restricted process reaches only the files it is given, and nobody over a network or a socket; it can neither signal nor
-read other processes; what it starts ends with it."""
+"""A restricted process reaches only its own files, and no network or socket; it can neither signal nor read other processes;
+everything that it starts ends with it."""
 _KEEPS_SIGNALS = 6
-"""Version of Landlock from which on it keeps signals inside."""
+"""First version of Landlock that blocks signals to processes outside."""
 
 
 def restrict(specification: dict[str, Any], parent: int) -> dict[str, str]:
-    """Restrict this process. Where namespaces are granted, this returns in a forked process, and the caller's waits for it.
+    """Restrict this process. With namespaces this returns in a forked child, while the calling process waits for it.
 
     Args:
         specification: see above.
-        parent: id of the process that has started this one, and with which it ends.
+        parent: id of the process that started this one; this one ends with it.
 
     Returns:
-        Each restriction that is not granted, and why.
+        Each restriction that the system does not grant, and why.
     """
     if sys.platform != "linux":
         return dict.fromkeys(RESTRICTIONS, "this system is not Linux")
     privileges.die_with_parent()
     if os.getppid() != parent:
-        sys.exit("the process that wanted this one has ended")
+        sys.exit("the parent process has ended")
     privileges.go_first()
     refused = _separate()
     privileges.limit(specification["file_bytes"], specification["open_files"], specification["processes"])
@@ -55,14 +55,14 @@ def restrict(specification: dict[str, Any], parent: int) -> dict[str, str]:
     try:
         system_calls.restrict()
     except OSError as error:
-        # Sockets in the file system are reached from every namespace, so namespaces alone do not restrict anything.
+        # Sockets in the file system can be reached from every namespace, so namespaces alone do not cut the network off.
         refused[NETWORK] = f"no filter of system calls: {error.strerror}"
     privileges.drop_capabilities()
     return refused
 
 
 def report(descriptor: int, refused: dict[str, str]) -> None:
-    """Write which restrictions are not granted."""
+    """Write the restrictions that are not granted."""
     line = json.dumps({"type": "restrictions", "refused": refused}) + "\n"
     os.write(descriptor, line.encode())
 
@@ -77,7 +77,7 @@ def _separate() -> dict[str, str]:
 
 
 def _be_first() -> None:
-    """Go on as the first process of the new namespace, with which all others end; the one outside waits, and ends alike."""
+    """Continue as the first process of the new namespace; the process outside waits for it and ends with the same status."""
     child = os.fork()
     if child == 0:
         privileges.die_with_parent()
@@ -85,7 +85,7 @@ def _be_first() -> None:
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        with suppress(OSError):  # of SIGKILL nothing can be set
+        with suppress(OSError):  # the action of SIGKILL cannot be set
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)

@@ -1,4 +1,4 @@
-"""Lines of bounded length over a pair of pipes. Nothing but bytes is exchanged: no descriptors, no pickled objects."""
+"""Lines of bounded length over a pair of pipes. Only bytes are exchanged: no descriptors, no pickled objects."""
 
 import os
 import select
@@ -7,43 +7,43 @@ from collections import deque
 from collections.abc import Callable
 
 LONGEST = 64 * 2**20
-"""Bytes of a line. A thousand trials take some hundred kilobytes; the report of a pass that has accepted every neuron of a
-large model alone takes some ten million."""
+"""Most bytes of a line. A thousand trials take some hundred kilobytes; the report of a pass that accepted every neuron of a
+large model separately takes some ten million bytes."""
 _READ_BYTES = 2**16
 _MILLISECONDS = 1000
 _LOOK_SECONDS = 0.05
-"""How long to wait before the caller is asked whether waiting still makes sense."""
+"""Seconds between calls of ``check_stop`` while waiting."""
 
 CheckStop = Callable[[], None]
-"""Raises where waiting makes no sense any more."""
+"""Raises if there is no reason to wait any longer."""
 
 
 class LineTooLongError(Exception):
-    """The other side sends a line that is longer than any should be."""
+    """The other side sent a line longer than the limit."""
 
 
 class Lines:
-    """One end of the pipes. Both descriptors are its own."""
+    """One end of the pipes. It owns both descriptors."""
 
-    def __init__(self, reads: int, writes: int, longest: int = LONGEST) -> None:
+    def __init__(self, reads: int, writes: int) -> None:
         self._reads = reads
         self._writes = writes
-        self._longest = longest
+
         self._whole: deque[bytes] = deque()
         self._part = bytearray()
-        os.set_blocking(writes, False)  # a side that does not read must not hold the other for ever
+        os.set_blocking(writes, False)  # a peer that does not read must not block this side forever
 
     def close(self) -> None:
-        """Close both pipes; the other side sees the end."""
+        """Close both pipes; the other side then reads the end of file."""
         for descriptor in (self._reads, self._writes):
             os.close(descriptor)
 
     def send(self, line: bytes, check_stop: CheckStop = lambda: None) -> None:
-        """Send a line, given without its end.
+        """Send a line.
 
         Args:
-            line: holds no line break.
-            check_stop: asked while the other side does not read.
+            line: the line without its line break, and without any other.
+            check_stop: called while the other side does not read.
 
         Raises:
             OSError: the other side has ended.
@@ -57,14 +57,14 @@ class Lines:
                 check_stop()
 
     def receive(self, check_stop: CheckStop = lambda: None) -> bytes:
-        """The next line, waited for.
+        """Wait for the next line.
 
         Args:
-            check_stop: asked for each line, so that lines which come fast do not keep it waiting, and while there is none.
+            check_stop: called once for each line, even if lines arrive fast, and repeatedly while there is none.
 
         Raises:
             EOFError: the other side has ended.
-            LineTooLongError: it sends one without end.
+            LineTooLongError: the line exceeds the limit.
         """
         check_stop()
         while (line := self.poll(_LOOK_SECONDS)) is None:
@@ -72,11 +72,11 @@ class Lines:
         return line
 
     def poll(self, seconds: float = 0.0) -> bytes | None:
-        """The next line, or None if none comes whole within so many seconds; raises what :meth:`receive` raises."""
+        """The next line, or None if no complete line arrives in time. Raises what :meth:`receive` raises."""
         until = time.monotonic() + seconds
         while not self._whole:
-            left = max(0.0, until - time.monotonic())
-            if not self._wait(self._reads, select.POLLIN, left):
+            remaining = max(0.0, until - time.monotonic())
+            if not self._wait(self._reads, select.POLLIN, remaining):
                 return None
             self._take(os.read(self._reads, _READ_BYTES))
         return self._whole.popleft()
@@ -89,8 +89,8 @@ class Lines:
             *whole, rest = bytes(self._part).split(b"\n")
             self._whole.extend(whole)
             self._part = bytearray(rest)
-        if len(self._part) > self._longest:
-            raise LineTooLongError(f"a line of more than {self._longest} bytes")
+        if len(self._part) > LONGEST:
+            raise LineTooLongError(f"a line of more than {LONGEST} bytes")
 
     @staticmethod
     def _wait(descriptor: int, event: int, seconds: float) -> bool:

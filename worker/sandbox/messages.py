@@ -1,7 +1,7 @@
-"""What a job's process and the worker say to each other: one JSON object a line.
+"""Messages between a job's process and the worker: one JSON object per line.
 
-The process works on what strangers have sent, so that all it says is checked here for form, size and order of magnitude, and
-what it means by whoever reads it.
+The process handles untrusted files. Its messages are therefore checked here for form, size and order of magnitude; their
+meaning is checked where they are used.
 """
 
 import json
@@ -18,7 +18,7 @@ from axformer.repair.settings import FinetuneSettings
 from axformer.wire.kinds import JobKind
 
 _LONGEST_TEXT = 4000
-"""Characters of a message to a job's owner; the longest of the library has some hundreds, and paths in them are long."""
+"""Most characters of a text for a job's owner; the library's longest have some hundreds, and contain long paths."""
 _LONGEST_TRACE = 20_000
 _MOST_NOTES = 20
 _MOST_PASSES = 1000
@@ -41,7 +41,7 @@ class Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def line(self) -> bytes:
-        """As it is sent. Losses may be infinite, which JSON proper has no word for and Python's has."""
+        """The message as it is sent. Infinite losses are written as Python's JSON extension."""
         return json.dumps(self.model_dump(mode="json"), separators=(",", ":")).encode()
 
 
@@ -53,7 +53,7 @@ class Source(Message):
 
 
 class Order(Message):
-    """What to work on."""
+    """The job to work on."""
 
     type: Literal["order"] = "order"
     kind: JobKind
@@ -67,10 +67,10 @@ class Order(Message):
     shards: int
     finetune: FinetuneSettings | None
     output: str
-    """Directory in which the result is to appear."""
+    """Directory for the result."""
     forms: tuple[str, ...]
     upto: int | None = None
-    """Of an export: the trial that its pass ends after."""
+    """For an export: the trial after which its pass ends."""
 
 
 class GoAhead(Message):
@@ -80,14 +80,14 @@ class GoAhead(Message):
 
 
 class Replay(Message):
-    """Trials that were stored, the next ones in order."""
+    """The next stored trials, in order."""
 
     type: Literal["replay"] = "replay"
     trials: tuple[Trial, ...]
 
 
 class Begin(Message):
-    """All that was stored has been replayed; go on from there."""
+    """All stored trials have been sent; continue from there."""
 
     type: Literal["begin"] = "begin"
 
@@ -99,13 +99,13 @@ class Suspend(Message):
 
 
 class GoOn(Message):
-    """Wait no longer."""
+    """Continue after a suspension."""
 
     type: Literal["go_on"] = "go_on"
 
 
 class Restrictions(Message):
-    """The restrictions that this system does not grant, and why; the launcher sends it before the process works on anything."""
+    """The restrictions that this system does not grant, and why. The launcher sends it before any work."""
 
     type: Literal["restrictions"] = "restrictions"
     refused: dict[str, Text]
@@ -116,18 +116,18 @@ class Ready(Message):
 
     type: Literal["ready"] = "ready"
     auto: Literal["cpu", "cuda"]
-    """The device that ``auto`` stands for here."""
+    """The device that ``auto`` means on this machine."""
 
 
 class Memory(Message):
-    """Bytes of main memory, and of a GPU's."""
+    """Bytes of main memory and of GPU memory."""
 
     host_bytes: Bytes
     device_bytes: Bytes
 
 
 class MemoryEstimate(Message):
-    """What memory the job takes and what there is, by what the files say of themselves."""
+    """The memory that the job needs, estimated from its files' headers, and the memory of the machine."""
 
     type: Literal["memory_estimate"] = "memory_estimate"
     least: Memory
@@ -139,7 +139,7 @@ class MemoryEstimate(Message):
 
 
 class Shape(Message):
-    """See :class:`axformer.plan.elements.Dimensions`; no more than of the largest model that is let in."""
+    """See :class:`axformer.plan.elements.Dimensions`; bounded by the largest model that intake admits."""
 
     layers: int = Field(ge=1, le=DIMENSIONS["num_hidden_layers"])
     heads: int = Field(ge=1, le=DIMENSIONS["num_attention_heads"])
@@ -148,17 +148,17 @@ class Shape(Message):
 
     @property
     def dimensions(self) -> Dimensions:
-        """The same for the library."""
+        """The same values as the library's class."""
         return Dimensions(**self.model_dump())
 
 
 class Opened(Message):
-    """The model and the data are loaded, and fit."""
+    """The model and the data are loaded, and fit each other."""
 
     type: Literal["opened"] = "opened"
     notes: Annotated[tuple[Text, ...], Field(max_length=_MOST_NOTES)]
     first_look: Text | None
-    """The data that decides, and what the untouched model makes of it; None for an export."""
+    """One line on the validation data and the untouched model's figures; None for an export."""
     shape: Shape
 
 
@@ -175,17 +175,17 @@ class Tried(Message):
     type: Literal["tried"] = "tried"
     trial: Trial
     speed: SpeedEstimate | None
-    """Of the plan of its pass's trials up to this one, where it is not that of the trial before."""
+    """Speed of the plan after this trial; None if it is that of the trial before."""
 
 
 class Suspended(Message):
-    """It waits; no trial comes before ``go_on``."""
+    """The process waits; no trial comes before ``go_on``."""
 
     type: Literal["suspended"] = "suspended"
 
 
 class Searched(Message):
-    """No trial comes any more."""
+    """The search has ended; no more trials follow."""
 
     type: Literal["searched"] = "searched"
     note: Text | None
@@ -195,20 +195,20 @@ class Searched(Message):
 
 
 class Trained(Message):
-    """The model is trained, where it was to be, and is packaged now."""
+    """The model is trained, if the job asks for training; its files are written next."""
 
     type: Literal["trained"] = "trained"
 
 
 class Published(Message):
-    """The files are there."""
+    """The files of the result are written."""
 
     type: Literal["published"] = "published"
     report: dict[str, Any]
 
 
 class Refused(Message):
-    """The library refuses what it was given."""
+    """The library refuses the job's inputs."""
 
     type: Literal["refused"] = "refused"
     error: Literal[
@@ -246,26 +246,26 @@ FROM_PROCESS: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, Field(discrimi
 
 
 def cut(text: str, *, end: bool = False) -> str:
-    """A text of any length as one that may be sent; its end where that says more."""
+    """Cut a text to the length that may be sent, keeping its start or its end."""
     text = text.replace("\0", "").encode(errors="replace").decode()
     return text[-_LONGEST_TRACE:] if end else text[:_LONGEST_TEXT]
 
 
 def storable_json(model: BaseModel) -> dict[str, Any]:
-    """A model as JSON that PostgreSQL stores.
+    """Convert a model to JSON that PostgreSQL can store.
 
     Raises:
-        ValueError: it holds a number or a character that has no place there.
+        ValueError: it holds a number or a character that PostgreSQL cannot store.
     """
     text = json.dumps(model.model_dump(mode="json"), allow_nan=False)
     if "\\u0000" in text:
         raise ValueError("holds a character that PostgreSQL does not store")
-    found: dict[str, Any] = json.loads(text, parse_int=_bounded)
-    return found
+    value: dict[str, Any] = json.loads(text, parse_int=_bounded)
+    return value
 
 
 def _bounded(digits: str) -> int:
     number = int(digits)
     if not -_MOST_NUMBER <= number <= _MOST_NUMBER:
-        raise ValueError("holds a number that nothing here counts to, and that no page could show")
+        raise ValueError("holds an integer of more than 64 bits")
     return number

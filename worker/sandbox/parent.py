@@ -1,14 +1,14 @@
-"""A process that has imported what jobs need and forks itself for each of them, so that none waits for imports:
+"""A process that imports what jobs need and forks itself for each job, so that no job waits for imports:
 
     python -m worker.sandbox.parent LIFELINE LISTENER PROGRAM
 
-LISTENER is a socket, each connection to which is a request. PROGRAM is a module with a function ``main(reads, writes)``, given
-the descriptors of a pair of pipes. It runs in the forked process, whose restrictions are in force before it reads anything of a
-job.
+Each connection to the socket LISTENER is a request. PROGRAM is a module with a function ``main(reads, writes)``, which takes
+the descriptors of a pair of pipes. It runs in the forked process, and the restrictions are in force before it reads anything
+of a job.
 
-The parent itself has one thread, the environment that jobs have, and nothing of any job: of a request it sees the descriptors
-alone, and never what is said over them. It uses no GPU, which a forked process could not use then. It ends when nobody holds
-the other end of the socket LIFELINE any more, as when the worker dies, and the kernel ends with it all that it has forked.
+The parent has one thread, the environment of jobs, and no data of any job: it sees only the descriptors of a request and
+never what is sent over them. It does not use the GPU, since a forked process could not use it then. It ends when the other
+end of the socket LIFELINE is closed, for example because the worker died; the kernel then ends everything that it forked.
 """
 
 import json
@@ -30,20 +30,23 @@ from worker.descendants import descendants
 from worker.sandbox import launch, privileges
 
 REQUEST = b"f"
-"""Comes with the descriptors of :class:`Handed`."""
+"""The byte that is sent with the descriptors of :class:`Handed`."""
 DESCRIPTORS = 5
 NAME = "axformer-job"
-"""What a forked process is called in lists of processes."""
+"""Name of a forked process in process lists."""
 
 _REQUEST_SECONDS = 5.0
-"""From a connection to its request; nobody else is served meanwhile."""
+"""Most seconds between a connection and its request; other requests wait meanwhile."""
 
 Program = Callable[[int, int], None]
 
 
 class Handed:
-    """The descriptors of a request: the specification of the restrictions, to read; the pipes; a log; and the leash, a socket
-    that tells the worker ``pid`` and ``ended`` of the process, and ends the process when the worker closes it."""
+    """The descriptors of a request: the specification of the restrictions, the pipes, a log, and the leash.
+
+    The leash is a socket on which the parent reports the ``pid`` of the process and that it ``ended``. When the worker closes
+    the leash, the parent ends the process.
+    """
 
     def __init__(self, descriptors: list[int]) -> None:
         for descriptor in descriptors:
@@ -52,22 +55,22 @@ class Handed:
         self.leash = socket.socket(fileno=leash)
 
     def close_all_but_leash(self) -> None:
-        """The forked process has them."""
+        """Close the descriptors that the forked process now owns."""
         for descriptor in (self.specification, self.reads, self.writes, self.log):
             os.close(descriptor)
 
 
 class Parent:
-    """Serves requests until nobody can make any."""
+    """Serves requests until the lifeline is closed."""
 
     def __init__(self, lifeline: socket.socket, listener: socket.socket, program: Program) -> None:
         self._lifeline = lifeline
         self._listener = listener
         self._program = program
         self._children: dict[int, socket.socket] = {}
-        """The leash of each child that was not waited for, by its id."""
+        """The leash of each child that has not been waited for, by process id."""
         self._reported: set[int] = set()
-        """Children whose end was reported."""
+        """Children whose end has been reported."""
         self._selector = selectors.DefaultSelector()
         self._wakes, self._woken = socket.socketpair()
         for end in (self._wakes, self._woken):
@@ -94,7 +97,7 @@ class Parent:
                 self._answer()
 
     def _answer(self) -> None:
-        """Fork once, where whoever has connected asks for it."""
+        """Accept a connection, and fork if it sends a request."""
         connection, _ = self._listener.accept()
         with connection:
             connection.settimeout(_REQUEST_SECONDS)
@@ -102,14 +105,14 @@ class Parent:
                 _, descriptors, _, _ = socket.recv_fds(connection, len(REQUEST), DESCRIPTORS)
             except OSError:
                 return
-        if len(descriptors) != DESCRIPTORS:  # it has ended meanwhile
+        if len(descriptors) != DESCRIPTORS:  # the client has ended meanwhile
             for descriptor in descriptors:
                 os.close(descriptor)
             return
         handed, own = Handed(descriptors), os.getpid()
         try:
             pid = os.fork()
-        except OSError as error:  # too many processes, or no memory: it is found dead, and the others go on
+        except OSError as error:  # too many processes, or no memory: this job's process looks dead, the others continue
             os.write(handed.log, f"cannot fork: {error}\n".encode())
             handed.leash.close()
             handed.close_all_but_leash()
@@ -123,7 +126,7 @@ class Parent:
         _report(handed.leash, f"pid {pid}")
 
     def _become(self, handed: Handed, parent: int) -> NoReturn:
-        """Leave everything of the parent's behind, come under the restrictions, and run the program."""
+        """Close the parent's sockets, apply the restrictions, and run the program."""
         code = 1
         try:
             self._let_go(handed)
@@ -131,8 +134,8 @@ class Parent:
             for number in (1, 2):
                 os.dup2(handed.log, number)
             os.close(handed.log)
-            with os.fdopen(handed.specification, "rb") as asked:
-                specification = json.loads(asked.read())
+            with os.fdopen(handed.specification, "rb") as file:
+                specification = json.loads(file.read())
             _move_in(specification["write"][0])
             privileges.be_called(NAME)
             launch.report(handed.writes, launch.restrict(specification, parent))
@@ -140,7 +143,7 @@ class Parent:
             code = 0
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 1
-        except BaseException:  # noqa: BLE001 - it goes to the log, as that of an interpreter does
+        except BaseException:  # noqa: BLE001 - logged, as an interpreter would
             traceback.print_exc()
         finally:
             for stream in (sys.stdout, sys.stderr):
@@ -157,7 +160,7 @@ class Parent:
             open_socket.close()
 
     def _report_ends(self) -> None:
-        """Report children that have ended; they keep their ids until the worker lets go of them."""
+        """Report children that have ended. They stay zombies, and keep their ids, until the worker closes the leash."""
         with suppress(BlockingIOError):
             while self._wakes.recv(64):
                 pass
@@ -169,7 +172,7 @@ class Parent:
                 _report(self._children[pid], f"ended {code}")
 
     def _end(self, pid: int) -> None:
-        """End a child whose worker has let go of it with all that it has started, and give its id back."""
+        """Kill a child whose leash was closed, with its descendants, and wait for it."""
         leash = self._children.pop(pid)
         self._reported.discard(pid)
         self._selector.unregister(leash)
@@ -180,28 +183,28 @@ class Parent:
 
 
 def _kill(pid: int) -> None:
-    """Kill a child, which keeps its id until it is waited for, its tree and its session."""
+    """Kill a child with its tree and its session. Its id stays valid until it is waited for."""
     for descendant in descendants(pid):
         with suppress(psutil.NoSuchProcess):
             descendant.kill()
     os.kill(pid, signal.SIGKILL)
-    with suppress(ProcessLookupError):  # it may not have come as far as a session of its own
+    with suppress(ProcessLookupError):  # it may not have started its own session yet
         os.killpg(pid, signal.SIGKILL)
 
 
 def _report(leash: socket.socket, words: str) -> None:
-    with suppress(OSError):  # the worker has let go of it
+    with suppress(OSError):  # the worker has closed the leash
         leash.send(f"{words}\n".encode())
 
 
 def _move_in(directory: str) -> None:
-    """Work in the job's own directory."""
+    """Change to the job's directory."""
     os.environ.update(HOME=directory, TMPDIR=directory)
     os.chdir(directory)
 
 
 def _end_threads() -> None:
-    """Libraries that have started threads end them before a fork, and start them again where they are used."""
+    """Fork once, so that libraries end their threads; they start them again when needed."""
     pid = os.fork()
     if pid == 0:
         os._exit(0)
@@ -209,13 +212,13 @@ def _end_threads() -> None:
 
 
 def main() -> None:
-    """Import, and serve."""
+    """Import the program, and serve requests."""
     lifeline, listener = (socket.socket(fileno=int(number)) for number in sys.argv[1:3])
-    with importing():  # a look for garbage among all this would copy every page in each child
+    with importing():  # garbage collection over these objects would copy every page in each child
         program: Program = import_module(sys.argv[3]).main
     _end_threads()
     Parent(lifeline, listener, program).serve()
-    os._exit(0)  # at once, and with it all that it has forked
+    os._exit(0)  # ends at once, and everything that it forked with it
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a process gives up for good: rights, namespaces that it shares with others, and the use of more than it needs.
+"""Permanent restrictions of the current process: privileges, shared namespaces, and resource limits.
 
 Constants are those of <linux/prctl.h>, <linux/sched.h> and <linux/capability.h>.
 """
@@ -14,11 +14,11 @@ _PDEATHSIG, _SET_NAME, _NO_NEW_PRIVS, _BOUNDING_DROP, _AMBIENT, _AMBIENT_CLEAR =
 _NEW_USER, _NEW_PROCESSES, _NEW_NETWORK, _NEW_IPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000
 _CAPABILITY_VERSION = 0x20080522
 _FIRST_TO_GO = "800"
-"""When memory runs out the kernel ends this process before the database and the worker beside it; 1000 is the most."""
+"""When memory runs out, the kernel kills this process before the database and the worker; 1000 is the maximum."""
 
 
 def die_with_parent() -> None:
-    """Let the kernel kill this process when the one that started it ends, however that happens."""
+    """Have the kernel kill this process when its parent ends, for whatever reason."""
     _prctl(_PDEATHSIG, signal.SIGKILL)
 
 
@@ -29,32 +29,34 @@ def be_called(name: str) -> None:
 
 
 def forgo_new_privileges() -> None:
-    """No program that this process runs brings it rights, whatever its mode says."""
+    """Prevent programs that this process runs from gaining privileges, whatever their mode."""
     _prctl(_NO_NEW_PRIVS, 1)
 
 
 def separate() -> None:
-    """Leave the namespaces of users, processes, network and shared memory; the next child is the first in the new ones.
+    """Leave the namespaces of users, processes, network and shared memory; the next child is the first process in the new ones.
 
     Raises:
-        OSError: this system grants them to nobody, or not to this user.
+        OSError: the system does not grant namespaces, or not to this user.
     """
     user, group = os.geteuid(), os.getegid()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_NEW_USER | _NEW_PROCESSES | _NEW_NETWORK | _NEW_IPC) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-    with suppress(OSError):  # a superuser of few rights may not keep its name; files are its own under any
+    with suppress(OSError):  # a superuser with few rights may not map its id; its files stay accessible
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
 
 
 def drop_capabilities() -> None:
-    """Give up all rights of the superuser, also those that programs which it runs would get."""
+    """Drop all capabilities, including those that executed programs would get."""
     libc = ctypes.CDLL(None, use_errno=True)
     number = 0
-    while libc.prctl(_BOUNDING_DROP, number, 0, 0, 0) == 0:  # without the right to it there is nothing to drop
+    while (
+        libc.prctl(_BOUNDING_DROP, number, 0, 0, 0) == 0
+    ):  # fails after the last capability, or without the right to drop any
         number += 1
     libc.prctl(_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
     header, nothing = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
@@ -64,14 +66,14 @@ def drop_capabilities() -> None:
 
 
 def limit(file_bytes: int, open_files: int, processes: int) -> None:
-    """Bound what the process can use; it cannot raise the bounds again.
+    """Limit the resources of the process; it cannot raise the limits again.
 
-    There is none on its address space: CUDA reserves more of that than any machine has.
+    The address space is not limited, since CUDA reserves more of it than any machine has memory.
 
     Args:
-        file_bytes: of the largest file that it may write.
-        open_files: at a time.
-        processes: and threads, of this user; counted in its own namespace of users, and not at all for root outside of one.
+        file_bytes: size of the largest file that it may write.
+        open_files: most open files at a time.
+        processes: most processes and threads of this user, counted in its user namespace; root outside one is not limited.
     """
     for kind, most in (
         (resource.RLIMIT_CORE, 0),  # a dump would hold the model
@@ -85,10 +87,10 @@ def limit(file_bytes: int, open_files: int, processes: int) -> None:
 
 
 def go_first() -> None:
-    """Be the one that the kernel ends when memory runs out."""
+    """Make this process the first that the kernel kills when memory runs out."""
     try:
         _write("/proc/self/oom_score_adj", _FIRST_TO_GO)
-    except OSError:  # it is better to run than to be counted right
+    except OSError:  # running matters more than the order of kills
         return
 
 
@@ -99,7 +101,7 @@ def _write(path: str, text: str) -> None:
 
 def _prctl(option: int, value: int | bytes) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    given = ctypes.c_ulong(value) if isinstance(value, int) else value
-    if libc.prctl(option, given, 0, 0, 0) != 0:
+    argument = ctypes.c_ulong(value) if isinstance(value, int) else value
+    if libc.prctl(option, argument, 0, 0, 0) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

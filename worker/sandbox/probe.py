@@ -1,4 +1,4 @@
-"""Which restrictions this machine grants, asked before there is a job."""
+"""Probe which restrictions this machine grants, before there is a job."""
 
 import json
 import os
@@ -15,21 +15,21 @@ from worker.sandbox.process import INPUTS, MADE
 from worker.sandbox.restrictions import environment, specification
 
 REQUIRED = (launch.FILES, launch.NETWORK, launch.PROCESSES)
-"""What ``sandbox=required`` asks for. That nothing is left behind takes namespaces, which many containers do not grant."""
+"""What ``sandbox=required`` asks for. ``remains`` needs namespaces, which many containers do not grant."""
 _NOTHING = (sys.executable, "-S", "-c", "")
 """A program that does nothing."""
 _SECONDS = 120.0
-"""For an interpreter without libraries on a busy machine."""
+"""Timeout for an interpreter without libraries on a busy machine."""
 
 
 def refused_restrictions(settings: Settings) -> dict[str, str]:
-    """Each restriction that this machine does not grant, and why.
+    """Find each restriction that this machine does not grant, and why.
 
     Raises:
-        RestrictionsMissingError: the operator requires one of them, or no process starts under those that are granted.
+        RestrictionsMissingError: the operator requires one of them, or no process starts under the others.
     """
-    with TemporaryDirectory(prefix="axformer-restrictions-") as made:
-        inputs, home = Path(made, INPUTS), Path(made, MADE)
+    with TemporaryDirectory(prefix="axformer-restrictions-") as workspace:
+        inputs, home = Path(workspace, INPUTS), Path(workspace, MADE)
         for directory in (inputs, home):
             directory.mkdir()
         allowed = specification(inputs, home, settings)
@@ -59,10 +59,10 @@ def refused_restrictions(settings: Settings) -> dict[str, str]:
 
 
 def check_required(refused: Mapping[str, str], settings: Settings) -> None:
-    """Make sure that what the operator requires is granted.
+    """Check that the machine grants what the operator requires.
 
     Raises:
-        RestrictionsMissingError: it is not.
+        RestrictionsMissingError: it does not.
     """
     missing = {name: why for name, why in refused.items() if name in REQUIRED}
     if missing and settings.sandbox == "required":

@@ -1,4 +1,4 @@
-"""A confined process for one job, as the worker sees it: started, spoken with, ended."""
+"""A confined process for one job, from the worker's side: start it, talk to it, end it."""
 
 import os
 import socket
@@ -9,12 +9,12 @@ from store.settings import Settings
 from worker.sandbox.lines import Lines
 
 INPUTS, MADE, LOG = "inputs", "made", "errors.log"
-"""In a job's directory: what it may read, where it may write, and what it has said to nobody."""
+"""In a job's directory: what the process may read, where it may write, and its standard output and error."""
 _LOG_BYTES = 4000
-"""Of the end of what it said, for the operator; enough for a traceback."""
-_TOLD_BYTES = 256
+"""Bytes of the log's end that the operator is shown; enough for a traceback."""
+_REPORT_BYTES = 256
 _END_SECONDS = 30.0
-"""A killed process is gone at once, unless the kernel waits for a device."""
+"""A killed process ends at once, unless the kernel waits for a device."""
 
 
 class Process(Protocol):
@@ -22,61 +22,59 @@ class Process(Protocol):
 
     @property
     def lines(self) -> Lines:
-        """The way to it."""
+        """The connection to the process."""
         ...
 
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process is still running."""
         ...
 
     def end(self) -> str:
-        """End it at once with all that it has started, and say how it ended, for the operator."""
+        """Kill the process and all its descendants, and describe for the operator how it ended."""
         ...
 
 
 class Start(Protocol):
-    """How processes are started."""
+    """Starts processes."""
 
     def __call__(self, directory: Path, settings: Settings) -> Process:
-        """Start one that may read ``directory/inputs`` and write to ``directory/made``."""
+        """Start a process that may read ``directory/inputs`` and write to ``directory/made``."""
         ...
 
 
 class ConfinedProcess:
-    """One that was forked behind the restrictions, by :mod:`worker.sandbox.parent`."""
+    """A restricted process that :mod:`worker.sandbox.parent` forked."""
 
     def __init__(self, lines: Lines, leash: socket.socket, log: BinaryIO) -> None:
         """
         Args:
-            lines: the way to it.
-            leash: tells its id and its end; closing it ends the process.
-            log: what it says to nobody.
+            lines: the connection to the process.
+            leash: socket on which the parent reports the process's id and end; closing it ends the process.
+            log: file with the standard output and error of the process.
         """
         self.lines = lines
         self._leash = leash
         self._log = log
-        self._told: list[str] = []
+        self._reports: list[str] = []
         self._is_cut = False
-        """Whether the parent tells nothing any more."""
+        """Whether the parent has closed its end of the leash."""
 
     @property
     def pid(self) -> int | None:
-        """Of the process, whose end is the end of all; None until it was forked."""
+        """Id of the process, with which all its descendants end; None until it is forked."""
         self._listen()
-        return next((int(words.removeprefix("pid ")) for words in self._told if words.startswith("pid ")), None)
+        return self._number_after("pid ")
 
     def is_alive(self) -> bool:
-        """See :class:`Process`; one that is still to be forked lives."""
+        """See :class:`Process`. A process that is not forked yet counts as alive."""
         self._listen()
         return not self._is_cut and self._code is None
 
     def end(self) -> str:
-        """See :class:`Process`. Where no namespace holds them, processes that have left its session and its tree stay."""
+        """See :class:`Process`. Without namespaces, descendants that left its session and its tree survive."""
         ended = not self.is_alive()
         self.lines.close()
-        if (
-            self.pid is not None and not self._is_cut
-        ):  # its parent is there and ends it, else it ends as soon as it begins
+        if self.pid is not None and not self._is_cut:  # the parent kills it; a process not forked yet ends by itself
             self._leash.shutdown(socket.SHUT_WR)
             self._leash.settimeout(_END_SECONDS)
             while not self._is_cut:
@@ -87,16 +85,19 @@ class ConfinedProcess:
 
     @property
     def _code(self) -> int | None:
-        """What it ended with, as far as its parent has told."""
-        return next((int(words.removeprefix("ended ")) for words in self._told if words.startswith("ended ")), None)
+        """The exit code that the parent reported; None if it reported none."""
+        return self._number_after("ended ")
+
+    def _number_after(self, word: str) -> int | None:
+        return next((int(line.removeprefix(word)) for line in self._reports if line.startswith(word)), None)
 
     def _listen(self) -> None:
-        """Take what the parent has told, or with a timeout wait for it."""
+        """Read the parent's reports; with a timeout on the leash, wait for one."""
         try:
             while not self._is_cut:
-                told = self._leash.recv(_TOLD_BYTES)
-                self._told += told.decode().splitlines()
-                self._is_cut = not told
+                report = self._leash.recv(_REPORT_BYTES)
+                self._reports += report.decode().splitlines()
+                self._is_cut = not report
         except BlockingIOError:
             pass
         except ConnectionError:

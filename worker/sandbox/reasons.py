@@ -1,4 +1,4 @@
-"""Errors of the libraries, named for the worker, which imports none of these."""
+"""Names for the libraries' errors, for the worker, which does not import these libraries."""
 
 import errno
 from typing import Literal
@@ -32,16 +32,16 @@ _NAMES: tuple[tuple[type[AxFormerError], Name], ...] = (
     (ArtifactError, "ArtifactError"),
 )
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-_CPU_OUT_OF_MEMORY = "can't allocate memory"  # how PyTorch's allocator for the CPU says it, in a plain RuntimeError
+_CPU_OUT_OF_MEMORY = "can't allocate memory"  # the text of PyTorch's CPU allocator in a plain RuntimeError
 
 
 def error_name(error: AxFormerError) -> Name | None:
-    """The name of a refusal that a job's owner should hear of; None for others."""
+    """The name of a refusal that the job's owner is shown; None for other errors."""
     return next((name for kind, name in _NAMES if isinstance(error, kind)), None)
 
 
 def reason_of(error: Exception) -> Reason:
-    """What kind of trouble an error of a library is."""
+    """Classify an error of a library."""
     if _is_out_of_memory(error):
         return "out_of_memory"
     return "disk_full" if _is_disk_full(error) else "unforeseen"
@@ -50,7 +50,7 @@ def reason_of(error: Exception) -> Reason:
 def _is_disk_full(error: Exception) -> bool:
     if isinstance(error, OSError):
         return error.errno in _NO_SPACE
-    # Safetensors tells the system's word for it in an error of its own.
+    # Safetensors quotes the system's error number in the text of its own error.
     return isinstance(error, SafetensorError) and any(f"(os error {number})" in str(error) for number in _NO_SPACE)
 
 

@@ -1,4 +1,4 @@
-"""A confined process and the directory of its job, from the worker's side: what is sent to it, and what is believed of it."""
+"""A confined process and its job's directory, from the worker's side: messages to it, and checked messages from it."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,10 +33,10 @@ M = TypeVar("M", bound=Message)
 
 
 class Sandbox:
-    """One process for one job. Close it: the process ends, and its files go."""
+    """One process for one job. Closing it ends the process and removes its files."""
 
     def __init__(self, settings: Settings, start: Start) -> None:
-        """Start the process. It is ready later, see :meth:`make_ready`."""
+        """Start the process; :meth:`make_ready` waits until it is ready."""
         self._settings = settings
         self._workspace = Workspace(settings.ahead_dir)
         self._is_closed = self._has_restrictions = False
@@ -56,28 +56,28 @@ class Sandbox:
 
     @property
     def inputs(self) -> Path:
-        """Where the job's inputs go; the process may read them."""
+        """Directory of the job's inputs, which the process may read."""
         return self.directory / INPUTS
 
     @property
     def made(self) -> Path:
-        """Where the process writes."""
+        """Directory that the process writes to."""
         return self.directory / MADE
 
     def is_alive(self) -> bool:
-        """Whether its process and its files are there."""
+        """Whether its process runs and its files exist."""
         return self._process.is_alive() and self.made.is_dir()
 
     def give_to(self, job_id: str) -> None:
-        """Let the directory be that of a job; what killed workers have left of the same job is removed."""
-        self._wait_for_restrictions(lambda: None)  # they are built by the names that the directories have now
+        """Rename the directory for a job, replacing what a killed worker left of the same job."""
+        self._wait_for_restrictions(lambda: None)  # they refer to the directories by their present names
         self._workspace.give_to(self._settings.work_dir, job_id)
 
     def make_ready(self, check_stop: CheckStop = lambda: None) -> Ready:
-        """Wait until the process can take a job.
+        """Wait until the process is ready for a job.
 
         Raises:
-            RestrictionsMissingError: the operator requires restrictions that are not granted.
+            RestrictionsMissingError: the machine does not grant restrictions that the operator requires.
         """
         self._wait_for_restrictions(check_stop)
         if self._ready is None:
@@ -88,7 +88,7 @@ class Sandbox:
         """Send a message.
 
         Raises:
-            ProcessDiedError: nobody is there.
+            ProcessDiedError: the process has ended.
         """
         try:
             self._process.lines.send(message.line(), check_stop)
@@ -96,13 +96,13 @@ class Sandbox:
             raise self._died() from None
 
     def hear(self, kind: type[M], check_stop: CheckStop) -> M:
-        """The next message, which must be of this kind; ``check_stop`` is asked while there is none.
+        """Wait for the next message, which must be of this kind; ``check_stop`` is called meanwhile.
 
         Raises:
             InputError, ArtifactError: the library refuses the job.
-            WorkFailedError: the process could not go on.
-            ProcessDiedError: it has ended.
-            ProcessMisbehavedError: it says something else.
+            WorkFailedError: the process could not continue.
+            ProcessDiedError: the process has ended.
+            ProcessMisbehavedError: the message is of another kind, or not valid.
         """
         message = self.hear_any(check_stop)
         if not isinstance(message, kind):
@@ -110,7 +110,7 @@ class Sandbox:
         return message
 
     def hear_any(self, check_stop: CheckStop) -> Answer:
-        """The next message; raises what :meth:`hear` raises."""
+        """Wait for the next message of any kind; raises what :meth:`hear` raises."""
         try:
             return understood(self._process.lines.receive(check_stop))
         except EOFError:
@@ -119,7 +119,7 @@ class Sandbox:
             raise ProcessMisbehavedError(str(error)) from None
 
     def what_is_there(self) -> Iterable[Answer]:
-        """The messages that have arrived by now; ends where they do, or where the process has."""
+        """The messages that have already arrived, without waiting for more."""
         try:
             while (line := self._process.lines.poll()) is not None:
                 yield understood(line)
@@ -148,11 +148,11 @@ class Sandbox:
 
 
 def understood(line: bytes) -> Answer:
-    """The message of a line from a job's process.
+    """Parse a line from a job's process.
 
     Raises:
-        SandboxError: it is none, or says that the process could not go on.
-        AxFormerError: it says that the library refuses the job.
+        SandboxError: the line is not a message, or says that the process could not continue.
+        AxFormerError: the message says that the library refuses the job.
     """
     try:
         message = FROM_PROCESS.validate_json(line)

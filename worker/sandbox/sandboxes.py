@@ -1,4 +1,4 @@
-"""The sandboxes of a worker's process: one a job, and one ahead, forked from one parent, so that no job waits for imports."""
+"""The sandboxes of a worker process: one per job and one started ahead, all forked from a warm parent to save imports."""
 
 import threading
 from types import TracebackType
@@ -14,13 +14,13 @@ _LOG = structlog.get_logger(__name__)
 
 
 class Sandboxes:
-    """Starts sandboxes. Use it as a context; one that was started ahead and not taken ends with it."""
+    """Starts sandboxes. As a context manager it ends the sandbox that was started ahead but not taken."""
 
     def __init__(self, settings: Settings, start: Start | None = None) -> None:
         """
         Args:
-            settings: of the worker.
-            start: how processes are started; forked from a warm parent where nothing is said.
+            settings: the worker's settings.
+            start: starts processes; None to fork them from a warm parent.
         """
         self._settings = settings
         self._forks = Forks()
@@ -37,7 +37,7 @@ class Sandboxes:
         self.close()
 
     def prepare(self) -> Sandbox:
-        """Start one ahead, where there is none that lives."""
+        """Start a sandbox ahead unless one is alive."""
         if self._ahead is not None and not self._ahead.is_alive():
             _LOG.warning("sandbox_died", reason="it ended before it had a job")
             self._close_ahead()
@@ -46,7 +46,7 @@ class Sandboxes:
         return self._ahead
 
     def take(self, job_id: str) -> Sandbox:
-        """One for this job, which the caller closes."""
+        """Take the sandbox for a job. The caller closes it."""
         with self._taking:
             taken = self.prepare()
             self._ahead = None
@@ -58,7 +58,7 @@ class Sandboxes:
         return taken
 
     def close(self) -> None:
-        """End the one that was not taken, and a parent that nobody else has."""
+        """End the sandbox that was not taken, and this process's own warm parent if it has one."""
         self._close_ahead()
         self._forks.close()
 

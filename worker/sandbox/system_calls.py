@@ -1,11 +1,11 @@
-"""A filter of system calls (seccomp): no connections, no looking into other processes, no modes and owners of files.
+"""A system call filter (seccomp): no connections, no access to other processes, no changes to modes and owners of files.
 
-A namespace of the network does not keep a process from sockets that lie in the file system, such as those of a database or of
-Docker, and many containers grant no namespaces; this is granted nearly everywhere. Sockets may be made, because libraries ask
-for one and go on without; they reach nobody. Pairs of sockets, with which a process speaks to its own children, work.
+A network namespace does not block sockets in the file system, such as those of a database or of Docker, and many containers
+do not grant namespaces. Seccomp is available nearly everywhere. Creating a socket is allowed, because libraries do so without
+using it; it cannot connect. Socket pairs, which connect a process with its own children, work.
 
-Landlock leaves the modes, owners, times and attributes of files alone, of all that the user owns. Calls for these answer as if
-they had been carried out, since libraries make them by the way.
+Landlock does not control modes, owners, times and attributes of files that the user owns. Calls that change them do nothing
+and return success, since libraries make them routinely.
 """
 
 import ctypes
@@ -15,11 +15,11 @@ import platform
 import struct
 
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of the filter's machine
-_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT, _ARGUMENT_BYTES = 0, 4, 16, 8  # in what the kernel shows to the filter
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # BPF instructions
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT, _ARGUMENT_BYTES = 0, 4, 16, 8  # offsets in struct seccomp_data
 _ALLOW, _ERROR, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _OTHER_NUMBERS = 0x40000000
-"""From here on x86-64 has a second set of numbers for the same calls."""
+"""From this number on x86-64 has a second set of numbers for the same calls (x32)."""
 
 REFUSED = {
     "connect": errno.ECONNREFUSED,
@@ -28,10 +28,10 @@ REFUSED = {
     **dict.fromkeys(("pidfd_getfd", "process_madvise", "kcmp", "perf_event_open"), errno.EPERM),
     **dict.fromkeys(("add_key", "request_key", "keyctl"), errno.EPERM),
 }
-"""What each refused call answers. ``io_uring`` would make calls past the filter. ``pidfd_open``, with which libraries wait for
-their children, is not refused: what would look into a process by such a descriptor is."""
+"""The error of each refused call. ``io_uring`` would bypass the filter. ``pidfd_open`` is allowed, because libraries use it to
+wait for their children; calls that access a process through such a descriptor are refused."""
 REFUSED_OF_OTHERS = {"sendto": 4, "move_pages": 0, "migrate_pages": 0, "get_robust_list": 0, "prlimit64": 0}
-"""Refused where an argument is not zero, and which one: an address to send to, or another process than the caller."""
+"""Calls that are refused if this argument is not zero: a destination address, or the id of another process."""
 
 NUMBERS = {
     "x86_64": {"connect": 42, "accept": 43, "sendto": 44, "sendmsg": 46, "bind": 49, "listen": 50, "ptrace": 101}
@@ -45,16 +45,16 @@ NUMBERS = {
     | {"process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272}
     | {"io_uring_setup": 425, "pidfd_getfd": 438, "process_madvise": 440},
 }
-"""Of the refused calls, by the processor's name."""
+"""Numbers of the refused calls by processor."""
 _PROCESSORS = {
     # chmod fchmod chown fchown lchown utime setxattr.. removexattr.. utimes fchownat futimesat fchmodat utimensat
     "x86_64": (0xC000003E, (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280)),
     # setxattr.. removexattr.. fchmod fchmodat fchownat fchown utimensat
     "aarch64": (0xC00000B7, (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88)),
 }
-"""By the processor's name: its number in <linux/audit.h>, and the numbers of calls that are not carried out."""
+"""By processor: its number in <linux/audit.h>, and the numbers of calls that do nothing."""
 _NOT_CARRIED_OUT = (452, 463, 466, 469)
-"""The same on all processors: fchmodat2 setxattrat removexattrat file_setattr."""
+"""Calls that do nothing, with the same number on all processors: fchmodat2 setxattrat removexattrat file_setattr."""
 
 
 class _Program(ctypes.Structure):
@@ -62,14 +62,14 @@ class _Program(ctypes.Structure):
 
 
 def restrict() -> None:
-    """Refuse the calls to this thread and all that it starts; it must have ``no_new_privs``.
+    """Refuse these calls for this thread and everything that it starts. The thread must have ``no_new_privs``.
 
     Raises:
-        OSError: the kernel refuses, or the processor is not known here.
+        OSError: the kernel refuses the filter, or the processor is unknown.
     """
     processor = platform.machine()
     if processor not in _PROCESSORS:
-        raise OSError(errno.ENOSYS, f"the numbers of system calls of '{processor}' are not known here")
+        raise OSError(errno.ENOSYS, f"the system call numbers of '{processor}' are unknown")
     code = _program(NUMBERS[processor], *_PROCESSORS[processor])
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
@@ -80,7 +80,7 @@ def restrict() -> None:
 
 
 def _program(numbers: dict[str, int], architecture: int, not_carried_out: tuple[int, ...]) -> bytes:
-    """The filter: each instruction is its code, how far to jump if so and if not, and a number."""
+    """Assemble the filter. An instruction is a code, the jumps for true and for false, and an operand."""
     instructions = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_EQUAL, 1, 0, architecture),
@@ -100,7 +100,7 @@ def _program(numbers: dict[str, int], architecture: int, not_carried_out: tuple[
 
 
 def _unless_zero(number: int, at: int) -> list[tuple[int, int, int, int]]:
-    """Refuse a call unless its argument is zero, of which the filter sees one half at a time."""
+    """Refuse a call unless its argument is zero; the filter reads the argument in two halves."""
     return [
         (_EQUAL, 0, 6, number),
         (_LOAD, 0, 0, at),

@@ -1,4 +1,4 @@
-"""What a trial from a job's process must be before it is stored as the next one of its trace."""
+"""Checks on a trial from a job's process before it is stored as the next one of its trace."""
 
 import math
 from collections.abc import Sequence
@@ -13,43 +13,43 @@ from axformer.plan.trial import Phase, Trial, Verdict
 from worker.sandbox.errors import ProcessMisbehavedError
 
 MOST = 500_000
-"""Trials of a job, which the worker holds in memory, some two kilobytes each. A pass that tries each neuron of the largest
-public encoders alone makes 300,000."""
+"""Most trials of a job. The worker holds them in memory at some two kilobytes each; a pass that tries every neuron of the
+largest public encoders separately makes 300,000."""
 _LONGEST_NAME = 64
-"""Characters of an element's id, and of a precision's name."""
+"""Most characters of an element's id and of a precision's name."""
 _NEURON_CHARACTERS = 8
-"""Of an id for each neuron that it lists."""
+"""Most characters of an id for each neuron that it lists."""
 _MOST_COUNT = 2**31 - 1
 _MOST_PARAMETERS = 2**63 - 1
-"""As the database holds them."""
+"""The largest value that the database stores."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a job can have at most."""
+    """Upper bounds of a job."""
 
     passes: int
     trials: int
-    """Of all passes together."""
+    """Trials of all passes together."""
 
 
 def limits_of(dimensions: Dimensions, config: RunConfig) -> Limits:
-    """What a job of these knobs can have at most."""
+    """The upper bounds of a job with these knobs."""
     outline = outline_of(config)
     return Limits(len(outline.passes(config)), min(outline.longest_trace(dimensions, config), MOST))
 
 
 def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dimensions, limits: Limits) -> None:
-    """Make sure that a trial can be the next one: it goes on with the last pass, or begins another.
+    """Check that a trial can be the next one: it continues the last pass or begins another.
 
     Args:
-        trial: what the process says.
+        trial: the trial that the process sent.
         passes: the trials before it, by pass.
         dimensions: of the model.
         limits: of the job.
 
     Raises:
-        ProcessMisbehavedError: it is not, so that a file of a stranger has got hold of the process, or it is damaged.
+        ProcessMisbehavedError: it cannot; the process is damaged, or an uploaded file has taken control of it.
     """
     is_base = trial.phase is Phase.BASE
     if is_base and len(passes) == limits.passes:

@@ -1,4 +1,4 @@
-"""The parent of confined processes, from the worker's side: kept by its main process, asked to fork by those that run jobs."""
+"""The parent of confined processes, from the worker's side. The main process keeps it; job processes ask it to fork."""
 
 import json
 import os
@@ -20,28 +20,28 @@ from worker.sandbox.restrictions import NOWHERE, environment, specification
 
 PROGRAM = "worker.sandbox.child"
 ADDRESS = "WARM_PARENT_SOCKET"
-"""In the environment of a worker's processes: where the parent listens that its main process keeps."""
+"""Environment variable of a worker's processes: the socket of the parent that the main process keeps."""
 _BACKLOG = 16
 _END_SECONDS = 30.0
-"""A killed process is gone at once, unless the kernel waits for a device."""
+"""A killed process ends at once, unless the kernel waits for a device."""
 _LOOK_SECONDS = 1.0
 
 _LOG = structlog.get_logger(__name__)
 
 
 class WarmParent:
-    """Keeps one parent. Close it: what it has forked ends with it."""
+    """Keeps one parent process. Closing it ends everything that the parent forked."""
 
     def __init__(self, program: str = PROGRAM) -> None:
-        """It is started by :meth:`keep`.
+        """Prepare the socket; :meth:`keep` starts the parent.
 
         Args:
-            program: module that serves a job, see :mod:`worker.sandbox.parent`.
+            program: name of the module that serves a job, see :mod:`worker.sandbox.parent`.
         """
         self._program = program
         self._directory = TemporaryDirectory(prefix="axformer-")  # mode 0700; the path of a socket must be short
         self.address = str(Path(self._directory.name, "parent"))
-        """The path of the socket where it listens."""
+        """Path of the socket that the parent listens on."""
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(self.address)
         self._listener.listen(_BACKLOG)
@@ -49,11 +49,11 @@ class WarmParent:
 
     @property
     def pid(self) -> int | None:
-        """Of the parent; None where none was started."""
+        """Process id of the parent; None if none runs."""
         return None if self._running is None else self._running[0].pid
 
     def keep(self) -> None:
-        """Start it, or another where it has died. Who has asked meanwhile is answered by the new one."""
+        """Start the parent, or a new one if it has died. The new one answers pending requests."""
         if self._running is not None:
             code = self._running[0].poll()
             if code is None:
@@ -74,7 +74,7 @@ class WarmParent:
         self._running = process, lifeline
 
     def close(self) -> None:
-        """End it, and with it all that it has forked."""
+        """End the parent and everything that it forked."""
         self._end()
         self._listener.close()
         self._directory.cleanup()
@@ -89,14 +89,14 @@ class WarmParent:
 
 
 class Keeper:
-    """A thread that keeps a parent as long as the worker lasts."""
+    """A thread that keeps a parent for the lifetime of the worker."""
 
     def __init__(self) -> None:
         self._running: tuple[threading.Thread, WarmParent] | None = None
         self._over = threading.Event()
 
     def start(self) -> None:
-        """Start the parent, and let the processes that this one starts know of it."""
+        """Start the parent, and pass its address to child processes through the environment."""
         warm = WarmParent()
         warm.keep()
         os.environ[ADDRESS] = warm.address
@@ -105,7 +105,7 @@ class Keeper:
         self._running = thread, warm
 
     def stop(self) -> None:
-        """End both."""
+        """Stop the thread and the parent."""
         if self._running is not None:
             thread, warm = self._running
             self._over.set()
@@ -118,18 +118,20 @@ class Keeper:
 
 
 class Forks:
-    """Starts confined processes, see :class:`worker.sandbox.process.Start`: forks of the parent that the worker's main process
-    keeps, or of one of its own where nobody does."""
+    """Starts confined processes, see :class:`worker.sandbox.process.Start`.
+
+    They are forked by the parent that the worker's main process keeps, or else by one that this object starts.
+    """
 
     def __init__(self) -> None:
         self._own: WarmParent | None = None
 
     def __call__(self, directory: Path, settings: Settings) -> ConfinedProcess:
-        """Ask for a process; it comes when the parent has done its imports."""
+        """Request a process; it starts once the parent has finished its imports."""
         return fork(self._address(), directory, settings)
 
     def close(self) -> None:
-        """End the parent process that this one started."""
+        """End the parent that this object started, if any."""
         if self._own is not None:
             self._own.close()
             self._own = None
@@ -144,23 +146,24 @@ class Forks:
 
 
 def fork(address: str, directory: Path, settings: Settings) -> ConfinedProcess:
-    """Ask a parent for a process that may read ``directory/inputs`` and write to ``directory/made``.
+    """Request a process that may read ``directory/inputs`` and write to ``directory/made``.
 
     Raises:
-        OSError: nobody listens there.
+        OSError: nothing listens at the address.
     """
-    asked = json.dumps(specification(directory / INPUTS, directory / MADE, settings).as_dict()).encode()
+    restrictions = json.dumps(specification(directory / INPUTS, directory / MADE, settings).as_dict()).encode()
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)
-        (told, tells), (theirs_in, ours_out), (ours_in, theirs_out) = os.pipe(), os.pipe(), os.pipe()
+        (request_in, request_out), (theirs_in, ours_out), (ours_in, theirs_out) = os.pipe(), os.pipe(), os.pipe()
         leash, theirs = socket.socketpair()
         log = (directory / LOG).open("x+b")
-        os.write(tells, asked)  # some kilobytes, which a pipe holds
-        os.close(tells)
-        with suppress(OSError):  # where the parent has just died, its process is found dead
-            socket.send_fds(connection, [parent.REQUEST], [told, theirs_in, theirs_out, log.fileno(), theirs.fileno()])
+        os.write(request_out, restrictions)  # a few kilobytes fit into a pipe
+        os.close(request_out)
+        handed = [request_in, theirs_in, theirs_out, log.fileno(), theirs.fileno()]
+        with suppress(OSError):  # if the parent has just died, the process looks dead
+            socket.send_fds(connection, [parent.REQUEST], handed)
         theirs.close()
-        for descriptor in (told, theirs_in, theirs_out):
+        for descriptor in (request_in, theirs_in, theirs_out):
             os.close(descriptor)
     leash.setblocking(False)
     return ConfinedProcess(Lines(ours_in, ours_out), leash, log)

@@ -1,6 +1,6 @@
 """The work on one job in the confined process: load, search, train, publish, and report to the worker.
 
-Trials are sent as they come, and nothing is waited for between them: a look at what the worker has sent takes microseconds.
+Each trial is sent at once. Between trials the process only polls for messages of the worker, which takes microseconds.
 """
 
 import sys
@@ -49,58 +49,58 @@ from worker.sandbox.reasons import error_name, reason_of
 
 
 def serve(lines: Lines, begin: Callable[[], None] = lambda: None) -> None:
-    """Serve one job, or none where the worker ends first.
+    """Serve one job, or none if the worker ends first.
 
     Args:
-        lines: to the worker.
-        begin: called when there is a job.
+        lines: the connection to the worker.
+        begin: called when the job arrives.
     """
     try:
-        _say(lines, Ready(auto="cuda" if resolve_device(AUTO).startswith("cuda") else "cpu"))
-        order = _hear(lines)
+        _send(lines, Ready(auto="cuda" if resolve_device(AUTO).startswith("cuda") else "cpu"))
+        order = _receive(lines)
         begin()
         assert isinstance(order, Order), "an order comes first"
         _work(lines, order)
     except (EOFError, BrokenPipeError):
-        return  # the worker has ended, or wants no more of this
-    except Exception as error:  # noqa: BLE001 - whatever it is, the worker hears of it
-        _tell_of(lines, error)
+        return  # the worker has ended or has given up this job
+    except Exception as error:  # noqa: BLE001 - every error is reported to the worker
+        _send_error(lines, error)
 
 
-def _tell_of(lines: Lines, error: Exception) -> None:
-    said: Message
+def _send_error(lines: Lines, error: Exception) -> None:
+    message: Message
     if isinstance(error, AxFormerError) and (name := error_name(error)) is not None:
-        said = Refused(error=name, message=cut(str(error)))
+        message = Refused(error=name, message=cut(str(error)))
     else:
         detail = "".join(traceback.format_exception(error))
-        said = Failed(reason=reason_of(error), detail=cut(detail, end=True))
+        message = Failed(reason=reason_of(error), detail=cut(detail, end=True))
     try:
-        _say(lines, said)
+        _send(lines, message)
     except BrokenPipeError:
-        sys.stderr.write("the worker ended before it could hear of an error\n")
+        sys.stderr.write("the worker ended before an error could be reported\n")
 
 
 def _work(lines: Lines, order: Order) -> None:
-    _say(lines, _memory_estimate(order))
-    _hear(lines, GoAhead)
+    _send(lines, _memory_estimate(order))
+    _receive(lines, GoAhead)
     _KINDS[order.kind](lines, order, _open(order))
 
 
 def _prune(lines: Lines, order: Order, run: PruningRun) -> None:
-    """One pass, or six, after a look at the model: one that is worse than guessing is refused."""
+    """Run one pass, or six, after a first look, which refuses a model that is worse than guessing."""
     look = run.look()
     notes = [*run.notes, *([] if look.note is None else [look.note])]
-    _say(lines, _opened(run, notes, look.sentence))
+    _send(lines, _opened(run, notes, look.sentence))
     _search(lines, run, _stored(lines))
     _finish(lines, order, run)
 
 
 def _export(lines: Lines, order: Order, run: PruningRun) -> None:
-    """The model after one trial of a pass that another job has made."""
-    _say(lines, _opened(run, run.notes, None))
+    """Write the model after one trial of another job's pass."""
+    _send(lines, _opened(run, run.notes, None))
     for _ in run.trials(_stored(lines), upto=order.upto):
         _check_worker(lines)
-    _say(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=1))
+    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=1))
     _finish(lines, order, run)
 
 
@@ -112,8 +112,8 @@ _KINDS: Mapping[JobKind, Callable[[Lines, Order, PruningRun], None]] = {
 
 def _finish(lines: Lines, order: Order, run: PruningRun) -> None:
     run.repair(lambda: _check_worker(lines))
-    _say(lines, Trained())
-    _say(lines, Published(report=run.publish(Path(order.output), order.forms)))
+    _send(lines, Trained())
+    _send(lines, Published(report=run.publish(Path(order.output), order.forms)))
 
 
 def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Opened:
@@ -163,53 +163,53 @@ def _source(source: Source) -> DataSource:
 
 def _stored(lines: Lines) -> list[Trial]:
     trials: list[Trial] = []
-    while isinstance(message := _hear(lines, Replay, Begin), Replay):
+    while isinstance(message := _receive(lines, Replay, Begin), Replay):
         trials += message.trials
     return trials
 
 
 def _search(lines: Lines, run: PruningRun, stored: list[Trial]) -> None:
-    """Say the trials that are not stored yet as they come, and at the end which pass is kept."""
+    """Send each new trial, and at the end which pass is kept."""
     clock = PassClock()
     passes: list[list[Trial]] = []
-    for place, trial in enumerate(run.trials(stored, clock, check_cancelled=lambda: _check_worker(lines))):
+    for index, trial in enumerate(run.trials(stored, clock, check_cancelled=lambda: _check_worker(lines))):
         if trial.phase is Phase.BASE:
             passes.append([])
         passes[-1].append(trial)
-        if place < len(stored):
+        if index < len(stored):
             continue
-        is_changed = trial.verdict in (Verdict.BASE, Verdict.ACCEPT) or place == len(stored)
-        _say(lines, Tried(trial=trial, speed=_speed(run, passes[-1]) if is_changed else None))
-        if _is_to_wait(lines):
+        is_changed = trial.verdict in (Verdict.BASE, Verdict.ACCEPT) or index == len(stored)
+        _send(lines, Tried(trial=trial, speed=_speed(run, passes[-1]) if is_changed else None))
+        if _is_suspended(lines):
             clock.stop()
-            _say(lines, Suspended())
-            _hear(lines, GoOn)
+            _send(lines, Suspended())
+            _receive(lines, GoOn)
             clock.go_on()
     kept = next(number for number, trace in enumerate(passes, 1) if tuple(trace) == run.trace)
-    _say(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=kept))
+    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=kept))
 
 
 def _speed(run: PruningRun, trace: Sequence[Trial]) -> SpeedEstimate:
     return SpeedEstimate(**asdict(run.estimate(trace)))
 
 
-def _is_to_wait(lines: Lines) -> bool:
+def _is_suspended(lines: Lines) -> bool:
     line = lines.poll()
     return line is not None and isinstance(FROM_WORKER.validate_json(line), Suspend)
 
 
 def _check_worker(lines: Lines) -> None:
-    """Notice that the worker has ended; what it has sent meanwhile is too late to matter."""
+    """Raise if the worker has ended. Messages that arrive meanwhile are outdated and dropped."""
     lines.poll()
 
 
-def _hear(lines: Lines, *kinds: type[Message]) -> Message:
-    """The next message of one of these kinds; others were sent before the worker could know that they are too late."""
+def _receive(lines: Lines, *kinds: type[Message]) -> Message:
+    """Wait for the next message of one of these kinds. Others are outdated by the time they arrive, and are dropped."""
     while True:
         message = FROM_WORKER.validate_json(lines.receive())
         if not kinds or isinstance(message, kinds):
             return message
 
 
-def _say(lines: Lines, message: Message) -> None:
+def _send(lines: Lines, message: Message) -> None:
     lines.send(message.line())

@@ -1,6 +1,6 @@
-"""Delivers what waits, beside the running pass: a thread of the worker's main process looks, and others send.
+"""Deliver pending webhook messages: a thread of the worker's main process looks for them, and others send.
 
-Messages go out at least once: a worker that dies while it sends leaves the message to the next one when its time is over.
+Delivery is at least once: if a worker dies while sending, another one takes the message after its time is over.
 """
 
 import random
@@ -21,13 +21,13 @@ from worker.webhooks.sender import Message, send
 
 _LOG = structlog.get_logger(__name__)
 _MARGIN_SECONDS = 60.0
-"""How much longer a message is its sender's than sending may take: names must be looked up and results written."""
+"""How much longer a claim lasts than sending may take, for the name lookup and for writing the result."""
 _JITTER = 0.25
-"""Pauses are longer by up to this share, so that what failed together does not come back together."""
+"""Pauses are longer by up to this share, so that messages that failed together are not retried together."""
 
 
 def deliver_next(sessions: Sessions, settings: Settings) -> bool:
-    """Send the message that has waited longest, once. False where none is due."""
+    """Send the message that has waited longest, once. False if none is due."""
     delivery = _claim(sessions, settings)
     if delivery is None:
         return False
@@ -36,7 +36,7 @@ def deliver_next(sessions: Sessions, settings: Settings) -> bool:
 
 
 class Deliverer:
-    """A thread that looks for due messages until it is stopped, and sends each in a thread of its own."""
+    """A thread that looks for due messages until it is stopped, and sends each in its own thread."""
 
     def __init__(self, sessions: Sessions, settings: Settings) -> None:
         self._sessions = sessions
@@ -46,15 +46,15 @@ class Deliverer:
         self._thread = threading.Thread(target=self._run, name="deliverer", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask it to end; safe in a signal handler. Whoever is sending just now is not waited for."""
+        """Ask the thread to end; safe in a signal handler. It does not wait for messages that are being sent."""
         self._over.set()
 
     def join(self) -> None:
-        """Wait until it looks no more."""
+        """Wait until the thread has ended."""
         self._thread.join()
 
     def _run(self) -> None:
@@ -66,7 +66,7 @@ class Deliverer:
                 _LOG.warning("deliveries_not_seen", error=type(error).__name__)
 
     def _begin_one(self) -> bool:
-        """Give the next message to a thread. False where none is due, or all threads are at work."""
+        """Start a thread for the next message. False if none is due or all threads are busy."""
         if not self._free.acquire(blocking=False):
             return False
         delivery = None

@@ -1,7 +1,7 @@
-"""Sends one message to an address from outside, guarded as fetching is, and tells what came of it.
+"""Send one message to an untrusted address, with the same safeguards as fetching, and return the outcome.
 
-The body of the answer is not read, redirects are not followed, and the whole attempt has one deadline: a receiver that
-lets its answer drip would otherwise hold its sender as long as it likes.
+The body of the answer is not read, redirects are not followed, and the whole attempt has one deadline: otherwise a receiver
+that answers byte by byte could hold its sender indefinitely.
 """
 
 from collections.abc import Sequence
@@ -22,20 +22,20 @@ _AGENT = "axformer-webhooks/1"
 
 @dataclass(frozen=True)
 class Message:
-    """A message and the address it is sent to."""
+    """A message and its address."""
 
     id: str
     url: str
     body: str
     secrets: tuple[str, ...] = field(repr=False)
-    """That sign it."""
+    """The secrets that sign it."""
 
 
 def send(message: Message, policy: FetchPolicy, seconds: float) -> Attempt:
-    """Send a message once. Never raises for what the receiver or the network do.
+    """Send a message once. Errors of the receiver or the network do not raise.
 
     Args:
-        message: what is sent where.
+        message: the message with its address.
         policy: which addresses may be sent to.
         seconds: most time from the first connection on.
     """

@@ -1,4 +1,4 @@
-"""The board: what runs, what waits and when it is its turn, the workers, the latest groups, and all jobs of the team."""
+"""The board: running jobs, waiting jobs with their estimated times, workers, the latest groups, and all jobs of the team."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -24,12 +24,12 @@ from store.states import TERMINAL, JobState
 router = APIRouter()
 
 WAITING_SHOWN = 10
-"""Of the team's waiting jobs; the rest are counted, and stand in the list below."""
+"""Most waiting jobs of the team that are shown; the rest are counted and appear in the list below."""
 LINE_SHOWN = 120
-"""Places of the line of all teams; more would be thinner than a line on a phone."""
+"""Most places of the line of all teams that are drawn; more would be too thin on a phone."""
 
 GROUPS_SHOWN = 5
-"""The latest ones; who has more knows their addresses, or asks ``axformer groups``."""
+"""Number of latest groups that are shown; ``axformer groups`` lists all."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Filter:
     """Where an older page begins."""
 
     def query(self, **changes: str) -> str:
-        """The same as the query of an address, with some changes."""
+        """The filter as the query of an address, with some changes."""
         return urlencode({name: value for name, value in (vars(self) | changes).items() if value})
 
 

@@ -21,7 +21,7 @@ from store.repositories.trace_views import Totals, standing_points, trace_totals
 router = APIRouter(prefix="/compare")
 
 LEAST, MOST = 2, 6
-"""Jobs side by side; more curves cannot be told apart."""
+"""Number of jobs side by side; more curves could not be told apart."""
 LETTERS = "ABCDEF"
 JobsDep = Annotated[list[str], Query(alias="job")]
 
@@ -54,7 +54,7 @@ def get_curves(
     wanted: JobsDep = [],  # noqa: B006 - never changed
     width: WidthQuery = PLACE,
 ) -> Response:
-    """How the loss went down in each job."""
+    """The chart of the losses of all jobs."""
     return fragment(_curves(session, _jobs(session, visitor, wanted), width))
 
 
@@ -103,7 +103,7 @@ def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[s
 
 
 def _losses(job: JobRead) -> tuple[float | None, float | None]:
-    """The validation loss before and after: of the model that was kept, and while there is none the least so far."""
+    """The validation loss before and after: of the model that was kept, or the lowest so far while the job runs."""
     if job.report is not None:
         return job.report.base["validation"]["loss"], job.report.pruned["validation"]["loss"]
     return (job.progress.base_loss, job.progress.min_loss) if job.progress else (None, None)

@@ -1,4 +1,4 @@
-"""A group of jobs: the table of what came of them, and the jobs themselves."""
+"""A group of jobs: the table of results, and the jobs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/groups/{group_id}")
 
 _LOSS = "loss"
 _DATA = {"test": "held-out data", "confirming": "rows that confirmed", "validation": "validation data, which decided"}
-"""What changes are told of, the most honest first."""
+"""Data sets that changes are shown for, the least biased first."""
 
 
 @router.get("")
@@ -62,6 +62,6 @@ def _values(session: Session, visitor: Visitor, group_id: str) -> dict[str, Any]
 
 
 def _figures(rows: Sequence[GroupRow], data: str) -> list[str]:
-    """The names of all figures that some row tells of these data, the loss first."""
+    """The names of all figures that any row has on these data, the loss first."""
     names = {name for row in rows for name in row.changes.get(data, {})}
     return sorted(names, key=lambda name: (name != _LOSS, name))

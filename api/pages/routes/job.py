@@ -1,4 +1,4 @@
-"""One job: how its pass goes, what is left of the model, what happened, and its files."""
+"""The page of a job: the progress of its pass, what is left of the model, its events, and its files."""
 
 import time
 
@@ -52,7 +52,7 @@ def show_settings(
 def stream_job(
     job_id: str, visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep, pages: PagesDep
 ) -> Response:
-    """What changes on the page but the pictures, which scripts ask for, until the job has ended."""
+    """Stream the changes of the page until the job has ended, without the pictures, which scripts fetch."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
     return stream.answer(resources, lambda: _look(resources, pages, visitor, job_id), _news_of(resources, job.id))
 
@@ -66,7 +66,7 @@ def get_chart(job_id: str, visitor: VisitorDep, session: ReadingDep, width: Widt
 
 @router.get("/map")
 def get_map(job_id: str, visitor: VisitorDep, session: ReadingDep, width: WidthQuery = PLACE) -> Response:
-    """What became of every element so far."""
+    """The map of the model's elements so far."""
     return fragment(map_of(session, jobs.find(session, visitor.caller.team_id, job_id), width))
 
 
@@ -94,7 +94,7 @@ def _parts(session: Session, resources: Resources, pages: Pages, visitor: Visito
 
 
 def _news_of(resources: Resources, job_id: str) -> Wait:
-    """Wait until there is news of a job, but no longer than a connection may be silent."""
+    """Wait for news of a job, but no longer than a connection may be silent."""
     last: Standing | None = None
 
     async def wait() -> None:

@@ -1,4 +1,4 @@
-"""A new job: a form that is filled in with references or uploads, checked without being sent, and sent."""
+"""The form for a new job: filled in with references or uploads, checked, and sent."""
 
 from typing import Any, get_args
 
@@ -42,7 +42,7 @@ def show_form(visitor: WriterDep, pages: PagesDep) -> Response:
 def send_form(
     visitor: WriterDep, sent: FormDep, pages: PagesDep, resources: ResourcesDep, after_commit: BackgroundTasks
 ) -> Response:
-    """Check what was filled in, or post it."""
+    """Check the form, or post the job."""
     form = JobForm.read(sent)
     body = form.body()
     if body is None:
@@ -61,14 +61,14 @@ def send_form(
 
 @router.post(UPLOADS, dependencies=[Depends(own_script)])
 async def send_file(request: Request, visitor: WriterDep, resources: ResourcesDep, response: Response) -> Response:
-    """Take a file that a script of the form sends."""
+    """Receive a file that a script of the form sends."""
     stored = await post_upload(request, visitor.caller, resources, response)
     return JSONResponse(stored.model_dump(mode="json"), 201)
 
 
 @router.get(UPLOADS + "/{upload_id}/columns")
 def get_columns(upload_id: str, visitor: VisitorDep, session: ReadingDep, storage: StorageDep) -> Response:
-    """What an uploaded data file seems to hold; nothing where it cannot be said."""
+    """Preview the columns of an uploaded data file; empty if they cannot be read."""
     upload = uploads.find(session, visitor.caller.team_id, upload_id)
     try:
         head = b"".join(storage.read(upload_folder(upload.id), upload.sha256, stop=min(HEAD_BYTES, upload.bytes)))
@@ -79,7 +79,7 @@ def get_columns(upload_id: str, visitor: VisitorDep, session: ReadingDep, storag
 
 
 def _check(resources: Resources, visitor: Visitor, body: JobCreate) -> None:
-    """Do all that posting does, and take it back."""
+    """Post the job and roll the transaction back."""
     with resources.sessions() as session:
         posting.submit(session, resources.settings, visitor.caller.team_id, body, None)
         session.rollback()
@@ -98,7 +98,7 @@ _OF_ALL, _OF_THE_PAPER = "Of every method", "Only to reproduce the paper's table
 
 
 def _groups(listed: KnobsRead) -> dict[str, list[KnobRead]]:
-    """The knobs by what they are for, by the title of the group."""
+    """The knobs by the title of their group."""
     groups: dict[str, list[KnobRead]] = {title: [] for title in (_OF_ALL, *_OF_METHODS.values(), _OF_THE_PAPER)}
     for knob in listed.knobs:
         title = _OF_THE_PAPER if knob.paper_only else _OF_METHODS.get(knob.methods, _OF_ALL)

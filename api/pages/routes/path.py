@@ -1,4 +1,4 @@
-"""The path of a pass: every acceptance as a model, and any of them handed out by a job of its own."""
+"""The path of a pass: every acceptance as a model, and a job to export any of them."""
 
 from fastapi import APIRouter, BackgroundTasks
 from pydantic import ValidationError
@@ -45,7 +45,7 @@ def show_path(
 
 @router.get("/curve")
 def get_curve(job_id: str, visitor: VisitorDep, session: ReadingDep, width: WidthQuery = PLACE) -> Response:
-    """What size and speed cost."""
+    """The curve of loss against size and speed."""
     return fragment(curve_of(paths.path_of(session, visitor.caller.team_id, job_id).data, width))
 
 
@@ -58,7 +58,7 @@ def export_point(
     resources: ResourcesDep,
     after_commit: BackgroundTasks,
 ) -> Response:
-    """Queue the job that hands out the model that was chosen, and go there."""
+    """Queue an export of the chosen model, and redirect to it."""
     try:
         seq, body = int(str(sent["seq"])), ExportCreate.model_validate({"forms": ["compact", *sent.getlist("forms")]})
     except (KeyError, ValueError) as error:

@@ -27,7 +27,7 @@ def show_sign_in(request: Request, pages: PagesDep, settings: SettingsDep, next:
 def sign_in(
     request: Request, form: SignInFormDep, pages: PagesDep, resources: ResourcesDep, settings: SettingsDep
 ) -> Response:
-    """Take a key, and go where the visitor wanted to go."""
+    """Sign in with a key, and redirect to where the visitor wanted to go."""
     key, wanted = str(form.get("key", "")).strip(), str(form.get("next", "/"))
     try:
         access.sign_in(resources, key, address_of(request))
@@ -61,7 +61,7 @@ def _form(request: Request, pages: Pages, settings: Settings, wanted: str, *, er
 
 
 def _own_path(wanted: str) -> str:
-    """The address if it is one of ours, else the board: nobody is sent elsewhere by a link that leads here."""
+    """The address if it is on this site, otherwise the board, so that no link to this page can redirect elsewhere."""
     parts = urlsplit(wanted)
     is_own = wanted.startswith("/") and not parts.scheme and not parts.netloc and "\\" not in wanted
     return wanted if is_own and wanted.isprintable() else "/"

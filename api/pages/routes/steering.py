@@ -1,4 +1,4 @@
-"""What can be done with a job from its page: the same as over the API, noted in the same log."""
+"""The actions on a job's page: the same as in the API, recorded in the same log."""
 
 from fastapi import APIRouter, BackgroundTasks
 from starlette.responses import RedirectResponse, Response
@@ -51,7 +51,7 @@ def retry(
     resources: ResourcesDep,
     after_commit: BackgroundTasks,
 ) -> Response:
-    """Queue a failed or cancelled job afresh."""
+    """Queue a failed or cancelled job from scratch."""
     steering.retry(session, storage, visitor.caller, job_id)
     after_commit.add_task(resources.wakeup.wake)
     return _to(f"/jobs/{job_id}")

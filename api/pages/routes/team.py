@@ -41,7 +41,7 @@ def show_team(
 
 @router.post("/keys")
 def make_key(visitor: AdminDep, sent: FormDep, resources: ResourcesDep, pages: PagesDep) -> Response:
-    """Make a key, and show it this once."""
+    """Create a key, and show it once."""
     try:
         name = _NAME.validate_python(str(sent.get("name", "")).strip())
         scope = Scope(str(sent.get("scope", "")))
@@ -57,7 +57,7 @@ def make_key(visitor: AdminDep, sent: FormDep, resources: ResourcesDep, pages: P
 
 @router.post("/keys/{key_id}/rotate")
 def replace_key(key_id: str, visitor: AdminDep, _: FormDep, resources: ResourcesDep, pages: PagesDep) -> Response:
-    """Make a key that takes this one's place, and show it this once."""
+    """Replace a key by a new one, and show that once."""
     with session_scope(resources.sessions) as session:
         text = keys.replace(session, resources.settings, visitor.caller, key_id, None).new.text
     return _with_new(pages, resources, visitor, new_key=text)
@@ -65,7 +65,7 @@ def replace_key(key_id: str, visitor: AdminDep, _: FormDep, resources: Resources
 
 @router.post("/keys/{key_id}/revoke")
 def revoke_key(key_id: str, visitor: AdminDep, _: FormDep, session: SessionDep) -> Response:
-    """Make a key invalid at once; the last one for admins stays."""
+    """Revoke a key at once, unless it is the last admin key."""
     keys.revoke(session, visitor.caller, key_id, even_last=False)
     return RedirectResponse("/team", 303, headers=PAGE_HEADERS)
 
@@ -74,7 +74,7 @@ def revoke_key(key_id: str, visitor: AdminDep, _: FormDep, session: SessionDep) 
 def make_secret(
     visitor: AdminDep, _: FormDep, resources: ResourcesDep, settings: SettingsDep, pages: PagesDep
 ) -> Response:
-    """Make a secret that signs the team's webhooks, and show it this once."""
+    """Create a secret that signs the team's webhooks, and show it once."""
     with session_scope(resources.sessions) as session:
         made = webhooks.create_secret(session, settings, visitor.caller)
     return _with_new(pages, resources, visitor, new_secret=made.text)
@@ -82,7 +82,7 @@ def make_secret(
 
 @router.post("/webhook-secrets/{secret_id}/delete")
 def delete_secret(secret_id: str, visitor: AdminDep, _: FormDep, session: SessionDep) -> Response:
-    """Let a secret sign no more."""
+    """Delete a secret, which stops signing."""
     webhooks.delete_secret(session, visitor.caller, secret_id)
     return RedirectResponse("/team", 303, headers=PAGE_HEADERS)
 

@@ -20,16 +20,16 @@ from store.repositories.trace_views import SORTABLE, Wanted, trial_table
 router = APIRouter(prefix="/jobs/{job_id}/trace")
 
 FILES = {SUFFIXES[media_type]: media_type for media_type in (CSV, NDJSON, PARQUET)}
-"""What a whole trace can be downloaded as."""
+"""Formats for downloading a whole trace."""
 ROWS = 100
-"""Trials on a page; what fits a few screens, and is rendered in some ten milliseconds."""
+"""Trials on a page: a few screens, rendered in some ten milliseconds."""
 _MOST_PAGES = 100_000
-"""Beyond it there is nothing to see: a pass has some thousand trials, or some ten thousand."""
+"""Most pages; a pass has thousands or tens of thousands of trials."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What of a trace is shown, as it stands in the page's address."""
+    """The filters and the order of a trace, as in the page's address."""
 
     sort: str
     order: str
@@ -44,7 +44,7 @@ class View:
         return urlencode({name: value for name, value in values.items() if value not in ("", 1)})
 
     def sorted_by(self, column: str) -> str:
-        """The address of the same view sorted by a column, the other way round where it is so already."""
+        """The address of the same view sorted by a column, or in reverse if it already is."""
         is_turned = column == self.sort and self.order != "down"
         return self.query(sort=column, order="down" if is_turned else "")
 
@@ -57,7 +57,7 @@ def _view(
     element: Annotated[str, Query()] = "",
     page: Annotated[int, Query(ge=1, le=_MOST_PAGES)] = 1,
 ) -> View:
-    """Unknown words in an address are as if they were not there."""
+    """The view of an address; unknown words in it are ignored."""
     return View(
         sort=sort if sort in SORTABLE else "seq",
         order=order if order == "down" else "",

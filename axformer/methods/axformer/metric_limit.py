@@ -1,4 +1,4 @@
-"""How far the metric may fall in a trade, on the rows that decide (``tolerance`` with ``within_points``)."""
+"""The limit on the metric during a trade, on the deciding rows (``tolerance`` with ``within_points``)."""
 
 from torch import Tensor
 
@@ -11,17 +11,17 @@ from axformer.tasks.base import Task
 
 
 class MetricLimit:
-    """Tells of a trial that was measured to the end whether the metric is still within the points.
+    """Checks whether the metric of a fully measured trial is still within the points.
 
-    The loss cannot tell: that of a model which is too sure of itself falls when it answers always the same, with the shares
-    of the classes for its probabilities.
+    The loss cannot show that. An overconfident model lowers its loss when it always answers the same, with the class
+    frequencies as probabilities.
     """
 
     def __init__(self, task: Task, samples: Samples, points: float, recording: Recording) -> None:
         """
         Args:
-            task: of the checkpoint.
-            samples: those that decide.
+            task: the checkpoint's task.
+            samples: the deciding samples.
             points: how far the metric may fall.
             recording: that the evaluator has for its task.
         """
@@ -32,19 +32,19 @@ class MetricLimit:
         self._recording = recording
 
     def begin(self, losses: Tensor) -> None:
-        """Learn the untouched model's metric, just after it was measured.
+        """Store the untouched model's metric. Call this right after measuring that model.
 
         Args:
-            losses: of its samples, shape (samples,).
+            losses: its per-sample losses, shape (samples,).
         """
         self._untouched = self._metric(losses)
 
     def allows(self, losses: Tensor, share: float) -> bool:
-        """Whether the model that was just measured is within this share of the points.
+        """Whether the metric of the model that was just measured fell by at most a share of the points.
 
         Args:
-            losses: of its samples, shape (samples,).
-            share: of the points; 1 is all of them.
+            losses: its per-sample losses, shape (samples,).
+            share: share of the points that it may lose; 1 is all of them.
         """
         assert self._untouched is not None, "the untouched model is measured first"
         return is_within(self._untouched - self._metric(losses), share * self._points)

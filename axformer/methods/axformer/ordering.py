@@ -1,4 +1,4 @@
-"""In which order a pass inspects blocks (section III-A.2 and appendix A).
+"""The order in which a pass inspects blocks (section III-A.2 and appendix A).
 
 Layers fall into three regions: bottom, middle, top. An order names the regions first to last; inside a region the last
 layer comes first, and inside a layer the FFN block comes before the attention block.
@@ -11,15 +11,15 @@ from axformer.config import Order, PassConfig
 from axformer.errors import ConfigError
 from axformer.plan.elements import Dimensions, Element, ElementKind, attention, ffn, layer, parse
 
-# Table VII: of the tasks measured, linguistic acceptability alone does best with another order than the default.
+# Table VII: linguistic acceptability is the only task measured that does best in an order other than the default.
 _ORDER_OF_TASK = {"linguistic_acceptability": Order.TOP_BOTTOM_MIDDLE}
 
 
 def inspection_order(dimensions: Dimensions, config: PassConfig) -> list[Element]:
-    """The queue of Algorithm 1, line 8: blocks, or whole layers where ``inspect_layers_first`` is set.
+    """The queue of Algorithm 1, line 8: blocks, or whole layers with ``inspect_layers_first``.
 
     Raises:
-        ConfigError: an explicit order names something that is not a block of this model.
+        ConfigError: an explicit order names an element that is not a block of this model.
     """
     blocks = block_order(dimensions, config)
     if config.inspect_layers_first:
@@ -31,7 +31,7 @@ def block_order(dimensions: Dimensions, config: PassConfig) -> list[Element]:
     """The blocks to inspect, first to last.
 
     Raises:
-        ConfigError: an explicit order names something that is not a block of this model, or the order is still to be searched.
+        ConfigError: an explicit order names an element that is not a block of this model, or the order is still to be searched.
     """
     order = order_of(config)
     if order is Order.SEARCH:
@@ -49,7 +49,7 @@ def block_order(dimensions: Dimensions, config: PassConfig) -> list[Element]:
 
 
 def order_of(config: PassConfig) -> Order:
-    """The order that the knobs ask for; ``auto`` is the paper's for the task, else from top to bottom."""
+    """The order that the knobs ask for; ``auto`` is the paper's order for the task, otherwise top to bottom."""
     if config.order is not Order.AUTO:
         return config.order
     return _ORDER_OF_TASK.get(config.task_name or "", Order.TOP_MIDDLE_BOTTOM)
@@ -68,7 +68,7 @@ def _block(id: str, dimensions: Dimensions) -> Element:
     element = parse(id)
     if element.kind not in (ElementKind.ATTENTION, ElementKind.FFN) or element.layer >= dimensions.layers:
         raise ConfigError(
-            f"explicit_order names '{id}', which is no block of this model; "
+            f"explicit_order names '{id}', which is not a block of this model; "
             f"its blocks are layer.0.ffn to layer.{dimensions.layers - 1}.attention"
         )
     return element

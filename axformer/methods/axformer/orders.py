@@ -1,7 +1,7 @@
-"""``order=search``: one pass in each order of the three regions, and the best of them is kept (appendix A).
+"""``order=search``: one pass in each order of the three regions; the best one is kept (appendix A).
 
-The passes depend on nothing but the model and the data, so they may run one after another or on different machines. What
-stands before the first block of a pass, the loss of the untouched model and the trials of hard attention, is the same in all.
+Each pass depends only on the model and the data. The trials before the first block of a pass (the untouched model and hard
+attention) are the same in all passes.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ SEARCHED_ORDERS = (
     Order.BOTTOM_TOP_MIDDLE,
     Order.BOTTOM_MIDDLE_TOP,
 )
-"""All permutations of the regions, in the order in which they are run; the default comes first."""
+"""All permutations of the regions in the order in which they run, the default first."""
 
 
 def pass_configs(config: PassConfig) -> list[PassConfig]:
-    """The passes that these knobs ask for: six for ``order=search``, else one."""
+    """The config of each pass: six for ``order=search``, otherwise one."""
     if config.order is not Order.SEARCH:
         return [config]
     return [config.model_copy(update={"order": order}) for order in SEARCHED_ORDERS]
 
 
 def opening_of(trace: Sequence[Trial]) -> list[Trial]:
-    """The trials of a pass that are the same in any order."""
+    """The first trials of a pass, which are the same in every order."""
     return list(takewhile(lambda trial: trial.phase in (Phase.BASE, Phase.HARD_ATTENTION), trace))

@@ -1,4 +1,4 @@
-"""How far a pass, or a search of orders, is, computed from its trials alone."""
+"""Progress of a pass, or of a search of orders, computed from its trials alone."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from axformer.plan.trial import Phase, Trial, Verdict
 
 
 def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> list[Element]:
-    """What is tried inside an element that was kept but is worth refining, in order."""
+    """The parts of an element to try after the verdict "refine", in order."""
     match element.kind:
         case ElementKind.LAYER:
             return [ffn(element.layer), attention(element.layer)]
@@ -39,45 +39,44 @@ def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> li
 
 
 class PassMeter:
-    """Tells how far a pass, or a search of orders, is while its trials come. What it costs to tell does not grow with them."""
+    """Computes the progress of a pass, or of a search of orders, as its trials arrive, at a cost that does not grow."""
 
     def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
-        """Before the first trial.
-
+        """
         Args:
             dimensions: of the model.
             config: the knobs.
         """
-        self._passes = [_Single(dimensions, one) for one in pass_configs(config)]
+        self._passes = [_SinglePass(dimensions, of_pass) for of_pass in pass_configs(config)]
         self._opening = _opening(dimensions, config)
         self._begun = 0
 
     def add(self, trials: Iterable[Trial]) -> None:
-        """Take the next trials, with ``order=search`` those of one pass after another."""
+        """Add the next trials; with ``order=search`` the passes come one after another."""
         for trial in trials:
             if trial.phase is Phase.BASE or not self._begun:
                 self._begun += 1
             self._passes[self._begun - 1].add(trial)
 
     def progress(self, *, ended: bool = False) -> Progress:
-        """How far it is. What opens all passes alike is measured in the first, so it is counted once.
+        """The progress of the run. The opening trials are the same in all passes and are counted once.
 
         Args:
-            ended: whether the last pass that was begun is over, which its trials do not say where it may stop at a target. One
-                that another follows is over in any case.
+            ended: whether the pass that was begun last has ended. Its trials alone cannot say that if it may stop at a
+                target. Every pass before it has ended in any case.
         """
         over = self._begun if ended else self._begun - 1
-        known = sum(one.count if place < over else one.known() for place, one in enumerate(self._passes))
+        known = sum(meter.count if index < over else meter.known() for index, meter in enumerate(self._passes))
         known -= self._opening * (len(self._passes) - 1)
         first, *others = self._passes
-        done = first.count + sum(one.count - min(one.count, self._opening) for one in others)
-        seconds = first.seconds + sum(one.seconds - one.opening_seconds for one in others)
+        done = first.count + sum(meter.count - min(meter.count, self._opening) for meter in others)
+        seconds = first.seconds + sum(meter.seconds - meter.opening_seconds for meter in others)
         left = (known - done) * seconds / done if done else None
         return Progress(done=done, known=known, seconds=seconds, seconds_left=left)
 
 
-class _Single:
-    """What the trials of one pass come to."""
+class _SinglePass:
+    """Counts the trials of one pass."""
 
     def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
         self._dimensions = dimensions
@@ -91,15 +90,15 @@ class _Single:
         self._rounds_left = len(config.trade_shares)
         """Rounds of the trade that have not begun."""
         self._traded = 0
-        """Blocks that were there when each of the others began."""
-        self._last_place = len(self._blocks)
-        """Of the block that was tried last in the trade; a round begins where the order does not go on."""
+        """Trials of the rounds that have begun: the blocks that remained when each began."""
+        self._last_index = len(self._blocks)
+        """Index of the block that was tried last in the trade; a new round begins when the index does not rise."""
         self.count = 0
         self.seconds = 0.0
         self.opening_seconds = 0.0
 
     def add(self, trial: Trial) -> None:
-        """Take the next trial."""
+        """Add the next trial."""
         self.count += 1
         self.seconds = trial.seconds
         if self.count <= self._opening:
@@ -124,42 +123,43 @@ class _Single:
         return sum(self._plan.holds(part, keeps_bias=self._config.is_refitted) for part in parts)
 
     def known(self) -> int:
-        """Trials that are done or known to come if it goes to its end."""
+        """Trials that are done or known to come if the pass runs to its end."""
         known = self._opening + len(self._blocks) + self._parts
         return known + self._traded + self._rounds_left * self._blocks_left()
 
-    def _trade(self, place: int) -> None:
-        """Take the trial of a block in the trade, by its place in the order."""
-        if place <= self._last_place:
+    def _trade(self, index: int) -> None:
+        """Count a trial of the trade, given the index of its block in the order."""
+        if index <= self._last_index:
             self._rounds_left -= 1
             self._traded += self._blocks_left()
-        self._last_place = place
+        self._last_index = index
 
     def _blocks_left(self) -> int:
         return sum(self._plan.holds(block, keeps_bias=self._config.is_refitted) for block in self._blocks)
 
 
 def _most_trials(dimensions: Dimensions, config: PassConfig) -> int:
-    """Trials that a pass makes at most until its gains are taken, with all parts of all that it inspects and without the
-    measurement of the base."""
+    """The most trials of a pass before its trade, without that of the untouched model: every part of every block."""
     inspected = Counter(element.kind for element in inspection_order(dimensions, config))
     examples = (layer(0), attention(0), ffn(0))  # all layers are alike
     return (
-        _opening(dimensions, config) - 1 + sum(inspected[one.kind] * _tree(one, dimensions, config) for one in examples)
+        _opening(dimensions, config)
+        - 1
+        + sum(inspected[part.kind] * _tree(part, dimensions, config) for part in examples)
     )
 
 
 def longest_trace(dimensions: Dimensions, config: PassConfig) -> int:
-    """Trials that a pass, or a search of orders, makes at most: the base, and all parts of all that each round inspects."""
+    """The most trials of a pass, or of a search of orders: the untouched model, and every part of every block in each round."""
     passes = pass_configs(config)
-    return sum(1 + (1 + len(one.trade_shares)) * _most_trials(dimensions, one) for one in passes)
+    return sum(1 + (1 + len(of_pass.trade_shares)) * _most_trials(dimensions, of_pass) for of_pass in passes)
 
 
 def _tree(element: Element, dimensions: Dimensions, config: PassConfig) -> int:
-    """Trials of an element and of all parts of it."""
+    """Number of trials of an element and of all its parts."""
     return 1 + sum(_tree(part, dimensions, config) for part in parts_of(element, dimensions, config))
 
 
 def _opening(dimensions: Dimensions, config: PassConfig) -> int:
-    """Trials of a pass before its first block."""
+    """Number of trials of a pass before its first block."""
     return 1 + (dimensions.layers if config.hard_attention else 0)

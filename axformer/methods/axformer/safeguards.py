@@ -1,8 +1,8 @@
-"""The safeguard beside the accept rule: a gain must hold on every part of the data.
+"""The safeguard next to the accept rule: a gain must hold on every fold of the data.
 
-The rule looks at one validation set hundreds of times, and on a small one something always looks good. A safeguard sees the
-gains of all samples: each one's loss just before a change less its loss with it, whatever ``helped_reference`` counts by.
-Against the untouched model everything would look good once something had been gained.
+The rule is applied to one validation set hundreds of times, and on a small set some trial always looks good by chance. The
+safeguard gets the gain of every sample: its loss just before the change minus its loss after it, whatever
+``helped_reference`` says. Gains against the untouched model would all look good as soon as anything had been gained.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from axformer.config import PassConfig, Safeguard
 from axformer.errors import ConfigError
 
 IsSafe = Callable[[Tensor], bool]
-"""Whether a change with these gains, float64 of shape (samples,), may be accepted if the rule accepts it."""
+"""Takes per-sample gains, float64 of shape (samples,); says whether a trial that the rule accepts may be accepted."""
 
 
 def safeguard_of(config: PassConfig, total: int) -> IsSafe | None:
-    """The safeguard of a whole pass; None where there is none.
+    """The safeguard of a pass; None if the knobs ask for none.
 
     Args:
         config: the knobs.
@@ -34,7 +34,7 @@ def safeguard_of(config: PassConfig, total: int) -> IsSafe | None:
 
 
 def folds_of(total: int, folds: int, seed: int) -> Tensor:
-    """The fold of each sample, shape (samples,): a random split into folds of equal size, give or take one sample.
+    """The fold of each sample, shape (samples,): a random split into folds whose sizes differ by at most one.
 
     Raises:
         ConfigError: there are fewer samples than folds.

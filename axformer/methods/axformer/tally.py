@@ -1,4 +1,4 @@
-"""What is known of a trial while its samples come in."""
+"""Running result of a trial while its samples arrive."""
 
 import math
 
@@ -10,22 +10,22 @@ from axformer.evaluation.guard import DEVIATIONS, Guard, sum_band
 from axformer.methods.axformer.acceptance import Bounds
 
 SLACK = 1e-6
-"""Relative; a mean of float32 numbers may round below a bound of the same mean, so bounds give way by this much."""
+"""Relative slack of the bounds: a float32 mean may round to slightly less than a lower bound of the same mean."""
 
 
 class Tally:
-    """The losses of one trial so far, and what they can still come to.
+    """The losses of one trial so far, and bounds on its final result.
 
-    Losses of every task are at least 0, so samples that have not come yet may add nothing or any amount.
+    A loss is at least 0 in every task, so a missing sample may add nothing or any amount.
     """
 
     def __init__(self, total: int, reference: Tensor | None, *, ties_help: bool, guard: Guard | None = None) -> None:
         """
         Args:
-            total: samples in the validation set.
-            reference: the losses that samples are compared with, shape (samples,); null where nothing is compared.
+            total: number of samples in the validation set.
+            reference: losses to compare with, shape (samples,); None if nothing is compared.
             ties_help: whether an unchanged loss counts as helped.
-            guard: how far the losses that come may be off; null where they are exact.
+            guard: the error bound of the losses; None if they are exact.
         """
         self._reference = reference
         self._ties_help = ties_help
@@ -35,14 +35,14 @@ class Tally:
         self._certain = 0
         self._possible = 0
         self.losses = torch.full((total,), math.nan)
-        """Shape (samples,); NaN where a sample has not come."""
+        """Shape (samples,); NaN for samples that have not arrived."""
         self.seen = 0
-        """Samples that have come."""
+        """Number of samples that have arrived."""
         self.helped = 0
-        """Those of them whose loss went down against the reference."""
+        """How many of those have a lower loss than the reference."""
 
     def add(self, part: Part) -> None:
-        """Take in the losses of some samples."""
+        """Add the losses of some samples."""
         self.losses[part.places] = part.losses
         self.seen += len(part.places)
         self._sum += part.losses.double().sum().item()
@@ -51,22 +51,22 @@ class Tally:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every sample has come."""
+        """Whether every sample has arrived."""
         return self.seen == len(self.losses)
 
     @property
     def loss(self) -> float:
-        """The mean loss, or while samples are missing a lower bound of it."""
+        """The mean loss, or a lower bound of it while samples are missing."""
         return self.losses.mean().item() if self.is_complete else self.bounds.loss[0]
 
     @property
     def band(self) -> float:
-        """How far the mean loss may be off, by the guard."""
+        """The error bound of the mean loss, by the guard."""
         return 0.0 if self._guard is None else sum_band(self._guard, self.seen, self._variance) / len(self.losses)
 
     @property
     def bounds(self) -> Bounds:
-        """Between what the mean loss and the number of helped samples lie."""
+        """Bounds of the mean loss and of the number of helped samples."""
         total, band = len(self.losses), self.band
         if self.is_complete:
             loss = self.losses.mean().item()
@@ -75,7 +75,7 @@ class Tally:
         return Bounds((low, math.inf), (self._certain, self._possible + total - self.seen))
 
     def _compare(self, losses: Tensor, reference: Tensor) -> None:
-        """Count the samples that are helped, those that are so for certain, and those that may be."""
+        """Count the samples that are helped, those that certainly are, and those that may be."""
         band = torch.zeros(len(losses), dtype=torch.float64)
         if self._guard is not None:
             spread = self._guard.spread_of(losses)

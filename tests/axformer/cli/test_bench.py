@@ -101,7 +101,7 @@ def test_a_checkpoint_of_another_kind_is_refused(result: Path, tmp_path: Path) -
     config = DistilBertConfig(vocab_size=len(WORDS) + 5, dim=32, hidden_dim=48, n_layers=3, n_heads=4)
     DistilBertForSequenceClassification(config).save_pretrained(other)
     tiny_tokenizer().save_pretrained(other)
-    assert "is a distilbert DistilBertForSequenceClassification, the result was made of a bert" in refused(
+    assert "is a distilbert DistilBertForSequenceClassification, the result was made from a bert" in refused(
         result, "--checkpoint", other
     )
 

@@ -124,7 +124,7 @@ def write_config(path: Path, text: str) -> Path:
         (["CHECKPOINT", "--data", "DATA", "--train", "nowhere.jsonl"], "data file 'nowhere.jsonl' does not exist"),
         (
             ["CHECKPOINT", "--data", "DATA", "--set", "order=explicit", "--set", 'explicit_order=["layer.9.ffn"]'],
-            "explicit_order names 'layer.9.ffn', which is no block of this model",
+            "explicit_order names 'layer.9.ffn', which is not a block of this model",
         ),
     ],
 )

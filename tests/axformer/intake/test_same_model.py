@@ -58,13 +58,6 @@ LEGACY = {
 """What older versions of transformers wrote."""
 
 
-FORGOTTEN = {
-    *("gradient_checkpointing", "position_embedding_type", "tie_weights_", "output_past", "n_ctx"),
-    "task_specific_params",
-}
-"""What of it says nothing of the model."""
-
-
 @pytest.mark.parametrize("family", LEGACY)
 def test_what_older_versions_wrote_is_read_as_transformers_reads_it(tmp_path: Path, family: str) -> None:
     tiny_family_model(family).save_pretrained(tmp_path)

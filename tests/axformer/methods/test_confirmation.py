@@ -1,34 +1,27 @@
 """Rows that the pass does not look at choose between the models on its path, and change nothing else."""
 
-import json
 import math
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from axformer.cli.main import app
 from axformer.config import PassConfig, make_config
 from axformer.data.reading import rows_of
-from axformer.errors import ConfigError, InputError
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.checkpoint import from_memory
-from axformer.intake.dataset import DataSource, prepare
-from axformer.intake.parts import confirming_places, split_off
+from axformer.intake.dataset import prepare
+from axformer.intake.parts import split_off
 from axformer.methods.axformer.orders import pass_configs
 from axformer.methods.confirmation import CONFIRMING, MeasuredPath, kept_of, measure_path, note_of
 from axformer.methods.traces import passes_in
 from axformer.plan.path import Point, points_of
-from axformer.plan.plan import Plan, read_plan_file
+from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
-from axformer.wire.report import Report
-from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer, write_rows
+from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
 ROWS = rows_of(tiny_rows(60, pairs=True))
@@ -58,39 +51,6 @@ def timeless(trials: Sequence[Trial]) -> list[Trial]:
 def outcome_of(run: PruningRun) -> tuple[list[Trial], Plan, list[MeasuredPath]]:
     """Everything that a finished run says, without its times."""
     return timeless(run.trace), run.plan, run.passes.measured
-
-
-@given(st.integers(4, 200), st.floats(0.01, 0.5), st.integers(0, 5), st.integers(1, 4))
-def test_each_class_confirms_with_its_share(count: int, share: float, seed: int, classes: int) -> None:
-    labels = [place % classes for place in range(count)]
-    places = confirming_places(count, labels, share, seed)
-    assert len(set(places)) == len(places) == int(count * share)
-    assert places == confirming_places(count, labels, share, seed)
-    every, drawn = Counter(labels), Counter(labels[place] for place in places)
-    assert all(abs(drawn[label] - share * number) < 1 for label, number in every.items())
-
-
-def test_numbers_that_are_no_classes_confirm_along_their_order() -> None:
-    labels = [float(str(row["label"])) for row in tiny_rows(100, labels=1)]
-    ranks = sorted(range(100), key=labels.__getitem__)
-    drawn = set(confirming_places(100, labels, 0.25, seed=1))
-    assert [sum(place in drawn for place in ranks[start : start + 4]) for start in range(0, 100, 4)] == [1] * 25
-
-
-def test_rows_without_a_label_are_drawn_by_the_seed() -> None:
-    first, second = (confirming_places(50, None, 0.5, seed) for seed in (0, 1))
-    assert len(first) == len(second) == 25
-    assert first != second
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5])
-def test_the_parts_are_all_rows_and_share_none(share: float) -> None:
-    config = make_config("paper", KNOBS | {"confirm": share})
-    deciding, confirming = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
-    assert confirming is not None
-    texts = [data.rows.table["text"] for data in (deciding, confirming)]
-    assert len(texts[1]) == round(60 * share)
-    assert sorted(texts[0] + texts[1]) == sorted(ROWS.table["text"])
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0, 3.0, math.inf, math.nan]), max_size=12))
@@ -299,106 +259,3 @@ def test_processes_that_share_the_rows_choose_the_same() -> None:
     assert verdicts[0] == verdicts[1]
     assert one.passes.measured[0].kept == two.passes.measured[0].kept
     assert one.plan == two.plan
-
-
-def test_parts_that_are_too_small_are_refused() -> None:
-    config = make_config("paper", {"confirm": 0.1})
-    data = prepare(rows_of(tiny_rows(4)), CHECKPOINT, config)
-    with pytest.raises(InputError, match=r"confirm=0\.1 of the 4 validation rows is less than one row"):
-        PruningRun(CHECKPOINT, data, None, config)
-
-
-def test_a_part_of_one_class_may_confirm_and_not_decide() -> None:
-    config = make_config("paper", {"confirm": 0.25})
-    mixed, rare = ([{"text": "word1", "label": label} for label in labels] for labels in ((0, 0, 1, 1), (0, 0, 0, 1)))
-    deciding, confirming = split_off(prepare(rows_of(mixed), CHECKPOINT, config), CHECKPOINT, config)
-    assert confirming is not None
-    assert (len(deciding.rows), len(confirming.rows)) == (3, 1)
-    with pytest.raises(InputError, match=r"the part that decides\)' has only one class, '0'"):
-        split_off(prepare(rows_of(rare), CHECKPOINT, config), CHECKPOINT, config)
-
-
-@pytest.mark.parametrize("share", [-0.1, 0.51, math.nan])
-def test_more_than_half_of_the_rows_cannot_confirm(share: float) -> None:
-    with pytest.raises(ConfigError, match="confirm"):
-        make_config("paper", {"confirm": share})
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path) -> tuple[Path, Report, Path]:
-    """A result whose pass was cut short by the rows that confirm, its report, and its data."""
-    files = tmp_path_factory.mktemp("files")
-    data = write_rows(files / "validation.jsonl", tiny_rows(60))
-    test = write_rows(files / "test.jsonl", tiny_rows(20, seed=9))
-    for seed in range(10):
-        config = make_config("paper", KNOBS | {"seed": seed})
-        run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(test)), config=config)
-        list(run.trials())
-        (confirmed,) = run.passes.measured
-        if 0 < confirmed.kept < len(confirmed.points) - 1:
-            report = run.publish(files / "result")
-            return files / "result", Report.model_validate(report), data
-    raise AssertionError("no seed cuts the pass short")
-
-
-def test_the_report_tells_the_path_and_is_of_the_model_that_is_kept(published: tuple[Path, Report, Path]) -> None:
-    directory, report, _ = published
-    (kept,) = [point for point in report.path if point.kept]
-    assert kept.seq < report.path[-1].seq
-    for point, measures in ((report.path[0], report.base), (kept, report.pruned)):
-        assert point.parameters == measures.parameters
-        assert point.operations == measures.operations
-        assert point.confirming == pytest.approx(measures.confirming, rel=ROUNDING)
-        assert point.test == pytest.approx(measures.test, rel=ROUNDING)
-    assert kept.confirming is not None
-    assert all(point.confirming and point.confirming["loss"] >= kept.confirming["loss"] for point in report.path)
-    assert report.estimated_speedup == kept.estimated_speedup
-    latencies = [point.estimated_latency_ms for point in report.path]
-    assert latencies == [report.base.latency_ms / point.estimated_speedup for point in report.path]
-    accepted = {str(point.element) for point in report.path if 0 < point.seq <= kept.seq}
-    assert set(report.removed) <= accepted
-    rows = {name: data.rows for name, data in report.data.items() if data is not None}
-    assert rows == {"validation": 60, "confirming": 24, "test": 20}
-    assert report.finding is not None
-    assert report.finding.data == "test"
-    for name in ("confirming", "test"):
-        assert report.comparison[name] is not None
-    for file in ("README.md", "report.html"):
-        text = (directory / file).read_text()
-        assert "24 of the validation rows did not decide but confirmed" in text
-        assert f"{kept.seq} (this model)" in text
-
-
-def test_a_certificate_is_told_wherever_the_result_is(tmp_path: Path, checkpoint: Path) -> None:
-    data = write_rows(tmp_path / "validation.jsonl", tiny_rows(60))
-    knobs = KNOBS | {"tolerance": 0.5, "within_points": 40}
-    arguments = ["prune", checkpoint, "--data", data, "--output", tmp_path / "result", "--preset", "paper"]
-    settings = [part for name, value in knobs.items() for part in ("--set", f"{name}={str(value).lower()}")]
-    done = CliRunner().invoke(app, [str(one) for one in (*arguments, *settings)])
-    assert done.exit_code == 0, done.output
-    report = Report.model_validate_json((tmp_path / "result" / "report.json").read_text())
-    assert report.certificate is not None
-    sentence = report.certificate.sentence
-    assert sentence in done.output
-    for file in ("README.md", "report.html"):
-        text = (tmp_path / "result" / file).read_text()
-        assert sentence in text
-        assert "certified to have fallen by less than 40 points is kept (an exact test of right" in text
-    assert report.certificate.kept == next(point.seq for point in report.path if point.kept)
-
-
-def test_any_point_can_be_had_from_the_result(
-    published: tuple[Path, Report, Path], checkpoint: Path, tmp_path: Path
-) -> None:
-    directory, report, data = published
-    last = report.path[-1]
-    arguments = ["apply", directory, checkpoint, "--data", data, "--output", tmp_path / "end", "--upto", last.seq]
-    done = CliRunner().invoke(app, [str(one) for one in arguments])
-    assert done.exit_code == 0, done.output
-    trace = [Trial.model_validate_json(line) for line in (directory / "trace.jsonl").read_text().splitlines()]
-    points = points_of(trace, CHECKPOINT.dimensions, make_config("paper", KNOBS).attention_kept)
-    assert read_plan_file(tmp_path / "end").plan == points[-1].plan
-    assert read_plan_file(directory).plan == next(
-        one.plan for one, told in zip(points, report.path, strict=True) if told.kept
-    )
-    assert json.loads((directory / "plan.json").read_text())["config"]["confirm"] == 0.4

@@ -75,7 +75,7 @@ def test_rows_that_confirmed_speak_where_nothing_was_held_out_and_say_that_they_
 def test_without_either_nothing_was_measured_and_the_figures_are_optimistic() -> None:
     finding = finding_of("classification", scores(), scores(), {"test": None})
     assert (finding.data, finding.verdict) == (None, Judgement.NOT_MEASURED)
-    assert "they are optimistic" in finding.sentence
+    assert "figures are optimistic" in finding.sentence
     assert "% on held-out ones" in finding.advice, "by how much such figures were off"
 
 
@@ -159,7 +159,7 @@ def test_what_was_decided_in_int8_is_compared_in_int8_and_says_so() -> None:
     comparison = {"test": changed(-0.1, -0.2, -0.05, test)}
     finding = finding_of("classification", scores(test=1.0), scores(test=0.9), comparison, in_int8=True)
     assert finding.sentence.startswith("Worse answers: on held-out data (both models in int8) the loss fell")
-    assert finding.answers.startswith("Of the answers on held-out data (both models in int8) 8 became right")
+    assert finding.answers.startswith("Of the answers on held-out data (both models in int8), 8 became right")
 
 
 def test_answers_that_became_worse_stand_first_where_the_loss_does_not_say_so() -> None:
@@ -168,5 +168,5 @@ def test_answers_that_became_worse_stand_first_where_the_loss_does_not_say_so() 
         "classification", scores(test=0.45), scores(test=0.46), {"test": changed(0.01, -0.01, 0.03, test)}
     )
     assert finding.sentence.startswith("Worse answers: on held-out data the loss did not fall")
-    assert finding.advice == "Compare before you use it."
+    assert finding.advice == "Compare it with the untouched model before you use it."
     assert "8 became right and 21 became wrong" in finding.answers

@@ -170,7 +170,7 @@ def test_the_cheapest_of_those_before_the_first_failure_is_kept(
         return p_values[place]
 
     tested = in_sequence(order, p_value, ALPHA)
-    assert list(tested.places) == asked == order[: len(asked)]
+    assert list(tested.indices) == asked == order[: len(asked)]
     assert tested.passed == len(list(itertools.takewhile(lambda place: p_values[place] <= ALPHA, order)))
     kept = tested.cheapest(costs)
     assert (kept is None) == (tested.passed == 0)
