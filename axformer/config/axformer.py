@@ -144,6 +144,10 @@ class PassConfig(RunConfig):
         return self.refit
 
     @property
+    def why_not_calibrated(self) -> str | None:
+        return None if self.refit else "a pass fits no weights without refit=true, so nothing is calibrated"
+
+    @property
     def evaluates_in_float32(self) -> bool:
         return self.evaluate_in == "float32"
 

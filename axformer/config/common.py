@@ -74,10 +74,10 @@ class RunConfig(BaseModel):
         return f"method={self.method} fits no weights, so nothing is calibrated"
 
     def check_calibrates(self) -> None:
-        """Make sure that data that calibrates is good for something.
+        """Refuse calibration data that would change nothing.
 
         Raises:
-            ConfigError: it is not.
+            ConfigError: nothing is measured on it.
         """
         if self.why_not_calibrated is not None:
             raise ConfigError(f"--calibrate: {self.why_not_calibrated}; leave it out")

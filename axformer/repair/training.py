@@ -14,7 +14,8 @@ from axformer.repair.base import Repaired
 from axformer.repair.finetune import finetune
 from axformer.repair.settings import FinetuneSettings
 from axformer.scores.sets import Sets, scores_of
-from axformer.wire.report import DataSummary, Finetuning
+from axformer.wire.data_summary import DataSummary
+from axformer.wire.report import Finetuning
 
 
 @dataclass(frozen=True)

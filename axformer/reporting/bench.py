@@ -35,7 +35,8 @@ from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import BATCHES, limits_of, workloads
 from axformer.scores.scoring import Score, score, score_of
 from axformer.tasks.registry import task_of
-from axformer.wire.report import DataSummary, FormReport, SpeedCell
+from axformer.wire.data_summary import DataSummary
+from axformer.wire.report import FormReport, SpeedCell
 
 BENCH_FORMAT: Literal["axformer-bench/1"] = "axformer-bench/1"
 MADE_UP_TOKENS = 32

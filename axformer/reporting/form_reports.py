@@ -19,7 +19,8 @@ from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
 from axformer.scores.scoring import Score, compare, score_of
 from axformer.tasks.guess import Guess
-from axformer.wire.report import DataSummary, FormReport, SpeedCell
+from axformer.wire.data_summary import DataSummary
+from axformer.wire.report import FormReport, SpeedCell
 
 
 @dataclass(frozen=True)

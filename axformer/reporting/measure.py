@@ -30,10 +30,10 @@ from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
 from axformer.scores.scoring import Score, compare, score, score_of
 from axformer.scores.sets import Sets, as_report, scores_on
+from axformer.wire.data_summary import DataSummary
 from axformer.wire.report import (
     Certificate,
     Comparison,
-    DataSummary,
     Finding,
     Finetuning,
     InInt8,

@@ -1,0 +1,28 @@
+"""What a report says of a data set."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class DataSummary(BaseModel):
+    """One data set that was used."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rows: int
+    cut: int = Field(description="Number of rows that were cut at max_length.")
+    sha256: str = Field(description="Digest of the columns that a task may read.")
+    labels_as: str | None = Field(
+        default=None,
+        description="How the column of labels was read, from its first row to its last; null where there was nothing to "
+        "decide, of training data, and in reports of earlier versions.",
+    )
+    shares: dict[str, float] | None = Field(
+        default=None,
+        description="How often each class is the right one, the most frequent first, 100 at most; null where answers are no "
+        "classes, of training data, and in reports of earlier versions.",
+    )
+    guess: dict[str, float] | None = Field(
+        default=None,
+        description="What guessing gets: its mean `loss`, and the `accuracy` of the most frequent answer where there is one; "
+        "null of training data and in reports of earlier versions.",
+    )
