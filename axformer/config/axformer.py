@@ -145,7 +145,9 @@ class PassConfig(RunConfig):
 
     @property
     def why_not_calibrated(self) -> str | None:
-        return None if self.refit else "a pass fits no weights without refit=true, so nothing is calibrated"
+        return (
+            None if self.refit else f"method={self.method} fits no weights without refit=true, so nothing is calibrated"
+        )
 
     @property
     def evaluates_in_float32(self) -> bool:

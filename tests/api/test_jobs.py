@@ -85,7 +85,11 @@ BAD_FIELDS = [
         "#/calibrate/uri",
         "outside of the directories",
     ),
-    ({"calibrate": {"uri": "s3://acme/b"}}, "#/calibrate", "method=axformer fits no weights, so nothing is calibrated"),
+    (
+        {"calibrate": {"uri": "s3://acme/b"}},
+        "#/calibrate",
+        "method=axformer fits no weights without refit=true, so nothing is calibrated",
+    ),
     (
         {
             "preset": "smallest",

@@ -173,7 +173,7 @@ def test_the_command_tells_tokens_for_each_unknown_also_where_only_biases_were_f
 @pytest.mark.parametrize(
     ("knobs", "message"),
     [
-        ({}, "--calibrate: method=axformer fits no weights, so nothing is calibrated; leave it out"),
+        ({}, "--calibrate: method=axformer fits no weights without refit=true, so nothing is calibrated; leave it out"),
         ({**COMPRESS, "repair": "none", "leaving": "magnitude"}, "repair=none and leaving=magnitude no weights are"),
     ],
 )
