@@ -120,8 +120,8 @@ class PassConfig(RunConfig):
     """``guarded`` looks at each trial in low precision first, and lets float32 decide only what is accepted or near a line;
     how near is measured on the model and its data. For processors and GPUs that multiply low precision faster."""
     refit: bool = False
-    """Fit what a trial leaves of its block, in closed form, before the loss is measured: the projection out of each block that
-    lost heads or neurons then gives nearly what it gave before, and a removed block leaves a constant. Neurons are grouped in
+    """Fit what a trial leaves of its block, in closed form, before the loss is measured: the output projection of each block
+    that lost heads or neurons then gives nearly what it gave before, and a removed block leaves a constant. Neurons are grouped in
     the order in which their loss can be repaired best. No label is used for the fit."""
     early_decision: bool = True
     """Stop a trial as soon as the samples seen decide its verdict; its loss in the trace is then a lower bound. ``false``

@@ -61,7 +61,7 @@ def _forward(
 
 
 def _take_in_activation(ffn: BlockWeights, dtype: torch.dtype) -> tuple[str, str]:
-    """What the projection in computes after its product; the layer does not compute it any more."""
+    """What the input projection computes after its product; the layer does not compute it any more."""
     if ffn.activation is None or not _packs(ffn.output.parameter, dtype):
         return _NOTHING
     holder, name = ffn.activation

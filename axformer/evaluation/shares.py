@@ -19,7 +19,7 @@ from axformer.model.tail import ReadPosition
 
 
 def has_shares(layout: BlockLayout, layer: nn.Module) -> bool:
-    """Whether what a block adds can be seen: its projection out is a module."""
+    """Whether what a block adds can be seen: its output projection is a module."""
     return is_projection(layout.weights(layer).output.module)
 
 

@@ -1,7 +1,7 @@
-"""What flows into the projection out of every block: its moments, and its gradients.
+"""What flows into the output projection of every block: its moments, and its gradients.
 
-The projection out of a block, y = W x + b, is where heads and neurons add to the residual stream, and each owns some columns of
-x: its context, or its activation. So everything that methods and repairs ask of a model beside its losses is asked here:
+The output projection of a block, y = W x + b, is where heads and neurons add to the residual stream, and each owns some columns
+of x: its context, or its activation. So everything that methods and repairs ask of a model beside its losses is asked here:
 
 - *moments*, the mean and the second moment of x over the tokens of some data, are what least squares needs (COMPRESS, section
   1); no label is used;
@@ -28,7 +28,7 @@ from axformer.tasks.base import Losses
 
 @dataclass
 class Moments:
-    """Sums over tokens of what comes into one projection out, in float64. No token is kept."""
+    """Sums over tokens of what comes into one output projection, in float64. No token is kept."""
 
     count: int
     """Tokens."""
@@ -57,7 +57,7 @@ class Moments:
 
 
 class Signals:
-    """Measures what flows into the projections out of a prepared model, which stays as it is."""
+    """Measures what flows into the output projections of a prepared model, which stays as it is."""
 
     def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
         """
@@ -141,7 +141,7 @@ class Signals:
 
 @contextmanager
 def _watching(blocks: list[BlockWeights], see: Callable[[int, Tensor], Tensor]) -> Iterator[None]:
-    """See what comes into every projection out inside the ``with`` block."""
+    """See what comes into every output projection inside the ``with`` block."""
     ends = []
     try:
         for index, block in enumerate(blocks):

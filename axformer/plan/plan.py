@@ -90,7 +90,7 @@ class Plan(BaseModel):
         Args:
             element: what changes.
             top_k: attention probabilities that hard attention keeps for each query.
-            keeps_bias: whether a removed block still adds the bias of its projection out, as where that is fitted.
+            keeps_bias: whether a removed block still adds the bias of its output projection, as where that is fitted.
         """
         layers = list(self.layers)
         layers[element.layer] = _changed(layers[element.layer], element, top_k, keeps_bias)

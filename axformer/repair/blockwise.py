@@ -66,7 +66,7 @@ class Blockwise:
         self._seen = []
 
     def look(self) -> Iterator[tuple[Batch, Tensor]]:
-        """What comes into the projection out of the block, batch by batch, shape (sequences, tokens, columns)."""
+        """What comes into the output projection of the block, batch by batch, shape (sequences, tokens, columns)."""
         self._seen = []
         for index, batch in enumerate(self._samples.batches):
             seen: list[Tensor] = []

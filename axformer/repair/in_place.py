@@ -36,7 +36,7 @@ def masked_and_fitted(model: Any, architecture: Architecture, plan: Plan, fits: 
 
 
 def _widened(fitted: Tensor, weights: BlockWeights, plan: Plan, block: int, dimensions: Dimensions) -> Tensor:
-    """The whole projection out with a fitted matrix at the columns that stay, zeros at the others."""
+    """The whole output projection with a fitted matrix at the columns that stay, zeros at the others."""
     output, layer = weights.output, plan.layers[block // 2]
     units = kept_neurons(layer) if block % 2 else layer.heads
     total = dimensions.intermediate_size if block % 2 else dimensions.heads

@@ -1,4 +1,4 @@
-"""Refit in closed form: the weights of a projection out that loses columns are fitted anew to what it gave before.
+"""Refit in closed form: the weights of an output projection that loses columns are fitted anew to what it gave before.
 
 A block adds y = W x + b to the residual stream. Heads or neurons are removed by dropping columns of W. The columns that stay
 are fitted, with a ridge towards their old values, so that W' x_S + b' is near the teacher's y at the same tokens (COMPRESS,
@@ -93,7 +93,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Fit:
-    """The weights of a projection out after a refit."""
+    """The weights of an output projection after a refit."""
 
     weight: Tensor
     """Shape (outputs, columns), float64."""

@@ -40,7 +40,7 @@ def leaving_order(
     """The order in which all units of a block leave.
 
     Args:
-        weight: of the projection out, shape (outputs, columns); each unit owns as many columns as any other, in order.
+        weight: of the output projection, shape (outputs, columns); each unit owns as many columns as any other, in order.
         covariance: C of its inputs, shape (columns, columns), float64.
         units: how many there are.
         ridge: times the mean of C's diagonal.

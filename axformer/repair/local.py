@@ -1,4 +1,4 @@
-"""Fit each block by itself: what stays of its projection out is fitted to what the whole block gives on the inputs that the
+"""Fit each block by itself: what stays of its output projection is fitted to what the whole block gives on the inputs that the
 untouched model has there.
 
 The fit of a block depends on what the plan keeps of this block and on nothing else of the plan. So the weights of a trial are
@@ -36,7 +36,7 @@ class WholeBlock:
     """A block of the untouched model and the calibration data as it sees them."""
 
     weight: Tensor
-    """Of the projection out, shape (outputs, columns)."""
+    """Of the output projection, shape (outputs, columns)."""
     has_bias: bool
     fitting: Sums
     """Of the tokens that candidates are fitted to."""
@@ -58,7 +58,7 @@ class WholeBlock:
         return (self.fitting + self.checking).covariances[0]
 
     def fit(self, kept: Sequence[int], units: int) -> BlockFit | None:
-        """The projection out with some of its units, fitted; None where nothing can be: none is kept, and there is no bias.
+        """The output projection with some of its units, fitted; None where nothing can be: none is kept, and there is no bias.
 
         Args:
             kept: heads or neurons that stay.
@@ -158,6 +158,6 @@ class LocalFits:
 
 
 def columns_of(units: Sequence[int], width: int) -> Tensor:
-    """The columns of a projection out that units own, so many each."""
+    """The columns of an output projection that units own, so many each."""
     first = torch.tensor(units, dtype=torch.long) * width
     return (first[:, None] + torch.arange(width)).flatten()

@@ -25,7 +25,7 @@ CHECKED_EVERY = 5
 
 @dataclass(frozen=True)
 class BlockFit:
-    """The projection out of one block after a refit, as the model computes with it."""
+    """The output projection of one block after a refit, as the model computes with it."""
 
     weight: Tensor | None
     """Shape (outputs, columns that stay), float32; None where none stay."""
@@ -99,7 +99,7 @@ def refitted(fits: Refit | None) -> Refitted | None:
 
 
 def can_refit(model: Any, architecture: Architecture) -> bool:
-    """Whether every projection out belongs to one block alone; shared weights (ALBERT) cannot suit several."""
+    """Whether every output projection belongs to one block alone; shared weights (ALBERT) cannot suit several."""
     layers = architecture.layers(model)
     owned = [id(block.output.parameter) for layer in layers for block in _blocks(architecture, layer)]
     return len(set(owned)) == len(owned)
@@ -168,7 +168,7 @@ def put(architecture: Architecture, layer: nn.Module, block: int, fit: BlockFit)
 
 
 def matrix_of(weights: BlockWeights) -> Tensor:
-    """The projection out as a matrix of shape (outputs, columns), columns of a unit side by side."""
+    """The output projection as a matrix of shape (outputs, columns), columns of a unit side by side."""
     parameter = weights.output.parameter.detach()
     return parameter.T if weights.output.axis == 0 else parameter.flatten(start_dim=1)
 

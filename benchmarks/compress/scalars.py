@@ -29,7 +29,7 @@ def best_scalars(weight: Tensor, bias: Tensor | None, sums: Sums, width: int, da
 
     Args:
         weight: of the columns that stay, shape (outputs, columns), float64.
-        bias: of the projection out, shape (outputs,), float64.
+        bias: of the output projection, shape (outputs,), float64.
         sums: of what comes in, and of what the untouched model gives.
         width: columns of a unit.
         damping: towards 1.

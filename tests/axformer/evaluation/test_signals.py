@@ -1,4 +1,4 @@
-"""Laws of what is measured at the projections out: for every family and task, exact, and the same for any batches."""
+"""Laws of what is measured at the output projections: for every family and task, exact, and the same for any batches."""
 
 from collections.abc import Iterator
 from itertools import product
