@@ -121,8 +121,8 @@ class PassConfig(RunConfig):
     how near is measured on the model and its data. For processors and GPUs that multiply low precision faster."""
     refit: bool = False
     """Fit what a trial leaves of its block, in closed form, before the loss is measured: the output projection of each block
-    that lost heads or neurons then gives nearly what it gave before, and a removed block leaves a constant. Neurons are grouped in
-    the order in which their loss can be repaired best. No label is used for the fit."""
+    that lost heads or neurons then gives nearly what it gave before, and a removed block leaves a constant. Neurons are
+    grouped in the order in which their loss can be repaired best. No label is used for the fit."""
     early_decision: bool = True
     """Stop a trial as soon as the samples seen decide its verdict; its loss in the trace is then a lower bound. ``false``
     measures every trial to the end."""

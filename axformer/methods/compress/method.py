@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from axformer.config.compress import CompressConfig
-from axformer.errors import CheckpointError, PlanError
+from axformer.errors import CheckpointError, ConfigError, PlanError
 from axformer.evaluation.plain import predict
 from axformer.methods.base import Ground
 from axformer.methods.compress.allocation import Choice, allocate
@@ -72,6 +72,7 @@ class _Run:
             losses = self._base_losses()
             if self._ground.config.cost == "latency":
                 self._milliseconds = measure_blocks(self._ground.checkpoint, self._ground.samples)
+            self._check_budgets()
             trial = self._record(Phase.BASE, losses, Verdict.BASE)
             if not trial.loss < float("inf"):
                 raise CheckpointError(
@@ -79,6 +80,19 @@ class _Run:
                 )
         self._min_loss, self._milliseconds = trial.loss, trial.milliseconds
         return trial
+
+    def _check_budgets(self) -> None:
+        """Refuse a budget that no plan keeps, before the level table is measured."""
+        cost_of, dimensions, least = self._cost_of(), self._ground.dimensions, self._ground.config.budgets[-1]
+        blocks = range(2 * dimensions.layers)
+        whole = sum(cost_of(block, range(sizes_of(block, dimensions)[0])) for block in blocks)
+        total = whole if self._milliseconds is not None else self._ground.targets.encoder_operations(self._full)
+        left = (total - whole + sum(cost_of(block, ()) for block in blocks)) / total
+        if least <= left:
+            raise ConfigError(
+                f"knob budgets: {least:g} is less than this model can go to; without any head or neuron its layers still take "
+                f"{left:.3f} of the {self._ground.config.cost}; leave out what is not above that"
+            )
 
     def budget(self, share: float, before: Plan | None) -> Trial | None:
         """The best plan within a share of the encoder's operations; None where it is the one before."""

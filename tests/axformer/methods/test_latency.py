@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from axformer.config import make_config
+from axformer.errors import ConfigError
 from axformer.methods.compress.latency import measure_blocks
 from axformer.methods.compress.sizes import sizes_of
 from axformer.plan.plan import Plan
@@ -52,3 +53,11 @@ def test_budgets_are_shares_of_the_milliseconds_that_the_base_trial_holds() -> N
         assert trial.element is not None
         share = float(trial.element.removeprefix("encoder."))
         assert cost(Plan(layers=trial.plan)) <= share * cost(Plan.full(DIMENSIONS)) * (1 + 1e-9)
+
+
+def test_a_budget_that_no_plan_keeps_is_refused_before_the_table_is_measured() -> None:
+    case = Case("bert", "classification")
+    config = make_config("paper", {**KNOBS, "budgets": [0.5, 1e-9]})
+    run = PruningRun(checkpoint_of(case), data_of(case), None, config)
+    with pytest.raises(ConfigError, match=r"budgets: 1e-09 is less than this model can go to"):
+        next(run.trials())
