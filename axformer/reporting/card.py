@@ -32,7 +32,7 @@ def write_card(report: Report, plan: Plan, dimensions: Dimensions, loading: Load
         limit=limit_of(report),
         loading=loading,
         curve_in_words=describe_path(report.path),
-        removed=sorted(report.removed, key=lambda id: parse(id).layer),
+        removed=[element.label for element in sorted(map(parse, report.removed), key=lambda element: element.layer)],
         knobs=[(name, value) for name, value in report.config.items() if value != default[name]],
     )
 
