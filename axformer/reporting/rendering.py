@@ -3,9 +3,11 @@
 Only the page is HTML. A passage is plain text, so the page escapes it like any other value.
 """
 
+import re
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
 
 _TEMPLATES = Environment(
     loader=PackageLoader("axformer.reporting"),
@@ -16,6 +18,14 @@ _TEMPLATES = Environment(
     keep_trailing_newline=True,
 )
 _PASSAGES = _TEMPLATES.get_template("words.jinja").module
+
+
+def code(text: str) -> Markup:
+    """A passage for the page: what stands between backticks is set as code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - all but the tag is escaped
+
+
+_TEMPLATES.filters["code"] = code
 
 
 def render(template: str, **values: Any) -> str:
