@@ -50,15 +50,15 @@ def apply_plan(
             fine-tuning.
         fits: the fitted weights stored with the plan; None if it has none. For another point on the path, or with other
             weights, the model is refitted.
-        calibrate: the calibration data of that refit; it needs no labels. ``data`` if None.
+        calibrate: the calibration data of that refit, which needs no labels; None for ``data``.
         device: the device that PyTorch computes on.
 
     Returns:
-        Each form, or why this model cannot have it.
+        Each form, or the reason why this model cannot have it.
 
     Raises:
-        ConfigError: ``calibrate`` is given, and nothing is fitted anew.
-        PlanError: the plan was made from other weights, or does not fit the model or the place on the path.
+        ConfigError: ``calibrate`` is given, but the model is not refitted.
+        PlanError: the plan was made from other weights, or does not fit the model or the point on the path.
         InputError: something else does not fit.
         ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
@@ -89,7 +89,7 @@ def apply_plan(
 def _fitted_anew(
     file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibrate: DataSource | None
 ) -> Refit | None:
-    """What a pass with the same knobs fits to the plan; None where it fits nothing."""
+    """The weights that a pass with the same knobs would fit to the plan; None if it would fit nothing."""
     model, architecture = checkpoint.model, checkpoint.architecture
     if not fits_weights(file.config) or not can_refit(model, architecture):
         if calibrate is not None:

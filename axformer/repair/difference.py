@@ -1,4 +1,4 @@
-"""How the fitted weights of two plans of one model differ, block by block."""
+"""Differences between the fitted weights of two plans of one model, block by block."""
 
 import torch
 from torch import Tensor
@@ -8,7 +8,7 @@ from axformer.repair.refit import BlockFit, Refit
 
 
 def differences_of_fits(first: Refit, second: Refit) -> list[Difference]:
-    """All of them, bottom block first; empty where the weights are the same to the bit."""
+    """All differences, bottom block first; empty if the weights are equal bit for bit."""
     blocks = sorted({*first, *second})
     return [
         Difference(block // 2, f"{'ffn' if block % 2 else 'attention'} weights", *map(_told, pair))

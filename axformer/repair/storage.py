@@ -1,4 +1,4 @@
-"""A refit as a file beside its plan, so that the plan can be carried out again without the data that it was calibrated on."""
+"""A refit as a file next to its plan, so that the plan can be applied again without the calibration data."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ _FORMAT = "axformer-refit/1"
 
 
 def write_refit(fits: Refit, directory: Path) -> None:
-    """Write the weights of every block that was fitted."""
+    """Write the weights of every fitted block."""
     tensors: dict[str, Tensor] = {}
     for block, fit in fits.items():
         if fit.weight is not None:
@@ -30,7 +30,7 @@ def read_refit(directory: Path) -> Refit:
     """Read what :func:`write_refit` wrote.
 
     Raises:
-        PlanError: there is none, or it is damaged.
+        PlanError: the file is missing or damaged.
     """
     file = directory / REPAIR_NAME
     if not file.is_file():
@@ -41,7 +41,7 @@ def read_refit(directory: Path) -> Refit:
     try:
         with safe_open(file, framework="pt") as opened:
             metadata = opened.metadata() or {}
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - it is no dict
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a dict
         if metadata.get("format") != _FORMAT:
             raise PlanError(f"'{file}' is of format '{metadata.get('format')}', not '{_FORMAT}'")
         blocks = json.loads(metadata["blocks"])
