@@ -122,8 +122,8 @@ class PruningRun:
             shards: number of processes that share the validation samples; on CUDA they are spread over the GPUs.
             train: training data for the finished model; None for no training.
             finetune: the training settings; None for the defaults.
-            calibrate: calibration data, like the validation data; None for the deciding rows. It needs no labels, and labels in it
-                are not used.
+            calibrate: calibration data, like the validation data; None for the deciding rows. It needs no labels, and labels in
+                it are not used.
 
         Raises:
             InputError: something does not fit; the message says what is wrong and what to do.
@@ -265,7 +265,8 @@ class PruningRun:
         Args:
             directory: the directory for ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json``, ``report.html``,
                 ``README.md``, ``plan.svg`` and ``path.svg``.
-            forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the compact model, each in its own directory.
+            forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the compact model, each in its own
+                directory.
 
         Returns:
             The content of ``report.json``.

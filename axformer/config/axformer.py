@@ -90,14 +90,14 @@ class PassConfig(RunConfig):
     attention_top_k: int = Field(default=30, ge=1)
     """Attention probabilities that hard attention keeps for each query (section III-B: 30 was best for all tasks)."""
     neuron_group_size: int | None = Field(default=None, ge=1)
-    """Number of neurons tried together. None means a twelfth of the block, as in the authors' program; 1 follows the paper to the
-    letter."""
+    """Number of neurons tried together. None means a twelfth of the block, as in the authors' program; 1 follows the paper to
+    the letter."""
     neuron_search: Literal["groups", "bisect"] = "groups"
     """``bisect`` tries the halves of a kept group whose loss is within ``refine_margin``, down to single neurons; ``groups``
     leaves groups whole."""
     order: Order = Order.AUTO
-    """The order in which blocks are inspected. ``auto`` takes Table VII's order for ``task_name``, or top to bottom without one.
-    ``search`` runs six passes, one for each permutation of the regions, and keeps the one with the lowest validation loss
+    """The order in which blocks are inspected. ``auto`` takes Table VII's order for ``task_name``, or top to bottom without
+    one. ``search`` runs six passes, one for each permutation of the regions, and keeps the one with the lowest validation loss
     (appendix A)."""
     task_name: TaskName | None = None
     """The task in the terms of Table VII; only ``order=auto`` reads it."""
@@ -115,19 +115,19 @@ class PassConfig(RunConfig):
     trade has four rounds, with an eighth, a quarter, half and all of the tolerance, so that cheap removals come first. Each
     acceptance is a point on the curve of size against loss. None ends with the gains, as the paper does."""
     safeguard: Safeguard = Safeguard.NONE
-    """A condition on acceptances in addition to the paper's rule, which uses one validation set hundreds of times. ``folds``: the
-    mean loss must fall on each of several parts of the data. ``none`` is the paper's rule."""
+    """A condition on acceptances in addition to the paper's rule, which uses one validation set hundreds of times. ``folds``:
+    the mean loss must fall on each of several parts of the data. ``none`` is the paper's rule."""
     safeguard_folds: int = Field(default=5, ge=2, le=100)
     """Number of parts that ``folds`` splits the validation samples into. By chance alone, all 5 gain once in 32 trials; with 5
     parts, each has a fifth of a small set."""
     precision: Literal["float32", "guarded"] = "float32"
-    """``guarded`` measures each trial in low precision first; float32 then decides only the trials that are accepted or close to
-    a threshold. How close is measured on the model and its data. For processors and GPUs that multiply faster in low
+    """``guarded`` measures each trial in low precision first; float32 then decides only the trials that are accepted or close
+    to a threshold. How close is measured on the model and its data. For processors and GPUs that multiply faster in low
     precision."""
     refit: bool = False
-    """Fit the rest of a trial's block in closed form before the loss is measured. The output projection of a block that lost heads
-    or neurons then gives nearly the same outputs as before, and a removed block leaves a constant. Neurons are grouped in the
-    order in which their loss can be repaired best. The fit uses no labels."""
+    """Fit the rest of a trial's block in closed form before the loss is measured. The output projection of a block that lost
+    heads or neurons then gives nearly the same outputs as before, and a removed block leaves a constant. Neurons are grouped in
+    the order in which their loss can be repaired best. The fit uses no labels."""
     early_decision: bool = True
     """Stop a trial as soon as the samples measured so far decide its verdict; its loss in the trace is then a lower bound.
     ``false`` measures every trial on all samples."""

@@ -15,38 +15,38 @@ class RunConfig(BaseModel):
     method: str
     """The way to a smaller model: ``axformer`` is Algorithm 1 of the AxFormer paper."""
     seed: int = Field(default=0, ge=0)
-    """Seed of everything that is drawn at random: the rows of ``confirm``, the parts of ``safeguard=folds``, and ``order=random``
-    (Table V, first row)."""
+    """Seed of everything that is drawn at random: the rows of ``confirm``, the parts of ``safeguard=folds``, and
+    ``order=random`` (Table V, first row)."""
     confirm: float = Field(default=0.0, ge=0.0, le=0.5)
     """Share of the validation rows that take no part in the run's decisions. Every acceptance gives a model; the one with the
-    lowest loss on these rows is kept, or with ``tolerance`` the last one before a model whose loss on them may be above the limit.
-    0 keeps the model at the end of the run, as the paper does; 0.5 sets half of the rows apart."""
+    lowest loss on these rows is kept, or with ``tolerance`` the last one before a model whose loss on them may be above the
+    limit. 0 keeps the model at the end of the run, as the paper does; 0.5 sets half of the rows apart."""
     within_points: float | None = Field(default=None, ge=0.0, le=100.0)
-    """With ``confirm``: instead of the model with the lowest loss, keep the cheapest model on the path that is certified to have
-    lost less than this many points (hundredths) of its metric. The metric is the first in the report. If it is the share of right
-    answers, the test on the confirming rows is exact, one-sided at 5 %; for metrics that are not means over rows it is
+    """With ``confirm``: instead of the model with the lowest loss, keep the cheapest model on the path that is certified to
+    have lost less than this many points (hundredths) of its metric. The metric is the first in the report. If it is the share
+    of right answers, the test on the confirming rows is exact, one-sided at 5 %; for metrics that are not means over rows it is
     asymptotic, and the certificate says so. ``tolerance`` makes the path of a pass long; its trade also keeps the metric within
     these points on the deciding rows, each round within its share of them."""
     target_size: float | None = Field(default=None, gt=0.0, lt=1.0)
     """Stop as soon as no more than this share of the model's parameters is left; None continues to the end, as the paper does.
     Together with ``target_speedup``, both targets must be reached."""
     target_speedup: float | None = Field(default=None, gt=1.0, allow_inf_nan=False)
-    """Stop as soon as the model needs this many times fewer operations, counted from its shapes at the lengths of the data; None
-    continues to the end, as the paper does."""
+    """Stop as soon as the model needs this many times fewer operations, counted from its shapes at the lengths of the data;
+    None continues to the end, as the paper does."""
     evaluate_in: Literal["float32", "int8"] = "float32"
-    """Arithmetic of the trials. ``int8`` decides for the model after dynamic quantization, which of all ways without training is
-    the closest to the paper's Q8BERT."""
+    """Arithmetic of the trials. ``int8`` decides for the model after dynamic quantization, which of all ways without training
+    is the closest to the paper's Q8BERT."""
     accept_poor_model: bool = False
     """Continue with a model that is worse than guessing on the deciding rows, or whose classes seem to be in another order than
     the labels. By default a run then stops before its first trial, because the labels are usually misread."""
     max_length: int | None = Field(default=None, ge=2)
     """Cut inputs to this many tokens. None cuts nothing, and refuses inputs that are too long for the model."""
     batch_tokens: int | None = Field(default=None, ge=1)
-    """Tokens evaluated together, including padding. Changes speed and memory, and losses only by rounding. None means 1,024 on a
-    CPU; on a GPU it depends on the GPU's memory."""
+    """Tokens evaluated together, including padding. Changes speed and memory, and losses only by rounding. None means 1,024 on
+    a CPU; on a GPU it depends on the GPU's memory."""
     cache_budget: int | None = Field(default=None, ge=0)
-    """Bytes of activations kept between trials on the computing device; None means 0.7 of the memory that is free there when the
-    run begins. Changes speed, but not losses."""
+    """Bytes of activations kept between trials on the computing device; None means 0.7 of the memory that is free there when
+    the run begins. Changes speed, but not losses."""
 
     @property
     def loss_limit(self) -> float | None:
@@ -89,7 +89,8 @@ class RunConfig(BaseModel):
 
     @property
     def evaluates_in_float32(self) -> bool:
-        """Whether an evaluator measures the trials in float32, so that its losses can serve the check of the untouched model."""
+        """Whether an evaluator measures the trials in float32, so that its losses can serve the check of the untouched
+        model."""
         return False
 
     @property

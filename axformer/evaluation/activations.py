@@ -106,7 +106,8 @@ class Activations:
         """Offer the input of a block to the cache. Callers must not write to it afterwards.
 
         Args:
-            block: at most ``wanted``; a walk offers its blocks in ascending order. An input that is already kept is not replaced.
+            block: at most ``wanted``; a walk offers its blocks in ascending order. An input that is already kept is not
+                replaced.
             hidden: the input; it comes back contiguous.
             wanted: the block that the walk is for; the number of blocks if the trial changes nothing.
         """

@@ -10,8 +10,8 @@ from torch import Tensor
 from axformer.evaluation.base import Part
 
 AHEAD_ON_GPU = 1
-"""Number of batches that a GPU is given before the losses of an earlier one are read, so that it never waits for the CPU. When a
-trial is decided early, this many batches were run in vain."""
+"""Number of batches that a GPU is given before the losses of an earlier one are read, so that it never waits for the CPU. When
+a trial is decided early, this many batches were run in vain."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ def cache_budget(knob: int | None, device: str) -> int:
 
 
 def free_bytes(device: str) -> int:
-    """Free memory of a CUDA device, including memory that PyTorch reserves without using it; or of this machine or container."""
+    """Free memory of a CUDA device, including memory that PyTorch reserves without using it; or of this machine or
+    container."""
     if torch.device(device).type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + unused

@@ -37,8 +37,8 @@ _TAKEN_IN: dict[type, tuple[str, str]] = {
 def multiply_fast(layer: nn.Module, plan: LayerPlan, *, architecture: Architecture, dtype: torch.dtype) -> None:
     """Let the projections of a cut layer multiply in this number format, on a CPU with packed weights. This cannot be undone.
 
-    The softmax of the attention pads short rows, which is faster. Everything else in the layer stays in float32, except between the projections
-    of an FFN, where values are rounded anyway.
+    The softmax of the attention pads short rows, which is faster. Everything else in the layer stays in float32, except between
+    the projections of an FFN, where values are rounded anyway.
     """
     ffn = architecture.ffn.weights(layer) if plan.neurons else None
     inner = set() if ffn is None else {id(part.module) for part in ffn.inputs}

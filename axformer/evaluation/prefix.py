@@ -4,8 +4,8 @@ An element does not affect anything before it in the forward pass (ALGORITHM, "E
 for the current plan, and a trial starts at the first block that it changes. An accepted change invalidates the inputs above it;
 they are computed again only if a later trial starts there, which never happens from top to bottom.
 
-Losses are a function of the current plan and the plan on trial alone, bit for bit: cached values equal those computed afresh. So
-a resumed pass sees the same numbers as one that was never stopped.
+Losses are a function of the current plan and the plan on trial alone, bit for bit: cached values equal those computed afresh.
+So a resumed pass sees the same numbers as one that was never stopped.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

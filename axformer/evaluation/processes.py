@@ -78,8 +78,8 @@ class Processes(Shards):
 class _Process:
     """The parent's end of one process. Errors in the process are raised here.
 
-    The process is not started by ``multiprocessing``, which would run the caller's script again in each process, and cannot start
-    any process in a Celery worker.
+    The process is not started by ``multiprocessing``, which would run the caller's script again in each process, and cannot
+    start any process in a Celery worker.
     """
 
     def __init__(self, path: Path, place: int, count: int) -> None:

@@ -11,8 +11,8 @@ from axformer.tasks.base import Task
 
 
 class Recording:
-    """Computes a task's losses and records them with the answers. Model rows that an evaluator does not compute again, because a
-    plan does not affect them, keep their earlier values."""
+    """Computes a task's losses and records them with the answers. Model rows that an evaluator does not compute again, because
+    a plan does not affect them, keep their earlier values."""
 
     def __init__(self, task: Task, samples: Samples) -> None:
         """

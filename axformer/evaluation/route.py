@@ -27,8 +27,8 @@ def route_of(now: Plan, then: Plan, first: int, tails: tuple[int, int], units: U
 
     Cached inputs of the current plan have all positions in blocks up to its tail, and one position after it.
 
-    - If the tail moves up, the trial needs all positions in blocks where only one is cached, so it begins at the old tail at the
-      latest.
+    - If the tail moves up, the trial needs all positions in blocks where only one is cached, so it begins at the old tail at
+      the latest.
     - If the tail moves down or stays, the trial can begin at its first change. Its tail begins there at the earliest, since
       nothing below is run again, unless only one position is cached there.
 

@@ -1,7 +1,7 @@
 """Shares: the contributions of heads and neurons to the output of their block.
 
-A block returns ``skip(layer, hidden + added)`` in every family, where ``added`` is one matrix product. The share of some heads or
-neurons is a slice of this product. To remove them, their share is subtracted, and nothing else in the block runs again
+A block returns ``skip(layer, hidden + added)`` in every family, where ``added`` is one matrix product. The share of some heads
+or neurons is a slice of this product. To remove them, their share is subtracted, and nothing else in the block runs again
 (ALGORITHM, "Exactness").
 """
 

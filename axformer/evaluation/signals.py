@@ -3,11 +3,11 @@
 Heads and neurons add to the residual stream through the output projection of their block, y = W x + b. Each owns some columns
 of x: its context, or its activation. All measurements that methods and repairs need besides losses are taken here:
 
-- *moments*, the mean and the second moment of x over the tokens of some data, as needed for least squares (COMPRESS, section 1);
-  no label is used;
-- *gradients*, the sum of x * dL/dx over the columns of a unit and the tokens of a sample. This is the derivative of the sample's
-  loss with respect to a gate on that unit, at 1: its importance (Michel et al., Are Sixteen Heads Really Better than One?, 2019)
-  and, squared, the diagonal of the Fisher information (Kwon et al., 2022).
+- *moments*, the mean and the second moment of x over the tokens of some data, as needed for least squares (COMPRESS, section
+  1); no label is used;
+- *gradients*, the sum of x * dL/dx over the columns of a unit and the tokens of a sample. This is the derivative of the
+  sample's loss with respect to a gate on that unit, at 1: its importance (Michel et al., Are Sixteen Heads Really Better than
+  One?, 2019) and, squared, the diagonal of the Fisher information (Kwon et al., 2022).
 
 Layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``. Padding is not counted.
 """

@@ -1,9 +1,9 @@
 """Load a form in a fresh process, as its users do, to measure its outputs, loading time and memory.
 
-The program in this process does its imports and reads one line, a JSON list of ``DIRECTORY DEVICE INPUTS OUTPUTS``. It loads the
-form from the directory, computes the inputs, writes the outputs, and prints one line of JSON with the figures of :class:`Fresh`.
-There are two such programs: :mod:`axformer.forms.answering` for forms that need this package, and :mod:`axformer.forms.stock`
-for those that do not.
+The program in this process does its imports and reads one line, a JSON list of ``DIRECTORY DEVICE INPUTS OUTPUTS``. It loads
+the form from the directory, computes the inputs, writes the outputs, and prints one line of JSON with the figures of
+:class:`Fresh`. There are two such programs: :mod:`axformer.forms.answering` for forms that need this package, and
+:mod:`axformer.forms.stock` for those that do not.
 """
 
 import json
@@ -56,8 +56,8 @@ def program_of(name: str, auto_class: str) -> tuple[str, ...]:
 
 
 class FreshPython:
-    """A fresh process for one form. As a context manager, it starts early and does its imports in parallel to this process; if it
-    has not run by the end of the context, it is killed."""
+    """A fresh process for one form. As a context manager, it starts early and does its imports in parallel to this process; if
+    it has not run by the end of the context, it is killed."""
 
     def __init__(self, program: Sequence[str]) -> None:
         """

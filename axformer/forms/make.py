@@ -84,8 +84,8 @@ def _made(finished: Finished, kind: Kind, result: Path, python: FreshPython) -> 
 
 
 def _checked(finished: Finished, kind: Kind, directory: Path, python: FreshPython) -> Form:
-    """Check a written form: on some rows in a fresh process at its own precision, then on all data in float32, where differences
-    cannot be due to rounding."""
+    """Check a written form: on some rows in a fresh process at its own precision, then on all data in float32, where
+    differences cannot be due to rounding."""
     checkpoint, model = finished.checkpoint, finished.model
     with computing_in(model, checkpoint.dtype if kind.keeps_format else torch.float32):
         fresh = self_check(model, checkpoint.tokenizer, finished.samples.encoded, kind, directory, python)

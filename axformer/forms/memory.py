@@ -15,8 +15,8 @@ _MAXRSS_UNIT = 1 if sys.platform == "darwin" else _KIB  # getrusage counts bytes
 def peak_bytes() -> int:
     """Peak memory of this process since it started.
 
-    On Linux it is read from ``/proc``, because ``getrusage`` would include the parent's memory there. Elsewhere ``getrusage`` is
-    used.
+    On Linux it is read from ``/proc``, because ``getrusage`` would include the parent's memory there. Elsewhere ``getrusage``
+    is used.
     """
     found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text(encoding="utf-8")) if _STATUS.is_file() else None
     if found is None:

@@ -25,7 +25,8 @@ WEIGHTS_FILE = "model.onnx.data"
 OUTPUTS = ("logits", "start_logits", "end_logits")
 """Names of the outputs of heads in transformers."""
 EXAMPLE = 2, 7
-"""Rows and tokens of the example that is traced through the model. Sizes 0 and 1 are special cases, so no axis may have them."""
+"""Rows and tokens of the example that is traced through the model. Sizes 0 and 1 are special cases, so no axis may have
+them."""
 PACKAGES = ("onnx", "onnxscript")
 """Packages that PyTorch's exporter needs."""
 LOGGERS = ("torch.onnx", "onnxscript", "onnx_ir")

@@ -48,7 +48,8 @@ class OnnxModel:
         """Compute the outputs for a batch.
 
         Args:
-            inputs: integers of shape (batch, tokens) or (batch, choices, tokens); inputs that the graph does not take are ignored.
+            inputs: integers of shape (batch, tokens) or (batch, choices, tokens); inputs that the graph does not take are
+                ignored.
         """
         taken = {name: inputs[name].cpu().numpy() for name in self._inputs}
         given: list[Any] = self._session.run(self._outputs, taken)

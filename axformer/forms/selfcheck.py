@@ -59,8 +59,8 @@ def self_check(model: Any, tokenizer: Any, encoded: Encoded, kind: Kind, directo
 
 
 def check_inputs(encoded: Encoded, tokenizer: Any, device: str) -> dict[str, Tensor]:
-    """At most ``ROWS`` model rows that fit into ``TOKENS``, spread over the data; at least one, and just one if rows go through the
-    model one at a time."""
+    """At most ``ROWS`` model rows that fit into ``TOKENS``, spread over the data; at least one, and just one if rows go through
+    the model one at a time."""
     lengths = encoded.lengths
     fitting = 1 if encoded.padding.alone else max(1, TOKENS // (max(lengths) * encoded.choices))
     places = list(range(0, len(lengths), -(-len(lengths) // min(ROWS, fitting))))

@@ -1,7 +1,7 @@
 """Loads and runs a model with transformers alone. It is run by its path, so that this package is not on the import path.
 
-``python -I stock.py AUTO_CLASS`` reads a JSON list of ``MODEL DEVICE INPUTS OUTPUTS`` and prints its measurements as one line of
-JSON.
+``python -I stock.py AUTO_CLASS`` reads a JSON list of ``MODEL DEVICE INPUTS OUTPUTS`` and prints its measurements as one line
+of JSON.
 """
 
 import gc

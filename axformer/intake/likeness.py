@@ -74,7 +74,8 @@ def unlike(calibrating: TokenFigures, validation: TokenFigures) -> str | None:
 
 
 def _is_far(one: float, other: float, times: float) -> bool:
-    """Whether one figure is more than ``times`` times the other. A figure of 0 could not be measured, and is not far from any."""
+    """Whether one figure is more than ``times`` times the other. A figure of 0 could not be measured, and is not far from
+    any."""
     return min(one, other) > 0 and max(one, other) / min(one, other) > times
 
 

@@ -21,8 +21,8 @@ class Repaired:
 
 
 class Repair(Protocol):
-    """Changes the remaining weights. The result depends on the checkpoint, the plan, the data and the settings alone, so a resumed
-    run gives the same weights, on a CPU byte for byte."""
+    """Changes the remaining weights. The result depends on the checkpoint, the plan, the data and the settings alone, so a
+    resumed run gives the same weights, on a CPU byte for byte."""
 
     def carry_out(
         self,

@@ -42,7 +42,8 @@ Refit = Mapping[int, BlockFit]
 
 
 class Fits(Protocol):
-    """Fits the remaining weights of one model under plans. A fit is a function of the plan, the model and the calibration data."""
+    """Fits the remaining weights of one model under plans. A fit is a function of the plan, the model and the calibration
+    data."""
 
     def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
         """

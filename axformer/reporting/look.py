@@ -9,8 +9,8 @@ answers do not follow the labels. This last condition admits two kinds of good m
 above guessing, and those that detect a rare class, which may be right less often than a model that never detects it. A model
 that always gives the most frequent answer, as happens with small sets, is not below its accuracy.
 
-With tags, endings, answers to questions and texts, a run is stopped only if the model's answers go against the labels; otherwise
-there is a note. *Reliably* means by three standard errors.
+With tags, endings, answers to questions and texts, a run is stopped only if the model's answers go against the labels;
+otherwise there is a note. *Reliably* means by three standard errors.
 """
 
 import math
@@ -54,7 +54,8 @@ class Look:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the loss is reliably above that of guessing, or the accuracy reliably below that of the most frequent answer."""
+        """Whether the loss is reliably above that of guessing, or the accuracy reliably below that of the most frequent
+        answer."""
         if is_reliably_positive(self.losses - self.guess.losses):
             return True
         right, usual = self.standing.right, self.guess.right
