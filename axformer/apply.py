@@ -70,7 +70,7 @@ def apply_plan(
         file = file_at(file, stop, loaded.dimensions)
     checking = prepare(rows, loaded, reading_config(file.config))
     if file.plan != kept or other_weights or (fits is None and file.repair is not None):
-        fits = _fitted_anew(file, loaded, checking, calibrate)
+        fits = _refitted(file, loaded, checking, calibrate)
     elif calibrate is not None:
         raise ConfigError(_NOTHING_TO_FIT)
     small = compact(loaded.model, loaded.architecture, file.plan)
@@ -86,9 +86,7 @@ def apply_plan(
     return made
 
 
-def _fitted_anew(
-    file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibrate: DataSource | None
-) -> Refit | None:
+def _refitted(file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibrate: DataSource | None) -> Refit | None:
     """The weights that a pass with the same knobs would fit to the plan; None if it would fit nothing."""
     model, architecture = checkpoint.model, checkpoint.architecture
     if not fits_weights(file.config) or not can_refit(model, architecture):

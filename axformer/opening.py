@@ -138,9 +138,9 @@ def _on_calibration(checkpoint: Checkpoint, sets: Mapping[str, DataSet]) -> Iter
     if CALIBRATION not in sets:
         return
     calibration, validation = sets[CALIBRATION], sets["validation"]
-    told = unlike(figures_of(calibration, checkpoint.tokenizer), figures_of(validation, checkpoint.tokenizer))
-    if told is not None:
-        yield f"{CALIBRATION} data: {told}"
+    note = unlike(figures_of(calibration, checkpoint.tokenizer), figures_of(validation, checkpoint.tokenizer))
+    if note is not None:
+        yield f"{CALIBRATION} data: {note}"
     if calibration.rows.has("text") and calibration.rows.has("text_pair") and not validation.rows.has("text_pair"):
         yield f"{CALIBRATION} data: its rows are pairs, for it has a column of second texts, which the validation data has not"
 
@@ -155,14 +155,14 @@ def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:
 
 def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunConfig) -> Iterator[str]:
     if config.within_points is not None and confirming is not None:
-        told = too_few_rows(checkpoint.task.name, len(confirming.samples), config.within_points)
-        if told is not None:
-            yield told
+        note = too_few_rows(checkpoint.task.name, len(confirming.samples), config.within_points)
+        if note is not None:
+            yield note
 
 
 def _on_precision(checkpoint: Checkpoint, config: RunConfig) -> Iterator[str]:
     if config.is_guarded:
         device = checkpoint.model.device
-        told = advice(gain_in_rate(device), low_precision(device))
-        if told is not None:
-            yield told
+        note = advice(gain_in_rate(device), low_precision(device))
+        if note is not None:
+            yield note

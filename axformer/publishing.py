@@ -64,10 +64,10 @@ class Made:
     @property
     def refitted(self) -> Refitted | None:
         """The summary of the refit for the report."""
-        said = refitted(self.fits)
-        if said is None or self.calibration is None:
-            return said
-        return said.model_copy(update={"data": summary(self.calibration)})
+        record = refitted(self.fits)
+        if record is None or self.calibration is None:
+            return record
+        return record.model_copy(update={"data": summary(self.calibration)})
 
 
 def publish(

@@ -106,13 +106,13 @@ class PassConfig(RunConfig):
     inspect_layers_first: bool = False
     """Try whole layers before their blocks (Table V, second row)."""
     coarse_margin: float = Field(default=1.0, gt=0.0, le=1.0)
-    """The removal of a layer or block is accepted only if it brings the loss below this many times the smallest loss; for heads
-    and neurons the factor is always 1. Values below 1 are tighter for coarse elements, like the adaptive threshold of Table V,
-    for which the paper gives no values."""
+    """The removal of a layer or block is accepted only if it brings the loss below this many times the smallest loss so far;
+    for heads and neurons the factor is always 1. Values below 1 are tighter for coarse elements, like the adaptive threshold of
+    Table V, for which the paper gives no values."""
     tolerance: float | None = Field(default=None, ge=0.0, le=10.0)
     """Trade loss for size after the gains: the remaining elements are tried again in the same order, and removed as long as the
-    loss stays below 1 + ``tolerance`` times the untouched model's, whether or not most samples are helped; 0.02 allows 2 %. The
-    trade has four rounds, with an eighth, a quarter, half and all of the tolerance, so that cheap removals come first. Each
+    loss stays below (1 + ``tolerance``) times the untouched model's, whether or not most samples are helped; 0.02 allows 2 %.
+    The trade has four rounds, with an eighth, a quarter, half and all of the tolerance, so that cheap removals come first. Each
     acceptance is a point on the curve of size against loss. None ends with the gains, as the paper does."""
     safeguard: Safeguard = Safeguard.NONE
     """A condition on acceptances in addition to the paper's rule, which uses one validation set hundreds of times. ``folds``:

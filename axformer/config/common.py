@@ -18,9 +18,9 @@ class RunConfig(BaseModel):
     """Seed of everything that is drawn at random: the rows of ``confirm``, the parts of ``safeguard=folds``, and
     ``order=random`` (Table V, first row)."""
     confirm: float = Field(default=0.0, ge=0.0, le=0.5)
-    """Share of the validation rows that take no part in the run's decisions. Every acceptance gives a model; the one with the
-    lowest loss on these rows is kept, or with ``tolerance`` the last one before a model whose loss on them may be above the
-    limit. 0 keeps the model at the end of the run, as the paper does; 0.5 sets half of the rows apart."""
+    """Share of the validation rows that do not decide on trials. Every acceptance gives a model; the one with the lowest loss on
+    these rows is kept, or with ``tolerance`` the last one before a model whose loss on them may be above the limit. 0 keeps the
+    model at the end of the run, as the paper does; 0.5 sets half of the rows apart."""
     within_points: float | None = Field(default=None, ge=0.0, le=100.0)
     """With ``confirm``: instead of the model with the lowest loss, keep the cheapest model on the path that is certified to
     have lost less than this many points (hundredths) of its metric. The metric is the first in the report. If it is the share
@@ -37,8 +37,8 @@ class RunConfig(BaseModel):
     """Arithmetic of the trials. ``int8`` decides for the model after dynamic quantization, which of all ways without training
     is the closest to the paper's Q8BERT."""
     accept_poor_model: bool = False
-    """Continue with a model that is worse than guessing on the deciding rows, or whose classes seem to be in another order than
-    the labels. By default a run then stops before its first trial, because the labels are usually misread."""
+    """Continue with a model that is worse than guessing on the deciding rows, or whose classes the labels seem to number in
+    another order. By default a run then stops before its first trial, because the labels are usually misread."""
     max_length: int | None = Field(default=None, ge=2)
     """Cut inputs to this many tokens. None cuts nothing, and refuses inputs that are too long for the model."""
     batch_tokens: int | None = Field(default=None, ge=1)
@@ -89,8 +89,7 @@ class RunConfig(BaseModel):
 
     @property
     def evaluates_in_float32(self) -> bool:
-        """Whether an evaluator measures the trials in float32, so that its losses can serve the check of the untouched
-        model."""
+        """Whether an evaluator measures the trials in float32, and can thus measure the untouched model for the check too."""
         return False
 
     @property

@@ -12,8 +12,8 @@ class CompressConfig(RunConfig):
     """The knobs of ``method=compress``."""
 
     method: Literal["compress"] = "compress"
-    """``compress``: the best model within each of several budgets, chosen by a level table and refitted in closed form, without
-    training and without labels."""
+    """``compress``: a model for each of several budgets, with sizes chosen by a level table and weights refitted in closed
+    form, without training and without labels."""
     confirm: float = Field(default=0.4, ge=0.0, le=0.5)
     """Share of the validation rows that neither decide nor calibrate, but choose between the models of the budgets."""
     within_points: float | None = Field(default=1.0, ge=0.0, le=100.0)

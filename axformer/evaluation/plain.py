@@ -73,6 +73,6 @@ def predict(model: Any, task: Task, samples: Samples) -> Predictions:
     for batch in samples.batches:
         output = run(model, batch)
         losses[batch.rows.cpu()] = task.losses(output, batch).cpu()
-        for place, answer in zip(batch.rows.tolist(), task.answers(output, batch), strict=True):
-            answers[place] = answer
+        for row, answer in zip(batch.rows.tolist(), task.answers(output, batch), strict=True):
+            answers[row] = answer
     return Predictions(losses, answers)

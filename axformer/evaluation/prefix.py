@@ -121,7 +121,7 @@ class PrefixEvaluator(Evaluator):
         Args:
             above: returns the layers for the blocks from ``first`` on.
             first: a block below which the plan changes nothing.
-            every: evaluate only every so many-th batch, shortest first.
+            every: evaluate only one batch in this many, shortest first.
         """
         reach = longest_untouched(self.plan, plan) if self._techniques.untouched else 0
         untouched = self.losses_now() if reach else None

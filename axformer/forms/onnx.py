@@ -79,7 +79,7 @@ def _program(model: Any, row: dict[str, Tensor], outputs: tuple[str, ...]) -> An
     example = tuple(values.new_ones((rows, *values.shape[1:-1], tokens)) for values in row.values())
     names = ("batch", "choices", "tokens") if example[0].dim() > len(EXAMPLE) else ("batch", "tokens")
     try:
-        with _in_peace(), _plain_attention(model), torch.no_grad():
+        with _silenced(), _plain_attention(model), torch.no_grad():
             return torch.onnx.export(
                 _Function(model, tuple(row), outputs).eval(),
                 example,
@@ -114,7 +114,7 @@ def _plain_attention(model: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _in_peace() -> Iterator[None]:
+def _silenced() -> Iterator[None]:
     """Silence the exporter's messages, which are meant for its developers."""
     levels = {name: logging.getLogger(name).level for name in LOGGERS}
     try:

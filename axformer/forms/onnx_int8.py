@@ -105,10 +105,10 @@ def _axis(node: Any) -> int:
 def _lookup(node: Any, rounded: str, scale: str) -> list[Any]:
     """The nodes that replace the lookup of rows in a float32 table."""
     make, to_float = needed("onnx").helper.make_node, needed("onnx").TensorProto.FLOAT
-    places, (output,) = node.input[1], node.output
+    indices, (output,) = node.input[1], node.output
     return [
-        make("Gather", [rounded, places], [f"{output}_int8"]),
+        make("Gather", [rounded, indices], [f"{output}_int8"]),
         make("Cast", [f"{output}_int8"], [f"{output}_float"], to=to_float),
-        make("Gather", [scale, places], [f"{output}_scale"]),
+        make("Gather", [scale, indices], [f"{output}_scale"]),
         make("Mul", [f"{output}_float", f"{output}_scale"], [output]),
     ]

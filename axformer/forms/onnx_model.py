@@ -37,10 +37,10 @@ class OnnxModel:
         self._session = _session(directory / GRAPH_FILE, threads)
         self._inputs, self._outputs = facts.inputs, facts.outputs
         sides = self._session.get_inputs(), self._session.get_outputs()
-        there = [tuple(value.name for value in side) for side in sides]
-        if there != [self._inputs, self._outputs]:
+        names = [tuple(value.name for value in side) for side in sides]
+        if names != [self._inputs, self._outputs]:
             raise ArtifactError(
-                f"'{directory / GRAPH_FILE}' takes and gives {there}, but config.json beside it says "
+                f"'{directory / GRAPH_FILE}' takes and gives {names}, but config.json beside it says "
                 f"{[self._inputs, self._outputs]}; they are not of one model"
             )
 

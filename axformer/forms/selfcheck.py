@@ -63,8 +63,8 @@ def check_inputs(encoded: Encoded, tokenizer: Any, device: str) -> dict[str, Ten
     the model one at a time."""
     lengths = encoded.lengths
     fitting = 1 if encoded.padding.alone else max(1, TOKENS // (max(lengths) * encoded.choices))
-    places = list(range(0, len(lengths), -(-len(lengths) // min(ROWS, fitting))))
-    return assemble(encoded, places, tokenizer, device).inputs
+    rows = list(range(0, len(lengths), -(-len(lengths) // min(ROWS, fitting))))
+    return assemble(encoded, rows, tokenizer, device).inputs
 
 
 def _check_numbers(expected: dict[str, Tensor]) -> None:

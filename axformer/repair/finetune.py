@@ -49,8 +49,8 @@ def finetune(
     device = model.device
     check_trainable(task.name, str(device))
 
-    def collate(places: Sequence[int]) -> dict[str, Any]:
-        batch = assemble(encoded, places, tokenizer, "cpu")
+    def collate(indices: Sequence[int]) -> dict[str, Any]:
+        batch = assemble(encoded, indices, tokenizer, "cpu")
         return {"rows": batch.rows, "inputs": batch.inputs, "answers": batch.labels}
 
     with tempfile.TemporaryDirectory(prefix="axformer-finetune-") as scratch, _isolated_rng(device):

@@ -43,8 +43,8 @@ def _widened(fitted: Tensor, weights: BlockWeights, plan: Plan, block: int, dime
     units = kept_neurons(layer) if block % 2 else layer.heads
     total = dimensions.intermediate_size if block % 2 else dimensions.heads
     whole = torch.zeros_like(output.parameter)
-    places = output.entries(units, total).to(whole.device)
-    return whole.index_copy(output.axis, places, shaped_like(fitted, weights).to(whole.device, whole.dtype))
+    columns = output.entries(units, total).to(whole.device)
+    return whole.index_copy(output.axis, columns, shaped_like(fitted, weights).to(whole.device, whole.dtype))
 
 
 def _set(undo: ExitStack, module: nn.Module, name: str, value: Tensor) -> None:

@@ -59,10 +59,10 @@ def leaving_order(
         fitted = target[:, columns] @ inverse
         costs = _scores(fitted, inverse, len(left), width)
         cheapest = costs.argsort(stable=True)[: min(together, len(left))].tolist()
-        order += [left[place] for place in cheapest]
-        scores += [float(costs[place]) for place in cheapest]
+        order += [left[index] for index in cheapest]
+        scores += [float(costs[index]) for index in cheapest]
         leaving = set(cheapest)
-        left = [unit for place, unit in enumerate(left) if place not in leaving]
+        left = [unit for index, unit in enumerate(left) if index not in leaving]
     return Leaving(order, scores)
 
 

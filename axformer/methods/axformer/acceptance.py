@@ -89,7 +89,7 @@ def was_refused(trial: Trial, config: PassConfig) -> bool:
     is_kept = trial.verdict in (Verdict.REFINE, Verdict.REJECT)
     if config.safeguard is Safeguard.NONE or not is_kept or trial.loss_is_bound or trial.phase is Phase.TRADE:
         return False
-    assert trial.helped is not None, "of the base alone nobody asks"
+    assert trial.helped is not None, "only the base trial has none"
     rule = Rule(
         min_loss=trial.min_loss,
         total=trial.total,

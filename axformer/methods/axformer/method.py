@@ -24,8 +24,8 @@ class AxFormer:
 
     def check(self, config: PassConfig, dimensions: Dimensions) -> None:
         """Check that the order names blocks of the model."""
-        for one in pass_configs(config):
-            inspection_order(dimensions, one)
+        for pass_config in pass_configs(config):
+            inspection_order(dimensions, pass_config)
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
         """Run one pass after another. The first trials are the same in all passes: they are evaluated in the first one and

@@ -40,7 +40,7 @@ def measure_blocks(checkpoint: Checkpoint, samples: Samples) -> Milliseconds:
 
     The figures never rise as a block gets smaller.
     """
-    call, found = _call_of_first_layer(checkpoint, _median_row(samples)), []
+    call, milliseconds = _call_of_first_layer(checkpoint, _median_row(samples)), []
     for block in (0, 1):
         sizes = sizes_of(block, checkpoint.dimensions)
         full = Plan.full(checkpoint.dimensions)
@@ -48,8 +48,8 @@ def measure_blocks(checkpoint: Checkpoint, samples: Samples) -> Milliseconds:
         layers = [cut.get(with_units(full, block, range(size)))[0] for size in sizes]
         seconds = [[_seconds(checkpoint, block, layer, call) for layer in layers] for _ in range(WARM_UPS + REPEATS)]
         medians = np.median(seconds[WARM_UPS:], axis=0)
-        found.append(tuple(1000 * float(value) for value in np.minimum.accumulate(medians)))
-    return Milliseconds(attention=found[0], ffn=found[1])
+        milliseconds.append(tuple(1000 * float(value) for value in np.minimum.accumulate(medians)))
+    return Milliseconds(attention=milliseconds[0], ffn=milliseconds[1])
 
 
 def _median_row(samples: Samples) -> Batch:
