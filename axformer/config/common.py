@@ -18,9 +18,9 @@ class RunConfig(BaseModel):
     """Seed of everything that is drawn at random: the rows of ``confirm``, the parts of ``safeguard=folds``, and
     ``order=random`` (Table V, first row)."""
     confirm: float = Field(default=0.0, ge=0.0, le=0.5)
-    """Share of the validation rows that do not decide on trials. Every acceptance gives a model; the one with the lowest loss on
-    these rows is kept, or with ``tolerance`` the last one before a model whose loss on them may be above the limit. 0 keeps the
-    model at the end of the run, as the paper does; 0.5 sets half of the rows apart."""
+    """Share of the validation rows that do not decide on trials. Every acceptance gives a model; the one with the lowest loss
+    on these rows is kept, or with ``tolerance`` the last one before a model whose loss on them may be above the limit. 0 keeps
+    the model at the end of the run, as the paper does; 0.5 sets half of the rows apart."""
     within_points: float | None = Field(default=None, ge=0.0, le=100.0)
     """With ``confirm``: instead of the model with the lowest loss, keep the cheapest model on the path that is certified to
     have lost less than this many points (hundredths) of its metric. The metric is the first in the report. If it is the share

@@ -49,9 +49,9 @@ def latency(opened: Opened, models: Mapping[str, Any], effort: Effort = EFFORT) 
     before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="latency-") as scratch:
         in_onnx = {}
-        for place, (name, model) in enumerate(in_pytorch.items()):
+        for index, (name, model) in enumerate(in_pytorch.items()):
             if name != WHOLE:
-                home = Path(scratch) / str(place)
+                home = Path(scratch) / str(index)
                 write_onnx(model, checkpoint.tokenizer, encoded, home)
                 in_onnx[name] = OnnxModel(home, torch.get_num_threads())
         turns = [(load, take_turns([*in_pytorch.values(), *in_onnx.values()], load.batches, effort)) for load in loads]

@@ -69,7 +69,7 @@ def over_sets(found: Sequence[Content]) -> Lines:
     groups = [group for (model, _), group in compressed(found).items() if model == BASE]
     is_whole = len(groups) == len({cell.checkpoint.data for cell in cells() if cell.checkpoint.family == BASE})
     rows = []
-    for place, budget in enumerate(BUDGETS):
+    for index, budget in enumerate(BUDGETS):
         means = [mean(values) for group in groups if (values := changes(group, budget))]
         if not means:
             continue
@@ -87,7 +87,7 @@ def over_sets(found: Sequence[Content]) -> Lines:
                 f"{mean(means):+.2f}",
                 f"{min(means):+.2f}",
                 *_against(mean(means), TARGETS.get(budget), so_far="" if is_whole else " so far"),
-                f"{mean(values[place] for values in PROTOTYPE.values()):+.2f}",
+                f"{mean(values[index] for values in PROTOTYPE.values()):+.2f}",
                 f"{parameters:.0%}",
                 f"{mean(point['estimated_speedup'] for point in points):.2f}x",
             ]

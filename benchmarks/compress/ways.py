@@ -56,11 +56,11 @@ def _compressed(ground: Ground) -> Way:
     ends = [trial.seconds for trial in trials]
     budgets = {encoder_share(budget): budget for budget in ground.config.budgets}
     made = []
-    for place, trial in enumerate(trials[1:], start=1):
+    for index, trial in enumerate(trials[1:], start=1):
         assert trial.plan is not None, "a budget's trial holds its plan"
         assert trial.element is not None, "a budget's trial has a name"
         plan = Plan(layers=trial.plan)
-        taken = ends[place] - ends[place - 1] - ((shared or 0.0) if place == 1 else 0.0)
+        taken = ends[index] - ends[index - 1] - ((shared or 0.0) if index == 1 else 0.0)
         about = refitted(ground.refits.of(plan)) if ground.refits is not None else None
         tokens = None if about is None else about.tokens_per_unknown
         made.append(Made(budgets[trial.element], plan, ground.model_of(plan), taken, tokens))

@@ -123,9 +123,9 @@ class _Measure:
         self._checkpoint = checkpoint
         self._full = Plan.full(checkpoint.dimensions)
         rows = torch.cat([batch.rows.cpu() for batch in batches])
-        place = {int(row): index for index, row in enumerate(rows)}
+        index_of = {int(row): index for index, row in enumerate(rows)}
         renumbered = tuple(
-            replace(batch, rows=torch.tensor([place[int(row)] for row in batch.rows], device=batch.rows.device))
+            replace(batch, rows=torch.tensor([index_of[int(row)] for row in batch.rows], device=batch.rows.device))
             for batch in batches
         )
         model = checkpoint.model
