@@ -50,15 +50,15 @@ def apply_plan(
             fine-tuning.
         fits: the fitted weights stored with the plan; None if it has none. For another point on the path, or with other
             weights, the model is refitted.
-        calibrate: the calibration data of that refit; it needs no labels. ``data`` if None.
+        calibrate: the calibration data of that refit, which needs no labels; None for ``data``.
         device: the device that PyTorch computes on.
 
     Returns:
-        Each form, or why this model cannot have it.
+        Each form, or the reason why this model cannot have it.
 
     Raises:
-        ConfigError: ``calibrate`` is given, and nothing is fitted anew.
-        PlanError: the plan was made from other weights, or does not fit the model or the place on the path.
+        ConfigError: ``calibrate`` is given, but the model is not refitted.
+        PlanError: the plan was made from other weights, or does not fit the model or the point on the path.
         InputError: something else does not fit.
         ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
@@ -70,7 +70,7 @@ def apply_plan(
         file = file_at(file, stop, loaded.dimensions)
     checking = prepare(rows, loaded, reading_config(file.config))
     if file.plan != kept or other_weights or (fits is None and file.repair is not None):
-        fits = _fitted_anew(file, loaded, checking, calibrate)
+        fits = _refitted(file, loaded, checking, calibrate)
     elif calibrate is not None:
         raise ConfigError(_NOTHING_TO_FIT)
     small = compact(loaded.model, loaded.architecture, file.plan)
@@ -86,10 +86,8 @@ def apply_plan(
     return made
 
 
-def _fitted_anew(
-    file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibrate: DataSource | None
-) -> Refit | None:
-    """What a pass with the same knobs fits to the plan; None where it fits nothing."""
+def _refitted(file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibrate: DataSource | None) -> Refit | None:
+    """The weights that a pass with the same knobs would fit to the plan; None if it would fit nothing."""
     model, architecture = checkpoint.model, checkpoint.architecture
     if not fits_weights(file.config) or not can_refit(model, architecture):
         if calibrate is not None:

@@ -1,4 +1,4 @@
-"""What a pass begins with: a checkpoint and its data, loaded and found to fit, and what the user should know of them."""
+"""Opens the inputs of a pass: loads a checkpoint and its data, checks that they fit together, and writes notes for the user."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 
 CALIBRATION = "calibration"
-"""What data of its own that calibrates is called."""
+"""The name of separate calibration data."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """A checkpoint with the data of a run, all read as the rows that decide are."""
+    """A checkpoint with the data of a run, all of it read in the same way as the deciding rows."""
 
     checkpoint: Checkpoint
     validation: DataSet
@@ -46,10 +46,10 @@ def open_inputs(
     finetune: FinetuneSettings | None = None,
     calibrate: DataSource | None = None,
 ) -> Inputs:
-    """Load a checkpoint and its data; arguments as of :meth:`axformer.run.PruningRun.open`.
+    """Load a checkpoint and its data; arguments as for :meth:`axformer.run.PruningRun.open`.
 
     Raises:
-        InputError: something cannot be read, or does not fit the rest.
+        InputError: something cannot be read, or does not fit the other inputs.
     """
     training_rows = None if train is None else read_rows(train.path, train.columns)
     rows = read_rows(validation.path, validation.columns)
@@ -70,10 +70,10 @@ def open_inputs(
 
 
 def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:
-    """Refuse what cannot be done.
+    """Check that a run with these knobs and this number of processes is possible.
 
     Raises:
-        ConfigError: a knob asks for it.
+        ConfigError: a knob does not go with the checkpoint, with another knob or with the number of processes.
     """
     architecture = checkpoint.architecture
     if shards < 1:
@@ -105,11 +105,11 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:
 def notes_on(
     checkpoint: Checkpoint, sets: Mapping[str, DataSet | None], confirming: DataSet | None, config: RunConfig
 ) -> list[str]:
-    """What the user should know of his input, or of this machine, before the pass begins.
+    """Notes for the user before the pass, on the input or on this machine.
 
     Args:
-        sets: data by its name in notes, ``validation`` among it; what is called ``calibration`` should be like that.
-        confirming: the part of it that confirms.
+        sets: data by its name in notes, including ``validation``, which ``calibration`` should resemble.
+        confirming: the confirming part of the validation data.
     """
     given = {name: data for name, data in sets.items() if data is not None}
     return [
@@ -134,13 +134,13 @@ def _on_data(sets: Mapping[str, DataSet], config: RunConfig) -> Iterator[str]:
 
 
 def _on_calibration(checkpoint: Checkpoint, sets: Mapping[str, DataSet]) -> Iterator[str]:
-    """Where it looks like another language or format than the task's."""
+    """Notes if the calibration data seems to differ from the validation data in language or format."""
     if CALIBRATION not in sets:
         return
     calibration, validation = sets[CALIBRATION], sets["validation"]
-    told = unlike(figures_of(calibration, checkpoint.tokenizer), figures_of(validation, checkpoint.tokenizer))
-    if told is not None:
-        yield f"{CALIBRATION} data: {told}"
+    note = unlike(figures_of(calibration, checkpoint.tokenizer), figures_of(validation, checkpoint.tokenizer))
+    if note is not None:
+        yield f"{CALIBRATION} data: {note}"
     if calibration.rows.has("text") and calibration.rows.has("text_pair") and not validation.rows.has("text_pair"):
         yield f"{CALIBRATION} data: its rows are pairs, for it has a column of second texts, which the validation data has not"
 
@@ -155,14 +155,14 @@ def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:
 
 def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunConfig) -> Iterator[str]:
     if config.within_points is not None and confirming is not None:
-        told = too_few_rows(checkpoint.task.name, len(confirming.samples), config.within_points)
-        if told is not None:
-            yield told
+        note = too_few_rows(checkpoint.task.name, len(confirming.samples), config.within_points)
+        if note is not None:
+            yield note
 
 
 def _on_precision(checkpoint: Checkpoint, config: RunConfig) -> Iterator[str]:
     if config.is_guarded:
         device = checkpoint.model.device
-        told = advice(gain_in_rate(device), low_precision(device))
-        if told is not None:
-            yield told
+        note = advice(gain_in_rate(device), low_precision(device))
+        if note is not None:
+            yield note

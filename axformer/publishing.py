@@ -1,4 +1,4 @@
-"""What a finished pass leaves behind: the model in its forms, measured and checked, with all that explains it."""
+"""Publishes the result of a finished pass: the model in its forms, measured and checked, with its plan, trace and reports."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,16 +32,16 @@ from axformer.wire.report import Refitted, Report
 
 @dataclass(frozen=True)
 class Decided:
-    """A checkpoint, and what a pass over it has decided."""
+    """A checkpoint, and the decisions of a pass over it."""
 
     checkpoint: Checkpoint
     passes: Passes
     targets: Targets
     config: RunConfig
-    """The knobs of the run, which may be of several passes."""
+    """The knobs of the run, which may have several passes."""
 
     def plan_file(self, *, is_fitted: bool) -> PlanFile:
-        """The plan, with the knobs of the very pass that led to it."""
+        """The plan, with the knobs of the pass that led to it."""
         source = PlanSource(model_type=self.checkpoint.architecture.model_type, sha256=self.checkpoint.sha256)
         config = self.passes.config.model_dump(mode="json")
         file = PlanFile(source=source, config=config, layers=self.passes.plan.layers)
@@ -50,24 +50,24 @@ class Decided:
 
 @dataclass(frozen=True)
 class Made:
-    """The model that is published, and what was done to its weights."""
+    """The model to publish, and the changes to its weights."""
 
     model: Any
-    """Compact, in the number format of the checkpoint."""
+    """The compact model, in the number format of the checkpoint."""
     repaired: Repaired | None
-    """What a repair after the run did; None where there was none."""
+    """The result of a repair after the run; None if there was none."""
     fits: Refit | None
-    """The weights that were fitted in closed form; None where none were."""
+    """The weights that were fitted in closed form; None if none were."""
     calibration: DataSet | None = None
-    """Data of its own that they were fitted on; None where the rows that decide were."""
+    """Separate data that the weights were fitted on; None if they were fitted on the deciding rows."""
 
     @property
     def refitted(self) -> Refitted | None:
-        """What the report says of it."""
-        said = refitted(self.fits)
-        if said is None or self.calibration is None:
-            return said
-        return said.model_copy(update={"data": summary(self.calibration)})
+        """The summary of the refit for the report."""
+        record = refitted(self.fits)
+        if record is None or self.calibration is None:
+            return record
+        return record.model_copy(update={"data": summary(self.calibration)})
 
 
 def publish(
@@ -79,22 +79,22 @@ def publish(
     forms: Collection[str],
     seen: Predictions | None = None,
 ) -> Report:
-    """Write the forms of a model, measure them, and write what stands beside them; nothing is left where any of it fails.
+    """Write the forms of a model, measure them, and write the files next to them. If anything fails, nothing is left behind.
 
     Args:
         made: the model.
-        others: the rows that confirmed, and held-out data, by their names in reports.
-        directory: it must not exist, or be empty.
-        forms: of :data:`axformer.forms.kinds.KINDS`, made beside the compact one.
-        seen: what the untouched model makes of the validation data in the number format of the checkpoint, where that is known.
+        others: the confirming rows and held-out data, by their names in reports.
+        directory: a directory that is empty or does not exist.
+        forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the compact form.
+        seen: the predictions of the untouched model on the validation data in the checkpoint's number format; None if unknown.
 
     Raises:
         InputError: the directory is not empty.
-        ArtifactError: the compact form does not load in a fresh process, or computes something else.
+        ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
     checkpoint, passes = decided.checkpoint, decided.passes
     with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python:
-        # Both models are scored while the fresh process does its imports.
+        # The fresh process does its imports while both models are scored.
         scores = score_both(checkpoint, made.model, validation, others, seen)
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, passes.plan, made.model, validation.samples, made.fits, is_trained)
@@ -124,7 +124,7 @@ def publish(
 
 
 def texts_of(decided: Decided, report: Report, trace: Sequence[Trial], *, is_fitted: bool) -> dict[str, str]:
-    """What stands beside the model, by the name of its file."""
+    """The contents of the files next to the model, by file name."""
     plan, checkpoint = decided.plan_file(is_fitted=is_fitted), decided.checkpoint
     loading = loading_of(checkpoint.task, checkpoint.head)
     return {

@@ -40,7 +40,7 @@ from axformer.reporting.look import Look, look_at
 
 @dataclass(frozen=True)
 class Result:
-    """What :func:`prune` gives back."""
+    """The result of :func:`prune`."""
 
     plan: Plan
     trace: tuple[Trial, ...]
@@ -49,9 +49,9 @@ class Result:
 
 
 class PruningRun:
-    """One pass over one checkpoint: :meth:`open` it, :meth:`look`, iterate over :meth:`trials`, then :meth:`publish`.
+    """A pass over a checkpoint: :meth:`open` it, :meth:`look`, iterate over :meth:`trials`, then :meth:`publish`.
 
-    With ``order=search`` it is six passes, and what is published is the best of them.
+    With ``order=search`` there are six passes, of which the best is published.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class PruningRun:
             refits=refits,
         )
         self.passes = self._no_passes()
-        """What the trials so far have come to."""
+        """The passes with their trials so far."""
 
     @classmethod
     def open(
@@ -111,22 +111,22 @@ class PruningRun:
         finetune: FinetuneSettings | None = None,
         calibrate: DataSource | None = None,
     ) -> "PruningRun":
-        """Load a checkpoint and its data and check that they fit.
+        """Load a checkpoint and its data, and check that they fit together.
 
         Args:
             checkpoint: a local directory, or ``hf://organisation/name``.
-            validation: the data that decides.
-            test: held-out data, measured before and after, never used to decide.
-            config: the knobs; the preset ``paper`` where none are given.
-            device: where PyTorch computes, for example ``cpu`` or ``cuda``.
-            shards: processes that share the validation samples; on CUDA they take the GPUs in turn.
-            train: data that the finished model is trained on; null trains nothing.
-            finetune: how; the defaults where nothing is said.
-            calibrate: data of the same kind that weights are fitted on; the rows that decide if None. It needs no labels, and
-                those that it has are not looked at.
+            validation: the validation data, on which the pass decides.
+            test: held-out data, measured before and after the pass, and never used to decide.
+            config: the knobs; None for the preset ``paper``.
+            device: the device that PyTorch computes on, for example ``cpu`` or ``cuda``.
+            shards: number of processes that share the validation samples; on CUDA they are spread over the GPUs.
+            train: training data for the finished model; None for no training.
+            finetune: the training settings; None for the defaults.
+            calibrate: calibration data, like the validation data; None for the deciding rows. It needs no labels, and labels in
+                it are not used.
 
         Raises:
-            InputError: something does not fit; the message says what and what to do.
+            InputError: something does not fit; the message says what is wrong and what to do.
         """
         config = config or PassConfig()
         inputs = open_inputs(
@@ -135,11 +135,11 @@ class PruningRun:
         return cls(inputs.checkpoint, inputs.validation, inputs.test, config, shards, inputs.repair, inputs.calibration)
 
     def look(self) -> Look:
-        """See before the pass whether the untouched model is better than guessing on the rows that decide.
+        """Check before the pass whether the untouched model is better than guessing on the deciding rows.
 
         Raises:
-            PoorModelError: it is not, and ``accept_poor_model`` does not say to go on.
-            CheckpointError: its loss is not a finite number.
+            PoorModelError: the model does not fit the data, and ``accept_poor_model`` is not set.
+            CheckpointError: its loss is not finite.
         """
         seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.predictions(keep=True))
         if not self.config.accept_poor_model:
@@ -156,22 +156,22 @@ class PruningRun:
     ) -> Generator[Trial, None, None]:
         """Run the pass, or with ``order=search`` one pass after another.
 
-        With ``confirm`` or ``tolerance`` the path of each pass is measured when the last trial has been taken.
+        With ``confirm`` or ``tolerance``, the path of each pass is measured after the caller has taken the last trial.
 
         Args:
-            replay: the first trials of this same run where it goes on after a stop; they are not evaluated again.
-            clock: seconds, from any start.
-            upto: end after the trial of this number and keep what stands then, also with ``confirm``, which then only measures;
-                null goes on to the end. Not with ``order=search``.
-            check_cancelled: called now and then where a trial takes long; what it raises ends the run.
+            replay: the first trials of the same run if it continues after a stop; they are not evaluated again.
+            clock: seconds since any fixed start.
+            upto: stop after the trial with this number and keep the plan at that point; ``confirm`` then only measures. None
+                continues to the end. Not with ``order=search``.
+            check_cancelled: called at intervals during long trials; an exception from it ends the run.
 
         Yields:
-            Every trial, the replayed ones first. Each pass begins with its base.
+            Every trial, the replayed ones first. Each pass begins with its base trial.
 
         Raises:
-            CheckpointError: the loss of the untouched model is not a finite number.
+            CheckpointError: the loss of the untouched model is not finite.
             ConfigError: ``upto`` is given for several passes.
-            PlanError: the replayed trials are not of this run.
+            PlanError: the replayed trials do not belong to this run.
         """
         if upto is not None and len(self._configs) > 1:
             raise ConfigError(
@@ -191,8 +191,10 @@ class PruningRun:
         return Passes(self._configs, self.dimensions, self._targets)
 
     def _measure_paths(self, *, chooses: bool) -> None:
-        """Measure the models on the path of each pass and choose between them, where rows confirm; measure them on held-out
-        data too where loss was traded for size, since then the path is what was asked for."""
+        """Measure the models on the path of each pass, and choose between them if there are confirming rows.
+
+        If the path is the purpose of the run, as in a trade, its models are measured on held-out data too.
+        """
         sets = {name: data.samples for name, data in self._others.items() if data is not None}
         if sets and (self._confirming is not None or self.config.measures_path):
             for points in self.passes.points():
@@ -208,48 +210,48 @@ class PruningRun:
 
     @property
     def notes(self) -> list[str]:
-        """What the user should know of his input, or of this machine, before the pass begins."""
+        """Notes for the user before the pass, on the input or on this machine."""
         sets = {"validation": self._validation, "test": self._test, CALIBRATION: self.calibration}
         return notes_on(self._checkpoint, sets, self._confirming, self.config)
 
     @property
     def _others(self) -> dict[str, DataSet | None]:
-        """What data there is beside the validation set, by its name in reports."""
+        """The confirming rows and the held-out data, by their names in reports."""
         confirming = {} if self._confirming is None else {CONFIRMING: self._confirming}
         return {**confirming, "test": self._test}
 
     @property
     def trace(self) -> tuple[Trial, ...]:
-        """The trials so far; of several passes those of the best."""
+        """The trials so far; with several passes, those of the best one."""
         return tuple(self.passes.trace)
 
     @property
     def plan(self) -> Plan:
-        """What the trials so far leave of the model; with ``confirm``, and when they are over, up to the point that is kept."""
+        """The plan of the trials so far; with ``confirm``, after the last trial, the plan of the kept point."""
         return self.passes.plan
 
     @property
     def closing_note(self) -> str | None:
-        """What the user should know of how the pass ended; null where it just came to its end."""
+        """A note for the user on how the pass ended; None if it simply reached its end."""
         return self.passes.note
 
     def estimate(self, trials: Sequence[Trial]) -> SpeedEstimate:
-        """How fast the plan of the first trials of one pass is, counted from shapes."""
+        """Estimate the speed of the plan after the first trials of a pass, counted from shapes."""
         return self._targets.estimate(plan_of(trials, self.dimensions, self.config))
 
     def compact_model(self) -> Any:
-        """The physically smaller model that the trials so far lead to, in the number format of the checkpoint."""
+        """The physically smaller model of the trials so far, in the number format of the checkpoint."""
         return cast(self._small_model(), self._checkpoint.dtype)
 
     def _small_model(self) -> Any:
-        """The same in float32."""
+        """The compact model in float32."""
         return self._ground.model_of(self.plan)
 
     def repair(self, check_cancelled: Callable[[], None] = lambda: None) -> None:
-        """Repair the model that the finished run leaves, where that is asked for. A call that was broken off begins anew.
+        """Repair the model of the finished run if a repair was given. After an interrupted call, the repair starts again.
 
         Args:
-            check_cancelled: called before every step; what it raises ends the repair.
+            check_cancelled: called before every step; an exception from it ends the repair.
         """
         if self._repair is not None and self._repaired is None:
             sets = {"validation": self._validation, **self._others}
@@ -258,20 +260,20 @@ class PruningRun:
             )
 
     def publish(self, directory: Path, forms: Collection[str] = ()) -> dict[str, Any]:
-        """Cut, repair where that is asked for and not done, measure, write and check. Nothing is left behind where any of it
-        fails.
+        """Cut, measure, write and check the model, after the repair if there is one. If anything fails, nothing is left behind.
 
         Args:
-            directory: where ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json``, ``report.html``, ``README.md``,
-                ``plan.svg`` and ``path.svg`` go.
-            forms: of :data:`axformer.forms.kinds.KINDS`, made beside the compact model, each in a directory of its own.
+            directory: the directory for ``model/``, ``plan.json``, ``trace.jsonl``, ``report.json``, ``report.html``,
+                ``README.md``, ``plan.svg`` and ``path.svg``.
+            forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the compact model, each in its own
+                directory.
 
         Returns:
             The content of ``report.json``.
 
         Raises:
             InputError: the directory exists and is not empty.
-            ArtifactError: the compact form does not load in a fresh process, or computes something else.
+            ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
         """
         self.repair()
         repaired, decided = self._repaired, Decided(self._checkpoint, self.passes, self._targets, self.config)
@@ -285,20 +287,20 @@ class PruningRun:
 
 
 def prune(model: Any, tokenizer: Any, data: str | Path | Rows | Records, config: RunConfig | None = None) -> Result:
-    """Run a pass over a model in memory, which is left as it is.
+    """Run a pass over a model in memory, which is not changed.
 
     Args:
         model: a fine-tuned transformers model of a supported family, with one of the heads that transformers has for it. It may
             be in half precision, or wrapped by ``torch.compile``, ``DataParallel`` or ``DistributedDataParallel``.
-        tokenizer: its tokenizer.
-        data: the validation set: a file, rows that were read, records (dicts, also of a generator), a dict of columns, or a
-            table of pyarrow, pandas, polars or datasets, with the columns that the model's task reads (see
+        tokenizer: the model's tokenizer.
+        data: the validation set: a file, rows that were read, records (dicts, possibly from a generator), a dict of columns, or
+            a table of pyarrow, pandas, polars or datasets, with the columns that the model's task reads (see
             :class:`axformer.data.columns.Columns`).
-        config: the knobs; the preset ``paper`` where none are given.
+        config: the knobs; None for the preset ``paper``.
 
     Raises:
-        WrongTypeError: something is of no kind that is known; it is an InputError and a TypeError.
-        InputError: something does not fit; the message says what and what to do.
+        WrongTypeError: an argument is of an unsupported type; the error is an InputError and a TypeError.
+        InputError: something does not fit; the message says what is wrong and what to do.
     """
     config = PassConfig() if config is None else config
     if not isinstance(config, RunConfig):

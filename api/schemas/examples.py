@@ -296,7 +296,7 @@ KNOBS = {
         {
             "name": "refine_margin",
             "default": 1.1,
-            "reason": "A kept block whose loss is below this many times the least loss has its parts tried.",
+            "reason": "If a kept block's loss is below this many times the smallest loss, its parts are tried.",
             "accepts": {"type": "number", "minimum": 1.0, "maximum": 100.0},
         }
     ],

@@ -1,6 +1,6 @@
-"""Every knob, with its default and the reason for it; the presets, and how a config is made from knobs by name.
+"""All knobs with their defaults and the reasons for them; the presets; and configs made from knobs by name.
 
-Knobs are flat: ``method`` names the way to a smaller model, and with it which knobs there are.
+Knobs are flat: ``method`` selects the way to a smaller model, and thereby the set of knobs.
 """
 
 import json
@@ -33,15 +33,15 @@ ABOUT_PRESETS: dict[Preset, str] = {
     Preset.ROBUST: "the paper's rule, but a change must gain on each of five parts of the data",
     Preset.SMALLEST: "compressed without training: the smallest model that has lost less than one point, tested",
 }
-"""What each is, for people."""
+"""A description of each preset for users."""
 DEFAULT_PRESET = Preset.ROBUST
-"""Used by the commands and the service where no preset is given."""
+"""Used by the commands and the service if no preset is given."""
 AnyConfig = Annotated[PassConfig | CompressConfig, Field(discriminator="method")]
-"""The knobs of any method; which they are goes by ``method``."""
+"""The knobs of any method, discriminated by ``method``."""
 METHODS: dict[str, type[PassConfig | CompressConfig]] = {"axformer": PassConfig, "compress": CompressConfig}
-"""The knobs of each method, by its name."""
+"""The config class of each method, by its name."""
 ABOUT_METHODS: dict[str, str] = {"axformer": "the pass", "compress": "compression"}
-"""What each is called, for people."""
+"""The name of each method for users."""
 DEFAULT_METHOD = "axformer"
 PRESETS: dict[Preset, dict[str, Any]] = {
     Preset.PAPER: {},
@@ -57,10 +57,10 @@ PRESETS: dict[Preset, dict[str, Any]] = {
 
 
 def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = None) -> "AnyConfig":
-    """The knobs of a preset with some of them changed.
+    """Make the config of a preset with some knobs changed.
 
     Raises:
-        ConfigError: the preset, the method or a knob is unknown, a value is out of range, or knobs do not fit together.
+        ConfigError: the preset, the method or a knob is unknown, a value is out of range, or knobs exclude each other.
     """
     if preset not in list(Preset):
         raise ConfigError(f"preset '{preset}' is unknown; there are {', '.join(Preset)}")
@@ -74,10 +74,10 @@ def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = No
 
 
 def make_pass_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = None) -> PassConfig:
-    """The same where it must be Algorithm 1.
+    """Make the config of a pass of Algorithm 1.
 
     Raises:
-        ConfigError: as :func:`make_config`; or it is another method.
+        ConfigError: as for :func:`make_config`, or the method is another one.
     """
     config = make_config(preset, knobs)
     if not isinstance(config, PassConfig):
@@ -91,7 +91,7 @@ def _preset_for(method: str) -> str:
 
 
 def config_of(knobs: Mapping[str, Any]) -> "AnyConfig":
-    """The config of the method that ``method`` names; knobs that are not named keep their defaults.
+    """Make the config of the method named by ``method``; knobs that are not given keep their defaults.
 
     Raises:
         ConfigError: the method or a knob is unknown, or a value is out of range.
@@ -106,34 +106,36 @@ def config_of(knobs: Mapping[str, Any]) -> "AnyConfig":
 
 
 def reading_config(knobs: Mapping[str, Any]) -> RunConfig:
-    """Of the knobs of a finished run those that say how its data was read; those of an earlier version are not all known."""
+    """The knobs of a finished run that determine how its data was read. Knobs of earlier versions may be unknown."""
     return RunConfig(method=knobs.get("method", DEFAULT_METHOD), max_length=knobs.get("max_length"))
 
 
 def fits_weights(knobs: Mapping[str, Any]) -> bool:
-    """Whether a run with these knobs fits the weights that its plans leave; those of an earlier version are not all known."""
+    """Whether a run with these knobs fits the remaining weights. Knobs of earlier versions may be unknown."""
     return knobs.get("repair") == "refit" or knobs.get("refit") is True
 
 
 def defaults_beside(knobs: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults of the method of these knobs, as JSON has them."""
+    """The default values of the method's knobs, as in JSON."""
     return config_of({"method": knobs.get("method", DEFAULT_METHOD)}).model_dump(mode="json")
 
 
 def changed_knobs(preset: str, knobs: Mapping[str, Any]) -> dict[str, Any]:
-    """Of every knob with its value, as JSON has them, those that are not as in the preset.
+    """The knobs whose values differ from the preset's, as in JSON.
 
-    Presets and knobs may be those of a newer service: such a preset is taken for ``paper``, and such knobs count as changed.
+    Args:
+        preset: an unknown one, of a newer service, is treated as ``paper``.
+        knobs: every knob with its value. Unknown ones, of a newer service, count as changed.
     """
     plain = make_config(preset if preset in list(Preset) else Preset.PAPER).model_dump(mode="json")
     return {name: value for name, value in knobs.items() if name not in plain or plain[name] != value}
 
 
 def check_setting_name(name: str, preset: Preset) -> None:
-    """Make sure that the name of a setting promises no other preset than it has.
+    """Check that a setting is not named like a preset that it does not use.
 
     Raises:
-        ConfigError: it is the name of another preset.
+        ConfigError: the name is that of another preset.
     """
     if name.lower() in list(Preset) and name.lower() != preset:
         raise ConfigError(
@@ -143,10 +145,10 @@ def check_setting_name(name: str, preset: Preset) -> None:
 
 
 def parse_knob(text: str) -> tuple[str, Any]:
-    """A knob written as ``name=value``, the value as JSON or, failing that, as text.
+    """Parse ``name=value``. The value is read as JSON or, if it is not JSON, as text.
 
     Raises:
-        ConfigError: there is no ``=``.
+        ConfigError: the text has no ``=``.
     """
     name, equals, value = text.partition("=")
     if not equals:

@@ -1,9 +1,9 @@
-"""The knobs of the pass: Algorithm 1 of the AxFormer paper, and what may be done beside it.
+"""The knobs of the pass: Algorithm 1 of the AxFormer paper, and extensions of it.
 
-``PassConfig()`` is the preset ``paper``: Algorithm 1 as the paper gives it, but neurons are tried in groups of a twelfth of
-their block, as in the authors' program (``neuron_group_size=1`` is the letter). The preset ``published`` is the authors' own
-program, decision by decision. The preset ``robust`` is made for gains that hold on data that the pass has not seen, so commands
-and service take it when none is named; ``docs/evidence.md`` has what is measured of it.
+``PassConfig()`` is the preset ``paper``: Algorithm 1 as in the paper, except that neurons are tried in groups of a twelfth of
+their block, as in the authors' program (``neuron_group_size=1`` follows the paper to the letter). The preset ``published`` is
+the authors' program, decision by decision. The preset ``robust`` aims at gains that hold on data that the pass has not seen, so
+it is the default of the commands and the service; ``docs/evidence.md`` has the measurements.
 """
 
 from collections.abc import Mapping
@@ -16,18 +16,19 @@ from axformer.config.common import RunConfig
 from axformer.errors import ConfigError
 
 TRADE_SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
-"""What the rounds of a trade may spend of its tolerance. With all of it at once, the first blocks in the order would."""
+"""Shares of the tolerance that the rounds of a trade may spend. In a single round, the first blocks in the order would use it
+up."""
 
 
 class HelpedReference(StrEnum):
-    """What a sample's loss is compared with when helped samples are counted."""
+    """The model that a sample's loss is compared with when helped samples are counted."""
 
     CURRENT = "current"
     ORIGINAL = "original"
 
 
 class Order(StrEnum):
-    """In which order the blocks are inspected (section III-A.2, appendix A)."""
+    """The order in which blocks are inspected (section III-A.2, appendix A)."""
 
     AUTO = "auto"
     TOP_MIDDLE_BOTTOM = "top-middle-bottom"
@@ -42,7 +43,7 @@ class Order(StrEnum):
 
 
 class Safeguard(StrEnum):
-    """What an acceptance must withstand beside the accept rule (:mod:`axformer.methods.axformer.safeguards`)."""
+    """A condition on acceptances in addition to the accept rule (:mod:`axformer.methods.axformer.safeguards`)."""
 
     NONE = "none"
     FOLDS = "folds"
@@ -62,11 +63,11 @@ REMOVED: dict[str, tuple[Any, str]] = {
     "loss_budget": (None, "tolerance, with majority_fraction, trades loss for size after the gains"),
     "safeguard_alpha": (0.05, "it was of the safeguards sign_test and paired; safeguard=folds takes no level"),
 }
-"""Knobs of earlier versions: the value that changed nothing, which is dropped, and what to do with any other."""
+"""Knobs of earlier versions: the neutral value, which is dropped, and advice for any other value."""
 PAPER_ONLY = frozenset({"helped_reference", "ties_help", "inspect_layers_first", "coarse_margin", "explicit_order"})
-"""Knobs that reproduce a row of a table of the paper, or the authors' program, and serve nothing else."""
+"""Knobs that only serve to reproduce the authors' program or a row of one of the paper's tables."""
 _WITHOUT_REFIT: dict[str, Any] = {"neuron_search": "groups", "precision": "float32", "evaluate_in": "float32"}
-"""What refit needs of other knobs: groups are ranked, not halved, and fits are measured in the precision that they are for."""
+"""Values that ``refit`` requires of other knobs: groups are ranked, not halved, and the fits are for float32."""
 REMOVED_SAFEGUARDS = ("sign_test", "paired")
 
 
@@ -76,56 +77,60 @@ class PassConfig(RunConfig):
     method: Literal["axformer"] = "axformer"
     """The way to a smaller model: ``axformer`` is Algorithm 1 of the AxFormer paper."""
     refine_margin: float = Field(default=1.1, ge=1.0, le=100.0)
-    """A kept block whose loss is below this many times the least loss has its parts tried (Alg. 1 line 19)."""
+    """If a kept block's loss is below this many times the smallest loss, its parts are tried (Alg. 1 line 19)."""
     majority_fraction: float = Field(default=0.5, ge=0.0, lt=1.0)
     """Strictly more than this share of the samples must be helped (Alg. 1 line 4)."""
     helped_reference: HelpedReference = HelpedReference.CURRENT
-    """Whether a sample is helped against the model just before the trial (the paper's text) or the untouched one (the
-    authors' program)."""
+    """The model that a sample is compared with to see whether it is helped: ``current`` is the model just before the trial (the
+    paper's text), ``original`` the untouched model (the authors' program)."""
     ties_help: bool = False
-    """Count a sample whose loss did not change as helped, as the authors' program does."""
+    """Count samples with unchanged loss as helped, as the authors' program does."""
     hard_attention: bool = True
-    """Try hard attention layer by layer before anything is removed (section III-B); false gives a row of Table V."""
+    """Try hard attention layer by layer before any removal (section III-B); ``false`` gives a row of Table V."""
     attention_top_k: int = Field(default=30, ge=1)
     """Attention probabilities that hard attention keeps for each query (section III-B: 30 was best for all tasks)."""
     neuron_group_size: int | None = Field(default=None, ge=1)
-    """Neurons tried together; None is a twelfth of the block, as in the authors' program; 1 is the paper's letter."""
+    """Number of neurons tried together. None means a twelfth of the block, as in the authors' program; 1 follows the paper to
+    the letter."""
     neuron_search: Literal["groups", "bisect"] = "groups"
-    """``bisect`` goes on into the halves of a group that is kept but whose loss is below ``refine_margin``, down to one
-    neuron; ``groups`` leaves groups whole."""
+    """``bisect`` tries the halves of a kept group whose loss is within ``refine_margin``, down to single neurons; ``groups``
+    leaves groups whole."""
     order: Order = Order.AUTO
-    """In which order blocks are inspected; ``auto`` takes Table VII's order for ``task_name``, else top to bottom. ``search``
-    runs six passes, one for each permutation of the regions, and keeps the one with the least validation loss (appendix A)."""
+    """The order in which blocks are inspected. ``auto`` takes Table VII's order for ``task_name``, or top to bottom without
+    one. ``search`` runs six passes, one for each permutation of the regions, and keeps the one with the lowest validation loss
+    (appendix A)."""
     task_name: TaskName | None = None
-    """What the data asks for, in the words of Table VII; only ``order=auto`` reads it."""
+    """The task in the terms of Table VII; only ``order=auto`` reads it."""
     explicit_order: tuple[str, ...] = ()
-    """The ids of the blocks to inspect, first to last; only with ``order=explicit``."""
+    """The ids of the blocks to inspect, from first to last; only with ``order=explicit``."""
     inspect_layers_first: bool = False
     """Try whole layers before their blocks (Table V, second row)."""
     coarse_margin: float = Field(default=1.0, gt=0.0, le=1.0)
-    """A layer or block must bring the loss below this many times its minimum; heads and neurons always 1. Below 1 it is
-    tight where it is coarse, as the adaptive threshold of Table V is, of which the paper gives no values."""
+    """The removal of a layer or block is accepted only if it brings the loss below this many times the smallest loss so far;
+    for heads and neurons the factor is always 1. Values below 1 are tighter for coarse elements, like the adaptive threshold of
+    Table V, for which the paper gives no values."""
     tolerance: float | None = Field(default=None, ge=0.0, le=10.0)
-    """Trade loss for size after the gains are taken: what is left is gone over again, in the same order, and goes as long as
-    the loss stays below 1 + this many times the untouched model's, whether most samples are helped or not; 0.02 allows 2 %.
-    That is done in four rounds, with an eighth of it, a quarter, half, and all, so that what costs little goes first. Each
+    """Trade loss for size after the gains: the remaining elements are tried again in the same order, and removed as long as the
+    loss stays below (1 + ``tolerance``) times the untouched model's, whether or not most samples are helped; 0.02 allows 2 %.
+    The trade has four rounds, with an eighth, a quarter, half and all of the tolerance, so that cheap removals come first. Each
     acceptance is a point on the curve of size against loss. None ends with the gains, as the paper does."""
     safeguard: Safeguard = Safeguard.NONE
-    """What an acceptance must withstand beside the paper's rule, which looks at one validation set hundreds of times:
-    ``folds``, the mean loss falls on each of several parts of the data. ``none`` is the paper's rule."""
+    """A condition on acceptances in addition to the paper's rule, which uses one validation set hundreds of times. ``folds``:
+    the mean loss must fall on each of several parts of the data. ``none`` is the paper's rule."""
     safeguard_folds: int = Field(default=5, ge=2, le=100)
-    """Parts that ``folds`` splits the validation samples into: by chance alone all 5 gain once in 32 trials, and 5 leaves a
-    fifth of a small set in each."""
+    """Number of parts that ``folds`` splits the validation samples into. By chance alone, all 5 gain once in 32 trials; with 5
+    parts, each has a fifth of a small set."""
     precision: Literal["float32", "guarded"] = "float32"
-    """``guarded`` looks at each trial in low precision first, and lets float32 decide only what is accepted or near a line;
-    how near is measured on the model and its data. For processors and GPUs that multiply low precision faster."""
+    """``guarded`` measures each trial in low precision first; float32 then decides only the trials that are accepted or close
+    to a threshold. How close is measured on the model and its data. For processors and GPUs that multiply faster in low
+    precision."""
     refit: bool = False
-    """Fit what a trial leaves of its block, in closed form, before the loss is measured: the output projection of each block
-    that lost heads or neurons then gives nearly what it gave before, and a removed block leaves a constant. Neurons are
-    grouped in the order in which their loss can be repaired best. No label is used for the fit."""
+    """Fit the rest of a trial's block in closed form before the loss is measured. The output projection of a block that lost
+    heads or neurons then gives nearly the same outputs as before, and a removed block leaves a constant. Neurons are grouped in
+    the order in which their loss can be repaired best. The fit uses no labels."""
     early_decision: bool = True
-    """Stop a trial as soon as the samples seen decide its verdict; its loss in the trace is then a lower bound. ``false``
-    measures every trial to the end."""
+    """Stop a trial as soon as the samples measured so far decide its verdict; its loss in the trace is then a lower bound.
+    ``false`` measures every trial on all samples."""
 
     @property
     def loss_limit(self) -> float | None:
@@ -159,12 +164,12 @@ class PassConfig(RunConfig):
 
     @property
     def trade_shares(self) -> tuple[float, ...]:
-        """What each round of a trade may spend of the tolerance; none without a trade."""
+        """The share of the tolerance that each round of a trade may spend; empty without a trade."""
         return () if self.tolerance is None else TRADE_SHARES
 
     @property
     def trades_within_points(self) -> bool:
-        """Whether a trade must keep the metric too."""
+        """Whether a trade must also keep the metric."""
         return self.tolerance is not None and self.within_points is not None
 
     @property
@@ -205,5 +210,5 @@ class PassConfig(RunConfig):
                 raise ConfigError(f"refit goes with {name}={plain} alone, not with {name}={getattr(self, name)}")
 
     def group_size(self, intermediate_size: int) -> int:
-        """Neurons in a group for blocks of this width."""
+        """Number of neurons in a group for blocks of this width."""
         return self.neuron_group_size or max(1, intermediate_size // 12)

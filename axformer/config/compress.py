@@ -12,26 +12,26 @@ class CompressConfig(RunConfig):
     """The knobs of ``method=compress``."""
 
     method: Literal["compress"] = "compress"
-    """``compress``: the smallest model at each of several budgets, chosen by a level table and refitted in closed form, without
-    training and without labels."""
+    """``compress``: a model for each of several budgets, with sizes chosen by a level table and weights refitted in closed
+    form, without training and without labels."""
     confirm: float = Field(default=0.4, ge=0.0, le=0.5)
     """Share of the validation rows that neither decide nor calibrate, but choose between the models of the budgets."""
     within_points: float | None = Field(default=1.0, ge=0.0, le=100.0)
-    """Keep the cheapest model that is certified to have lost less than so many points (hundredths) of its metric, with
-    95 % confidence where a report says so. None keeps the one with the least confirming loss, or without ``confirm`` the
-    last."""
+    """Keep the cheapest model that is certified to have lost less than this many points (hundredths) of its metric, with
+    95 % confidence where the report says so. None keeps the model with the lowest loss on the confirming rows, or without
+    ``confirm`` the last one."""
     budgets: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
-    """Shares of the encoder's cost, each a model of its own on the path, largest first."""
+    """Shares of the encoder's cost, largest first. Each gives a model on the path."""
     cost: Literal["operations", "latency"] = "operations"
-    """What budgets are shares of: ``operations`` at the data's own lengths, or ``latency``, the milliseconds that one input of
-    median length takes, measured block by block on the device of the run."""
+    """The cost that budgets are shares of: ``operations`` at the lengths of the data, or ``latency``, the milliseconds for one
+    input of median length, measured block by block on the device of the run."""
     repair: Literal["refit", "none"] = "refit"
-    """``refit`` fits the weights that stay to what the untouched model gives; ``none`` leaves them as they are."""
+    """``refit`` fits the remaining weights to the outputs of the untouched model; ``none`` leaves them as they are."""
     leaving: Literal["brain_surgeon", "magnitude", "contiguous"] = "brain_surgeon"
-    """In which order units leave a block: the cheapest to refit first, the smallest weights first, or as they are numbered. The
-    last two are there to be compared with."""
+    """The order in which units leave a block: cheapest to refit first, smallest weights first, or highest number first. The
+    last two serve for comparison."""
     table_rows: int = Field(default=128, ge=1)
-    """Deciding rows that the level table is measured on. More make the table surer, and take longer in proportion."""
+    """Number of deciding rows for the level table. More rows make the table more reliable and take proportionally longer."""
 
     def check(self) -> None:
         super().check()

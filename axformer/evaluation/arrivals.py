@@ -1,4 +1,4 @@
-"""Losses on their way from the device to main memory."""
+"""Asynchronous transfer of losses from the device to main memory."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -10,13 +10,13 @@ from torch import Tensor
 from axformer.evaluation.base import Part
 
 AHEAD_ON_GPU = 1
-"""Batches that a GPU is given before the losses of an earlier one are read, so that it never waits for the processor. So many
-have run for nothing when a trial is decided early."""
+"""Number of batches that a GPU is given before the losses of an earlier one are read, so that it never waits for the CPU. When
+a trial is decided early, this many batches were run in vain."""
 
 
 @dataclass(frozen=True)
 class _Arrival:
-    """A part whose losses may still be on their way."""
+    """A part whose losses may still be in transfer."""
 
     part: Part
     arrived: torch.cuda.Event | None
@@ -31,8 +31,8 @@ def arriving(computed: Iterable[tuple[Tensor, Tensor]], ahead: int) -> Iterator[
     """Parts in main memory, in order.
 
     Args:
-        computed: places on the CPU and losses on the device, as they are computed.
-        ahead: how many may be computed before the first of them is read.
+        computed: indices on the CPU and losses on the device, as they are computed.
+        ahead: number of batches computed before the first of them is read.
     """
     waiting: deque[_Arrival] = deque()
     for places, losses in computed:

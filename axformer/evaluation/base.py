@@ -1,4 +1,4 @@
-"""The one question that a search asks of a model, so that slow and fast ways to answer it can stand in for each other."""
+"""The interface of evaluators, which measure the losses of a plan; slow and fast ones are interchangeable."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -16,38 +16,38 @@ class Part:
     """The losses of some samples, or of some model rows."""
 
     places: Tensor
-    """Where they are in the data, shape (n,), on the CPU."""
+    """Indices of the samples or model rows in the data, shape (n,), on the CPU."""
     losses: Tensor
     """Shape (n,), float32, on the CPU."""
 
 
 class Evaluator(ABC):
-    """Measures what a plan does to each validation sample."""
+    """Measures the loss of each validation sample under a plan."""
 
     @property
     @abstractmethod
     def precision(self) -> str:
-        """The arithmetic of its forward passes, for example ``float32``."""
+        """The arithmetic of the forward passes, for example ``float32``."""
 
     @property
     @abstractmethod
     def total(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
 
     @abstractmethod
     def parts(self, plan: Plan) -> Iterator[Part]:
-        """The losses of the samples under a plan, some samples at a time, each once. Who has seen enough may stop asking."""
+        """Yield the losses of all samples under a plan, some samples at a time. The caller may stop iterating early."""
 
     @abstractmethod
     def accept(self, plan: Plan) -> None:
-        """Learn that all plans to come are this one with one more change."""
+        """Make a plan the current one. All further plans differ from it by one change."""
 
     @abstractmethod
     def see_first(self, samples: Tensor | None) -> None:
-        """Begin plans to come with parts that hold many of these samples; None for the shortest. It changes no loss.
+        """Evaluate further plans in an order that begins with parts rich in these samples. It does not change any loss.
 
         Args:
-            samples: which, bool of shape (samples,).
+            samples: a mask of samples, bool of shape (samples,); None to begin with the shortest.
         """
 
     def losses(self, plan: Plan) -> Tensor:
@@ -56,7 +56,7 @@ class Evaluator(ABC):
 
 
 def together(parts: Iterable[Part]) -> Tensor:
-    """All losses in order, shape (samples,) where the parts hold all samples."""
+    """Combine parts into the losses of all samples, shape (samples,), in the order of the data."""
     everything = list(parts)
     places = torch.cat([part.places for part in everything])
     losses = torch.empty(len(places))
@@ -65,7 +65,7 @@ def together(parts: Iterable[Part]) -> Tensor:
 
 
 def by_sample(parts: Iterable[Part], samples: Samples) -> Iterator[Part]:
-    """From losses of model rows to losses of samples; a sample comes when the last of its rows has come."""
+    """Turn losses of model rows into losses of samples. A sample is yielded once all of its rows are known."""
     if samples.one_row_each:
         yield from parts
         return

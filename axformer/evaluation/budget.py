@@ -1,4 +1,4 @@
-"""How much memory a pass may fill with activations where nobody says."""
+"""The default amount of memory for the activations of a pass."""
 
 from pathlib import Path
 
@@ -6,23 +6,24 @@ import psutil
 import torch
 
 FREE_SHARE = 0.7
-"""Of the memory that is free when a pass begins. The rest is for one batch's own activations, for cut copies of layers, and for
-gaps that allocators leave."""
+"""Share of the memory that is free when a pass begins. The rest is for the activations of one batch, for cut copies of layers,
+and for gaps between allocations."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 def cache_budget(knob: int | None, device: str) -> int:
-    """Bytes of activations to keep on a device: what the knob says, else a share of what is free there now.
+    """Bytes of activations to keep on a device: the knob's value, or a share of the memory that is free there now.
 
     Args:
         knob: ``cache_budget`` of :class:`axformer.config.PassConfig`.
-        device: where the samples are.
+        device: the device of the samples.
     """
     return int(FREE_SHARE * free_bytes(device)) if knob is None else knob
 
 
 def free_bytes(device: str) -> int:
-    """Free memory of a CUDA device, what PyTorch holds there without use included; else of this machine or container."""
+    """Free memory of a CUDA device, including memory that PyTorch reserves without using it; or of this machine or
+    container."""
     if torch.device(device).type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + unused
@@ -32,7 +33,7 @@ def free_bytes(device: str) -> int:
 
 
 def total_bytes(device: str) -> int:
-    """All memory of a CUDA device; else of this machine or container."""
+    """Total memory of a CUDA device, or of this machine or container."""
     if torch.device(device).type == "cuda":
         return torch.cuda.mem_get_info(device)[1]
     machine = int(psutil.virtual_memory().total)
@@ -41,7 +42,7 @@ def total_bytes(device: str) -> int:
 
 
 def container_limit(cgroup: Path) -> int | None:
-    """Bytes that the container may have (cgroup v2); None if there is no limit."""
+    """The memory limit of the container in bytes (cgroup v2); None if there is no limit."""
     limit = cgroup / "memory.max"
     if not limit.is_file() or (most := limit.read_text().strip()) == "max":
         return None
@@ -49,7 +50,7 @@ def container_limit(cgroup: Path) -> int | None:
 
 
 def container_left(cgroup: Path) -> int | None:
-    """Bytes that the container's limit (cgroup v2) leaves; None if there is none. File pages are given up when needed."""
+    """Bytes left below the container's limit (cgroup v2); None if there is no limit. Inactive file pages count as free."""
     most = container_limit(cgroup)
     if most is None:
         return None

@@ -1,4 +1,4 @@
-"""The evaluators that a pass asks, made from its knobs."""
+"""Builds the evaluators of a pass from its knobs."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -29,14 +29,14 @@ from axformer.tasks.base import Losses
 
 @dataclass(frozen=True)
 class Evaluators:
-    """What measures the trials of a pass."""
+    """The evaluators of a pass."""
 
     exact: Evaluator
-    """What measures them."""
+    """Measures the trials."""
     screen: Screen | None
-    """What looks at them first in low precision, where the knobs ask for that."""
+    """Measures the trials in low precision first; None unless the knobs select it."""
     at_work: AbstractContextManager[Any]
-    """Open while they are asked. What they remember outlasts it, except in other processes."""
+    """The context in which the evaluators are used. They keep their state after it, except for those in other processes."""
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def evaluators(
     shards: int,
     task: Losses | None = None,
 ) -> Iterator[tuple[Evaluator, Screen | None]]:
-    """What measures the trials, and what looks at them first; arguments as for :func:`make_evaluators`."""
+    """The evaluator of the trials, and the screen or None; arguments as for :func:`make_evaluators`."""
     made = make_evaluators(checkpoint, samples, config, shards, task or checkpoint.task)
     with made.at_work:
         yield made.exact, made.screen
@@ -61,17 +61,17 @@ def make_evaluators(
     task: Losses,
     fitting: Fitting | None = None,
 ) -> Evaluators:
-    """Make what measures the trials.
+    """Make the evaluators of a pass.
 
     Args:
-        shards: processes that share the samples.
-        task: what tells losses: the checkpoint's task, or a recording of it.
-        fitting: gives the weights that stay other values; None where they stay as they are.
+        shards: number of processes that share the samples.
+        task: computes the losses: the checkpoint's task, or a recording of it.
+        fitting: fits the remaining weights; None to leave them as they are.
     """
     model, architecture = checkpoint.model, checkpoint.architecture
     budget, plan = cache_budget(config.cache_budget, str(model.device)), Plan.full(checkpoint.dimensions)
     if config.evaluate_in == "int8":
-        # These go around the linear modules, or give them a part of their inputs, which in int8 has other scales.
+        # These bypass the linear modules, or pass them only a part of their inputs, which would have other scales in int8.
         techniques = Techniques(shares=False, absorbed=False, packed=False)
         exact = PrefixEvaluator(model, architecture, task, samples, plan, budget=budget, techniques=techniques)
         return Evaluators(Int8Evaluator(exact, model, architecture), None, nullcontext())

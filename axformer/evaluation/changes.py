@@ -1,4 +1,4 @@
-"""What one plan changes against another. Layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``."""
+"""Changes between two plans. Layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ class Units:
 
     block: int
     plan: LayerPlan
-    """The layer with these heads or neurons alone in this block."""
+    """The layer with only these heads or neurons in this block."""
 
 
 def first_changed_block(now: Plan, then: Plan) -> int:
-    """The lowest block that differs; the number of blocks where nothing differs."""
+    """The lowest block that differs; the number of blocks if none does."""
     for index, (old, new) in enumerate(zip(now.layers, then.layers, strict=True)):
         if _attention_of(old) != _attention_of(new):
             return 2 * index
@@ -25,7 +25,7 @@ def first_changed_block(now: Plan, then: Plan) -> int:
 
 
 def longest_untouched(now: Plan, then: Plan) -> int:
-    """The length in tokens up to which no sample can change: K where all that differs is new hard attention, else 0."""
+    """The length in tokens up to which samples cannot change: K if the plans differ only by new hard attention, else 0."""
     reach = []
     for old, new in zip(now.layers, then.layers, strict=True):
         if old == new:
@@ -38,7 +38,7 @@ def longest_untouched(now: Plan, then: Plan) -> int:
 
 
 def units_removed(now: Plan, then: Plan) -> Units | None:
-    """The heads or neurons of one block that are gone, where they are all that differs and others of the block are left."""
+    """The heads or neurons removed from one block, if nothing else differs and the block keeps others; else None."""
     changed = [index for index, pair in enumerate(zip(now.layers, then.layers, strict=True)) if pair[0] != pair[1]]
     if len(changed) != 1:
         return None

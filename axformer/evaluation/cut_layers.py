@@ -1,6 +1,7 @@
-"""Layers as a plan leaves them, cut out of a whole model that stays as it is: a trial then pays for what is left only.
+"""Layers cut as in a plan, copied from a whole model that is not changed.
 
-What is removed costs nothing from the trial on that removes it, so a pass speeds up as it goes.
+A trial then computes only what is left. Removed parts cost nothing from the trial that removes them onwards, so a pass becomes
+faster as it goes on.
 """
 
 from collections.abc import Callable
@@ -16,20 +17,20 @@ from axformer.model.surgery import operate_on_layer
 from axformer.plan.plan import LayerPlan, Plan
 
 Convert = Callable[[int, nn.Module, LayerPlan], None]
-"""Changes a layer, given with its number, that was cut as its plan says."""
+"""Changes a layer that was cut as in its plan; the first argument is the layer's number."""
 
 
 def leave(index: int, layer: nn.Module, plan: LayerPlan) -> None:
-    """Do nothing else."""
+    """Leave the cut layer as it is."""
 
 
 class CutLayers:
-    """Gives a model's layers under any plan. Of each layer the last two forms that were asked for are kept."""
+    """Returns a model's layers under any plan. The last two forms of each layer are cached."""
 
     def __init__(self, model: Any, architecture: Architecture, convert: Convert = leave) -> None:
         """
         Args:
-            convert: what else is done to a layer once it is cut as a plan says.
+            convert: called with each layer after it was cut as in a plan.
         """
         self._model = model
         self._architecture = architecture
@@ -38,11 +39,11 @@ class CutLayers:
         self._cut: dict[int, list[tuple[LayerPlan, nn.Module]]] = {}
 
     def get(self, plan: Plan) -> list[nn.Module]:
-        """All layers as the plan leaves them. They share every weight that is left whole with the model."""
+        """All layers under the plan. Weights that are left whole are shared with the model."""
         return [self._layer(index, layer) for index, layer in enumerate(plan.layers)]
 
     def alone(self, units: Units) -> nn.Module:
-        """A layer in whose block these heads or neurons stand alone and add no bias."""
+        """A layer whose block has only these heads or neurons, and no bias."""
         layer = self._carve(units.block // 2, units.plan)
         layout = self._architecture.ffn if units.block % 2 else self._architecture.attention
         weights = layout.weights(layer)

@@ -1,4 +1,4 @@
-"""What gives the weights that a plan keeps other values, as an evaluator sees it."""
+"""The interface between evaluators and fits of the remaining weights."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -10,17 +10,17 @@ from axformer.plan.plan import LayerPlan, Plan
 
 
 class Fitting(Protocol):
-    """Fits weights to a plan. They are a function of the plan alone, layer by layer."""
+    """Fits the remaining weights of a plan. The weights of a layer are a function of the layer's plan alone."""
 
     def prepare(self, plan: Plan) -> None:
-        """Compute the weights of a plan, with all cores."""
+        """Compute the weights of a plan, using all cores."""
 
     def fit(self, index: int, layer: nn.Module, plan: LayerPlan) -> None:
-        """Put the weights into a layer, by its number, that was cut as its plan says. Those of the plan were prepared."""
+        """Put the weights into layer number ``index``, which was cut as in its plan. The plan must have been prepared."""
 
 
 class FittedEvaluator(Evaluator):
-    """Any evaluator, with the weights of each plan prepared before it is asked."""
+    """Wraps any evaluator and prepares the weights of each plan before it is measured."""
 
     def __init__(self, evaluator: Evaluator, fitting: Fitting) -> None:
         self._evaluator = evaluator

@@ -1,9 +1,12 @@
-"""Dynamic int8: compute a model's layers as they will run once they are quantized. It is the nearest to the paper's Q8BERT that
-needs no training: that one is trained in int8, and all its weights and activations are quantized, the embeddings too.
+"""Dynamic int8: compute a model's layers as they will run after quantization.
 
-Weights are rounded to 8 bits with a scale for each output, activations with a scale for each token, both symmetric. A scale a
-token, not a tensor, because a sample's loss must not depend on the samples and the padding beside it. The products are those
-of int8 arithmetic; only their sums are kept in float32. Heads, embeddings, softmax and norms stay in float32.
+Without training, this is the closest to the paper's Q8BERT, which is trained in int8 with all weights and activations
+quantized, including embeddings.
+
+Weights are rounded to 8 bits with one scale for each output, activations with one scale for each token, both symmetrically. The
+scale is per token, not per tensor, because a sample's loss must not depend on the other samples and the padding of its batch.
+The products are those of int8 arithmetic; only their sums are computed in float32. Heads, embeddings, softmax and norms stay in
+float32.
 """
 
 from collections.abc import Iterator
@@ -43,7 +46,7 @@ def in_int8(model: Any, architecture: Architecture) -> Iterator[None]:
 
 
 class Int8Evaluator(Evaluator):
-    """Any evaluator, in int8; see :class:`axformer.evaluation.base.Evaluator`."""
+    """Wraps any evaluator to measure in int8; see :class:`axformer.evaluation.base.Evaluator`."""
 
     precision = "int8"
 
@@ -75,7 +78,7 @@ class Int8Evaluator(Evaluator):
 def int8_linear(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """A linear map in int8.
 
-    Inputs whose weights are all 0 do not count for the scale, so that a masked input is the same as one that is not there.
+    Inputs whose weights are all 0 do not affect the scale, so masking an input is the same as removing it.
 
     Args:
         hidden: shape (..., inputs).
@@ -89,7 +92,7 @@ def int8_linear(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _quantize(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Integers as float32, and the scale of each row."""
+    """Round to integers, stored as float32, with a scale for each row."""
     scale = values.abs().amax(dim=-1, keepdim=True).clamp(min=torch.finfo(values.dtype).tiny * LARGEST) / LARGEST
     return (values / scale).round(), scale
 

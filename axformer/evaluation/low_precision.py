@@ -1,4 +1,4 @@
-"""The number format of the first look at a trial."""
+"""The number format of the screen, which measures trials in low precision first."""
 
 import torch
 from torch.nn.functional import linear
@@ -6,15 +6,15 @@ from torch.nn.functional import linear
 from axformer.model.number_format import name_of
 
 PAYS_FROM = 2.0
-"""How many times as fast as in float32 products must run for looks to save time: what is not a product stays as it is
-(``benchmarks/RESULTS.md``)."""
+"""Smallest speedup of matrix products over float32 with which the screen saves time; everything but products stays as slow as
+before (``benchmarks/RESULTS.md``)."""
 
 _SHAPE = 512, 512, 2048
 _REPEATS = 5
 
 
 def low_precision(device: torch.device) -> torch.dtype:
-    """The fastest number format of 16 bits on a device."""
+    """The fastest 16-bit number format of a device."""
     if device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
         return torch.float16
     return torch.bfloat16
@@ -22,7 +22,7 @@ def low_precision(device: torch.device) -> torch.dtype:
 
 @torch.inference_mode()
 def gain_in_rate(device: torch.device) -> float:
-    """How many times as fast as in float32 matrices are multiplied in the number format of looks, measured here and now."""
+    """Measure how many times as fast as in float32 the device multiplies matrices in low precision."""
     return _seconds(torch.float32, device) / _seconds(low_precision(device), device)
 
 
@@ -37,7 +37,7 @@ def advice(gain: float, dtype: torch.dtype) -> str | None:
 
 
 def _seconds(dtype: torch.dtype, device: torch.device) -> float:
-    # Importing this looks for CUDA's compiler, and warns on the error output of every command where there is no GPU for it.
+    # This import searches for CUDA's compiler and prints a warning on machines without a GPU, so it is not at the top.
     from torch.utils.benchmark import Timer
 
     rows, inputs, outputs = _SHAPE

@@ -1,7 +1,7 @@
-"""Projections of cut layers that multiply as fast as the device can, and in the precision that is asked for.
+"""Fast projections for cut layers, in a given precision.
 
-A cut layer multiplies with the same weights hundreds of times. On a CPU, oneDNN packs them once into the form that its kernels
-want, and takes the activation function of the FFN into the product.
+A cut layer multiplies with the same weights hundreds of times. On a CPU, oneDNN packs the weights once into the layout of its
+kernels, and fuses the activation function of the FFN into the product.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ from axformer.architectures.slices import is_projection
 from axformer.plan.plan import LayerPlan
 
 ROWS = 1024
-"""What packed weights are laid out for: the tokens of a batch, about."""
+"""Number of rows that packed weights are optimised for, roughly the tokens of a batch."""
 _PACKED: WeakValueDictionary[tuple[int, torch.dtype], Tensor] = WeakValueDictionary()
-"""Packed weights in use, by their parameter and number format: forms of a layer that leave a projection whole share them."""
+"""Packed weights in use, by parameter and number format. Cut forms of a layer share the projections that they leave whole."""
 _NOTHING = "none", "none"
 _TAKEN_IN: dict[type, tuple[str, str]] = {
     GELUActivation: ("gelu", "none"),
@@ -31,14 +31,14 @@ _TAKEN_IN: dict[type, tuple[str, str]] = {
     NewGELUActivation: ("gelu", "tanh"),
     nn.ReLU: ("relu", "none"),
 }
-"""Activation functions that oneDNN computes within a product: its own names for them, and for how."""
+"""Activation functions that oneDNN can fuse into a product, with oneDNN's names for the function and its variant."""
 
 
 def multiply_fast(layer: nn.Module, plan: LayerPlan, *, architecture: Architecture, dtype: torch.dtype) -> None:
-    """Let the projections of a cut layer multiply in this number format, with packed weights on a CPU, for good.
+    """Let the projections of a cut layer multiply in this number format, on a CPU with packed weights. This cannot be undone.
 
-    The softmax of its attention fills up short rows. All else of the layer stays in float32, but what is between the
-    projections of an FFN, which is rounded in any case.
+    The softmax of the attention pads short rows, which is faster. Everything else in the layer stays in float32, except between
+    the projections of an FFN, where values are rounded anyway.
     """
     ffn = architecture.ffn.weights(layer) if plan.neurons else None
     inner = set() if ffn is None else {id(part.module) for part in ffn.inputs}
@@ -61,7 +61,7 @@ def _forward(
 
 
 def _take_in_activation(ffn: BlockWeights, dtype: torch.dtype) -> tuple[str, str]:
-    """What the input projection computes after its product; the layer does not compute it any more."""
+    """Fuse the activation function into the input projection, and remove it from the layer. Returns oneDNN's name for it."""
     if ffn.activation is None or not _packs(ffn.output.parameter, dtype):
         return _NOTHING
     holder, name = ffn.activation
@@ -72,10 +72,10 @@ def _take_in_activation(ffn: BlockWeights, dtype: torch.dtype) -> tuple[str, str
 
 
 def multiplier(projection: Any, dtype: torch.dtype, after: tuple[str, str] = _NOTHING) -> Callable[[Tensor], Tensor]:
-    """What multiplies inputs of shape (..., inputs) with a projection's weights, into (..., outputs).
+    """The function that multiplies inputs of shape (..., inputs) with a projection's weights, giving (..., outputs).
 
     Args:
-        after: a function of the outputs that oneDNN computes within the product, in its words.
+        after: oneDNN's name of a function of the outputs that is fused into the product.
     """
     weight = (projection.weight.T if isinstance(projection, Conv1D) else projection.weight).detach().to(dtype)
     bias = None if projection.bias is None else projection.bias.detach().to(dtype)
@@ -85,7 +85,7 @@ def multiplier(projection: Any, dtype: torch.dtype, after: tuple[str, str] = _NO
     packed = _PACKED.get(key)
     if packed is None:
         packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS)
-        packed.packed_from = projection.weight  # so that no other parameter takes its id
+        packed.packed_from = projection.weight  # keeps the parameter alive, so that its id is not reused
         _PACKED[key] = packed
     return partial(_packed_linear, weight=packed, bias=bias, after=after)
 
@@ -96,7 +96,7 @@ def _packed_linear(hidden: Tensor, *, weight: Tensor, bias: Tensor | None, after
 
 
 def _packs(weight: Tensor, dtype: torch.dtype) -> bool:
-    """Whether oneDNN multiplies with a weight in this number format; many processors without AVX-512 lack its bfloat16."""
+    """Whether oneDNN can multiply with a weight in this number format; without AVX-512 it often lacks bfloat16."""
     if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
     return dtype is not torch.bfloat16 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -1,4 +1,4 @@
-"""The evaluator that is obviously right: a whole forward pass of the whole model over every sample."""
+"""The reference evaluator, which is obviously correct: a forward pass of the whole model over every sample."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from axformer.tasks.base import Task
 
 
 class PlainEvaluator(Evaluator):
-    """Runs everything for every plan; see :class:`axformer.evaluation.base.Evaluator`."""
+    """Runs the whole masked model for every plan; see :class:`axformer.evaluation.base.Evaluator`."""
 
     precision = "float32"
 
@@ -34,10 +34,10 @@ class PlainEvaluator(Evaluator):
         return by_sample(self._rows(plan), self._samples)
 
     def accept(self, plan: Plan) -> None:
-        """Nothing is remembered."""
+        """Do nothing, since nothing is cached."""
 
     def see_first(self, samples: Tensor | None) -> None:
-        """All samples are seen in any case, in the order of the batches."""
+        """Do nothing: samples always come in the order of the batches."""
 
     def _rows(self, plan: Plan) -> Iterator[Part]:
         for batch in self._samples.batches:
@@ -48,16 +48,16 @@ class PlainEvaluator(Evaluator):
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a model makes of a data set, model row by model row in the order of the data."""
+    """The losses and answers of a model on a data set, one for each model row, in the order of the data."""
 
     losses: Tensor
     """Shape (model rows,), on the CPU."""
     answers: list[Any]
-    """What its task keeps of each output."""
+    """The task's answer for each output."""
 
 
 def run(model: Any, batch: Batch) -> Any:
-    """What a model gives back for a batch, in float32: a loss is not rounded to the 16 bits that its logits may have."""
+    """The output of a model for a batch, in float32, so that losses are not rounded to the 16 bits that logits may have."""
     output = model(**batch.inputs)
     for name, values in output.items():
         if isinstance(values, Tensor) and values.is_floating_point():
@@ -67,12 +67,12 @@ def run(model: Any, batch: Batch) -> Any:
 
 @torch.inference_mode()
 def predict(model: Any, task: Task, samples: Samples) -> Predictions:
-    """Run a model over a whole data set, keeping of each output no more than the task asks for."""
+    """Run a model over a whole data set, keeping only the loss and the task's answer of each output."""
     losses = torch.empty(len(samples.sample_of_row))
     answers: list[Any] = [None] * len(losses)
     for batch in samples.batches:
         output = run(model, batch)
         losses[batch.rows.cpu()] = task.losses(output, batch).cpu()
-        for place, answer in zip(batch.rows.tolist(), task.answers(output, batch), strict=True):
-            answers[place] = answer
+        for row, answer in zip(batch.rows.tolist(), task.answers(output, batch), strict=True):
+            answers[row] = answer
     return Predictions(losses, answers)

@@ -1,11 +1,11 @@
-"""The evaluator that runs only what a change can reach.
+"""The evaluator that runs only the part of the forward pass that a change can affect.
 
-What comes before an element in the forward pass is not changed by it (ALGORITHM, "Exactness"). So the activations at each
-block's input are kept for the model as it is now, and a trial starts at the first block that it changes. What an accepted
-change makes stale lies above it and is computed again only if a later trial starts there; from top to bottom none does.
+An element does not affect anything before it in the forward pass (ALGORITHM, "Exactness"). So the inputs of blocks are cached
+for the current plan, and a trial starts at the first block that it changes. An accepted change invalidates the inputs above it;
+they are computed again only if a later trial starts there, which never happens from top to bottom.
 
-Losses are a function of the plan as it is now and the plan on trial alone, to the last bit: what is kept is what would be
-computed afresh. So a pass that is resumed sees the numbers of one that was never stopped.
+Losses are a function of the current plan and the plan on trial alone, bit for bit: cached values equal those computed afresh.
+So a resumed pass sees the same numbers as one that was never stopped.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ from axformer.tasks.base import Losses
 
 
 class PrefixEvaluator(Evaluator):
-    """Keeps inputs of blocks, as many as a budget bears; see :class:`axformer.evaluation.base.Evaluator`."""
+    """Caches inputs of blocks within a budget; see :class:`axformer.evaluation.base.Evaluator`."""
 
     precision = "float32"
 
@@ -53,19 +53,19 @@ class PrefixEvaluator(Evaluator):
     ) -> None:
         """
         Args:
-            plan: the plan as it is now.
-            budget: bytes of activations that are kept, on the device of the samples.
-            techniques: what is done to be fast.
-            fitting: gives the weights that stay other values; None where they stay as they are.
+            plan: the current plan.
+            budget: bytes of activations to cache, on the device of the samples.
+            techniques: the techniques that make it fast.
+            fitting: fits the remaining weights; None to leave them as they are.
 
         Raises:
-            ConfigError: the disk has no room for what must be kept and does not fit into the budget.
+            ConfigError: the disk has no space for required activations that do not fit into the budget.
         """
         self._model = model
         self._architecture = architecture
         self._task = task
         self._samples = samples
-        # The share of a head or of a neuron is that of its own weights, which a fit changes with all others of the block.
+        # Shares assume that the other weights of the block stay the same, but a fit changes all of them.
         self._techniques = techniques if fitting is None else replace(techniques, shares=False)
         self._fitting = fitting
         self._layers = CutLayers(model, architecture, self._convert)
@@ -77,7 +77,7 @@ class PrefixEvaluator(Evaluator):
         )
         self._order = list(range(len(samples.batches)))
         self.plan = plan
-        """The plan as it is now."""
+        """The current plan."""
         self._losses: Tensor | None = None
         self._last: tuple[Plan, Tensor] | None = None
 
@@ -95,7 +95,7 @@ class PrefixEvaluator(Evaluator):
         return by_sample(self.rows(plan), self._samples)
 
     def rows(self, plan: Plan) -> Iterator[Part]:
-        """The losses of model rows, batch by batch. What was seen to the end is remembered until a plan is accepted."""
+        """Yield the losses of model rows, batch by batch. A complete result is remembered until a plan is accepted."""
         if plan == self.plan and self._losses is not None:
             yield Part(self._places, self._losses[self._places])
             return
@@ -104,7 +104,7 @@ class PrefixEvaluator(Evaluator):
         for part in self.rows_in(plan, self._layers, first_changed_block(self.plan, plan)):
             losses[part.places] = part.losses
             missing -= len(part.places)
-            if missing == 0:  # before the last part is handed out, for who has all may not ask again
+            if missing == 0:  # before the last part is yielded, since the caller may then stop iterating
                 self._remember(plan, losses)
             yield part
 
@@ -114,12 +114,14 @@ class PrefixEvaluator(Evaluator):
             self._losses = losses
 
     def rows_in(self, plan: Plan, above: CutLayers, first: int, every: int = 1) -> Iterator[Part]:
-        """The same with other layers from a block on. Nothing is remembered; rows that cannot change are not computed again.
+        """Yield the losses of model rows with other layers from a block on. Rows that cannot change are not computed again.
+
+        The result is not remembered.
 
         Args:
-            above: gives the layers for the blocks from ``first`` on.
-            first: a block up to which the plan changes nothing.
-            every: take one batch in so many, shortest first.
+            above: returns the layers for the blocks from ``first`` on.
+            first: a block below which the plan changes nothing.
+            every: evaluate only one batch in this many, shortest first.
         """
         reach = longest_untouched(self.plan, plan) if self._techniques.untouched else 0
         untouched = self.losses_now() if reach else None
@@ -137,7 +139,7 @@ class PrefixEvaluator(Evaluator):
         yield from arriving(computed(), AHEAD_ON_GPU if self._model.device.type == "cuda" else 0)
 
     def losses_now(self) -> Tensor:
-        """The losses of all model rows under the plan as it is now, shape (model rows,)."""
+        """The losses of all model rows under the current plan, shape (model rows,)."""
         for _ in self.rows(self.plan):
             pass
         assert self._losses is not None, "rows that were seen to the end are remembered"
@@ -166,7 +168,7 @@ class PrefixEvaluator(Evaluator):
         return _Trial(route, layers, self._layers.alone(units))
 
     def _units_removed(self, plan: Plan) -> Units | None:
-        """What a trial takes off the output of a block, where that is all that it does to it."""
+        """The units whose shares a trial subtracts from the output of a block; None if it must run the block again."""
         if not self._techniques.shares or self._tail(plan) != self._tail(self.plan):
             return None
         units = units_removed(self.plan, plan)
@@ -177,7 +179,7 @@ class PrefixEvaluator(Evaluator):
 
     @torch.inference_mode()
     def _run(self, trial: "_Trial", index: int) -> Tensor:
-        """The losses of one batch, by its place, on its device."""
+        """The losses of the batch with this index, on its device."""
         batch = self._samples.batches[index]
         start, entry = self.activations.nearest(index, trial.route.known) or (0, None)
 
@@ -205,7 +207,7 @@ class PrefixEvaluator(Evaluator):
     def _without(
         self, index: int, trial: "_Trial", layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]
     ) -> Tensor:
-        """A block without the share of some of its heads or neurons."""
+        """Run a block without the share of some of its heads or neurons."""
         assert trial.alone is not None
         route = trial.route
         layout = self._architecture.layout(route.first)
@@ -219,7 +221,7 @@ class PrefixEvaluator(Evaluator):
         return layout.skip(layer, (hidden if position is None else position.narrow(hidden)) + rest)
 
     def _tail(self, plan: Plan) -> int:
-        """The first block of the tail; behind all blocks where there is none."""
+        """The first block of the tail; the number of blocks if there is no tail."""
         if not self._techniques.tail or not self._task.pooled:
             return 2 * len(plan.layers)
         earliest = 2 * self._architecture.mixes_tokens_after(self._model.config)
@@ -238,10 +240,10 @@ class PrefixEvaluator(Evaluator):
 
 @dataclass(frozen=True)
 class _Trial:
-    """How one plan is run, with the layers that run it."""
+    """The route of a plan on trial, and the layers to run."""
 
     route: Route
     layers: Sequence[nn.Module]
-    """For every block the layer that it belongs to."""
+    """The layer of every block."""
     alone: nn.Module | None = None
-    """The layer with the heads or neurons alone that the first block is run without."""
+    """The layer with only those heads or neurons whose share is subtracted from the first block."""

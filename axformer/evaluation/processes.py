@@ -1,4 +1,4 @@
-"""Shards in processes of one machine: one for each GPU, say."""
+"""Shards in separate processes of one machine, for example one for each GPU."""
 
 import socket
 import subprocess
@@ -20,14 +20,14 @@ from axformer.plan.plan import Plan
 
 STOP_SECONDS = 5
 START_SECONDS = 300
-"""A process that has not loaded its part after so long is given up."""
+"""Time after which a process that has not loaded its part is given up."""
 
 
 class Processes(Shards):
-    """The processes. Use it as a context; they end with it.
+    """Shards in processes, used as a context manager; the processes end with the context.
 
     Raises:
-        RuntimeError: a process ended by itself, for example for want of memory.
+        RuntimeError: a process ended unexpectedly, for example because it ran out of memory.
     """
 
     def __init__(self, setup: Setup, count: int) -> None:
@@ -76,10 +76,10 @@ class Processes(Shards):
 
 
 class _Process:
-    """One process, seen from outside. What goes wrong in it is raised here.
+    """The parent's end of one process. Errors in the process are raised here.
 
-    It is a program of its own rather than one of ``multiprocessing``, which runs the caller's script again in each process,
-    and starts none at all in a worker of Celery.
+    The process is not started by ``multiprocessing``, which would run the caller's script again in each process, and cannot
+    start any process in a Celery worker.
     """
 
     def __init__(self, path: Path, place: int, count: int) -> None:
@@ -114,14 +114,14 @@ class _Process:
         self.receive()
 
     def send(self, name: str, *arguments: Any) -> None:
-        """Ask for something; a method of :class:`axformer.evaluation.shard.Shard`, by name."""
+        """Call a method of :class:`axformer.evaluation.shard.Shard` by name."""
         try:
             self._connection.send((name, *arguments))
         except OSError:
             raise self._ended() from None
 
     def receive(self) -> Any:
-        """The next answer."""
+        """Wait for the next answer; errors of the process are raised."""
         try:
             answer = self._connection.recv()
         except (EOFError, OSError):

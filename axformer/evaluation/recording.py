@@ -1,4 +1,4 @@
-"""What a model makes of the rows, kept while losses are measured, so that the evaluators of a pass measure metrics too."""
+"""Records a model's answers while losses are measured, so that the evaluators of a pass also give metrics."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from axformer.tasks.base import Task
 
 
 class Recording:
-    """Tells a task's losses and keeps them with the answers. Model rows that an evaluator does not compute again, since a plan
-    changes nothing of them, keep what they have."""
+    """Computes a task's losses and records them with the answers. Model rows that an evaluator does not compute again, because
+    a plan does not affect them, keep their earlier values."""
 
     def __init__(self, task: Task, samples: Samples) -> None:
         """
         Args:
-            samples: of which all batches are.
+            samples: the data set that all batches belong to.
         """
         self._task = task
         rows = len(samples.sample_of_row)
@@ -25,20 +25,20 @@ class Recording:
         self.answers: list[Any] = [None] * rows
         """The last answer to each model row; see :meth:`axformer.tasks.base.Task.answers`."""
         self.is_on = True
-        """Whether anything is kept; else it is the task alone, which costs nothing."""
+        """Whether anything is recorded; otherwise only the task's losses are computed, without extra cost."""
 
     @property
     def pooled(self) -> bool:
-        """As the task's."""
+        """See the task's ``pooled``."""
         return self._task.pooled
 
     @property
     def predictions(self) -> Predictions:
-        """What is kept at this moment."""
+        """The values recorded so far."""
         return Predictions(self._losses.clone(), list(self.answers))
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
-        """As the task's."""
+        """The task's losses."""
         losses = self._task.losses(output, batch)
         if self.is_on:
             self._losses[batch.rows.cpu()] = losses.cpu()

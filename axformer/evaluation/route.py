@@ -1,4 +1,4 @@
-"""Which way a batch takes through a model under a plan on trial: from which block on, and where one position is enough."""
+"""The route of a batch through a model under a plan on trial: the first block to run, and where one position is enough."""
 
 from dataclasses import dataclass
 
@@ -8,36 +8,36 @@ from axformer.plan.plan import Plan
 
 @dataclass(frozen=True)
 class Route:
-    """How one plan is run. Blocks are counted from 0, two a layer; the number of blocks stands for the end of the layers."""
+    """The route of a plan. Blocks are counted from 0, two per layer; the number of blocks stands for the end of the layers."""
 
     runs: Plan
     """The plan whose layers are run."""
     first: int
-    """The first block that is not as it is now."""
+    """The first block that differs from the current plan."""
     known: int
-    """The highest block whose input, as far as it is kept, is right for this plan."""
+    """The highest block whose cached input, if there is one, is valid for this plan."""
     tail: int
-    """The first block of the tail, where one position is computed."""
+    """The first block of the tail, where only one position is computed."""
     units: Units | None
-    """Heads or neurons of block ``first`` whose share is taken off what that block adds; None if it is run cut."""
+    """Heads or neurons of block ``first`` whose share is subtracted from the block's output; None if the cut block is run."""
 
 
 def route_of(now: Plan, then: Plan, first: int, tails: tuple[int, int], units: Units | None) -> Route:
     """The route of a plan on trial.
 
-    What is kept of the model as it is now has all positions in blocks up to its tail, and one position behind it.
+    Cached inputs of the current plan have all positions in blocks up to its tail, and one position after it.
 
-    - If the tail moves up, the trial needs all positions further up than they are kept, so it begins at the old tail at the
-      latest.
-    - If it moves down or stays, the trial can begin at its first change. Its tail begins no earlier than that, since what lies
-      below is not run again, unless one position is all that is kept there.
+    - If the tail moves up, the trial needs all positions in blocks where only one is cached, so it begins at the old tail at
+      the latest.
+    - If the tail moves down or stays, the trial can begin at its first change. Its tail begins there at the earliest, since
+      nothing below is run again, unless only one position is cached there.
 
     Args:
-        now: the plan as it is.
+        now: the current plan.
         then: the plan on trial.
-        first: a block up to which they do not differ.
-        tails: the first block of the tail under each of them.
-        units: what the trial takes off the output of a block, if that is all that it does.
+        first: a block below which the plans do not differ.
+        tails: the first block of the tail under each plan.
+        units: the units whose share the trial subtracts from a block's output, if that is its only change.
     """
     tail_now, tail_then = tails
     runs = then if units is None else now

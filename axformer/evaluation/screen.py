@@ -1,4 +1,4 @@
-"""A first look at a trial in low precision. It decides what is far from every line; float32 decides the rest."""
+"""The screen measures a trial in low precision first. It decides trials far from every threshold; float32 decides the rest."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -20,32 +20,32 @@ from axformer.model.number_format import name_of
 from axformer.plan.plan import LayerPlan, Plan
 
 MEASURED_ROWS = 300
-"""Model rows, at least, that the error is measured on, if there are so many."""
+"""Smallest number of model rows on which the error is measured, if the data has that many."""
 
 
 class Screen(Evaluator):
-    """An evaluator in low precision, which knows how far it may be off. What it remembers is another evaluator's."""
+    """An evaluator in low precision that knows its error. It uses the cache of another evaluator."""
 
     @abstractmethod
     def pairs(self, plan: Plan) -> tuple[Tensor, Tensor]:
-        """Losses of some model rows under the plan as it is now, in low precision and exact, shape (rows,) each.
+        """Losses of some model rows under the current plan, in low precision and exact, shape (rows,) each.
 
-        In low precision from the first block on that ``plan`` changes.
+        The former are computed in low precision from the first block that ``plan`` changes.
         """
 
     def guard(self, plan: Plan) -> Guard:
-        """How far the losses under a plan may be off: by as much as :meth:`pairs` are apart."""
+        """The error of the losses under a plan, measured from :meth:`pairs`."""
         return Guard.measured(*self.pairs(plan))
 
     def accept(self, plan: Plan) -> None:
-        """Pass it on to the other evaluator."""
+        """Do nothing; the other evaluator accepts the plan."""
 
     def see_first(self, samples: Tensor | None) -> None:
-        """Pass it on to the other evaluator."""
+        """Do nothing; the other evaluator sets the order."""
 
 
 class LowPrecisionScreen(Screen):
-    """Shares what another evaluator remembers, and multiplies in low precision from the first changed block on."""
+    """Shares the cache of another evaluator, and multiplies in low precision from the first changed block on."""
 
     def __init__(self, exact: PrefixEvaluator, model: Any, architecture: Architecture, samples: Samples) -> None:
         self._exact = exact
@@ -70,7 +70,7 @@ class LowPrecisionScreen(Screen):
         return by_sample(self.rows(plan), self._samples)
 
     def rows(self, plan: Plan) -> Iterator[Part]:
-        """The losses of model rows, batch by batch."""
+        """Yield the losses of model rows, batch by batch."""
         return self._exact.rows_in(plan, self._layers, first_changed_block(self._exact.plan, plan))
 
     def pairs(self, plan: Plan) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,7 @@
-"""Parts of the samples that are measured side by side, by threads or by processes.
+"""Shards: parts of the samples that are measured in parallel, by threads or processes.
 
-All go in step: a trial takes one batch of each at a time, so that what has been seen when a trial is decided does not depend on
-how fast one of them is.
+The shards run in step: a trial takes one batch of each shard at a time. So the samples measured when a trial is decided do not
+depend on the speed of any shard.
 """
 
 from abc import ABC, abstractmethod
@@ -24,60 +24,60 @@ from axformer.tasks.base import Losses
 
 @dataclass(frozen=True)
 class Setup:
-    """What all shards have in common."""
+    """The common setup of all shards."""
 
     model: Any
-    """Prepared, of one of the supported families."""
+    """The prepared model."""
     model_type: str
     task: Losses
     samples: Samples
     plan: Plan
-    """The plan as it is now."""
+    """The current plan."""
     budget: int
     """Bytes of activations of all shards together."""
     fitting: Fitting | None = None
-    """Gives the weights that stay other values; in threads alone."""
+    """Fits the remaining weights; only in threads."""
 
     def shards(self, wanted: int) -> int:
-        """The number of shards to start when ``wanted`` are asked for: none may be without a batch."""
+        """The number of shards to start: ``wanted``, but no more than there are batches."""
         return min(wanted, len(self.samples.batches))
 
 
 class Shards(ABC):
-    """All shards of one set."""
+    """All shards of one data set."""
 
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
 
     @abstractmethod
     def begin(self, plan: Plan, *, low: bool) -> None:
-        """Let all begin to evaluate a plan, in low precision or exact."""
+        """Let all shards begin to evaluate a plan, in low precision or exactly."""
 
     @abstractmethod
     def next(self) -> Sequence[Part | None]:
-        """The next batch of each; None if a shard is done."""
+        """The next batch of each shard; None for a shard that is done."""
 
     @abstractmethod
     def accept(self, plan: Plan) -> None:
-        """Tell all shards that the plans to come are this one with one more change."""
+        """Make a plan the current one of all shards. All further plans differ from it by one change."""
 
     @abstractmethod
     def see_first(self, samples: Tensor | None) -> None:
-        """Pass it on to all shards; see :meth:`axformer.evaluation.base.Evaluator.see_first`."""
+        """Set the order of all shards; see :meth:`axformer.evaluation.base.Evaluator.see_first`."""
 
     @abstractmethod
     def pairs(self, plan: Plan) -> Sequence[tuple[Tensor, Tensor]]:
-        """Losses of some model rows of each in low precision and exact."""
+        """Losses of some model rows of each shard, in low precision and exact."""
 
     def rows(self, plan: Plan, *, low: bool) -> Iterator[Part]:
-        """The losses of model rows, one batch of each shard at a time."""
+        """Yield the losses of model rows, one batch of each shard at a time."""
         self.begin(plan, low=low)
         while parts := [part for part in self.next() if part is not None]:
             yield Part(torch.cat([part.places for part in parts]), torch.cat([part.losses for part in parts]))
 
 
 class Shard:
-    """Every ``count``-th batch, beginning with number ``place``."""
+    """One shard: every ``count``-th batch, starting with number ``place``."""
 
     def __init__(self, setup: Setup, place: int, count: int) -> None:
         architecture = architecture_of(setup.model_type)
@@ -88,19 +88,19 @@ class Shard:
         self._rows: Iterator[Part] = iter(())
 
     def begin(self, plan: Plan, low: bool) -> None:
-        """Begin to evaluate a plan, in low precision or exact."""
+        """Begin to evaluate a plan, in low precision or exactly."""
         self._rows = self._screen.rows(plan) if low else self._exact.rows(plan)
 
     def next(self) -> Part | None:
-        """Evaluate one batch of it; None if all are done. The places are those of model rows."""
+        """Evaluate the next batch; None if all are done. The indices are those of model rows."""
         return next(self._rows, None)
 
     def accept(self, plan: Plan) -> None:
-        """Learn that all plans to come are this one with one more change."""
+        """Make a plan the current one. All further plans differ from it by one change."""
         self._exact.accept(plan)
 
     def see_first(self, samples: Tensor | None) -> None:
-        """Begin plans to come with batches that hold many of these samples, bool of shape (samples,)."""
+        """Evaluate further plans beginning with batches rich in these samples, bool of shape (samples,)."""
         self._exact.see_first(samples)
 
     def pairs(self, plan: Plan) -> tuple[Tensor, Tensor]:

@@ -2,7 +2,8 @@
 
     python -m axformer.evaluation.shard_process SOCKET SETUP PLACE COUNT
 
-It holds the shard and does with it what it is told through SOCKET, the number of an open one; when that is closed, it ends.
+SOCKET is the number of an open socket. The program receives the names and arguments of the shard's methods from it, and ends
+when it is closed.
 """
 
 import os
@@ -21,13 +22,13 @@ from axformer.evaluation.shard import Shard
 
 
 def serve(connection: Connection, path: Path, place: int, count: int) -> None:
-    """Answer until the other end is closed.
+    """Answer requests until the other end is closed.
 
     Args:
-        connection: to who asks.
-        path: of the setup that all shards have in common.
-        place: of this shard.
-        count: how many there are.
+        connection: the connection to the parent process.
+        path: the file with the common setup of all shards.
+        place: index of this shard.
+        count: number of shards.
     """
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // count))
     gpus = torch.cuda.device_count()
@@ -41,7 +42,7 @@ def serve(connection: Connection, path: Path, place: int, count: int) -> None:
             return
         try:
             answer = getattr(shard, name)(*map(_as_tensor, arguments))
-        except Exception as error:  # noqa: BLE001 - it is raised where somebody sees it
+        except Exception as error:  # noqa: BLE001 - it is raised in the parent process
             connection.send(error)
             continue
         if name in _ANSWERS:
@@ -61,9 +62,9 @@ def _pairs_as_arrays(pairs: tuple[Tensor, Tensor]) -> Any:
 
 
 _ANSWERS: dict[str, Callable[[Any], Any]] = {"next": _part_as_arrays, "pairs": _pairs_as_arrays}
-"""What is answered, and how it is sent: tensors of other processes would share their memory."""
+"""Methods that return something, and how it is sent. Tensors would share memory between the processes, so arrays are sent."""
 
 
 if __name__ == "__main__":
     serve(Connection(int(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
-    os._exit(0)  # there is nothing to put away, and to take PyTorch down takes a second
+    os._exit(0)  # nothing needs to be cleaned up, and a regular exit of PyTorch takes a second

@@ -1,7 +1,7 @@
-"""What heads and neurons add to their block's output.
+"""Shares: the contributions of heads and neurons to the output of their block.
 
-A block's output is ``skip(layer, hidden + added)`` in every family, and what it adds is one matrix product. The share of some
-heads or neurons is a slice of it: without them the block adds so much less, and nothing else of it needs to run again
+A block returns ``skip(layer, hidden + added)`` in every family, where ``added`` is one matrix product. The share of some heads
+or neurons is a slice of this product. To remove them, their share is subtracted, and nothing else in the block runs again
 (ALGORITHM, "Exactness").
 """
 
@@ -19,7 +19,7 @@ from axformer.model.tail import ReadPosition
 
 
 def has_shares(layout: BlockLayout, layer: nn.Module) -> bool:
-    """Whether what a block adds can be seen: its output projection is a module."""
+    """Whether the output of a block can be observed, because its output projection is a module."""
     return is_projection(layout.weights(layer).output.module)
 
 
@@ -32,12 +32,12 @@ def added(
     *,
     absorbed: bool = True,
 ) -> Tensor:
-    """What a block adds to its input before any norm; of the shape of ``hidden``.
+    """The output that a block adds to its input before any norm; of the shape of ``hidden``.
 
     Args:
-        arguments: what the layer is called with, beside its input, by name.
-        position: what attention adds to the token there is wanted alone, of one token then.
-        absorbed: compute no keys and values for it, where attention is plain.
+        arguments: the other arguments of the layer's call, by name.
+        position: compute the output of attention only for the token at this position; the result then has one token.
+        absorbed: for this, compute no keys and values if the attention is plain.
     """
     weights = layout.weights(layer)
     if position is not None and absorbed and weights.plain is not None:

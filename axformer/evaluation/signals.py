@@ -1,15 +1,15 @@
-"""What flows into the output projection of every block: its moments, and its gradients.
+"""Signals: moments and gradients at the input of every block's output projection.
 
-The output projection of a block, y = W x + b, is where heads and neurons add to the residual stream, and each owns some columns
-of x: its context, or its activation. So everything that methods and repairs ask of a model beside its losses is asked here:
+Heads and neurons add to the residual stream through the output projection of their block, y = W x + b. Each owns some columns
+of x: its context, or its activation. All measurements that methods and repairs need besides losses are taken here:
 
-- *moments*, the mean and the second moment of x over the tokens of some data, are what least squares needs (COMPRESS, section
+- *moments*, the mean and the second moment of x over the tokens of some data, as needed for least squares (COMPRESS, section
   1); no label is used;
-- *gradients*, the sum of x * dL/dx over the columns of a unit and the tokens of a sample, are the derivative of the sample's
-  loss with respect to a gate on that unit, at 1: importance (Michel et al., Are Sixteen Heads Really Better than One?, 2019)
-  and, squared, the diagonal of the Fisher information (Kwon et al., 2022).
+- *gradients*, the sum of x * dL/dx over the columns of a unit and the tokens of a sample. This is the derivative of the
+  sample's loss with respect to a gate on that unit, at 1: its importance (Michel et al., Are Sixteen Heads Really Better than
+  One?, 2019) and, squared, the diagonal of the Fisher information (Kwon et al., 2022).
 
-Blocks are numbered as everywhere: layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``. Padding is not counted.
+Layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``. Padding is not counted.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,17 +28,17 @@ from axformer.tasks.base import Losses
 
 @dataclass
 class Moments:
-    """Sums over tokens of what comes into one output projection, in float64. No token is kept."""
+    """Sums over the inputs x of one output projection, in float64. No tokens are stored."""
 
     count: int
-    """Tokens."""
+    """Number of tokens."""
     first: Tensor
     """Sum of x, shape (columns,)."""
     second: Tensor
     """Sum of x x^T, shape (columns, columns)."""
 
     def add(self, x: Tensor) -> None:
-        """Take in some tokens, shape (tokens, columns)."""
+        """Add some tokens, shape (tokens, columns)."""
         exact = x.double()
         self.count += len(exact)
         self.first += exact.sum(dim=0)
@@ -46,7 +46,7 @@ class Moments:
 
     @property
     def mean(self) -> Tensor:
-        """Shape (columns,)."""
+        """The mean of x, shape (columns,)."""
         return self.first / self.count
 
     @property
@@ -57,13 +57,13 @@ class Moments:
 
 
 class Signals:
-    """Measures what flows into the output projections of a prepared model, which stays as it is."""
+    """Measures the inputs of the output projections of a prepared model, which is not changed."""
 
     def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
         """
         Args:
-            model: whole, with its layers as modules of their own (:meth:`axformer.architectures.base.Architecture.adopt`).
-            architecture: its family.
+            model: whole, with a separate module for each layer (:meth:`axformer.architectures.base.Architecture.adopt`).
+            architecture: the model's family.
             samples: the data.
         """
         self._model = model
@@ -80,12 +80,12 @@ class Signals:
         ]
 
     def units(self, block: int) -> int:
-        """Heads or neurons of a block."""
+        """Number of heads or neurons of a block."""
         return self._dimensions.intermediate_size if block % 2 else self._dimensions.heads
 
     @torch.inference_mode()
     def moments(self) -> list[Moments]:
-        """Of every block, over all tokens of the data."""
+        """The moments of every block, over all tokens of the data."""
         blocks = self.blocks()
         found: list[Moments | None] = [None] * len(blocks)
         for batch in self._samples.batches:
@@ -105,11 +105,11 @@ class Signals:
         """The derivative of each model row's loss with respect to a gate on each unit, batch by batch.
 
         Args:
-            task: what tells losses.
+            task: computes the losses.
 
         Yields:
-            Places of the model rows, shape (rows,); and of every block the derivatives, shape (rows, units), in float32 on the
-            CPU.
+            Indices of the model rows, shape (rows,), and the derivatives for every block, shape (rows, units), in float32 on
+            the CPU.
         """
         blocks = self.blocks()
         for batch in self._samples.batches:
@@ -128,20 +128,20 @@ class Signals:
             )
 
     def _by_unit(self, block: int, x: Tensor, slope: Tensor | None, batch: Batch) -> Tensor:
-        if slope is None:  # nothing that the loss reads depends on it
+        if slope is None:  # the loss does not depend on the block
             return torch.zeros(len(batch.rows), self.units(block))
         each = self._rows_first(x.detach() * slope)
         by_column = each.flatten(end_dim=-3).sum(dim=-2).view(len(batch.rows), -1, each.shape[-1]).sum(dim=1)
         return by_column.view(len(batch.rows), self.units(block), -1).sum(dim=-1).float().cpu()
 
     def _rows_first(self, x: Tensor) -> Tensor:
-        """From the family's order of axes to (sequences, tokens, columns)."""
+        """Convert the family's order of axes to (sequences, tokens, columns)."""
         return x if self._architecture.token_axis == 1 else x.transpose(0, 1)
 
 
 @contextmanager
 def _watching(blocks: list[BlockWeights], see: Callable[[int, Tensor], Tensor]) -> Iterator[None]:
-    """See what comes into every output projection inside the ``with`` block."""
+    """Inside the ``with`` block, call ``see`` with the input of every output projection."""
     ends = []
     try:
         for index, block in enumerate(blocks):
@@ -153,7 +153,7 @@ def _watching(blocks: list[BlockWeights], see: Callable[[int, Tensor], Tensor]) 
 
 
 def _real_tokens(batch: Batch) -> Tensor:
-    """Which tokens are not padding, bool of shape (sequences, tokens); of several choices each is a sequence."""
+    """A mask of the tokens that are not padding, bool of shape (sequences, tokens). Each choice is a sequence of its own."""
     return batch.inputs["attention_mask"].flatten(end_dim=-2).bool()
 
 

@@ -1,8 +1,8 @@
-"""Where activations go that must be kept and do not fit in memory: a memory-mapped file without a name.
+"""A memory-mapped file without a name, for activations that must be kept and do not fit into memory.
 
-The file is deleted from its directory before the first byte is written, so nothing has to be cleaned up, not even after a
-kill: its room on the disk is free again when the last tensor that looks into it is gone. The system keeps its pages in main
-memory while there is room. On a GPU that makes main memory the second place and the disk the third.
+The file is deleted from its directory before the first byte is written, so nothing needs to be cleaned up, even after a kill:
+the disk space is freed with the last tensor that refers to it. The operating system keeps the file's pages in main memory while
+there is space. With a GPU, activations thus go to main memory second, and to the disk third.
 """
 
 import mmap
@@ -20,18 +20,18 @@ from torch import Tensor
 
 from axformer.errors import ConfigError
 
-_ALIGNMENT = 64  # bytes; a place starts where a tensor of any type may start
+_ALIGNMENT = 64  # bytes; suitable for tensors of any type
 
 
 @dataclass(frozen=True)
 class Spilled:
-    """A tensor in the file; it is overwritten by the next one that is written to its place."""
+    """A tensor in the file; the next tensor written to the same place overwrites it."""
 
     region: Tensor
     device: torch.device
 
     def read(self) -> Tensor:
-        """A copy on the device that the tensor came from."""
+        """A copy on the tensor's original device."""
         return self.region.to(self.device, copy=True)
 
 
@@ -39,19 +39,19 @@ class SpillFile:
     """Places of fixed sizes on the disk, each for one tensor at a time."""
 
     def __init__(self, places: Sequence[int], directory: Path | None = None) -> None:
-        """Take the room on the disk, all of it now, because a disk that is full later would kill the process.
+        """Reserve all the disk space at once, because a disk that fills up later would kill the process.
 
         Args:
-            places: bytes of each place; one of 0 bytes is never written to.
-            directory: where the file goes; the system's temporary directory where none is given.
+            places: size of each place in bytes; a place of 0 bytes is never written to.
+            directory: the directory of the file; None for the system's temporary directory.
 
         Raises:
-            ConfigError: there is not enough room.
+            ConfigError: there is not enough space.
         """
         rounded = [-(-size // _ALIGNMENT) * _ALIGNMENT for size in places]
         self._starts = [0, *accumulate(rounded)][:-1]
         self.size = sum(rounded)
-        """Bytes on the disk."""
+        """Size on the disk in bytes."""
         self._bytes = _mapped(self.size, directory or Path(tempfile.gettempdir())) if self.size else None
 
     def write(self, place: int, tensor: Tensor) -> Spilled:

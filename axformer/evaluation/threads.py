@@ -1,7 +1,7 @@
-"""Shards in threads of this process, so that each core has a batch of its own.
+"""Shards in threads of this process, so that each core works on its own batch.
 
-The operations of a small model are short, and cores that share each of them wait for each other at each. With batches of their
-own they wait once a batch. PyTorch lets other threads run while it computes.
+The operations of a small model are short. If cores share each operation, they wait for each other at each one; with separate
+batches, they wait once per batch. PyTorch releases the interpreter lock while it computes.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,19 +19,19 @@ from axformer.evaluation.shard import Setup, Shard, Shards
 from axformer.plan.plan import Plan
 
 MOST_THREADS = 4
-"""With more, what Python does between operations, one thread at a time, would take a good part of the time."""
+"""With more threads, Python's work between operations, which runs in one thread at a time, would take much of the time."""
 
 Answer = TypeVar("Answer")
 
 
 class Threads(Shards):
-    """The threads. Use it as a context; they end with it. What was measured stays, for the next time that it is used as one."""
+    """Shards in threads, used as a context manager; the threads end with the context. Caches are kept for the next use."""
 
     def __init__(self, setup: Setup, count: int, cores: int) -> None:
         """
         Args:
-            count: how many threads, if there are so many batches.
-            cores: that all together compute with.
+            count: number of threads, limited by the number of batches.
+            cores: number of cores that all threads together use.
         """
         super().__init__(setup.samples)
         count = setup.shards(count)
@@ -46,7 +46,7 @@ class Threads(Shards):
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
-        torch.set_num_threads(self._cores)  # what one thread sets holds for all
+        torch.set_num_threads(self._cores)  # the setting of a thread applies to all
 
     def begin(self, plan: Plan, *, low: bool) -> None:
         for shard in self._shards:
@@ -71,11 +71,11 @@ class Threads(Shards):
 
 
 def threads_for(device: torch.device, cores: int) -> int:
-    """How many threads measure side by side where PyTorch computes with so many cores."""
+    """Number of threads that measure in parallel when PyTorch uses this many cores."""
     return min(cores, MOST_THREADS) if device.type == "cpu" else 1
 
 
 def _view(model: Any) -> Any:
-    """The same model in modules of its own; all weights are shared."""
+    """A copy of the model with separate modules and shared weights."""
     shared: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     return deepcopy(model, shared | {id(model.config): model.config})

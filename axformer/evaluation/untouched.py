@@ -1,8 +1,8 @@
-"""The untouched model on the samples that decide, computed once: the look before a pass, the base of the pass and the report
-ask for it.
+"""The predictions of the untouched model on the deciding samples, computed once for the check before a pass, for the base trial
+and for the report.
 
-The evaluator of the trials computes it, and is kept with all that it remembers until the pass takes it. So the base and the
-report have the same bits with a look before the pass and without.
+They are computed by the evaluator of the trials, which is kept with its cache until the pass uses it. So the base trial and the
+report are bit for bit the same with and without a check before the pass.
 """
 
 from collections.abc import Iterator
@@ -33,9 +33,9 @@ class Untouched:
     ) -> None:
         """
         Args:
-            samples: those that decide.
-            shards: processes that share them.
-            fitting: gives the weights that plans leave other values; None where they stay as they are.
+            samples: the deciding samples.
+            shards: number of processes that share the samples.
+            fitting: fits the remaining weights of plans; None to leave them as they are.
         """
         self._checkpoint = checkpoint
         self._samples = samples
@@ -45,20 +45,20 @@ class Untouched:
         self._kept: Evaluators | None = None
         self._predictions: Predictions | None = None
         self.recording = Recording(checkpoint.task, samples)
-        """What the model that was measured last makes of the samples, where that is recorded."""
+        """The predictions of the model that was measured last, if they are recorded."""
 
     def predictions(self, *, keep: bool) -> Predictions:
-        """What the untouched model makes of the samples, in float32.
+        """The predictions of the untouched model, in float32.
 
         Args:
-            keep: whether a pass is to come. Then the evaluators that measure this are kept for it.
+            keep: whether a pass follows, for which the evaluators are then kept.
         """
         if self._predictions is None:
             self._predictions = self._measured(keep=keep)
         return self._predictions
 
     def _measured(self, *, keep: bool) -> Predictions:
-        """By the evaluator of the trials, where that computes in float32 and in this process."""
+        """Measure the predictions with the evaluator of the trials, if it computes in float32 and in this process."""
         if self._shards > 1 or not self._config.evaluates_in_float32:
             return predict(self._checkpoint.model, self._checkpoint.task, self._samples)
         made = self._make()
@@ -71,10 +71,10 @@ class Untouched:
 
     @contextmanager
     def evaluators(self, *, recorded: bool) -> Iterator[tuple[Evaluator, Screen | None]]:
-        """What measures the trials of a pass, and what looks at them first in low precision where the knobs ask for that.
+        """The evaluator of a pass's trials, and the screen in low precision; None unless the knobs select it.
 
         Args:
-            recorded: whether :attr:`recording` goes on.
+            recorded: whether :attr:`recording` continues.
         """
         made, self._kept = self._kept or self._make(), None
         self.recording.is_on = recorded

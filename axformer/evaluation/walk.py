@@ -1,7 +1,6 @@
-"""One forward pass of the model that starts at some block, with the activations that stand before it.
+"""A forward pass of the model that starts at a given block with the block's input.
 
-The model's own ``forward`` runs; only its layers are called differently. So what stands around the layers, any embedding
-and any head, needs no word here.
+The model's own ``forward`` runs; only its layers are replaced. So embeddings and heads of any kind need no special treatment.
 """
 
 import inspect
@@ -24,31 +23,31 @@ Block = Callable[[nn.Module, Tensor, Mapping[str, Any]], Tensor]
 
 @dataclass(frozen=True)
 class Walk:
-    """How to go through the layers."""
+    """The way through the layers."""
 
     architecture: Architecture
     plan: Plan
     layers: Sequence[nn.Module]
-    """For every block the layer that it belongs to, as the plan leaves it."""
+    """The layer of every block, cut as in the plan."""
     start: int = 0
     """The first block to run."""
     entry: Tensor | None = None
-    """Its input; None if it is what the embeddings give."""
+    """The input of the first block; None for the output of the embeddings."""
     tail: int | None = None
-    """The first block that is run at the position that the head reads only; None if all positions are read."""
+    """The first block that is run only at the position that the head reads; None if all positions are read."""
     position: ReadPosition | None = None
     tokens: int = 0
-    """How many positions the model's own activations have."""
+    """Number of positions of the model's activations."""
     keep: Keep = lambda *_: None
-    """Told the input of every block that is run."""
+    """Called with the number and the input of every block that is run."""
     instead: Mapping[int, Block] = field(default_factory=dict)
-    """Other ways to run some blocks."""
+    """Replacements for running some blocks."""
     absorbed: bool = True
-    """Whether attention at the position that the head reads may do without keys and values."""
+    """Whether attention at the position that the head reads may be computed without keys and values."""
 
     @contextmanager
     def on(self, model: Any) -> Iterator[None]:
-        """Let the model go through its layers in this way inside the ``with`` block."""
+        """Inside the ``with`` block, the model runs its layers in this way."""
         layers = self.architecture.layers(model)
         try:
             for index, layer in enumerate(layers):
@@ -59,7 +58,7 @@ class Walk:
                 layer.__dict__.pop("forward", None)
 
     def _layer(self, index: int, names: Sequence[str], hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
-        """Stands in for the ``forward`` of layer number ``index``; ``names`` are those of its parameters."""
+        """Replace the ``forward`` of layer number ``index``, whose parameters have these ``names``."""
         arguments = dict(zip(names[1:], args, strict=False)) | kwargs
         for block in (2 * index, 2 * index + 1):
             hidden = self._block(block, hidden, arguments)
@@ -82,7 +81,7 @@ class Walk:
         return run(self.layers[block], hidden, arguments)
 
     def _read(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
-        """Attention at the position that the head reads."""
+        """Run attention at the position that the head reads."""
         assert self.position is not None
         layout = self.architecture.layout(block)
         more = added(layout, layer, hidden, arguments, self.position, absorbed=self.absorbed)
@@ -100,5 +99,5 @@ class Walk:
 
 @cache
 def _arguments(forward: Callable[..., Any]) -> Sequence[str]:
-    """Names of what a class of layers takes, the first being what the layer before gives."""
-    return tuple(inspect.signature(forward).parameters)[1:]  # behind self
+    """The parameter names of a layer class; the first is the output of the previous layer."""
+    return tuple(inspect.signature(forward).parameters)[1:]  # after self

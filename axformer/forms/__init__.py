@@ -1,1 +1,1 @@
-"""The forms in which a result is handed out, each checked against the model in memory before anybody sees it."""
+"""The forms of a result, each checked against the model in memory before it is published."""

@@ -1,4 +1,4 @@
-"""How far the forms of a model are from the model in memory, over a whole data set."""
+"""Agreement between the forms of a model and the model in memory, over a whole data set."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,31 +15,31 @@ from axformer.tasks.base import Task
 
 @dataclass(frozen=True)
 class Agreement:
-    """How one form compares with the model in memory."""
+    """The comparison of one form with the model in memory."""
 
     difference: float
-    """The largest absolute difference of any logit."""
+    """The largest absolute difference of a logit."""
     predictions: Predictions
-    """What the form makes of the data set."""
+    """The form's predictions on the data set."""
 
 
 @torch.inference_mode()
 def compare_outputs(
     reference: Any, forms: Mapping[str, Any], task: Task, samples: Samples
 ) -> tuple[Predictions, dict[str, Agreement]]:
-    """Run forms and the model they were made from over a data set, batch by batch.
+    """Run forms, and the model they were made from, over a data set, batch by batch.
 
     Args:
         reference: the model in memory.
-        forms: called like it, by name; each may be on a device of its own.
-        task: whose outputs these are.
-        samples: on the device of the model in memory.
+        forms: the forms by name; they are called like the model, and each may be on a different device.
+        task: the model's task.
+        samples: the data set, on the device of the model in memory.
 
     Returns:
-        The predictions of the model in memory, and how each form compares with them.
+        The predictions of the model in memory, and the agreement of each form with it.
 
     Raises:
-        ArtifactError: a form gives back something that is not a number.
+        ArtifactError: a form returns values that are not finite numbers.
     """
     of_reference, apart = _no_predictions(samples), dict.fromkeys(forms, 0.0)
     by_form = {name: _no_predictions(samples) for name in forms}
@@ -61,7 +61,7 @@ def _no_predictions(samples: Samples) -> Predictions:
 
 
 def _take(output: Any, task: Task, batch: Batch, predictions: Predictions) -> None:
-    """Note what a model makes of one batch."""
+    """Store the predictions of a model for one batch."""
     predictions.losses[batch.rows.cpu()] = task.losses(output, batch).cpu()
     for row, answer in zip(batch.rows.tolist(), task.answers(output, batch), strict=True):
         predictions.answers[row] = answer
@@ -78,7 +78,7 @@ def _difference(expected: Mapping[str, Tensor], actual: Mapping[str, Tensor], fo
 
 
 def _logits(output: Mapping[str, Any], batch: Batch, task: Task) -> dict[str, Tensor]:
-    """The logits of an output, on the CPU; of heads that answer for every token without those of padding."""
+    """The logits of an output, on the CPU. For heads with an answer for every token, those of padding are left out."""
     logits = {name: values.cpu() for name, values in output.items() if name.endswith("logits")}
     if task.pooled:
         return logits

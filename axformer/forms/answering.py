@@ -1,5 +1,5 @@
 """The program that loads a form with this package in a fresh process: ``python -m axformer.forms.answering NAME``, see
-:mod:`axformer.forms.fresh`. Nothing is imported before it says how often Python looks for garbage."""
+:mod:`axformer.forms.fresh`. The interval of garbage collection is set before anything large is imported."""
 
 import gc
 import json
@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 
 _ALLOCATIONS = 50_000
-"""Between two looks for garbage. With Python's 700 they take a seventh of the imports, and leave the process no smaller."""
+"""Allocations between two garbage collections. With Python's 700, collections take a seventh of the time of the imports without
+making the process smaller."""
 
 
 def main(name: str) -> None:
-    """Answer the inputs with all tensors that the form of this name gives back, and with what the tokenizer reads in them."""
+    """Compute the inputs with the form of this name, and write all output tensors and the tokenizer's texts of the inputs."""
     gc.set_threshold(_ALLOCATIONS)
     from safetensors.torch import load_file, save_file
     from transformers import AutoTokenizer
@@ -25,7 +26,7 @@ def main(name: str) -> None:
     load = kind_named(name).load
     line = sys.stdin.readline()
     if not line:
-        return  # nobody asks for anything any more
+        return  # the parent process has no request
     directory, device, asked, answered = json.loads(line)
     idle, start = peak_bytes(), time.perf_counter()
     model = load(Path(directory), device)
@@ -40,4 +41,4 @@ def main(name: str) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1])
-    gc.freeze()  # else a last look for garbage among all that was imported takes a second
+    gc.freeze()  # without this, a last garbage collection over all imported objects takes a second

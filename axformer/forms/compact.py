@@ -10,6 +10,6 @@ def load(directory: Path, device: str) -> Any:
     """The compact model, in evaluation mode.
 
     Raises:
-        ArtifactError: there is none, or it is damaged.
+        ArtifactError: the form is missing or damaged.
     """
     return load_compact(directory).to(device)

@@ -1,4 +1,4 @@
-"""What a runtime without transformers must know of a model beside its graph: ``config.json`` of the ONNX forms."""
+"""``config.json`` of the ONNX forms: the facts about a model that a runtime without transformers needs besides the graph."""
 
 from pathlib import Path
 from typing import Any
@@ -14,23 +14,23 @@ FACTS_FILE = "config.json"
 
 
 class Facts(BaseModel):
-    """Plain facts of a model and its tokenizer."""
+    """Facts about a model and its tokenizer."""
 
     model_config = ConfigDict(frozen=True)
 
     inputs: tuple[str, ...]
-    """Names of what the graph takes, int64 of shape (batch, tokens) or (batch, choices, tokens)."""
+    """Names of the graph's inputs, int64 of shape (batch, tokens) or (batch, choices, tokens)."""
     outputs: tuple[str, ...]
-    """Names of what it gives, float32."""
+    """Names of the graph's outputs, float32."""
     max_length: int | None
-    """The longest input in tokens, special ones included; None if there is no limit."""
+    """Largest number of tokens of an input, including special ones; None if there is no limit."""
     padding_side: str
     pad_token: str
-    """Any token where the tokenizer has none for it: a causal model that is padded on the right does not see it."""
+    """If the tokenizer has no pad token, any other token: a causal model with padding on the right is not affected by it."""
     pad_token_id: int
     pad_token_type_id: int
     problem_type: str | None
-    """What transformers knows a classification head for; None if the model does not say."""
+    """The kind of classification in the terms of transformers; None if the model does not specify it."""
     id2label: dict[int, str]
 
     def write(self, directory: Path) -> None:
@@ -39,7 +39,7 @@ class Facts(BaseModel):
 
 
 def facts_of(model: Any, tokenizer: Any, padding: Padding, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Facts:
-    """The facts of a compact or a whole model."""
+    """The facts about a compact or a whole model."""
     config = model.config
     token = tokenizer.pad_token_id if padding.filler is None else padding.filler
     return Facts(
@@ -56,10 +56,10 @@ def facts_of(model: Any, tokenizer: Any, padding: Padding, inputs: tuple[str, ..
 
 
 def read_facts(directory: Path) -> Facts:
-    """The facts that stand beside a graph.
+    """Read the facts next to a graph.
 
     Raises:
-        ArtifactError: they are missing or damaged.
+        ArtifactError: the file is missing or damaged.
     """
     path = directory / FACTS_FILE
     try:

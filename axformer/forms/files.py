@@ -1,4 +1,4 @@
-"""Writes a model with what came along with its checkpoint, so that the result is that checkpoint, only smaller."""
+"""Writes a model with the other files of its checkpoint, so that the result is the same checkpoint, only smaller."""
 
 import json
 from pathlib import Path
@@ -9,8 +9,8 @@ from axformer.intake.names import CONFIG, GENERATION_CONFIG
 
 
 def write_model(model: Any, companions: Companions, directory: Path) -> None:
-    """Write a model's weights and configuration, its tokenizer, chat template and settings of generation, and the notes of its
-    configuration, in a directory that is made."""
+    """Write a model's weights and configuration with the configuration's notes, its tokenizer, chat template and generation
+    settings. The directory is created."""
     model.save_pretrained(directory)
     for name, content in companions.files.items():
         (directory / name).write_bytes(content)
@@ -21,7 +21,7 @@ def write_model(model: Any, companions: Companions, directory: Path) -> None:
 
 
 def write_tokenizer(companions: Companions, directory: Path) -> None:
-    """Write a tokenizer and its chat template alone."""
+    """Write only a tokenizer and its chat template."""
     for name, content in companions.files.items():
         if name != GENERATION_CONFIG:
             (directory / name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""A form of a finished model, as reports measure it."""
+"""The forms of a finished model for reports."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,19 +10,19 @@ from axformer.forms.fresh import Fresh
 
 @dataclass(frozen=True)
 class Form:
-    """One form that was made, loaded from its files."""
+    """A form, loaded from its files."""
 
     name: str
     """One of :data:`axformer.forms.kinds.KINDS`."""
     model: Any
-    """Called like a transformers model: it takes tensors by name, gives an output with the same names, has a ``device``."""
+    """Called like a transformers model: it takes tensors by name, returns outputs with the same names, and has a ``device``."""
     bytes: int
     """Size of the weight files."""
     fresh: Fresh | None
-    """What a fresh process needed for it; None if none could be had."""
+    """Measurements of a fresh process that loaded it; None if there are none."""
 
     checked: "Checked | None" = None
-    """How it was compared in float32 with the model in memory, over all rows; None if it was not."""
+    """The comparison with the model in memory in float32, over all rows; None if it was not made."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class Checked:
     """A form compared with the model in memory, both computing in float32."""
 
     expected: Predictions
-    """Of the model in memory."""
+    """The predictions of the model in memory."""
     agreement: Agreement
 
 
 @dataclass(frozen=True)
 class NotMade:
-    """A form that this model does not have."""
+    """A form that this model cannot have."""
 
     name: str
     reason: str
-    """For people, such as ``hard attention in layers 3 and 4 has no place in stock transformers``."""
+    """The reason for users, for example ``hard attention in layers 3 and 4 has no place in stock transformers``."""

@@ -1,9 +1,9 @@
-"""Load a form in a process of its own, as whoever deploys it does: what it computes, how long that takes, how much memory.
+"""Load a form in a fresh process, as its users do, to measure its outputs, loading time and memory.
 
-A program does its imports and reads one line, a list in JSON of ``DIRECTORY DEVICE INPUTS OUTPUTS``: it loads what is in the
-directory, computes the inputs, writes what came of them, and prints one line of JSON with the figures of :class:`Fresh`.
-:mod:`axformer.forms.answering` is one, for forms that need this package, and :mod:`axformer.forms.stock` is another, for those
-that do not.
+The program in this process does its imports and reads one line, a JSON list of ``DIRECTORY DEVICE INPUTS OUTPUTS``. It loads
+the form from the directory, computes the inputs, writes the outputs, and prints one line of JSON with the figures of
+:class:`Fresh`. There are two such programs: :mod:`axformer.forms.answering` for forms that need this package, and
+:mod:`axformer.forms.stock` for those that do not.
 """
 
 import json
@@ -26,43 +26,43 @@ from axformer.forms.stock import TEXTS
 
 @dataclass(frozen=True)
 class Fresh:
-    """What a fresh process found."""
+    """The measurements of a fresh process."""
 
     load_seconds: float
-    """Reading the model from its files, which the system had read before; the form's libraries were imported already."""
+    """Time to load the model from files in the system's cache, after the form's libraries were imported."""
     idle_bytes: int
-    """The most memory that the process had held when the form's libraries were imported and nothing was loaded yet."""
+    """Peak memory of the process after importing the form's libraries, before loading the model."""
     peak_bytes: int
-    """The most memory that the process held until it had computed one batch."""
+    """Peak memory of the process after computing one batch."""
     outputs: dict[str, Tensor]
-    """All tensors that the model gave back for that batch, on the CPU."""
+    """All output tensors for that batch, on the CPU."""
     texts: Tensor
-    """What the tokenizer beside the model makes of the batch's token ids, see :func:`texts_of`."""
+    """The batch's token ids decoded by the saved tokenizer, see :func:`texts_of`."""
 
 
 def in_package(name: str) -> tuple[str, ...]:
-    """What a fresh Python runs to load the form of this name with this package."""
+    """The arguments of a fresh Python that loads the form of this name with this package."""
     return ("-m", answering.__name__, name)
 
 
 def in_stock_transformers(auto_class: str) -> tuple[str, ...]:
-    """What a fresh Python runs to load a model without this package, given the Auto class of its head."""
+    """The arguments of a fresh Python that loads a model without this package, by the Auto class of its head."""
     return ("-I", stock.__file__, auto_class)
 
 
 def program_of(name: str, auto_class: str) -> tuple[str, ...]:
-    """What a fresh Python runs to load a form, or the untouched checkpoint, as its users do."""
+    """The arguments of a fresh Python that loads a form, or the untouched checkpoint, as its users do."""
     return in_stock_transformers(auto_class) if name in (BASE.name, ZEROED) else in_package(name)
 
 
 class FreshPython:
-    """A fresh process for one form. As a context it is started, does its imports while this process goes on, and is ended where
-    nobody has let it run."""
+    """A fresh process for one form. As a context manager, it starts early and does its imports in parallel to this process; if
+    it has not run by the end of the context, it is killed."""
 
     def __init__(self, program: Sequence[str]) -> None:
         """
         Args:
-            program: what the fresh Python runs.
+            program: the arguments of the fresh Python.
         """
         self._program = program
         self._started: interpreter.Interpreter | None = None
@@ -76,15 +76,15 @@ class FreshPython:
             self._started.end()
 
     def run(self, directory: Path, device: str, inputs: dict[str, Tensor]) -> Fresh:
-        """Load a form, and let it compute one batch. It is started now where that has not been done.
+        """Load a form and compute one batch. The process is started unless it already was.
 
         Args:
-            directory: of the form itself.
-            device: where it computes.
-            inputs: the batch, by name.
+            directory: the form's own directory.
+            device: the device to compute on.
+            inputs: the tensors of the batch by name.
 
         Raises:
-            ArtifactError: it does not load there, or does not compute.
+            ArtifactError: the form does not load or does not compute.
         """
         started = self._started or interpreter.launch(self._program)
         with tempfile.TemporaryDirectory(prefix="axformer-fresh-") as scratch:
@@ -100,12 +100,12 @@ class FreshPython:
 
 @torch.inference_mode()
 def outputs_of(model: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """All tensors that a model gives back, on the CPU."""
+    """All output tensors of a model, on the CPU."""
     outputs = model(**inputs)
     return {name: values.contiguous().cpu() for name, values in outputs.items() if isinstance(values, Tensor)}
 
 
 def texts_of(tokenizer: Any, inputs: dict[str, Tensor]) -> Tensor:
-    """What a tokenizer makes of token ids again, as the bytes of one text."""
+    """The token ids decoded by a tokenizer, as the bytes of one text."""
     texts = tokenizer.batch_decode(inputs["input_ids"].flatten(0, -2))
     return torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)

@@ -1,7 +1,7 @@
-"""Where a fresh Python is started: one place, so that tests need not wait for a thousand imports of PyTorch.
+"""Starts fresh Python processes. This is the only place that does so, so tests can avoid thousands of imports of PyTorch.
 
-It begins with its imports and then waits for a line on its standard input that says what is asked, so that whoever starts it
-early does not wait for them.
+A process begins with its imports and then waits for a request on its standard input. Started early, it has finished its imports
+by the time of the request.
 """
 
 import subprocess
@@ -13,17 +13,17 @@ TIMEOUT_SECONDS = 600
 
 
 class Interpreter(Protocol):
-    """A Python that was started, in a process that holds nothing of this one's."""
+    """A started Python process that shares no state with this one."""
 
     def tell(self, line: str) -> subprocess.CompletedProcess[str]:
-        """Say what is asked, and wait for its end."""
+        """Send the request and wait for the process to end."""
 
     def end(self) -> None:
-        """End it at once, if it has not ended."""
+        """Kill the process if it has not ended."""
 
 
 class FreshInterpreter:
-    """What this package always starts: an interpreter of its own."""
+    """A new Python interpreter. The package always uses this class."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
@@ -51,6 +51,6 @@ class FreshInterpreter:
 
 
 Launch = Callable[[Sequence[str]], Interpreter]
-"""Starts a Python with these arguments."""
+"""Starts a Python process with the given arguments."""
 
 launch: Launch = FreshInterpreter

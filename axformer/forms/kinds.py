@@ -1,6 +1,6 @@
-"""Which forms there are: where each lies in a result, and how it is loaded. Light to import: a process asks it first.
+"""The kinds of forms, with their directories in a result and their loaders. This module is quick to import.
 
-A new form is a module with a function ``load(directory, device)`` and a line of :data:`KINDS`.
+A new form needs a module with a function ``load(directory, device)`` and an entry in :data:`KINDS`.
 """
 
 import math
@@ -12,39 +12,39 @@ from typing import Any
 
 WEIGHTS = "*.safetensors"
 COMPACT, ZEROED, ONNX, ONNX_INT8 = "compact", "zeroed", "onnx", "onnx_int8"
-"""The names of the forms; the others are compared with the compact one."""
+"""The names of the forms. The others are compared with the compact form."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of form."""
+    """A kind of form."""
 
     name: str
     directory: str
-    """Its directory in a result."""
+    """The form's directory in a result."""
     files: str
-    """A pattern of the files there that hold its weights."""
+    """The pattern of the weight files in the directory."""
     module: str
-    """Its loader ``load(directory, device)`` is in this module, which imports all that the form needs."""
+    """The module with the loader ``load(directory, device)``; it imports everything that the form needs."""
     tolerance: float
-    """How far its logits may be from those of the model in memory, both computed in float32."""
+    """The largest allowed difference of logits from the model in memory, both computed in float32."""
     summary: str
-    """What it is and what it needs, for people."""
+    """A description for users: what the form is, and what it needs."""
     keeps_format: bool = True
-    """Whether its weights have the number format of the checkpoint; else they are float32, or made of that."""
+    """Whether the weights have the number format of the checkpoint; otherwise they are float32, or derived from float32."""
 
     @property
     def load(self) -> Callable[[Path, str], Any]:
-        """The loader; its module is imported now."""
+        """The loader; accessing it imports its module."""
         loader: Callable[[Path, str], Any] = import_module(self.module).load
         return loader
 
     def is_in(self, result: Path) -> bool:
-        """Whether a result has this form, sound or damaged."""
+        """Whether a result has this form, intact or damaged."""
         return (result / self.directory).is_dir()
 
     def bytes_in(self, directory: Path) -> int:
-        """Size of the weight files in the form's own directory."""
+        """Total size of the weight files in the form's own directory."""
         return sum(path.stat().st_size for path in directory.glob(self.files))
 
 
@@ -95,7 +95,7 @@ _FORMS = (
     ),
 )
 KINDS = {kind.name: kind for kind in _FORMS}
-"""The forms of a result by name, in the order in which they are told."""
+"""The forms of a result by name, in the order of reports."""
 
 
 def kind_named(name: str) -> Kind:

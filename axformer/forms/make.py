@@ -1,4 +1,4 @@
-"""Make the forms of a finished model. Each is loaded in a fresh process and compared before it counts as made."""
+"""Make the forms of a finished model. Each is loaded in a fresh process and compared with the model in memory."""
 
 import shutil
 import tempfile
@@ -29,43 +29,43 @@ from axformer.repair.refit import Refit
 
 @dataclass(frozen=True)
 class Finished:
-    """A model whose forms are made."""
+    """A finished model, from which forms are made."""
 
     checkpoint: Checkpoint
-    """The whole model."""
+    """The checkpoint of the whole model."""
     plan: Plan
     model: Any
-    """The compact model that the plan leaves of it, in the number format of the checkpoint."""
+    """The compact model of the plan, in the number format of the checkpoint."""
     samples: Samples
-    """Real inputs, all of which every form must answer as the compact model does."""
+    """Real inputs, on which every form must agree with the compact model."""
     fits: Refit | None = None
-    """The weights of it that were fitted in closed form; None where none were."""
+    """The weights that were fitted in closed form; None if none were."""
     is_trained: bool = False
-    """Whether the compact model was trained, so that all its weights are others than the whole one's."""
+    """Whether the compact model was trained, so that all its weights differ from the checkpoint's."""
 
 
 def python_for(checkpoint: Checkpoint, name: str) -> FreshPython:
-    """The fresh process in which a form of this name is checked."""
+    """The fresh process that checks the form of this name."""
     return FreshPython(program_of(name, checkpoint.head.auto_class.__name__))
 
 
 def make_forms(
     finished: Finished, names: Collection[str], result: Path, begun: Mapping[str, FreshPython] = MappingProxyType({})
 ) -> list[Form | NotMade]:
-    """Write forms into the directory of a result, each into its own.
+    """Write forms into the directory of a result, each into its own subdirectory.
 
     Args:
-        finished: what they are made of.
-        names: of :data:`axformer.forms.kinds.KINDS`.
-        result: where their directories go.
-        begun: processes of :func:`python_for` that were started before, by the names of their forms.
+        finished: the finished model.
+        names: names from :data:`axformer.forms.kinds.KINDS`.
+        result: the directory of the result.
+        begun: processes of :func:`python_for` that were started earlier, by the names of their forms.
 
     Returns:
-        Each form, or why this model does not have it: it cannot be made, does not load in a fresh process, or computes
-        something else. Nothing is left of a form that was not made.
+        Each form, or the reason why this model cannot have it: it cannot be made, does not load in a fresh process, or its
+        outputs differ. The files of a form that was not made are deleted.
 
     Raises:
-        ArtifactError: that is so of the compact form, of which all others are made.
+        ArtifactError: the compact form, on which all others are based, cannot be made.
     """
     pythons = {name: begun.get(name) or python_for(finished.checkpoint, name) for name in KINDS}
     return [_made(finished, kind, result, pythons[name]) for name, kind in KINDS.items() if name in names]
@@ -84,8 +84,8 @@ def _made(finished: Finished, kind: Kind, result: Path, python: FreshPython) -> 
 
 
 def _checked(finished: Finished, kind: Kind, directory: Path, python: FreshPython) -> Form:
-    """A form that was written, after it has answered some rows in a fresh process as it is, and then all of the data in
-    float32, in which nothing is put down to rounding."""
+    """Check a written form: on some rows in a fresh process at its own precision, then on all data in float32, where
+    differences cannot be due to rounding."""
     checkpoint, model = finished.checkpoint, finished.model
     with computing_in(model, checkpoint.dtype if kind.keeps_format else torch.float32):
         fresh = self_check(model, checkpoint.tokenizer, finished.samples.encoded, kind, directory, python)
@@ -117,7 +117,7 @@ def _write_onnx(finished: Finished, result: Path) -> None:
 
 
 def _write_onnx_int8(finished: Finished, result: Path) -> None:
-    """Of the ONNX form where there is one already, else of one that does not stay."""
+    """Quantize the ONNX form if it was written already, or else a temporary one."""
     target, source = result / KINDS[ONNX_INT8].directory, result / KINDS[ONNX].directory
     if source.is_dir():
         write_onnx_int8(source, target)

@@ -1,4 +1,4 @@
-"""How much memory a process took."""
+"""The peak memory of a process."""
 
 import re
 import resource
@@ -13,9 +13,10 @@ _MAXRSS_UNIT = 1 if sys.platform == "darwin" else _KIB  # getrusage counts bytes
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has held since it began.
+    """Peak memory of this process since it started.
 
-    Linux says so in ``/proc``. Elsewhere ``getrusage`` does, which on Linux would begin with what the parent had held.
+    On Linux it is read from ``/proc``, because ``getrusage`` would include the parent's memory there. Elsewhere ``getrusage``
+    is used.
     """
     found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text(encoding="utf-8")) if _STATUS.is_file() else None
     if found is None:
@@ -24,5 +25,5 @@ def peak_bytes() -> int:
 
 
 def device_peak_bytes(device: str) -> int | None:
-    """The most that PyTorch has held on a GPU since the process began; None on a CPU."""
+    """Peak memory of PyTorch on a GPU since the process started; None on a CPU."""
     return int(torch.cuda.max_memory_allocated(device)) if torch.device(device).type == "cuda" else None

@@ -1,6 +1,6 @@
-"""A model as an ONNX graph with everything that a runtime without PyTorch, transformers or this package needs.
+"""Writes a model as an ONNX graph, with everything that a runtime without PyTorch, transformers and this package needs.
 
-The graph takes batches and texts of any length, and holds of the weights those that the outputs need.
+The graph takes batches of any size and texts of any length. It only contains the weights that the outputs depend on.
 """
 
 import logging
@@ -21,28 +21,29 @@ from axformer.forms.packages import needed
 
 GRAPH_FILE = "model.onnx"
 WEIGHTS_FILE = "model.onnx.data"
-"""Where the weights are when the graph's file cannot hold them."""
+"""The file of the weights if they do not fit into the graph's file."""
 OUTPUTS = ("logits", "start_logits", "end_logits")
-"""What heads give back, as transformers names it."""
+"""Names of the outputs of heads in transformers."""
 EXAMPLE = 2, 7
-"""Rows and tokens of the example that is followed through the model; no axis may be 0 or 1, which are special."""
+"""Rows and tokens of the example that is traced through the model. Sizes 0 and 1 are special cases, so no axis may have
+them."""
 PACKAGES = ("onnx", "onnxscript")
-"""What the exporter of PyTorch is made with."""
+"""Packages that PyTorch's exporter needs."""
 LOGGERS = ("torch.onnx", "onnxscript", "onnx_ir")
 
 
 def write_onnx(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) -> None:
-    """Write ``model.onnx``, and ``config.json`` with plain facts.
+    """Write ``model.onnx``, and ``config.json`` with the facts about the model.
 
-    The weights are in ``model.onnx`` as long as there are less than 1.5 GB of them, else in ``model.onnx.data`` beside it.
+    Weights of less than 1.5 GB are in ``model.onnx``, larger ones in ``model.onnx.data`` next to it.
 
     Args:
         model: compact or whole, in evaluation mode.
-        encoded: real inputs; they say what the model takes.
-        directory: where the files go; it is made.
+        encoded: real inputs; they determine the inputs of the graph.
+        directory: the directory of the files; it is created.
 
     Raises:
-        FormError: the model computes something that no graph can be made of, or a package is not installed.
+        FormError: the model cannot be exported as a graph, or a package is not installed.
     """
     for package in PACKAGES:
         needed(package)
@@ -67,7 +68,7 @@ class _Function(nn.Module):
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         arguments = dict(zip(self._inputs, inputs, strict=True))
-        # XLNet takes the mask from 1.0, which the exporter knows for floating-point numbers only.
+        # XLNet subtracts the mask from 1.0, which the exporter supports for floating-point numbers only.
         arguments["attention_mask"] = arguments["attention_mask"].float()
         given = self.model(**arguments)
         return tuple(given[name] for name in self._outputs)
@@ -78,7 +79,7 @@ def _program(model: Any, row: dict[str, Tensor], outputs: tuple[str, ...]) -> An
     example = tuple(values.new_ones((rows, *values.shape[1:-1], tokens)) for values in row.values())
     names = ("batch", "choices", "tokens") if example[0].dim() > len(EXAMPLE) else ("batch", "tokens")
     try:
-        with _in_peace(), _plain_attention(model), torch.no_grad():
+        with _silenced(), _plain_attention(model), torch.no_grad():
             return torch.onnx.export(
                 _Function(model, tuple(row), outputs).eval(),
                 example,
@@ -88,12 +89,12 @@ def _program(model: Any, row: dict[str, Tensor], outputs: tuple[str, ...]) -> An
                 dynamic_shapes=(tuple(dict(enumerate(names)) for _ in row),),
                 verbose=False,
             )
-    except Exception as error:  # of the exporter or of anything that it runs: all are about this model
+    except Exception as error:  # from the exporter or anything that it runs: all concern this model
         raise FormError(f"the model cannot be written as ONNX: {first_line(_cause_of(error))}") from error
 
 
 def _cause_of(error: BaseException) -> Exception:
-    """What went wrong first; the exporter wraps it in advice."""
+    """The original error; the exporter wraps it in advice."""
     while error.__cause__ is not None:
         error = error.__cause__
     assert isinstance(error, Exception)
@@ -102,7 +103,7 @@ def _cause_of(error: BaseException) -> Exception:
 
 @contextmanager
 def _plain_attention(model: Any) -> Iterator[None]:
-    """Attention in single steps, which make a smaller and faster graph than PyTorch's fused function taken apart."""
+    """Compute attention in single steps, which give a smaller and faster graph than PyTorch's decomposed fused function."""
     before = model.config._attn_implementation
     try:
         if before == "sdpa":
@@ -113,8 +114,8 @@ def _plain_attention(model: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _in_peace() -> Iterator[None]:
-    """Without the exporter's remarks to its own developers."""
+def _silenced() -> Iterator[None]:
+    """Silence the exporter's messages, which are meant for its developers."""
     levels = {name: logging.getLogger(name).level for name in LOGGERS}
     try:
         for name in LOGGERS:

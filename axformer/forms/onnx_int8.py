@@ -1,8 +1,8 @@
-"""An ONNX form with 8-bit weights: smaller by three quarters, and faster on processors that multiply 8-bit integers.
+"""The ONNX form with 8-bit weights: smaller by three quarters, and faster on processors that multiply 8-bit integers.
 
-Weights of linear maps are rounded with a scale for each output, activations while the model runs, with a scale for each
-tensor. ONNX Runtime has no faster arithmetic with a scale for each token, so what a text gets depends a little on the texts
-beside it. Embeddings are rounded with a scale for each token of the vocabulary. All else stays in float32.
+Weights of linear maps are rounded with one scale for each output, activations at run time with one scale for each tensor. ONNX
+Runtime has no faster arithmetic with one scale for each token, so the answer to a text depends slightly on the other texts in
+the batch. Embeddings are rounded with one scale for each token of the vocabulary. Everything else stays in float32.
 """
 
 import shutil
@@ -20,15 +20,15 @@ LARGEST = 127
 """The largest magnitude of symmetric 8-bit integers."""
 LINEAR = ["MatMul", "Gemm"]
 MATRIX = 2
-"""Dimensions of a linear map."""
+"""Number of dimensions of a linear map."""
 
 
 def write_onnx_int8(source: Path, directory: Path) -> None:
-    """Write ``model.onnx`` with 8-bit weights, and what stands beside it.
+    """Write ``model.onnx`` with 8-bit weights, and copy the files next to it.
 
     Args:
-        source: what :func:`axformer.forms.onnx.write_onnx` wrote.
-        directory: where the files go; it is made.
+        source: the directory written by :func:`axformer.forms.onnx.write_onnx`.
+        directory: the directory of the files; it is created.
 
     Raises:
         ArtifactError: the source is missing or damaged.
@@ -38,8 +38,8 @@ def write_onnx_int8(source: Path, directory: Path) -> None:
     read_facts(source)
     model = _read(source / GRAPH_FILE)
     _round_tables(model.graph)
-    model.graph.ClearField("value_info")  # shapes of weights that the quantizer turns round
-    quantization.quant_utils.add_pre_process_metadata(model)  # the exporter has folded what can be folded
+    model.graph.ClearField("value_info")  # shapes of weights, which the quantizer transposes
+    quantization.quant_utils.add_pre_process_metadata(model)  # the exporter has folded constants already
     directory.mkdir(parents=True, exist_ok=True)
     try:
         quantization.quantize_dynamic(
@@ -52,7 +52,7 @@ def write_onnx_int8(source: Path, directory: Path) -> None:
             reduce_range=True,  # 7 bits: sums of 8-bit products overflow on processors without VNNI
             use_external_data_format=(source / WEIGHTS_FILE).exists(),
         )
-    except Exception as error:  # of the quantizer: all are about this model
+    except Exception as error:  # from the quantizer: all concern this model
         raise FormError(f"the ONNX graph cannot be quantized: {first_line(error)}") from error
     for path in source.iterdir():
         if not path.name.startswith(GRAPH_FILE):
@@ -63,19 +63,19 @@ def _read(path: Path) -> Any:
     onnx = needed("onnx")
     try:
         return onnx.load(path)
-    except Exception as error:  # noqa: BLE001 - of the disk, protobuf or ONNX: all are about this file
+    except Exception as error:  # noqa: BLE001 - from the disk, protobuf or ONNX: all concern this file
         raise ArtifactError(f"'{path}' is not an ONNX graph that loads: {first_line(error)}") from None
 
 
 def _by_head(graph: Any) -> list[str]:
-    """Names of products with a matrix for each head, for which ONNX Runtime has no scale an output. They are small: attention
-    of one query a row (:mod:`axformer.model.absorbed`)."""
+    """Names of products with one matrix for each head, for which ONNX Runtime has no scales per output. They are small:
+    attention with one query per row (:mod:`axformer.model.absorbed`)."""
     stacked = {weight.name for weight in graph.initializer if len(weight.dims) > MATRIX}
     return [node.name for node in graph.node if node.op_type in LINEAR and stacked.intersection(node.input)]
 
 
 def _round_tables(graph: Any) -> None:
-    """Replace every table of float32 rows that tokens look up (embeddings) by one of 8-bit rows, and a scale for each."""
+    """Replace every lookup table of float32 rows (embeddings) by a table of 8-bit rows with a scale for each row."""
     onnx = needed("onnx")
     weights = {weight.name: weight for weight in graph.initializer}
     nodes, added = [], {}
@@ -103,12 +103,12 @@ def _axis(node: Any) -> int:
 
 
 def _lookup(node: Any, rounded: str, scale: str) -> list[Any]:
-    """The nodes in the place of one that looks rows up."""
+    """The nodes that replace the lookup of rows in a float32 table."""
     make, to_float = needed("onnx").helper.make_node, needed("onnx").TensorProto.FLOAT
-    places, (output,) = node.input[1], node.output
+    indices, (output,) = node.input[1], node.output
     return [
-        make("Gather", [rounded, places], [f"{output}_int8"]),
+        make("Gather", [rounded, indices], [f"{output}_int8"]),
         make("Cast", [f"{output}_int8"], [f"{output}_float"], to=to_float),
-        make("Gather", [scale, places], [f"{output}_scale"]),
+        make("Gather", [scale, indices], [f"{output}_scale"]),
         make("Mul", [f"{output}_float", f"{output}_scale"], [output]),
     ]

@@ -1,4 +1,4 @@
-"""An ONNX form that can be called like the model it was made of."""
+"""Lets an ONNX form be called like the model it was made from."""
 
 from pathlib import Path
 from typing import Any
@@ -23,32 +23,33 @@ class OnnxModel:
     device = torch.device("cpu")
 
     def __init__(self, directory: Path, threads: int | None = None) -> None:
-        """Load what a form's writer wrote.
+        """Load an ONNX form.
 
         Args:
-            directory: where ``model.onnx`` and ``config.json`` are.
-            threads: that share each operation; None means one for each core.
+            directory: the directory of ``model.onnx`` and ``config.json``.
+            threads: number of threads for each operation; None for one per core.
 
         Raises:
-            ArtifactError: the files are missing or damaged, or not of one form.
+            ArtifactError: the files are missing or damaged, or do not belong together.
             FormError: ONNX Runtime is not installed.
         """
         facts = read_facts(directory)
         self._session = _session(directory / GRAPH_FILE, threads)
         self._inputs, self._outputs = facts.inputs, facts.outputs
         sides = self._session.get_inputs(), self._session.get_outputs()
-        there = [tuple(value.name for value in side) for side in sides]
-        if there != [self._inputs, self._outputs]:
+        names = [tuple(value.name for value in side) for side in sides]
+        if names != [self._inputs, self._outputs]:
             raise ArtifactError(
-                f"'{directory / GRAPH_FILE}' takes and gives {there}, but config.json beside it says "
+                f"'{directory / GRAPH_FILE}' takes and gives {names}, but config.json beside it says "
                 f"{[self._inputs, self._outputs]}; they are not of one model"
             )
 
     def __call__(self, **inputs: Tensor) -> ModelOutput:
-        """What the model makes of a batch.
+        """Compute the outputs for a batch.
 
         Args:
-            inputs: integers of shape (batch, tokens) or (batch, choices, tokens); those that it does not take are ignored.
+            inputs: integers of shape (batch, tokens) or (batch, choices, tokens); inputs that the graph does not take are
+                ignored.
         """
         taken = {name: inputs[name].cpu().numpy() for name in self._inputs}
         given: list[Any] = self._session.run(self._outputs, taken)
@@ -56,11 +57,11 @@ class OnnxModel:
         return ModelOutput(outputs)  # type: ignore[no-untyped-call]
 
 
-def load(directory: Path, device: str) -> OnnxModel:  # noqa: ARG001 - as every form's loader; it computes on the CPU
-    """The form, ready to be called, with as many threads as PyTorch has, so that the speed of both can be compared.
+def load(directory: Path, device: str) -> OnnxModel:  # noqa: ARG001 - the interface of loaders; it computes on the CPU
+    """Load the form with as many threads as PyTorch uses, so that the speed of both can be compared.
 
     Raises:
-        ArtifactError: it is missing or damaged.
+        ArtifactError: the form is missing or damaged.
         FormError: ONNX Runtime is not installed.
     """
     return OnnxModel(directory, torch.get_num_threads())
@@ -70,8 +71,8 @@ def _session(path: Path, threads: int | None) -> Any:
     runtime = needed("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads or 0
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # who waits leaves the core to others
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads release their core
     try:
         return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # noqa: BLE001 - its errors have no base of their own
+    except Exception as error:  # noqa: BLE001 - its errors have no common base class
         raise ArtifactError(f"'{path}' is not an ONNX graph that loads: {first_line(error)}") from None

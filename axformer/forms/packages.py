@@ -1,4 +1,4 @@
-"""Packages that only some forms need, and that a bare installation of the library does not bring."""
+"""Optional packages, which only some forms need."""
 
 from importlib import import_module
 from typing import Any
@@ -7,10 +7,10 @@ from axformer.errors import FormError
 
 
 def needed(name: str) -> Any:
-    """A module of the extra ``onnx``.
+    """Import a module of the extra ``onnx``.
 
     Raises:
-        FormError: its package is not installed.
+        FormError: the module's package is not installed.
     """
     try:
         return import_module(name)

@@ -1,4 +1,4 @@
-"""Load a finished model in a fresh process and compare it with the model in memory before anybody sees it."""
+"""Load a finished model in a fresh process, and compare it with the model in memory before it is published."""
 
 from pathlib import Path
 from typing import Any
@@ -14,32 +14,32 @@ from axformer.forms.kinds import Kind
 from axformer.model.number_format import name_of
 
 ROWS = 32
-"""Model rows that both models compute; what is damaged shows on any of them."""
+"""Number of model rows that both models compute; damage shows on any row."""
 ROUNDINGS = 32
-"""How many roundings of the largest logit a model of 16 bits may be off. Another order of the same sums came to 7 on tiny
-models of every family; whether the file holds the right weights is asked in float32 (:mod:`axformer.forms.make`)."""
+"""Allowed difference of a 16-bit model in roundings of its largest logit. A different order of the same sums came to 7 on
+tiny models of every family. Whether the file has the right weights is checked in float32 (:mod:`axformer.forms.make`)."""
 TOKENS = 1024
-"""Tokens of all of them together, padding included, for a language model's output holds its whole vocabulary at each."""
+"""Largest number of tokens of all these rows, including padding, since the output of a language model has its whole vocabulary
+for each token."""
 
 
 def self_check(model: Any, tokenizer: Any, encoded: Encoded, kind: Kind, directory: Path, python: FreshPython) -> Fresh:
-    """Make sure that a form that was saved computes what the model in memory does, at the same precision and as closely as
-    that form can.
+    """Check that a saved form computes the same as the model in memory, at the same precision and within the form's tolerance.
 
     Args:
         model: the model in memory, in the number format of the form.
-        tokenizer: of the model in memory.
-        encoded: real inputs; some model rows, spread over them, go through both.
-        kind: which form it is.
-        directory: what was saved.
-        python: what loads it.
+        tokenizer: the tokenizer of the model in memory.
+        encoded: real inputs; some model rows, spread over the data, go through both models.
+        kind: the kind of the form.
+        directory: the directory of the form.
+        python: the fresh process that loads the form.
 
     Returns:
-        What the fresh process found.
+        The measurements of the fresh process.
 
     Raises:
-        ArtifactError: the saved model or its tokenizer does not load in a fresh process, or computes something else, or the
-            model in memory computes no numbers.
+        ArtifactError: the saved model or its tokenizer does not load in a fresh process, its outputs differ, or the outputs of
+            the model in memory are not numbers.
     """
     inputs = check_inputs(encoded, tokenizer, str(model.device))
     expected = outputs_of(model, inputs)
@@ -59,16 +59,16 @@ def self_check(model: Any, tokenizer: Any, encoded: Encoded, kind: Kind, directo
 
 
 def check_inputs(encoded: Encoded, tokenizer: Any, device: str) -> dict[str, Tensor]:
-    """At most ``ROWS`` model rows that fit into ``TOKENS``, spread over the data, and at least one; just one where they go
-    through the model alone."""
+    """At most ``ROWS`` model rows that fit into ``TOKENS``, spread over the data; at least one, and just one if rows go through
+    the model one at a time."""
     lengths = encoded.lengths
     fitting = 1 if encoded.padding.alone else max(1, TOKENS // (max(lengths) * encoded.choices))
-    places = list(range(0, len(lengths), -(-len(lengths) // min(ROWS, fitting))))
-    return assemble(encoded, places, tokenizer, device).inputs
+    rows = list(range(0, len(lengths), -(-len(lengths) // min(ROWS, fitting))))
+    return assemble(encoded, rows, tokenizer, device).inputs
 
 
 def _check_numbers(expected: dict[str, Tensor]) -> None:
-    """Refuse a model that does not compute at its own precision, as float16 overflows with some that were trained in another.
+    """Refuse a model that fails at its own precision. Some models that were trained in another format overflow in float16.
 
     Raises:
         ArtifactError: some logits are not numbers.
@@ -82,7 +82,7 @@ def _check_numbers(expected: dict[str, Tensor]) -> None:
 
 
 def _tolerance(kind: Kind, expected: Tensor) -> float:
-    """How far outputs may be from these, at their own precision."""
+    """The allowed difference from the expected outputs, at their own precision."""
     if expected.dtype is torch.float32:
         return kind.tolerance
     return max(kind.tolerance, ROUNDINGS * torch.finfo(expected.dtype).eps * float(expected.abs().max()))
@@ -98,10 +98,10 @@ def _compare(what: str, expected: Tensor, found: Tensor | None, tolerance: float
 
 
 def check_difference(what: str, difference: float, tolerance: float) -> None:
-    """Refuse outputs that are further apart than their form allows.
+    """Refuse outputs whose difference exceeds the form's tolerance.
 
     Raises:
-        ArtifactError: they are, or some are not numbers.
+        ArtifactError: the difference is too large, or is not a number.
     """
     if not difference <= tolerance:
         raise ArtifactError(

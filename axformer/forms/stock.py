@@ -1,6 +1,6 @@
-"""Loads a model as its users do who have transformers alone, and computes: run by its path, so that this package is not there.
+"""Loads and runs a model with transformers alone. It is run by its path, so that this package is not on the import path.
 
-``python -I stock.py AUTO_CLASS`` reads a list in JSON of ``MODEL DEVICE INPUTS OUTPUTS`` and prints what that took as one line
+``python -I stock.py AUTO_CLASS`` reads a JSON list of ``MODEL DEVICE INPUTS OUTPUTS`` and prints its measurements as one line
 of JSON.
 """
 
@@ -19,10 +19,10 @@ TEXTS = "texts of the tokenizer"
 
 
 def main(auto_class: str) -> None:
-    """Answer the inputs with all tensors that the model gives back, and with what the tokenizer reads in them."""
+    """Compute the inputs, and write all output tensors and the tokenizer's texts of the inputs."""
     line = sys.stdin.readline()
     if not line:
-        return  # nobody asks for anything any more
+        return  # the parent process has no request
     directory, device, inputs, outputs = json.loads(line)
     peak_bytes = runpy.run_path(str(Path(__file__).with_name("memory.py")))["peak_bytes"]
     auto = getattr(transformers, auto_class)
@@ -48,4 +48,4 @@ def main(auto_class: str) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1])
-    gc.freeze()  # else a last look for garbage among all that was imported takes a second
+    gc.freeze()  # without this, a last garbage collection over all imported objects takes a second

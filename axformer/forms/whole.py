@@ -1,4 +1,4 @@
-"""Load a model that is nothing but a transformers checkpoint, without any of this package's own model classes."""
+"""Load an ordinary transformers checkpoint, without the model classes of this package."""
 
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,10 @@ from axformer.errors import ArtifactError
 
 
 def load(directory: Path, device: str) -> Any:
-    """The model in its own number format and in evaluation mode.
+    """Load the model in its own number format and in evaluation mode.
 
     Raises:
-        ArtifactError: its configuration names no class of transformers.
+        ArtifactError: the configuration names no model class of transformers.
     """
     config = AutoConfig.from_pretrained(directory, local_files_only=True)
     names = config.architectures or []

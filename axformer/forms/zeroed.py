@@ -1,7 +1,7 @@
-"""The zeroed form: a model of the shapes that it always had, which stock transformers loads without this package.
+"""The zeroed form: a model with its original shapes, which stock transformers loads without this package.
 
-What was removed adds nothing, because the weights that lead out of it are 0; weights that were fitted stand at the columns
-that stay. It is neither smaller nor faster; it is for those who cannot install anything beside the model.
+Removed parts add nothing, because their output weights are 0; the remaining columns have their fitted weights. The form is
+neither smaller nor faster. It is for users who cannot install this package.
 """
 
 from copy import deepcopy
@@ -16,16 +16,16 @@ from axformer.repair.refit import Refit
 
 
 def zeroed(model: Any, architecture: Architecture, plan: Plan, fits: Refit | None = None) -> Any:
-    """The whole model with zeros where a plan removes something, of the family's own class, in evaluation mode.
+    """The whole model with zeros in place of everything that a plan removes, of the family's own class, in evaluation mode.
 
     Args:
-        model: prepared; it is left as it is.
-        fits: the weights that were fitted to the plan; None where those that stay are the model's own.
+        model: prepared; it is not changed.
+        fits: the fitted weights of the plan; None if the remaining weights are the model's own.
 
     Raises:
-        FormError: some layer has hard attention, which stock transformers lacks; or layers share weights, and what one has
-            lost another still needs.
-        PlanError: the plan is one of another model.
+        FormError: a layer has hard attention, which stock transformers lacks, or layers share weights, so that one layer still
+            needs what another has lost.
+        PlanError: the plan belongs to another model.
     """
     hard = [index for index, layer in enumerate(plan.layers) if layer.hard_attention is not None]
     if needs_hard_attention(plan):

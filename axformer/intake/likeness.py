@@ -1,8 +1,8 @@
-"""Whether data that calibrates looks like the validation data, as far as tokens tell.
+"""Compares calibration data with the validation data by their tokens.
 
-Weights that are fitted on another language or format hold there, and not on the task. Three figures are compared, each of which
-needs no label: the share of tokens that the tokenizer does not know; the characters of a token, which are fewer where words of
-another language, or code, fall into pieces; and the tokens of a row.
+Weights fitted on another language or format are right for that data, but not for the task. Three figures are compared, none of
+which needs labels: the share of tokens unknown to the tokenizer; the characters per token, which are fewer if words of another
+language, or code, are split into pieces; and the tokens per row.
 """
 
 from collections import Counter
@@ -14,31 +14,33 @@ from typing import Any
 from axformer.intake.dataset import DataSet
 
 UNKNOWN_SHARE = 0.02
-"""So much larger a share of unknown tokens is told. To MiniLM's tokenizer ten public English sets have at most 0.0005, a few
-sentences of Chinese and Thai 0.6 and more, of Korean 0.05."""
+"""A share of unknown tokens that is larger by more than this is reported. With MiniLM's tokenizer, ten public English sets have
+shares of at most 0.0005, a few sentences of Chinese and Thai 0.6 and more, of Korean 0.05."""
 SHORTER_TOKENS = 0.8
-"""Tokens so many times as long, or as short, are told. To the same tokenizer nine English sets have 3.5 to 4.0 characters, one
-of text messages 2.8; German, French and Finnish 2.2 to 2.5, other alphabets 1.0, Python 2.9."""
+"""Tokens that are shorter than this many times the validation data's, or longer by the inverse, are reported. With the same
+tokenizer, nine English sets have 3.5 to 4.0 characters per token, one of text messages 2.8; German, French and Finnish 2.2 to
+2.5, other alphabets 1.0, Python 2.9."""
 LONGER_ROWS = 4.0
-"""Rows so many times as long, or as short, are told: a set of questions with contexts beside one of single sentences."""
+"""Rows that are more than this many times as long or as short are reported, for example questions with contexts against single
+sentences."""
 _MARKS = ("##", "▁", "Ġ", "</w>")
-"""What tokenizers write for the beginning, the middle or the end of a word."""
+"""The marks of tokenizers for the beginning, the middle or the end of a word."""
 
 
 @dataclass(frozen=True)
 class TokenFigures:
-    """What the tokens of a data set are like; those that the tokenizer adds are not counted."""
+    """Figures of the tokens of a data set. Tokens that the tokenizer adds are not counted, except in ``row``."""
 
     unknown: float
-    """Share of them that the tokenizer does not know."""
+    """Share of tokens that the tokenizer does not know."""
     characters: float
-    """Of a token that it knows, on average."""
+    """Mean number of characters of a known token."""
     row: float
-    """Tokens of the median model row, with those that the tokenizer adds."""
+    """Number of tokens of the median model row, including those that the tokenizer adds."""
 
 
 def figures_of(data: DataSet, tokenizer: Any) -> TokenFigures:
-    """Measure a data set."""
+    """Measure the tokens of a data set."""
     counts = Counter(_ids(data.samples.encoded.features["input_ids"]))
     framing = {getattr(tokenizer, f"{name}_token_id") for name in ("cls", "sep", "bos", "eos", "pad", "mask")}
     own = {id: count for id, count in counts.items() if id not in framing}
@@ -51,7 +53,7 @@ def figures_of(data: DataSet, tokenizer: Any) -> TokenFigures:
 
 
 def unlike(calibrating: TokenFigures, validation: TokenFigures) -> str | None:
-    """What is far from the validation data, with the figures; None where nothing is."""
+    """The figures that are far from the validation data's, as a note for users; None if all are close."""
     found = []
     if calibrating.unknown > validation.unknown + UNKNOWN_SHARE:
         found.append(
@@ -72,7 +74,8 @@ def unlike(calibrating: TokenFigures, validation: TokenFigures) -> str | None:
 
 
 def _is_far(one: float, other: float, times: float) -> bool:
-    """Whether one figure is so many times the other; one that could not be measured is 0, and far from none."""
+    """Whether one figure is more than ``times`` times the other. A figure of 0 could not be measured, and is not far from
+    any."""
     return min(one, other) > 0 and max(one, other) / min(one, other) > times
 
 

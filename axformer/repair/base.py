@@ -1,4 +1,4 @@
-"""What a repair is: it changes the weights that a plan leaves, and no shape."""
+"""The interface of repairs: a repair changes the remaining weights of a model, but no shapes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from axformer.wire.report import Finetuning
 
 @dataclass(frozen=True)
 class Repaired:
-    """A model whose weights were changed, and how."""
+    """A repaired model, and a record of the repair."""
 
     model: Any
     """In the number format of its checkpoint."""
     record: Finetuning
-    """What was done, for the report."""
+    """The record for the report."""
 
 
 class Repair(Protocol):
-    """Changes the weights that stay. It is a function of checkpoint, plan, data and settings alone, so that a run that was
-    resumed gives the same weights; on a CPU byte for byte."""
+    """Changes the remaining weights. The result depends on the checkpoint, the plan, the data and the settings alone, so a
+    resumed run gives the same weights, on a CPU byte for byte."""
 
     def carry_out(
         self,
@@ -35,9 +35,9 @@ class Repair(Protocol):
         """Repair a compact model in place.
 
         Args:
-            checkpoint: what the plan was made for.
-            model: what the plan leaves of it, in float32.
+            checkpoint: the checkpoint that the plan belongs to.
+            model: the compact model of the plan, in float32.
             plan: the plan.
-            sets: data to measure the model on before, by its name in reports.
-            check_cancelled: called now and then; what it raises ends the repair.
+            sets: data to measure the model on before the repair, by its name in reports.
+            check_cancelled: called at intervals; an exception from it ends the repair.
         """

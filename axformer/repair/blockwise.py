@@ -1,7 +1,7 @@
-"""Goes up a model block by block: the inputs of one block are held for all data, so that a block can be looked at, changed and
-run again without what lies below or above it.
+"""Walks up a model block by block, holding the inputs of one block for all data.
 
-Two arrays of the size of the data, tokens times hidden size, are all that is held.
+A block can thus be observed, changed and run again without running the blocks below or above it. At most two arrays of the size
+of the data, tokens times hidden size, are held.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,23 +18,23 @@ from axformer.plan.plan import Plan
 See = Callable[[Batch, Tensor], None]
 
 
-class _Arrived(Exception):  # noqa: N818 - it is no error
-    """The input of the next block is there."""
+class _Arrived(Exception):  # noqa: N818 - not an error
+    """Raised when the input of the next block is known."""
 
 
 class Blockwise:
-    """A model under a plan, stopped in front of one block for all data."""
+    """A model under a plan, positioned at one block for all data."""
 
     def __init__(
         self, model: Any, architecture: Architecture, samples: Samples, plan: Plan, layers: Sequence[nn.Module]
     ) -> None:
         """
         Args:
-            model: whole and prepared; its embeddings and masks are used.
-            architecture: its family.
+            model: whole and prepared; only its embeddings and masks are used.
+            architecture: the model's family.
             samples: the data.
-            plan: what is left of the model.
-            layers: its layers as the plan leaves them.
+            plan: the plan.
+            layers: the model's layers, cut as in the plan.
         """
         self._model = model
         self._architecture = architecture
@@ -43,30 +43,30 @@ class Blockwise:
         self._layers = layers
         self._inputs: list[Tensor | None] = [None] * len(samples.batches)
         self._seen: list[Tensor | None] = []
-        """The inputs of the next block, as far as a look has come by them."""
+        """The inputs of the next block, as far as :meth:`look` has computed them."""
         self.block = 0
-        """The block in front of which it stands."""
+        """The current block, which runs next."""
 
     @property
     def layer(self) -> nn.Module:
-        """The layer of the block."""
+        """The layer of the current block."""
         return self._layers[self.block // 2]
 
     @property
     def weights(self) -> BlockWeights:
-        """The weights of the block, which is not removed and has heads or neurons."""
+        """The weights of the current block, which must have heads or neurons."""
         return self._architecture.layout(self.block).weights(self.layer)
 
     def share_inputs(self, other: "Blockwise") -> None:
-        """Stand where another does, whose blocks below are the same."""
+        """Take over the position and inputs of another walk whose blocks below are the same."""
         self._inputs, self.block, self._seen = list(other._inputs), other.block, []
 
     def forget(self) -> None:
-        """Learn that the weights of the block have changed since the last look."""
+        """Discard what the last :meth:`look` computed, because the weights of the current block have changed."""
         self._seen = []
 
     def look(self) -> Iterator[tuple[Batch, Tensor]]:
-        """What comes into the output projection of the block, batch by batch, shape (sequences, tokens, columns)."""
+        """Yield the input of the current block's output projection, batch by batch, shape (sequences, tokens, columns)."""
         self._seen = []
         for index, batch in enumerate(self._samples.batches):
             seen: list[Tensor] = []
@@ -83,7 +83,7 @@ class Blockwise:
             yield batch, seen[0] if self._architecture.token_axis == 1 else seen[0].transpose(0, 1)
 
     def advance(self) -> None:
-        """Run the block, and stand in front of the next."""
+        """Run the current block and move to the next one."""
         batches = self._samples.batches
         if self.block + 1 < 2 * len(self._layers) and len(self._seen) < len(batches):
             self._seen = [self._run(index, batch) for index, batch in enumerate(batches)]
@@ -92,7 +92,7 @@ class Blockwise:
 
     @torch.inference_mode()
     def _run(self, index: int, batch: Batch) -> Tensor | None:
-        """Run the block on one batch; gives the input of the next one, None behind the last."""
+        """Run the current block on one batch and return the input of the next block; None after the last block."""
         arrived: list[Tensor] = []
 
         def keep(block: int, hidden: Tensor) -> None:

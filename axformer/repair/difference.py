@@ -1,4 +1,4 @@
-"""How the fitted weights of two plans of one model differ, block by block."""
+"""Differences between the fitted weights of two plans of one model, block by block."""
 
 import torch
 from torch import Tensor
@@ -8,10 +8,10 @@ from axformer.repair.refit import BlockFit, Refit
 
 
 def differences_of_fits(first: Refit, second: Refit) -> list[Difference]:
-    """All of them, bottom block first; empty where the weights are the same to the bit."""
+    """All differences, bottom block first; empty if the weights are equal bit for bit."""
     blocks = sorted({*first, *second})
     return [
-        Difference(block // 2, f"{'ffn' if block % 2 else 'attention'} weights", *map(_told, pair))
+        Difference(block // 2, f"{'ffn' if block % 2 else 'attention'} weights", *map(_description_of, pair))
         for block, pair in ((block, (first.get(block), second.get(block))) for block in blocks)
         if not _are_same(*pair)
     ]
@@ -29,7 +29,7 @@ def _are_equal(one: Tensor | None, other: Tensor | None) -> bool:
     return one.shape == other.shape and torch.equal(one, other)
 
 
-def _told(fit: BlockFit | None) -> str:
+def _description_of(fit: BlockFit | None) -> str:
     if fit is None:
         return "the checkpoint's"
     how = "bias only" if fit.ridge is None else f"ridge {fit.ridge:g}"

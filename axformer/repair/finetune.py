@@ -1,9 +1,8 @@
-"""Fine-tune what a pass has left: a few epochs of transformers' Trainer; the plan is fixed and no shape changes.
+"""Fine-tune the result of a pass: a few epochs of transformers' Trainer; the plan is fixed and no shape changes.
 
-The loss is the task's own, the one that decided in the pass, so a row is learned from as it was measured. Rows go through
-the model in the batches that Trainer draws, padded as in the pass. Nothing is written but into a directory that is gone
-afterwards, nothing is reported to anybody, and the caller's random numbers go on as if nothing had been drawn. On a CPU the
-same rows, settings and threads give the same weights.
+The loss is the task's own, the same as in the pass. Rows go through the model in the batches that Trainer draws, padded as in
+the pass. Files are only written to a temporary directory, no metrics are sent anywhere, and the caller's random number
+generators are left in the state they had before. On a CPU, the same rows, settings and threads give the same weights.
 """
 
 import random
@@ -35,23 +34,23 @@ def finetune(
 
     Args:
         model: compact or whole.
-        task: that it does.
-        tokenizer: which pads its inputs.
-        encoded: the rows to learn from, with no features but those that the model takes.
-        settings: how.
-        check_cancelled: called before every step; what it raises ends the training.
+        task: the model's task.
+        tokenizer: pads the inputs.
+        encoded: the training rows, with only those features that the model takes.
+        settings: the training settings.
+        check_cancelled: called before every step; an exception from it ends the training.
 
     Returns:
         The same model, in evaluation mode on the same device.
 
     Raises:
-        ConfigError: the task's data is not good to learn from, or the device is not one that Trainer takes.
+        ConfigError: the task's data is not suitable for training, or Trainer cannot use the device.
     """
     device = model.device
     check_trainable(task.name, str(device))
 
-    def collate(places: Sequence[int]) -> dict[str, Any]:
-        batch = assemble(encoded, places, tokenizer, "cpu")
+    def collate(indices: Sequence[int]) -> dict[str, Any]:
+        batch = assemble(encoded, indices, tokenizer, "cpu")
         return {"rows": batch.rows, "inputs": batch.inputs, "answers": batch.labels}
 
     with tempfile.TemporaryDirectory(prefix="axformer-finetune-") as scratch, _isolated_rng(device):
@@ -68,7 +67,7 @@ def finetune(
 
 
 class _LossModel(nn.Module):
-    """A model whose output is its loss."""
+    """A model whose output is the task's loss."""
 
     def __init__(self, model: nn.Module, task: Task) -> None:
         super().__init__()
@@ -81,7 +80,7 @@ class _LossModel(nn.Module):
 
 
 class _CheckingCancelled(TrainerCallback):
-    """Asks before every step whether to go on."""
+    """Checks before every step whether the training was cancelled."""
 
     def __init__(self, check_cancelled: Callable[[], None]) -> None:
         self._check_cancelled = check_cancelled
@@ -93,7 +92,7 @@ class _CheckingCancelled(TrainerCallback):
 def _arguments(
     settings: FinetuneSettings, scratch: str, device: torch.device, *, alone: bool = False
 ) -> TrainingArguments:
-    """How Trainer goes about it; where rows go through the model ``alone``, the rows of a step do so one after the other."""
+    """The arguments of Trainer. With ``alone``, the rows of a step go through the model one at a time."""
     arguments = TrainingArguments(
         output_dir=scratch,
         num_train_epochs=settings.epochs,
@@ -115,7 +114,7 @@ def _arguments(
 
 @contextmanager
 def _isolated_rng(device: torch.device) -> Iterator[None]:
-    """Let random numbers be drawn and seeded inside without a trace outside."""
+    """Restore the state of all random number generators after the ``with`` block."""
     python, array = random.getstate(), np.random.get_state()
     try:
         with torch.random.fork_rng([] if device.type == "cpu" else [device.index or 0]):

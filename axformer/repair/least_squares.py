@@ -1,14 +1,14 @@
-"""Refit in closed form: the weights of an output projection that loses columns are fitted anew to what it gave before.
+"""Refit in closed form: the remaining columns of an output projection are fitted to its outputs before the removal.
 
-A block adds y = W x + b to the residual stream. Heads or neurons are removed by dropping columns of W. The columns that stay
-are fitted, with a ridge towards their old values, so that W' x_S + b' is near the teacher's y at the same tokens (COMPRESS,
-section 1; the closed form is that of optimal brain surgeon on the kept set, Hassibi and Stork, 1993):
+A block adds y = W x + b to the residual stream. Heads or neurons are removed by dropping columns of W. The remaining columns S
+are fitted, with a ridge penalty towards their old values, so that W' x_S + b' approximates the teacher's y at the same tokens
+(COMPRESS, section 1; the closed form is that of optimal brain surgeon on the kept set, Hassibi and Stork, 1993):
 
     W' = W_S + (T - W_S K) (K + lambda I)^-1,   b' = mean(y) - W' mean(x_S)
 
 with K = E[(x_S - mean) (x_S - mean)^T] and T = E[(y - mean) (x_S - mean)^T] over calibration tokens, and lambda = ridge times
-the mean of K's diagonal. Without a bias K and T are not centred. How strong the ridge is, and whether anything but the bias is
-fitted at all, is chosen by the squared error on tokens that the fit has not seen.
+the mean of K's diagonal. Without a bias, K and T are not centred. The squared error on tokens that the fit has not seen
+determines the ridge, and whether more than the bias is fitted.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,15 @@ import torch
 from torch import Tensor
 
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
-"""Tried on tokens that the fit has not seen; COMPRESS found 1e-2 good where there are many tokens."""
+"""Ridges to choose from on tokens that the fit has not seen; by COMPRESS, 1e-2 works well with many tokens."""
 
 
 @dataclass
 class Sums:
-    """Sums over tokens of a block's input x and of the output y that is wanted of it, both less a fixed origin near their
-    means. No token is kept. Products of a batch are computed in the inputs' precision, sums of them in float64."""
+    """Sums over tokens of a projection's input x and its target output y, both relative to a fixed origin near their means.
+
+    No tokens are stored. Products within a batch are computed in the precision of the inputs, and summed in float64.
+    """
 
     count: int
     x0: Tensor
@@ -44,7 +46,7 @@ class Sums:
 
     @classmethod
     def around(cls, x0: Tensor, y0: Tensor) -> "Sums":
-        """Of no tokens yet.
+        """Sums over no tokens.
 
         Args:
             x0: about the mean of x, shape (columns,).
@@ -59,7 +61,7 @@ class Sums:
         return cls(0, x0, y0, *sums)
 
     def add(self, x: Tensor, y: Tensor) -> None:
-        """Take in some tokens, shapes (tokens, columns) and (tokens, outputs)."""
+        """Add some tokens, shapes (tokens, columns) and (tokens, outputs)."""
         self.count += len(x)
         x, y = x - self.x0.to(x.dtype), y - self.y0.to(y.dtype)
         self.x += x.double().sum(dim=0)
@@ -69,23 +71,23 @@ class Sums:
         self.yy += y.double().square().sum()
 
     def __add__(self, other: "Sums") -> "Sums":
-        """Of the tokens of both, which have the same origin."""
+        """Sums over the tokens of both, which must have the same origin."""
         pairs = ((self.x, other.x), (self.y, other.y), (self.xx, other.xx), (self.yx, other.yx), (self.yy, other.yy))
         return Sums(self.count + other.count, self.x0, self.y0, *(one + more for one, more in pairs))
 
     def of(self, columns: Tensor) -> "Sums":
-        """The same of some columns of x alone."""
+        """The sums for some columns of x."""
         xx, yx = self.xx[columns][:, columns], self.yx[:, columns]
         return Sums(self.count, self.x0[columns], self.y0, self.x[columns], self.y, xx, yx, self.yy)
 
     @property
     def means(self) -> tuple[Tensor, Tensor]:
-        """Of x and y."""
+        """The means of x and y."""
         return self.x0.double() + self.x / self.count, self.y0.double() + self.y / self.count
 
     @property
     def covariances(self) -> tuple[Tensor, Tensor, float]:
-        """Of x with itself, shape (columns, columns), of y with x, shape (outputs, columns), and the variance of y."""
+        """Covariance of x, shape (columns, columns), of y with x, shape (outputs, columns), and the variance of y."""
         x, y = self.x / self.count, self.y / self.count
         variance = self.yy / self.count - y.square().sum()
         return self.xx / self.count - torch.outer(x, x), self.yx / self.count - torch.outer(y, x), float(variance)
@@ -98,20 +100,20 @@ class Fit:
     weight: Tensor
     """Shape (outputs, columns), float64."""
     bias: Tensor | None
-    """Shape (outputs,), float64; None where the projection has none."""
+    """Shape (outputs,), float64; None if the projection has no bias."""
     ridge: float | None
-    """That was chosen; None where only the bias was fitted."""
+    """The chosen ridge; None if only the bias was fitted."""
 
 
 def refit(weight: Tensor, fitting: Sums, checking: Sums, *, has_bias: bool, ridges: Sequence[float] = RIDGES) -> Fit:
-    """Fit the columns that stay.
+    """Fit the remaining columns.
 
     Args:
-        weight: of these columns as they were, shape (outputs, columns).
-        fitting: the tokens that candidates are fitted to.
-        checking: others, which choose between the candidates. What is chosen is then fitted to all tokens.
+        weight: the remaining columns before the fit, shape (outputs, columns).
+        fitting: sums over the tokens that candidates are fitted to.
+        checking: sums over other tokens, which choose between the candidates. The chosen ridge is then fitted to all tokens.
         has_bias: whether the projection has a bias.
-        ridges: strengths to try.
+        ridges: the ridges to try.
     """
     old = weight.double()
     everything = fitting + checking
@@ -124,7 +126,7 @@ def refit(weight: Tensor, fitting: Sums, checking: Sums, *, has_bias: bool, ridg
 
 
 def solve(old: Tensor, sums: Sums, ridge: float | None, *, has_bias: bool) -> Fit:
-    """The fit with one ridge; None fits the bias alone, which is always safe."""
+    """The fit with a given ridge; None fits the bias alone, which is always safe."""
     new = old
     x, y = sums.means
     if ridge is not None:
@@ -137,12 +139,12 @@ def solve(old: Tensor, sums: Sums, ridge: float | None, *, has_bias: bool) -> Fi
 
 
 def damping(second: Tensor, ridge: float) -> float:
-    """Lambda: so many times the mean of the diagonal, and above 0 also where nothing comes in."""
+    """Lambda: ``ridge`` times the mean of the diagonal, and above 0 even if all inputs are 0."""
     return max(ridge * float(second.diagonal().mean()), 1e-12)
 
 
 def error_of(fit: Fit, sums: Sums) -> float:
-    """Mean over the tokens of |y - W x - b|^2."""
+    """The mean of |y - W x - b|^2 over the tokens."""
     second, cross, variance = sums.covariances
     x, y = sums.means
     weight = fit.weight

@@ -1,12 +1,12 @@
-"""In which order heads or neurons leave a block: structured optimal brain surgeon.
+"""The order in which heads or neurons leave a block: structured optimal brain surgeon.
 
-A unit P costs what its removal adds to the squared error of the block's output once the columns that stay are fitted anew,
+The score of a unit P is the squared error that its removal adds to the block's output once the remaining columns are refitted,
 
     score(P) = sum_i W_iP [(H^-1)_PP]^-1 W_iP^T,    H = C + lambda I,
 
-with W as it was fitted after the removals before it (Hassibi and Stork, 1993; for groups Kurtic et al., ZipLM, 2023). The
-cheapest leave first. The sum of all scores is the error of the last refit, so the order is greedy in just what the refit
-repairs.
+with W as fitted after the previous removals (Hassibi and Stork, 1993; for groups Kurtic et al., ZipLM, 2023). The units with
+the lowest scores leave first. The sum of all scores is the error of the last refit, so the order is greedy in exactly the error
+that the refit minimises.
 """
 
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ from torch import Tensor
 from axformer.repair.least_squares import damping
 
 RIDGE = 1e-2
-"""Times the mean of C's diagonal; what COMPRESS takes."""
+"""Lambda as a multiple of the mean of C's diagonal, as in COMPRESS."""
 STEP = 0.03
-"""Share of the units that leave between two factorisations; 2 to 4 % in COMPRESS."""
+"""Share of the units that leave between two factorisations; COMPRESS uses 2 to 4 %."""
 
 
 @dataclass(frozen=True)
 class Leaving:
-    """Units in the order in which they leave, and what each costs."""
+    """Units in the order in which they leave, with their scores."""
 
     units: list[int]
     scores: list[float]
 
     def kept(self, count: int) -> list[int]:
-        """The units that are left when so many are, ascending."""
+        """The units that remain when ``count`` are left, in ascending order."""
         return sorted(self.units[len(self.units) - count :])
 
 
@@ -40,11 +40,11 @@ def leaving_order(
     """The order in which all units of a block leave.
 
     Args:
-        weight: of the output projection, shape (outputs, columns); each unit owns as many columns as any other, in order.
-        covariance: C of its inputs, shape (columns, columns), float64.
-        units: how many there are.
-        ridge: times the mean of C's diagonal.
-        step: share of the units that leave together; 0 removes one at a time, exactly.
+        weight: the output projection, shape (outputs, columns); its columns belong to the units in order, equally many to each.
+        covariance: C, the covariance of the inputs, shape (columns, columns), float64.
+        units: number of units.
+        ridge: lambda as a multiple of the mean of C's diagonal.
+        step: share of the units that leave together; 0 removes one at a time, which is exact.
     """
     width = weight.shape[1] // units
     second = covariance + damping(covariance, ridge) * torch.eye(
@@ -59,10 +59,10 @@ def leaving_order(
         fitted = target[:, columns] @ inverse
         costs = _scores(fitted, inverse, len(left), width)
         cheapest = costs.argsort(stable=True)[: min(together, len(left))].tolist()
-        order += [left[place] for place in cheapest]
-        scores += [float(costs[place]) for place in cheapest]
+        order += [left[index] for index in cheapest]
+        scores += [float(costs[index]) for index in cheapest]
         leaving = set(cheapest)
-        left = [unit for place, unit in enumerate(left) if place not in leaving]
+        left = [unit for index, unit in enumerate(left) if index not in leaving]
     return Leaving(order, scores)
 
 
@@ -72,7 +72,7 @@ def _columns(units: list[int], width: int, device: torch.device) -> Tensor:
 
 
 def _scores(fitted: Tensor, inverse: Tensor, units: int, width: int) -> Tensor:
-    """Of every unit that is left, shape (units,)."""
+    """The score of every unit that is left, shape (units,)."""
     if width == 1:
         return fitted.square().sum(dim=0) / inverse.diagonal()
     by_unit = fitted.view(len(fitted), units, width).transpose(0, 1)

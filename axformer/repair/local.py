@@ -1,9 +1,9 @@
-"""Fit each block by itself: what stays of its output projection is fitted to what the whole block gives on the inputs that the
-untouched model has there.
+"""Fit each block locally: the rest of its output projection is fitted to the outputs of the whole block, on the block's inputs
+in the untouched model.
 
-The fit of a block depends on what the plan keeps of this block and on nothing else of the plan. So the weights of a trial are
-a function of its plan, and a trial that changes one block costs one fit. What the other blocks change in the inputs is not
-repaired; :func:`axformer.repair.refit.refit_plan` repairs it, and fits every block above a change anew.
+The fit of a block depends only on what the plan keeps of this block. So the weights of a trial are a function of its plan, and
+a trial that changes one block costs one fit. Changes of the inputs by other blocks are not repaired. For that there is
+:func:`axformer.repair.refit.refit_plan`, which refits every block above a change.
 """
 
 import shutil
@@ -28,24 +28,24 @@ from axformer.repair.leaving import Leaving, leaving_order
 from axformer.repair.refit import BlockFit, Calibration, Refit, block_fit, matrix_of, put
 
 KEPT = 4
-"""Fits of one block that are held: of what is accepted, of what is on trial, and of an element whose parts are tried."""
+"""Number of fits kept for each block: they serve the current plan, the plan on trial, and an element whose parts are tried."""
 
 
 @dataclass(frozen=True)
 class WholeBlock:
-    """A block of the untouched model and the calibration data as it sees them."""
+    """A block of the untouched model, with sums over its inputs and outputs on the calibration data."""
 
     weight: Tensor
-    """Of the output projection, shape (outputs, columns)."""
+    """The output projection, shape (outputs, columns)."""
     has_bias: bool
     fitting: Sums
-    """Of the tokens that candidates are fitted to."""
+    """Sums over the tokens that candidates are fitted to."""
     checking: Sums
-    """Of those that choose between them."""
+    """Sums over the tokens that choose between the candidates."""
 
     @classmethod
     def before(cls, teacher: Blockwise) -> "WholeBlock":
-        """The block in front of which a walk up the untouched model stands."""
+        """The current block of a walk up the untouched model."""
         weight, bias = matrix_of(teacher.weights), teacher.weights.bias
         calibration = Calibration()
         for batch, x in teacher.look():
@@ -54,15 +54,15 @@ class WholeBlock:
 
     @property
     def covariance(self) -> Tensor:
-        """Of the projection's inputs, shape (columns, columns), float64."""
+        """Covariance of the projection's inputs, shape (columns, columns), float64."""
         return (self.fitting + self.checking).covariances[0]
 
     def fit(self, kept: Sequence[int], units: int) -> BlockFit | None:
-        """The output projection with some of its units, fitted; None where nothing can be: none is kept, and there is no bias.
+        """Fit the output projection with some of its units; None if no unit is kept and there is no bias to fit.
 
         Args:
-            kept: heads or neurons that stay.
-            units: that the block has.
+            kept: the remaining heads or neurons.
+            units: number of units of the whole block.
         """
         if not kept and not self.has_bias:
             return None
@@ -73,14 +73,14 @@ class WholeBlock:
 
 
 class LocalFits:
-    """The fits of all blocks, each computed when a plan asks for it. The sums of the blocks lie in files until then."""
+    """The fits of all blocks, each computed when a plan needs it. The sums of the blocks are kept in files."""
 
     def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
         """
         Args:
-            model: whole and prepared; it stays as it is.
-            architecture: its family.
-            samples: calibration data; its labels are not looked at.
+            model: whole and prepared; it is not changed.
+            architecture: the model's family.
+            samples: calibration data; its labels are not used.
         """
         self._model = model
         self._architecture = architecture
@@ -91,7 +91,7 @@ class LocalFits:
         self._orders: dict[int, Leaving] = {}
 
     def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
-        """The fit of every block that a plan keeps in part."""
+        """The fit of every block that the plan keeps in part."""
         found = {}
         for block in range(2 * len(plan.layers)):
             kept = self._kept(block, plan.layers[block // 2])
@@ -106,7 +106,7 @@ class LocalFits:
         self.of(plan)
 
     def fit(self, index: int, layer: nn.Module, plan: LayerPlan) -> None:
-        """Put fitted weights into a layer, by its number, that was cut as its plan says."""
+        """Put the fitted weights into layer number ``index``, which was cut as in its plan."""
         for block in (2 * index, 2 * index + 1):
             kept = self._kept(block, plan)
             fit = None if kept is None else self._found[block][kept]
@@ -114,7 +114,7 @@ class LocalFits:
                 put(self._architecture, layer, block, fit)
 
     def order(self, block: int) -> Leaving:
-        """In which order the heads or neurons of a block leave."""
+        """The order in which the heads or neurons of a block leave."""
         if block not in self._orders:
             whole = self._whole(block)
             self._orders[block] = leaving_order(whole.weight, whole.covariance, self._units(block))
@@ -124,7 +124,7 @@ class LocalFits:
         return self._dimensions.intermediate_size if block % 2 else self._dimensions.heads
 
     def _kept(self, block: int, plan: LayerPlan) -> tuple[int, ...] | None:
-        """What is kept of a block; None where it is whole, or removed with its bias."""
+        """The units that are kept of a block; None if it is whole, or removed together with its bias."""
         is_there, kept = (plan.ffn, tuple(kept_neurons(plan))) if block % 2 else (plan.attention, plan.heads)
         return kept if is_there and len(kept) < self._units(block) else None
 
@@ -145,7 +145,7 @@ class LocalFits:
         return whole
 
     def _measure(self, check_cancelled: Callable[[], None]) -> Path:
-        """Go up the untouched model once, and write what each block sees; gives the directory."""
+        """Walk up the untouched model once and write the sums of each block; returns their directory."""
         files = Path(tempfile.mkdtemp(prefix="axformer-sums-"))
         weakref.finalize(self, shutil.rmtree, files, ignore_errors=True)
         full, layers = Plan.full(self._dimensions), list(self._architecture.layers(self._model))
@@ -158,6 +158,6 @@ class LocalFits:
 
 
 def columns_of(units: Sequence[int], width: int) -> Tensor:
-    """The columns of an output projection that units own, so many each."""
+    """The columns of an output projection that belong to units, ``width`` to each."""
     first = torch.tensor(units, dtype=torch.long) * width
     return (first[:, None] + torch.arange(width)).flatten()

@@ -1,7 +1,7 @@
-"""Refit a whole plan: every block that it cuts, and every block above one, is fitted anew, bottom to top.
+"""Refit a whole plan from bottom to top: every block that the plan cuts, and every block above one.
 
-*Sequential*: the input of a block is what the student has there after everything below was fitted, and its target is what the
-teacher, the untouched model, gives at the same token. So what went wrong below is repaired above. No label is used.
+The refit is *sequential*: the input of a block is the student's after everything below was fitted, and its target is the output
+of the teacher, the untouched model, at the same token. So errors from below are repaired above. No label is used.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,36 +20,37 @@ from axformer.repair.least_squares import Fit, Sums, refit
 from axformer.wire.report import Refitted
 
 CHECKED_EVERY = 5
-"""One sequence in so many chooses the ridge, and is fitted to afterwards."""
+"""One in this many sequences serves to choose the ridge. The final fit uses all sequences."""
 
 
 @dataclass(frozen=True)
 class BlockFit:
-    """The output projection of one block after a refit, as the model computes with it."""
+    """The output projection of one block after a refit, in the precision of the model."""
 
     weight: Tensor | None
-    """Shape (outputs, columns that stay), float32; None where none stay."""
+    """Shape (outputs, remaining columns), float32; None if no columns remain."""
     bias: Tensor | None
-    """Shape (outputs,), float32; None where there is none."""
+    """Shape (outputs,), float32; None if the projection has no bias."""
     ridge: float | None
-    """That was chosen; None where only the bias was fitted."""
+    """The chosen ridge; None if only the bias was fitted."""
     tokens: int
-    """That were fitted to."""
+    """Number of tokens in the fit."""
 
 
 Refit = Mapping[int, BlockFit]
-"""By the number of the block; blocks that stay as they are have none."""
+"""Fits by the number of the block; unchanged blocks have none."""
 
 
 class Fits(Protocol):
-    """Fits what plans leave of one model. A fit is a function of the plan, the model and the calibration data."""
+    """Fits the remaining weights of one model under plans. A fit is a function of the plan, the model and the calibration
+    data."""
 
     def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
         """
         Args:
-            model: whole and prepared; it stays as it is.
-            architecture: its family.
-            samples: calibration data; its labels are not looked at.
+            model: whole and prepared; it is not changed.
+            architecture: the model's family.
+            samples: calibration data; its labels are not used.
         """
 
     def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
@@ -57,13 +58,13 @@ class Fits(Protocol):
 
 
 class Solver(Protocol):
-    """Fits the columns of one block that stay; arguments as of :func:`axformer.repair.least_squares.refit`."""
+    """Fits the remaining columns of one block; arguments as for :func:`axformer.repair.least_squares.refit`."""
 
     def __call__(self, weight: Tensor, fitting: Sums, checking: Sums, *, has_bias: bool) -> Fit: ...
 
 
-def solved_by_refit(block: int) -> Solver:  # noqa: ARG001 - every block is solved alike
-    """The solver of every block where no other is asked for."""
+def solved_by_refit(block: int) -> Solver:  # noqa: ARG001 - the same for every block
+    """The default solver of every block."""
     return refit
 
 
@@ -73,7 +74,7 @@ class Refits:
     def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
         """
         Args:
-            model: whole and prepared; it stays as it is.
+            model: whole and prepared; it is not changed.
             samples: calibration data.
         """
         self._model = model
@@ -89,7 +90,7 @@ class Refits:
 
 
 def refitted(fits: Refit | None) -> Refitted | None:
-    """What reports say of a refit."""
+    """The summary of a refit for reports."""
     if fits is None:
         return None
     biases = sum(fit.ridge is None or fit.weight is None for fit in fits.values())
@@ -99,7 +100,7 @@ def refitted(fits: Refit | None) -> Refitted | None:
 
 
 def can_refit(model: Any, architecture: Architecture) -> bool:
-    """Whether every output projection belongs to one block alone; shared weights (ALBERT) cannot suit several."""
+    """Whether every output projection belongs to a single block; shared weights (ALBERT) cannot fit several blocks."""
     layers = architecture.layers(model)
     owned = [id(block.output.parameter) for layer in layers for block in _blocks(architecture, layer)]
     return len(set(owned)) == len(owned)
@@ -113,12 +114,12 @@ def refit_plan(
     check_cancelled: Callable[[], None] = lambda: None,
     solver_of: Callable[[int], Solver] = solved_by_refit,
 ) -> Refit:
-    """Fit what a plan leaves of a whole, prepared model, which stays as it is.
+    """Fit the remaining weights of a whole, prepared model under a plan. The model itself is not changed.
 
     Args:
-        samples: calibration data; its labels are not looked at.
-        check_cancelled: called between blocks; what it raises ends the refit.
-        solver_of: what fits a block, by its number.
+        samples: calibration data; its labels are not used.
+        check_cancelled: called between blocks; an exception from it ends the refit.
+        solver_of: returns the solver of a block by its number.
     """
     full = Plan.full(architecture.dimensions(model.config))
     layers = CutLayers(model, architecture).get(plan)
@@ -147,14 +148,14 @@ def refit_plan(
 
 
 def apply_refit(model: Any, architecture: Architecture, fits: Refit) -> None:
-    """Put fitted weights into a model that was cut as its plan says, whole or compact, in place."""
+    """Put fitted weights into a model in place. The model was cut as in the plan."""
     layers = architecture.layers(model)
     for block, fit in fits.items():
         put(architecture, layers[block // 2], block, fit)
 
 
 def put(architecture: Architecture, layer: nn.Module, block: int, fit: BlockFit) -> None:
-    """Put fitted weights into one block of a layer that was cut as its plan says."""
+    """Put fitted weights into one block of a layer that was cut as in its plan."""
     layout = architecture.layout(block)
     if fit.weight is None:
         assert fit.bias is not None, "without columns a constant is all that is fitted"
@@ -168,31 +169,31 @@ def put(architecture: Architecture, layer: nn.Module, block: int, fit: BlockFit)
 
 
 def matrix_of(weights: BlockWeights) -> Tensor:
-    """The output projection as a matrix of shape (outputs, columns), columns of a unit side by side."""
+    """The output projection as a matrix of shape (outputs, columns), with the columns of each unit next to each other."""
     parameter = weights.output.parameter.detach()
     return parameter.T if weights.output.axis == 0 else parameter.flatten(start_dim=1)
 
 
 def shaped_like(matrix: Tensor, weights: BlockWeights) -> Tensor:
-    """The other way round."""
+    """A matrix of :func:`matrix_of` in the shape of the output projection."""
     if weights.output.axis == 0:
         return matrix.T.contiguous()
     return matrix.view(len(matrix), -1, *weights.output.parameter.shape[2:])
 
 
 def part_of(plan: LayerPlan, block: int) -> tuple[object, ...]:
-    """What a layer's plan says of one of its blocks."""
+    """The part of a layer's plan that concerns one of its blocks."""
     return (plan.ffn, plan.neurons) if block % 2 else (plan.attention, plan.heads, plan.hard_attention)
 
 
 class Calibration:
-    """The sums of one block: of most sequences, and of those that choose the ridge."""
+    """The sums of one block, separately for the sequences to fit to and for those that choose the ridge."""
 
     def __init__(self) -> None:
         self._sums: tuple[Sums, Sums] | None = None
 
     def add(self, batch: Batch, x: Tensor, y: Tensor) -> None:
-        """Take in one batch, shapes (sequences, tokens, columns) and (sequences, tokens, outputs)."""
+        """Add one batch, shapes (sequences, tokens, columns) and (sequences, tokens, outputs)."""
         real = batch.inputs["attention_mask"].flatten(end_dim=-2).bool()
         if self._sums is None:
             origin = x[real].mean(dim=0), y[real].mean(dim=0)
@@ -204,25 +205,25 @@ class Calibration:
 
     @property
     def fitting(self) -> Sums:
-        """Of the tokens that candidates are fitted to."""
+        """Sums over the tokens that candidates are fitted to."""
         assert self._sums is not None, "there is data"
         return self._sums[0]
 
     @property
     def checking(self) -> Sums:
-        """Of those that choose between them."""
+        """Sums over the tokens that choose between the candidates."""
         assert self._sums is not None, "there is data"
         return self._sums[1]
 
 
 def block_fit(fit: Fit, tokens: int) -> BlockFit:
-    """A fit in the precision that models compute in."""
+    """A fit in the precision of models."""
     weight = fit.weight.float() if fit.weight.shape[1] else None
     return BlockFit(weight, None if fit.bias is None else fit.bias.float(), fit.ridge, tokens)
 
 
 def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan, solver: Solver) -> BlockFit | None:
-    """Fit the block in front of which both stand; None where nothing can be: no column is left, and there is no bias."""
+    """Fit the current block of both walks; None if no column is left and there is no bias to fit."""
     wanted, has_units = teacher.weights, bool(plan.neurons if student.block % 2 else plan.heads)
     has_bias = wanted.bias is not None
     if not has_units and not has_bias:

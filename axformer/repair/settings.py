@@ -1,4 +1,4 @@
-"""How a model is fine-tuned after a pass. Without torch, so that whoever takes such settings in can check them."""
+"""Settings of fine-tuning after a pass. This module does not import torch, so any program can check settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,11 +9,11 @@ from axformer.errors import ConfigError
 from axformer.wire.finetuning import FinetuneSettings as FinetuneSettings
 
 FIXED_MASKS = frozenset({"masked_lm"})
-"""Tasks whose data hides the same tokens every time: a model would learn these tokens by heart, not to guess."""
+"""Tasks whose data masks the same tokens every time: a model would memorise these tokens instead of learning to predict."""
 
 
 def make_settings(values: Mapping[str, Any]) -> FinetuneSettings:
-    """Settings by name; the others keep their defaults.
+    """Make settings from values by name; the others keep their defaults.
 
     Raises:
         ConfigError: a setting is unknown, or a value is out of range.
@@ -29,10 +29,10 @@ def make_settings(values: Mapping[str, Any]) -> FinetuneSettings:
 
 
 def check_trainable(task: str, device: str) -> None:
-    """Make sure that a task's data, as the library encodes it, is good to learn from, and that Trainer can do so here.
+    """Check that a task's data, as the library encodes it, is suitable for training, and that Trainer can use the device.
 
     Raises:
-        ConfigError: it is not, or the device is another GPU than the first, which is the only one that Trainer takes.
+        ConfigError: the data is not suitable, or the device is not the first GPU, which is the only one that Trainer uses.
     """
     kind, _, index = device.partition(":")
     if kind == "cuda" and index not in ("", "0"):

@@ -1,4 +1,4 @@
-"""A refit as a file beside its plan, so that the plan can be carried out again without the data that it was calibrated on."""
+"""A refit as a file next to its plan, so that the plan can be applied again without the calibration data."""
 
 import json
 from pathlib import Path
@@ -12,10 +12,12 @@ from axformer.repair.refit import BlockFit, Refit
 
 REPAIR_NAME = "repair.safetensors"
 _FORMAT = "axformer-refit/1"
+_ABOUT = "refit"
+"""The entry of the file's metadata that says what the tensors are."""
 
 
 def write_refit(fits: Refit, directory: Path) -> None:
-    """Write the weights of every block that was fitted."""
+    """Write the weights of every fitted block."""
     tensors: dict[str, Tensor] = {}
     for block, fit in fits.items():
         if fit.weight is not None:
@@ -23,14 +25,15 @@ def write_refit(fits: Refit, directory: Path) -> None:
         if fit.bias is not None:
             tensors[f"{block}.bias"] = fit.bias.contiguous().cpu()
     blocks = {str(block): {"ridge": fit.ridge, "tokens": fit.tokens} for block, fit in fits.items()}
-    save_file(tensors, directory / REPAIR_NAME, {"format": _FORMAT, "blocks": json.dumps(blocks)})
+    # One entry, since entries are written in no fixed order and the same refit must give the same bytes.
+    save_file(tensors, directory / REPAIR_NAME, {_ABOUT: json.dumps({"format": _FORMAT, "blocks": blocks})})
 
 
 def read_refit(directory: Path) -> Refit:
     """Read what :func:`write_refit` wrote.
 
     Raises:
-        PlanError: there is none, or it is damaged.
+        PlanError: the file is missing or damaged.
     """
     file = directory / REPAIR_NAME
     if not file.is_file():
@@ -40,16 +43,15 @@ def read_refit(directory: Path) -> Refit:
         )
     try:
         with safe_open(file, framework="pt") as opened:
-            metadata = opened.metadata() or {}
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - it is no dict
-        if metadata.get("format") != _FORMAT:
-            raise PlanError(f"'{file}' is of format '{metadata.get('format')}', not '{_FORMAT}'")
-        blocks = json.loads(metadata["blocks"])
+            about = json.loads((opened.metadata() or {})[_ABOUT])
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a dict
+        if about["format"] != _FORMAT:
+            raise PlanError(f"'{file}' is of format '{about['format']}', not '{_FORMAT}'")
         return {
             int(block): BlockFit(
-                tensors.get(f"{block}.weight"), tensors.get(f"{block}.bias"), about["ridge"], about["tokens"]
+                tensors.get(f"{block}.weight"), tensors.get(f"{block}.bias"), fit["ridge"], fit["tokens"]
             )
-            for block, about in blocks.items()
+            for block, fit in about["blocks"].items()
         }
     except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
         raise PlanError(f"the fitted weights of this plan, '{file}', cannot be read: {error}") from None

@@ -1,4 +1,4 @@
-"""Fine-tuning as a repair: what it learns from, and what it did to the model."""
+"""Fine-tuning as a repair: the training data, the training and its record."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from axformer.wire.report import Finetuning
 
 @dataclass(frozen=True)
 class Training:
-    """Fine-tuning as a repair: rows to learn from, as they were read and as the model takes them, and how."""
+    """Fine-tuning as a repair: the training rows as read and as encoded for the model, and the settings."""
 
     rows: Rows
     encoded: Encoded
@@ -30,11 +30,11 @@ class Training:
         self,
         checkpoint: Checkpoint,
         model: Any,
-        plan: Plan,  # noqa: ARG002 - the model is as it says
+        plan: Plan,  # noqa: ARG002 - the model is already cut
         sets: Sets,
         check_cancelled: Callable[[], None],
     ) -> Repaired:
-        """Train a compact model in place, in float32, measured before as it would have been handed out."""
+        """Train a compact model in place, in float32. Before that, it is measured in the checkpoint's number format."""
         with computing_in(model, checkpoint.dtype):
             before = scores_of(model, checkpoint.task, sets)
         started = time.monotonic()

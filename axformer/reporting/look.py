@@ -1,15 +1,16 @@
-"""A look before the pass: is the untouched model better than guessing on the rows that decide?
+"""The check before a pass: is the untouched model better than guessing on the deciding rows?
 
-Where it is not, the labels are mostly read wrongly: they count the classes in another order, stand in another column, or are
-meant for another head. A pass would not notice. It lowers the loss that it is given, and calls that a gain.
+If it is not, the labels are usually misread: they number the classes in another order, are in another column, or belong to
+another head. A pass would not notice this, because it only lowers the given loss and counts that as a gain.
 
-Two things stop a run. Either another order of the classes fits the answers reliably better. Or the loss is reliably above that
-of guessing, or the accuracy reliably below that of the most frequent answer, while the answers have nothing to do with the
-labels. That last condition lets two kinds of good models pass: those that are surer of themselves than they are right, whose
-loss may be far above guessing, and those that look for a rare class, which are right less often than who never finds it. A
-model that always gives the most frequent answer, as happens with small sets, is not below it. Tags, endings, answers to
-questions and texts only stop a run where the model's answers go against them; else it is told. *Reliably* means by three
-standard errors.
+A run is stopped in two cases. In the first, another order of the classes fits the answers reliably better. In the second, the
+loss is reliably above that of guessing, or the accuracy reliably below that of the most frequent answer, and in addition the
+answers do not follow the labels. This last condition admits two kinds of good models: overconfident ones, whose loss may be far
+above guessing, and those that detect a rare class, which may be right less often than a model that never detects it. A model
+that always gives the most frequent answer, as happens with small sets, is not below its accuracy.
+
+With tags, endings, answers to questions and texts, a run is stopped only if the model's answers go against the labels;
+otherwise there is a note. *Reliably* means by three standard errors.
 """
 
 import math
@@ -32,28 +33,29 @@ _WORSE = "the untouched model is worse than guessing"
 
 @dataclass(frozen=True)
 class Look:
-    """What the untouched model makes of a data set."""
+    """The untouched model on a data set, compared with guessing."""
 
     source: str
-    """Where the data came from."""
+    """The source of the data."""
     rows: int
     figures: Figures
-    """Its loss and metrics."""
+    """Loss and metrics of the model."""
     guess: Guess
     standing: Standing
     losses: np.ndarray
-    """Of the samples."""
+    """The loss of each sample."""
     labels_as: str | None = None
-    """How the column of labels was read; null where there was nothing to decide."""
+    """How the column of labels was read; None if there was only one way."""
 
     @property
     def sentence(self) -> str:
-        """The data and the figures, for people."""
+        """The data and the figures in a sentence for users."""
         return first_look(self.rows, self.guess.shares, self.figures, self.guess.figures, self.labels_as)
 
     @property
     def is_worse(self) -> bool:
-        """Whether its loss is reliably above that of guessing, or its accuracy below that of the most frequent answer."""
+        """Whether the loss is reliably above that of guessing, or the accuracy reliably below that of the most frequent
+        answer."""
         if is_reliably_positive(self.losses - self.guess.losses):
             return True
         right, usual = self.standing.right, self.guess.right
@@ -61,7 +63,7 @@ class Look:
 
     @property
     def note(self) -> str | None:
-        """What is odd, though it does not stop the run; null where nothing is."""
+        """A description of anything unusual, whether or not it stops the run; None if there is nothing."""
         if self.reason is not None or not self.is_worse:
             return self.reason
         if not self._follows(1):
@@ -73,7 +75,7 @@ class Look:
 
     @property
     def reason(self) -> str | None:
-        """Why the model does not fit the data; null where it does."""
+        """Why the model does not fit the data, which stops the run; None if it fits."""
         order, names = self.standing.order, self.standing.names
         head = _WORSE if self.is_worse else "the untouched model is often wrong"
         if order is not None:
@@ -87,14 +89,14 @@ class Look:
         return f"{head}; look at {self.standing.causes}" if self.is_worse and stops else None
 
     def _follows(self, sign: int) -> bool:
-        """Whether the answers reliably follow the labels, or with ``sign`` -1 go against them."""
+        """Whether the answers reliably follow the labels, or with ``sign`` -1 reliably go against them."""
         return self.standing.agreement is not None and is_reliably_positive(sign * self.standing.agreement)
 
     def check(self) -> None:
         """Refuse a model that does not fit the data.
 
         Raises:
-            PoorModelError: for the reason that there is.
+            PoorModelError: there is a :attr:`reason`.
         """
         if self.reason is not None:
             raise PoorModelError(
@@ -107,10 +109,10 @@ def look_at(checkpoint: Checkpoint, data: DataSet, predictions: Predictions) -> 
     """Compare the untouched model on a data set with guessing.
 
     Args:
-        predictions: what it makes of the data.
+        predictions: the model's predictions on the data.
 
     Raises:
-        CheckpointError: its loss is not a finite number.
+        CheckpointError: the model's loss is not finite.
     """
     task, samples, config = checkpoint.task, data.samples, checkpoint.model.config
     losses = samples.per_sample(predictions.losses).double().numpy()

@@ -1,2 +1,2 @@
-"""What compression without training costs: many checkpoints at four budgets on held-out rows, beside a published method, and
-what each part of it is worth."""
+"""The cost of compression without training: many checkpoints at four budgets on held-out rows, compared with a published
+method, and the effect of each part."""

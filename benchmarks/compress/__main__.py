@@ -1,10 +1,10 @@
-"""Measure the cells that are not there yet, then write the document of all that are.
+"""Measure the missing cells, then write the document from all cells.
 
     python -m benchmarks.compress --source ../shared/data [--only 'sst2-minilm-*'] [--limit 4]
     python -m benchmarks.compress.document > docs/compress-results.md
 
-leaves ``RESULTS/CELL.json`` for each, and sets and checkpoints in HOME. It may be stopped and started again at any time: a cell
-that is there is not measured again.
+The first command writes ``RESULTS/CELL.json`` for each cell, and sets and checkpoints to HOME. It may be stopped and started
+again at any time: existing cells are not measured again.
 """
 
 import time
@@ -30,7 +30,7 @@ def main(
     threads: Annotated[int, typer.Option(min=1, help="of trainings and of runs")] = 1,
     bfloat16: Annotated[bool, typer.Option(help="train in bfloat16, where the processor multiplies it fast")] = False,
 ) -> None:
-    """Measure, and write what was found."""
+    """Measure the missing cells and write the document."""
     try:
         chosen = cells(only or ())
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""One cell: prepare its set, train its checkpoint, draw its rows, measure, and keep what came of it.
+"""One cell: prepare its set, train its checkpoint, draw its rows, measure, and write the results.
 
-Whatever is there already is kept. The cell's own file is written last and whole.
+Existing files are kept. The cell's own file is written last, and atomically.
 """
 
 from dataclasses import dataclass
@@ -15,35 +15,35 @@ from benchmarks.sets.parts import sample
 from benchmarks.train_checkpoints import make
 
 CALIBRATE = 1000
-"""Training rows that weights are fitted on."""
+"""Number of training rows to calibrate on."""
 TEST = 2000
-"""Held-out rows that judge, at most."""
+"""Largest number of held-out rows to measure on."""
 FEWER = {"squad": (200, 500)}
-"""The same of sets whose rows are long."""
+"""Both numbers for sets with long rows."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where everything lies."""
+    """Directories and settings."""
 
     source: Path
-    """The public data sets."""
+    """Directory of the public data sets."""
     home: Path
-    """For sets and checkpoints."""
+    """Directory for sets and checkpoints."""
     results: Path
-    """For what each cell leaves."""
+    """Directory for the results of cells."""
     threads: int
-    """Of a training."""
+    """Number of threads of a training."""
     bfloat16: bool
-    """Whether trainings compute in it."""
+    """Whether trainings compute in bfloat16."""
 
     def file(self, cell: Cell) -> Path:
-        """What a cell leaves."""
+        """The file with the results of a cell."""
         return self.results / f"{cell.name}.json"
 
 
 def run_cell(cell: Cell, place: Place) -> str:
-    """Measure a cell that is not there yet; gives what became of it, for people."""
+    """Measure a cell if it is missing. Returns the outcome as a text for users."""
     file, checkpoint = place.file(cell), cell.checkpoint
     if file.is_file():
         return "is there"
@@ -59,8 +59,8 @@ def run_cell(cell: Cell, place: Place) -> str:
 
 
 def row_files(name: str, sets: Path, drawn: Path) -> RowFiles:
-    """The data of a set's cells: rows to calibrate on are drawn from those that trained, by a fixed seed, and those that judge
-    from those that are held out, where there are many."""
+    """The data of a set's cells. With a fixed seed, calibration rows are drawn from the training rows, and the rows to measure
+    on from the held-out rows if there are many."""
     calibrate, test = FEWER.get(name, (CALIBRATE, TEST))
     return RowFiles(
         sets / name / "validation.jsonl",
@@ -70,7 +70,7 @@ def row_files(name: str, sets: Path, drawn: Path) -> RowFiles:
 
 
 def _drawn(rows: Path, count: int, directory: Path) -> Path:
-    """A file of so many of a file's rows, or of all."""
+    """A file with ``count`` rows of another file, or all if it has fewer."""
     with rows.open(encoding="utf-8") as lines:
         chosen = sample(list(lines), count)
     directory.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Tables of time: what answers take, and what a run takes."""
+"""Tables of times: latency of the models, and duration of the runs."""
 
 from collections.abc import Mapping, Sequence
 from statistics import mean
@@ -12,7 +12,7 @@ _RUNTIMES = {PYTORCH: "PyTorch", ONNX: "ONNX Runtime"}
 
 
 def latency(found: Sequence[Content]) -> Lines:
-    """Milliseconds as shares of those of the untouched model in the same runtime."""
+    """Latencies as shares of the untouched model's in the same runtime."""
     rows = []
     for one in found:
         if "latency" not in one:
@@ -32,7 +32,7 @@ def latency(found: Sequence[Content]) -> Lines:
 
 
 def seconds(found: Sequence[Content]) -> Lines:
-    """What a run takes, and how many tokens it fits to."""
+    """Durations of runs, and numbers of calibration tokens."""
     rows = []
     for (model, data), group in compressed(found).items():
         taken = [one["seconds"] for one in group]
@@ -79,5 +79,5 @@ def _load(values: Sequence[float]) -> str:
 
 
 def is_timed(found: Sequence[Content]) -> bool:
-    """Whether any cell has seconds of the method as it stands."""
+    """Whether any cell has the duration of the standard variant."""
     return any(one["variant"] == COMPRESS for one in found)

@@ -1,4 +1,4 @@
-"""``docs/compress-results.md`` from the files of the cells alone.
+"""Writes ``docs/compress-results.md`` from the files of the cells alone.
 
 python -m benchmarks.compress.document > docs/compress-results.md
 """
@@ -18,10 +18,10 @@ DOCUMENT = Path("docs/compress-results.md")
 
 
 def document_of(found: Sequence[Content]) -> str:
-    """The document.
+    """Write the document.
 
     Args:
-        found: cells, at least one.
+        found: the cells, at least one.
     """
     sections = (
         _section("By set", _BY_SET, tables.by_set(found)),
@@ -47,14 +47,14 @@ def _partial(found: Sequence[Content]) -> str:
 
 
 def _section(heading: str, about: str, lines: Sequence[str]) -> str:
-    """Nothing where the cells say nothing of it."""
+    """A section with a table; empty if the table has no rows."""
     if len(lines) <= _HEAD:
         return ""
     return "\n".join(["", f"## {heading}", "", about, "", *lines, ""])
 
 
 _HEAD = 2
-"""Lines of a table without rows."""
+"""Number of lines of a table without rows."""
 _PROTOCOL = f"""A run cuts to 0.8, 0.65, 0.5 and 0.35 of the encoder's operations. It is calibrated on {CALIBRATE:,}
 rows of the training set, whose labels are not looked at ({FEWER["squad"][0]} of SQuAD, whose rows are long; fewer
 where a set has fewer). {CONFIRM:.0%} of the validation rows are set apart to certify. Figures are of held-out rows

@@ -1,12 +1,12 @@
-"""Masks by Fisher information, as in Kwon and others, *A Fast Post-Training Pruning Framework for Transformers* (2022), written
-from the formulas of the paper.
+"""Masks by Fisher information, as in Kwon and others, *A Fast Post-Training Pruning Framework for Transformers* (2022),
+implemented from the formulas in the paper.
 
-A mask m has a gate for each head and neuron. Near m = 1 the loss of a model that was trained rises by about
-(1 - m)^T I (1 - m) / 2, with I the empirical Fisher information E[g g^T] of the gates, g the gradient of a row's loss.
+A mask m has a gate for each head and neuron. Near m = 1, the loss of a trained model rises by about (1 - m)^T I (1 - m) / 2,
+where I is the empirical Fisher information E[g g^T] of the gates, and g the gradient of a row's loss.
 
-1. With I taken as diagonal, the gates with the most information stay, as many as the operations allow: for each number of heads
-   the rest goes to neurons.
-2. Within each block, with the block's own I, gates that stay change places with gates that go where that lowers the sum.
+1. With I approximated by its diagonal, the gates with the most information are kept, as many as the operations allow: for each
+   number of heads, the rest of the budget goes to neurons.
+2. Within each block, with the block's full I, kept gates are swapped with removed gates if that lowers the sum.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from axformer.methods.base import Ground
 
 @dataclass(frozen=True)
 class Costs:
-    """Operations of one unit; all layers are alike."""
+    """Operations of one unit; all layers have the same shapes."""
 
     head: float
     neuron: float
 
 
 def information(ground: Ground) -> list[Tensor]:
-    """The Fisher information of each block's gates on the calibration rows, whose labels are used: shape (units, units)."""
+    """The Fisher information of each block's gates on the calibration rows, using their labels; shape (units, units) each."""
     checkpoint, samples = ground.checkpoint, ground.calibration
     signals = Signals(checkpoint.model, checkpoint.architecture, samples)
     sums: list[Tensor] | None = None
@@ -40,12 +40,12 @@ def information(ground: Ground) -> list[Tensor]:
 
 
 def most_informative(found: Sequence[Tensor], costs: Costs, budget: float) -> list[list[int]]:
-    """The units of each block that stay within a budget: those with the most diagonal Fisher information.
+    """The units of each block to keep within a budget: those with the most diagonal Fisher information.
 
     Args:
         found: the information of each block's gates; even blocks are attention.
-        costs: of a unit.
-        budget: operations of all units together.
+        costs: the cost of a unit.
+        budget: operations of all kept units together.
     """
     heads, neurons = (torch.cat([one.diagonal() for one in found[kind::2]]).sort(descending=True) for kind in (0, 1))
     kept_by_heads, kept_by_neurons = (
@@ -65,11 +65,11 @@ def most_informative(found: Sequence[Tensor], costs: Costs, budget: float) -> li
 
 
 def rearranged(information: Tensor, kept: Sequence[int]) -> list[int]:
-    """As many units of one block that stay, after each that stays was offered once to take the place of one that goes.
+    """The kept units of one block after swaps with removed ones. Each kept unit is considered for a swap once.
 
     Args:
-        information: of the block's gates, shape (units, units).
-        kept: units that stay.
+        information: the information of the block's gates, shape (units, units).
+        kept: the kept units before the swaps.
     """
     goes = torch.ones(len(information), dtype=torch.bool)
     goes[list(kept)] = False
@@ -78,20 +78,20 @@ def rearranged(information: Tensor, kept: Sequence[int]) -> list[int]:
     diagonal = information.diagonal()
     for unit in sorted(kept, key=lambda one: float(diagonal[one])):
         goes[unit] = True
-        # What the sum over all that go would be without each of them, less that with all: that of the lowest stays.
+        # The change of the sum over all removed units if one of them is kept instead; the lowest wins.
         change = diagonal - 2 * (information @ goes.to(information.dtype))
         goes[int(torch.where(goes, change, torch.inf).argmin())] = False
     return torch.nonzero(~goes).flatten().tolist()
 
 
 def lost_information(information: Tensor, kept: Sequence[int]) -> float:
-    """(1 - m)^T I (1 - m) of one block."""
+    """The sum (1 - m)^T I (1 - m) of one block."""
     gone = torch.ones(len(information), dtype=information.dtype)
     gone[list(kept)] = 0.0
     return float(gone @ information @ gone)
 
 
 def _of_block(block: int, units: int, chosen: set[int]) -> list[int]:
-    """Units of a block from places in the row of all units of its kind."""
+    """The chosen units of a block, from their indices among all units of the block's kind."""
     first = block // 2 * units
     return [unit for unit in range(units) if first + unit in chosen]

@@ -1,6 +1,6 @@
-"""The cells: which model, trained with which seed on which set, is compressed in which way.
+"""The cells: a model, trained with a seed on a set, and compressed in one way.
 
-The order is that of their worth: one seed of every set comes first, then what single parts are worth, then more seeds.
+They are in the order of their importance: first one seed of every set, then the variants, then more seeds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,26 +14,26 @@ from benchmarks.finetune import BASE
 BUDGETS = (0.8, 0.65, 0.5, 0.35)
 """Shares of the encoder's operations."""
 CONFIRM = 0.4
-"""Share of the validation rows that certify."""
+"""Share of the validation rows that confirm."""
 POINTS = (1.0, 2.0)
-"""That are asked of the certificate, each from the same models."""
+"""Points of the certificates, all from the same models."""
 SEEDS = (0, 1, 2)
 LARGE_BASE = "mpnet-base"
 COMPRESS = "compress"
-"""The variant that is the method as it stands."""
+"""The standard variant of the method."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to smaller models."""
+    """One way to make smaller models."""
 
     title: str
-    """For people."""
+    """The name for users."""
     knobs: Mapping[str, Any] = field(default_factory=dict)
-    """Of ``method=compress`` that are not its defaults."""
+    """Knobs of ``method=compress`` that differ from the defaults."""
     masks: Literal["fisher", "rearranged", "tuned"] | None = None
-    """How far the published method goes: masks by the diagonal Fisher information, then swaps within each block, then a scalar
-    for each unit. None for ``method=compress``."""
+    """The last step of the published method: masks by the diagonal Fisher information, then swaps within each block, then a
+    scalar for each unit. None for ``method=compress``."""
 
 
 VARIANTS: Mapping[str, Variant] = {
@@ -46,25 +46,25 @@ VARIANTS: Mapping[str, Variant] = {
     "fisher-rearranged": Variant("Fisher masks, rearranged", masks="rearranged"),
     "fisher-tuned": Variant("Fisher masks, rearranged, scalars tuned", masks="tuned"),
 }
-"""By the name that cells have."""
+"""The variants by their names in cells."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One checkpoint that is compressed in one way."""
+    """One checkpoint, compressed in one way."""
 
     checkpoint: Checkpoint
-    """With the name that it has here, and its seed."""
+    """The checkpoint, with its name in this benchmark and its seed."""
     variant: str = COMPRESS
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """The name of the cell and of its file."""
         return f"{self.checkpoint.name}-{self.variant}"
 
     @property
     def has_latency(self) -> bool:
-        """Whether latency is measured too: for one seed of each set."""
+        """Whether latency is measured too, which is done for one seed of each set."""
         return self.variant == COMPRESS and self.checkpoint.seed == SEEDS[0]
 
 
@@ -78,10 +78,10 @@ _LARGE = ("cola", "sst2")
 
 
 def cells(only: Sequence[str] = ()) -> list[Cell]:
-    """The cells whose name fits one of these patterns (``sst2-*``), or all.
+    """The cells whose names match one of these patterns (``sst2-*``), or all cells without patterns.
 
     Raises:
-        ValueError: a pattern fits nothing.
+        ValueError: a pattern matches nothing.
     """
     everything = list(_everything())
     for pattern in only:

@@ -1,4 +1,4 @@
-"""What a cell works on: a checkpoint with its rows, opened as a run opens them, and the rows that judge what comes of it."""
+"""The inputs of a cell: a checkpoint with its rows, opened as in a run, and the held-out rows to measure on."""
 
 import time
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import Any
 
 from axformer.config.compress import CompressConfig
 from axformer.data.batches import Samples
+from axformer.data.reading import read_rows
 from axformer.data.source import DataSource
 from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint
@@ -26,15 +27,15 @@ class RowFiles:
     """The data of a cell."""
 
     validation: Path
-    """Rows that decide and certify."""
+    """Deciding and confirming rows."""
     calibrate: Path
-    """Training rows that weights are fitted on."""
+    """Training rows to calibrate on."""
     test: Path
-    """Held out."""
+    """Held-out rows."""
 
 
 class TimedRefits(Refits):
-    """Refits that remember when the first was asked for: until then a run was at its level table."""
+    """Refits that remember when the first one began, which is when the level table was complete."""
 
     began: float | None = None
 
@@ -53,9 +54,9 @@ class Opened:
     confirming: Samples
     test: Samples
     costs: Callable[[Plan], int]
-    """Operations that a plan leaves, of one look at the confirming rows."""
+    """Computes the operations of a plan for one pass over the confirming rows."""
     rows: dict[str, int]
-    """How many there are of each kind."""
+    """Number of rows of each kind."""
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -63,21 +64,21 @@ class Opened:
         return self.ground.checkpoint
 
     def share(self, plan: Plan) -> float:
-        """Of the encoder's operations that a plan leaves."""
+        """The share of the encoder's operations that a plan leaves."""
         count = self.ground.targets.encoder_operations
         return count(plan) / count(self.ground.targets.full)
 
 
 def open_cell(checkpoint: Path, files: RowFiles, config: CompressConfig) -> Opened:
-    """Load a checkpoint and its rows, of which ``confirm`` is set apart."""
+    """Load a checkpoint and its rows, and set the confirming rows apart."""
     inputs = open_inputs(
         *(checkpoint, DataSource(str(files.validation)), config, "cpu"),
         test=DataSource(str(files.test)),
-        calibrate=DataSource(str(files.calibrate)),
     )
-    found, calibration = inputs.checkpoint, inputs.calibration
+    found = inputs.checkpoint
+    # With their labels, which the published alternative looks at.
+    calibration = prepare_like(inputs.validation, read_rows(str(files.calibrate)), found, config)
     deciding, confirming = split_off(inputs.validation, found, config)
-    assert calibration is not None, "it was asked for"
     assert inputs.test is not None, "it was asked for"
     assert confirming is not None, "the cells set rows apart"
     refits = None

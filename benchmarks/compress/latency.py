@@ -1,6 +1,6 @@
-"""How long answers take: the untouched model and every budget, in PyTorch and in ONNX Runtime, taking turns in one run.
+"""Latency of the untouched model and of every budget, in PyTorch and in ONNX Runtime, measured in turns in one run.
 
-Other work on the machine falls on all of them alike, so medians of turns are compared, and the load is written down.
+Other work on the machine affects all of them equally, so medians over the turns are compared. The load is recorded.
 """
 
 import os
@@ -21,19 +21,20 @@ from axformer.reporting.workloads import limits_of, own_workloads, typical
 from benchmarks.compress.ground import Opened
 
 UNTOUCHED, WHOLE = "untouched", "compact, nothing removed"
-"""Stock transformers; and this package's class, which computes the last layer at one position where the head reads one."""
+"""Stock transformers; and the class of this package, which computes the last layer at one position if the head reads only
+one."""
 PYTORCH, ONNX = "pytorch", "onnx"
 BATCH = 32
 EFFORT = Effort(least=15, most=100, seconds=3.0, warm_ups=2)
 
 
 def latency(opened: Opened, models: Mapping[str, Any], effort: Effort = EFFORT) -> dict[str, Any]:
-    """Median milliseconds of one row of the median length, and of batches of rows.
+    """Median milliseconds for one row of median length, and for batches of rows.
 
     Args:
-        opened: the cell; its checkpoint lies in a directory.
-        models: compact ones, by their budget.
-        effort: of each measurement.
+        opened: the cell; its checkpoint must have been loaded from a directory.
+        models: the compact models, by budget.
+        effort: the effort of each measurement.
     """
     checkpoint, encoded = opened.checkpoint, opened.test.encoded
     assert checkpoint.directory is not None, "it was loaded from one"
@@ -48,9 +49,9 @@ def latency(opened: Opened, models: Mapping[str, Any], effort: Effort = EFFORT) 
     before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="latency-") as scratch:
         in_onnx = {}
-        for place, (name, model) in enumerate(in_pytorch.items()):
+        for index, (name, model) in enumerate(in_pytorch.items()):
             if name != WHOLE:
-                home = Path(scratch) / str(place)
+                home = Path(scratch) / str(index)
                 write_onnx(model, checkpoint.tokenizer, encoded, home)
                 in_onnx[name] = OnnxModel(home, torch.get_num_threads())
         turns = [(load, take_turns([*in_pytorch.values(), *in_onnx.values()], load.batches, effort)) for load in loads]

@@ -1,4 +1,4 @@
-"""Everything that one run of a cell gives: figures on held-out rows, certificates, seconds."""
+"""The measurements of a cell: figures on held-out rows, certificates and times."""
 
 import os
 import time
@@ -31,10 +31,10 @@ def measure(cell: Cell, variant: Variant, home: Path, files: RowFiles) -> dict[s
     """Measure one cell.
 
     Args:
-        cell: which.
-        variant: what it does.
-        home: directory of its checkpoint.
-        files: its rows.
+        cell: the cell.
+        variant: the cell's variant.
+        home: directory of the cell's checkpoint.
+        files: the cell's rows.
     """
     started, load = time.monotonic(), os.getloadavg()
     opened = open_cell(home, files, config_of(cell.checkpoint, variant))
@@ -72,7 +72,7 @@ def measure(cell: Cell, variant: Variant, home: Path, files: RowFiles) -> dict[s
 
 
 def config_of(checkpoint: Checkpoint, variant: Variant) -> CompressConfig:
-    """The knobs of a run. What certifies is chosen afterwards, for all points from the same models."""
+    """The knobs of a run. Certificates are made afterwards, for all points from the same models."""
     asked = {
         "method": "compress",
         "budgets": BUDGETS,
@@ -96,7 +96,7 @@ def _tables(opened: Opened, models: Sequence[Any], samples: Samples) -> list[np.
 
 
 def _metric_of(task: Task, table: np.ndarray) -> tuple[str, Callable[[np.ndarray], float]]:
-    """What is promised: the first metric of the task, and of a tagger the mean over sentences (see ``docs/certificate.md``)."""
+    """The certified metric: the task's first one, or for a tagger the mean over sentences (see ``docs/certificate.md``)."""
     if task.name == TokenClassification.name:
         return "accuracy (mean over sentences)", lambda rows: float((rows[:, 1] / rows[:, 2]).mean())
     name = first_metric(figures_of(table, task))
@@ -104,7 +104,7 @@ def _metric_of(task: Task, table: np.ndarray) -> tuple[str, Callable[[np.ndarray
 
 
 def _point(opened: Opened, plan: Plan, before: np.ndarray, table: np.ndarray) -> dict[str, Any]:
-    """One model on held-out rows: its figures, and how far the metric changed, with a 95 % paired bootstrap interval."""
+    """The figures of one model on held-out rows, and the change of the metric with a 95 % paired bootstrap interval."""
     task, targets = opened.checkpoint.task, opened.ground.targets
     _, metric = _metric_of(task, before)
 
@@ -135,12 +135,12 @@ def _certified(
     points: float,
     made: Sequence[Made],
 ) -> Mapping[str, Any]:
-    """The model that is chosen within so many points, by its budget; None is the untouched one."""
-    place, certificate = certify(
+    """The certificate within ``points``, and the budget of the chosen model; None for the untouched model."""
+    kept, certificate = certify(
         *(confirming, opened.checkpoint.task, points, range(len(plans))),
         [opened.costs(plan) for plan in plans],
         deciding=deciding,
     )
-    kept = ("test", "rows", "asymptotic", "tested", "passed", "p_value")
-    told = certificate.model_dump(mode="json", include=set(kept))
-    return {"points": points, "budget": made[place - 1].budget if place else None, **told}
+    fields = ("test", "rows", "asymptotic", "tested", "passed", "p_value")
+    figures = certificate.model_dump(mode="json", include=set(fields))
+    return {"points": points, "budget": made[kept - 1].budget if kept else None, **figures}

@@ -1,4 +1,4 @@
-"""Tables of what was certified, and of what became of it on held-out rows."""
+"""Tables of certificates, and of the certified models' metrics on held-out rows."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from benchmarks.compress.reading import POINT, Content, point_at
 from benchmarks.compress.tables import NONE, Lines, compressed, table
 
 ROUNDING = 1e-9
-"""What a difference of two metrics may be off."""
+"""Allowed rounding error of a difference of two metrics."""
 
 
 @dataclass(frozen=True)
@@ -19,20 +19,20 @@ class Promise:
     points: float
     test: str
     budget: float | None
-    """None where nothing was certified, and the untouched model is kept."""
+    """None if nothing was certified, so that the untouched model is kept."""
     fall: float
-    """Of the metric on held-out rows, in points."""
+    """Fall of the metric on held-out rows, in points."""
     least_fall: float
-    """The lower end of its 95 % interval."""
+    """The lower end of the fall's 95 % interval."""
 
     @property
     def fell_short(self) -> bool:
-        """The metric fell by the points or more on the held-out rows."""
+        """Whether the metric fell by the points or more on the held-out rows."""
         return self.budget is not None and self.fall >= self.points - ROUNDING
 
     @property
     def is_refuted(self) -> bool:
-        """It did, and the noise of these rows does not explain it."""
+        """Whether the metric fell by the points or more, and beyond what the noise of these rows explains."""
         return self.budget is not None and self.least_fall >= self.points - ROUNDING
 
 
@@ -42,7 +42,7 @@ def promises_of(found: Sequence[Content]) -> list[Promise]:
 
 
 def by_points(found: Sequence[Content]) -> Lines:
-    """How many were certified, and how many fell short, over all runs."""
+    """The numbers of certified models and of those that fell short, over all runs."""
     every = promises_of(found)
     rows = []
     for points in POINTS:
@@ -55,13 +55,16 @@ def by_points(found: Sequence[Content]) -> Lines:
 
 
 def by_set(found: Sequence[Content]) -> Lines:
-    """What was kept, seed by seed."""
+    """The kept budgets, seed by seed."""
     rows = []
     for (model, data), group in compressed(found).items():
         confirming = group[0]["certified"][0]["rows"]
         kept = [
             ", ".join(
-                _told(one, certified) for one in group for certified in one["certified"] if _is_of(certified, points)
+                _kept_text(one, certified)
+                for one in group
+                for certified in one["certified"]
+                if _is_of(certified, points)
             )
             for points in POINTS
         ]
@@ -89,6 +92,6 @@ def _is_of(certified: Content, points: float) -> bool:
     return bool(certified["points"] == points)
 
 
-def _told(one: Content, certified: Content) -> str:
+def _kept_text(one: Content, certified: Content) -> str:
     promise = _promise(one, certified)
     return NONE if promise.budget is None else f"{promise.budget:g} ({-promise.fall:+.2f})"

@@ -1,12 +1,14 @@
-"""One scalar for each head and neuron that stays, block by block from the bottom, so that the block gives what the untouched
-model's gives at the same token: the last step of Kwon and others (2022), written from the formulas of the paper.
+"""The last step of Kwon and others (2022), implemented from the formulas in the paper: one scalar for each kept head and
+neuron.
 
-The scalars s minimise, with W_u x_u what unit u adds to the output and b the bias,
+The scalars are fitted block by block from the bottom, so that a block's output approximates the untouched model's at the same
+token. Let W_u x_u be the contribution of unit u to the output, and b the bias. The scalars s minimise
 
     sum over tokens of |y - b - sum_u s_u W_u x_u|^2 + damp^2 |s - 1|^2,
 
-so (A + damp^2) (s - 1) = r - A 1, with A_uv the sum over columns i of u and j of v of (W^T W)_ij (sum x x^T)_ij, and r_u that
-of (W^T (sum (y - b) x^T))_ii. They are folded into the columns. A block whose scalars leave [-10, 10] ends the tuning.
+so (A + damp^2) (s - 1) = r - A 1. Here A_uv is the sum over columns i of u and j of v of (W^T W)_ij (sum x x^T)_ij, and r_u the
+sum over columns i of u of (W^T (sum (y - b) x^T))_ii. The scalars are folded into the columns. If a block's scalars leave
+[-10, 10], the tuning ends there.
 """
 
 from functools import partial
@@ -19,20 +21,20 @@ from axformer.repair.least_squares import Fit, Sums
 from axformer.repair.refit import Solver
 
 DAMPING = 1.0
-"""That of the paper."""
+"""The damping of the paper."""
 LIMIT = 10.0
-"""What scalars may be at most, either way, as in the paper."""
+"""Largest absolute value of a scalar, as in the paper."""
 
 
 def best_scalars(weight: Tensor, bias: Tensor | None, sums: Sums, width: int, damping: float = DAMPING) -> Tensor:
     """The scalar of each unit, shape (units,).
 
     Args:
-        weight: of the columns that stay, shape (outputs, columns), float64.
-        bias: of the output projection, shape (outputs,), float64.
-        sums: of what comes in, and of what the untouched model gives.
-        width: columns of a unit.
-        damping: towards 1.
+        weight: the remaining columns, shape (outputs, columns), float64.
+        bias: the bias of the output projection, shape (outputs,), float64.
+        sums: sums over the inputs, and over the outputs of the untouched model.
+        width: number of columns of a unit.
+        damping: penalty on the distance from 1.
     """
     x, y = sums.means
     second, cross, _ = sums.covariances
@@ -47,16 +49,16 @@ def best_scalars(weight: Tensor, bias: Tensor | None, sums: Sums, width: int, da
 
 
 class Tuning:
-    """Tunes the blocks of one plan; called with the number of a block it gives that block's solver."""
+    """Tunes the blocks of one plan. Called with the number of a block, it returns the block's solver."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         """
         Args:
-            checkpoint: with the untouched model.
+            checkpoint: the checkpoint of the untouched model.
         """
         self._checkpoint = checkpoint
         self.ended_at: int | None = None
-        """The block whose scalars left the limit."""
+        """The block whose scalars exceeded the limit; None if there is none."""
 
     def __call__(self, block: int) -> Solver:
         return partial(self._solve, block)

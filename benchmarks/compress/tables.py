@@ -1,4 +1,4 @@
-"""Tables of what compression costs on held-out rows, each a list of lines."""
+"""Tables of the cost of compression on held-out rows, each a list of lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean, stdev
@@ -8,30 +8,31 @@ from benchmarks.compress.reading import POINT, Content, change_at, point_at
 from benchmarks.finetune import BASE
 
 TARGETS = {0.65: 0.5, 0.5: 1.0}
-"""Points that may be lost in the mean over the sets, by budget."""
+"""Largest mean loss of points over the sets, by budget."""
 PROTOTYPE: Mapping[str, Sequence[float]] = {
     "sst2": (-0.27, -0.47, -0.60, -2.00),
     "cola": (-0.67, -0.10, -0.86, -1.82),
     "stsb": (0.25, -0.14, -0.12, -1.61),
     "another set of sentence pairs": (0.00, -0.28, 0.05, -0.09),
 }
-"""What a prototype lost on sets of the same names, MiniLM, one seed each, at 0.79, 0.64, 0.49 and 0.34 (on sst2 0.30)."""
+"""Changes of a prototype in points on sets of the same names, with MiniLM and one seed each, at 0.79, 0.64, 0.49 and 0.34 of
+the operations (on sst2 0.30)."""
 NONE = "–"
 Lines = list[str]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Lines:
-    """A table."""
+    """The lines of a Markdown table."""
     return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
 
 
 def budget_heads() -> list[str]:
-    """The budgets as heads of columns."""
+    """The budgets as column heads."""
     return [f"{budget:g}" for budget in BUDGETS]
 
 
 def compressed(found: Sequence[Content]) -> dict[tuple[str, str], list[Content]]:
-    """Cells of the method as it stands, by model and set, in the order of the grid: small models first."""
+    """Cells of the standard variant, by model and set, the small model first."""
     chosen: dict[tuple[str, str], list[Content]] = {}
     for one in found:
         if one["variant"] == COMPRESS:
@@ -40,7 +41,7 @@ def compressed(found: Sequence[Content]) -> dict[tuple[str, str], list[Content]]
 
 
 def spread(values: Sequence[float], form: str = "+.2f") -> str:
-    """A mean, and the standard deviation where there are several."""
+    """The mean, with the standard deviation if there are several values."""
     if not values:
         return NONE
     more = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
@@ -48,7 +49,7 @@ def spread(values: Sequence[float], form: str = "+.2f") -> str:
 
 
 def changes(group: Sequence[Content], budget: float) -> list[float]:
-    """In points, of every cell that has a model of this budget."""
+    """The changes in points of all cells that have a model of this budget."""
     return [change for one in group if (change := change_at(one, budget)) is not None]
 
 
@@ -64,11 +65,11 @@ def by_set(found: Sequence[Content]) -> Lines:
 
 
 def over_sets(found: Sequence[Content]) -> Lines:
-    """Means over the sets of the small model, each the mean over its seeds, beside the targets."""
+    """Means over the sets of the small model, each the mean over its seeds, with the targets."""
     groups = [group for (model, _), group in compressed(found).items() if model == BASE]
     is_whole = len(groups) == len({cell.checkpoint.data for cell in cells() if cell.checkpoint.family == BASE})
     rows = []
-    for place, budget in enumerate(BUDGETS):
+    for index, budget in enumerate(BUDGETS):
         means = [mean(values) for group in groups if (values := changes(group, budget))]
         if not means:
             continue
@@ -86,7 +87,7 @@ def over_sets(found: Sequence[Content]) -> Lines:
                 f"{mean(means):+.2f}",
                 f"{min(means):+.2f}",
                 *_against(mean(means), TARGETS.get(budget), so_far="" if is_whole else " so far"),
-                f"{mean(values[place] for values in PROTOTYPE.values()):+.2f}",
+                f"{mean(values[index] for values in PROTOTYPE.values()):+.2f}",
                 f"{parameters:.0%}",
                 f"{mean(point['estimated_speedup'] for point in points):.2f}x",
             ]
@@ -106,7 +107,7 @@ def over_sets(found: Sequence[Content]) -> Lines:
 
 
 def beside_prototype(found: Sequence[Content]) -> Lines:
-    """The sets that the prototype was measured on too."""
+    """Comparison with the prototype, on the sets on which it was measured."""
     rows = []
     for (model, data), group in compressed(found).items():
         if model == BASE and data in PROTOTYPE:
@@ -116,7 +117,7 @@ def beside_prototype(found: Sequence[Content]) -> Lines:
 
 
 def variants(found: Sequence[Content]) -> Lines:
-    """What single parts are worth, and the published method: on the same checkpoint and rows."""
+    """The variants and the published method, on the same checkpoint and rows."""
     measured = [one for one in found if one["variant"] != COMPRESS]
     rows = []
     for model, data, seed in sorted({(one["model"], one["data"], one["seed"]) for one in measured}):

@@ -1,4 +1,4 @@
-"""The ways to smaller models of one checkpoint: one model a budget."""
+"""The ways to make smaller models of one checkpoint, one model for each budget."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ class Made:
     budget: float
     plan: Plan
     model: Any
-    """Compact, its weights fitted where the way says so."""
+    """The compact model, refitted or tuned depending on the way."""
     seconds: float
-    """That this budget took; of the first one without the table or the information that all share."""
+    """Time for this budget; for the first one without the shared level table or Fisher information."""
     tokens_per_unknown: float | None = None
-    """In the block that was fitted with the fewest; None where nothing was fitted."""
+    """Calibration tokens per unknown, in the block with the fewest; None if nothing was fitted."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Way:
 
     made: Sequence[Made]
     shared_seconds: float | None
-    """Of what all budgets share: the level table, or the information; None where it was not told from the first budget."""
+    """Time for the shared level table or Fisher information; None if it was not measured separately from the first budget."""
     seconds: float
-    """Of everything."""
+    """Total time."""
 
 
 def go(ground: Ground, variant: Variant) -> Way:
@@ -48,7 +48,7 @@ def go(ground: Ground, variant: Variant) -> Way:
 
 
 def _compressed(ground: Ground) -> Way:
-    """By ``method=compress``, trial by trial as a run does."""
+    """Make the models by ``method=compress``, trial by trial as in a run."""
     started = ground.clock()
     trials = list(method_of(ground.config).trials(ground, ()))
     began = ground.refits.began if isinstance(ground.refits, TimedRefits) else None
@@ -56,11 +56,11 @@ def _compressed(ground: Ground) -> Way:
     ends = [trial.seconds for trial in trials]
     budgets = {encoder_share(budget): budget for budget in ground.config.budgets}
     made = []
-    for place, trial in enumerate(trials[1:], start=1):
+    for index, trial in enumerate(trials[1:], start=1):
         assert trial.plan is not None, "a budget's trial holds its plan"
         assert trial.element is not None, "a budget's trial has a name"
         plan = Plan(layers=trial.plan)
-        taken = ends[place] - ends[place - 1] - ((shared or 0.0) if place == 1 else 0.0)
+        taken = ends[index] - ends[index - 1] - ((shared or 0.0) if index == 1 else 0.0)
         about = refitted(ground.refits.of(plan)) if ground.refits is not None else None
         tokens = None if about is None else about.tokens_per_unknown
         made.append(Made(budgets[trial.element], plan, ground.model_of(plan), taken, tokens))
@@ -68,7 +68,7 @@ def _compressed(ground: Ground) -> Way:
 
 
 def _masked(ground: Ground, variant: Variant) -> Way:
-    """By masks of Fisher information, as far as the variant goes."""
+    """Make the models by masks of Fisher information, with the steps of the variant."""
     started = ground.clock()
     found, costs = information(ground), _costs(ground)
     shared = ground.clock() - started
@@ -85,7 +85,7 @@ def _masked(ground: Ground, variant: Variant) -> Way:
 
 
 def _costs(ground: Ground) -> Costs:
-    """Of a unit, by what the first layer saves without one."""
+    """The costs of a unit, from the operations that the first layer saves without it."""
     count, full = ground.targets.encoder_operations, ground.targets.full
     sizes = ground.dimensions.heads, ground.dimensions.intermediate_size
     head, neuron = (count(full) - count(with_units(full, block, range(1, size))) for block, size in enumerate(sizes))

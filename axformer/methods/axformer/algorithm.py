@@ -1,11 +1,10 @@
 """The pass: Algorithm 1 of the AxFormer paper as a generator of trials, line for line.
 
-The generator decides, and nothing else: the caller stores trials, shows progress, cancels by stopping, and resumes by
-handing back what was stored. A trial that is handed back is not evaluated again (:class:`axformer.methods.replay.Replay`);
-the pass goes on at the next element exactly as if it had never stopped (:class:`axformer.methods.axformer.standing.Standing`).
+The generator only decides. The caller stores trials, shows progress, cancels by no longer iterating, and resumes by passing the
+stored trials. Stored trials are not evaluated again (:class:`axformer.methods.replay.Replay`); the pass continues with the next
+element exactly as if it had never stopped (:class:`axformer.methods.axformer.standing.Standing`).
 
-Beside the paper's lines stand two things that it does not have: a trade of loss for size after the gains (``tolerance``), and a
-target at which the pass stops.
+Two things are not in the paper: the trade of loss for size after the gains (``tolerance``), and targets at which a pass stops.
 """
 
 import math
@@ -54,24 +53,24 @@ def search(
     """Run a pass (Algorithm 1).
 
     Args:
-        evaluator: measures losses; knows the model and the validation set.
-        dimensions: of the model.
+        evaluator: measures the losses of plans on the validation set.
+        dimensions: the model's dimensions.
         config: the knobs.
         parameters_left: counts the parameters that a plan leaves.
-        is_enough: whether the pass may stop at a plan; asked of each that is accepted.
-        screen: decides what is far from every line, in low precision; None if the evaluator decides all.
-        metric_limit: what a trade must keep, with its recording as the evaluator's task; None if the loss is all.
-        ranked_groups: gives the groups of neurons of a layer, where they do not lie side by side.
-        replay: the first trials of the same pass, as it yielded them before it was stopped.
-        clock: seconds, from any start.
+        is_enough: whether the pass may stop at a plan; called with each accepted plan.
+        screen: decides trials that are far from every threshold, in low precision; None if the evaluator decides all trials.
+        metric_limit: the limit of a trade on the metric; its recording is the evaluator's task. None to limit the loss only.
+        ranked_groups: returns the groups of neurons of a layer; None for groups of neighbouring neurons.
+        replay: the first trials of the same pass, as yielded before it stopped.
+        clock: seconds since any fixed start.
 
     Yields:
-        Every trial in order, the replayed ones included.
+        Every trial in order, including the replayed ones.
 
     Raises:
-        CheckpointError: the loss of the untouched model is not a finite number.
-        ConfigError: the safeguard asks for more folds than there are samples.
-        PlanError: the replayed trials are not those of this pass.
+        CheckpointError: the loss of the untouched model is not finite.
+        ConfigError: the safeguard needs more samples than there are.
+        PlanError: the replayed trials do not belong to this pass.
     """
     on_base = (lambda _: None) if metric_limit is None else metric_limit.begin
     standing = Standing(evaluator, screen, dimensions, config.helped_reference, on_base)
@@ -101,21 +100,21 @@ class _Pass:
         self._judge = judge
         self._dimensions = dimensions
         self._config = config
-        self._parameters_left = lru_cache(maxsize=2)(parameters_left)  # of the plan as it is, every trial asks
+        self._parameters_left = lru_cache(maxsize=2)(parameters_left)  # every trial needs the current plan's
         self._ranked_groups = ranked_groups
         self._replay = replay
         self._clock = clock
         self._started = clock() - replay.seconds
 
     def trials(self) -> Iterator[Trial]:
-        """All trials, to the last element."""
+        """Yield all trials, up to the last element."""
         yield self._measure_base()  # 7: Min_Loss = Evaluate(T, D)
         queue = inspection_order(self._dimensions, self._config)  # 8: Q = Order_elements_for_inspection(T, D)
         if self._config.hard_attention:
             for layer in range(self._dimensions.layers):  # 9: for each layer L in T do
-                yield self._analyze(hard_attention(layer))[0]  # 10-15: as an element is analyzed
+                yield self._analyze(hard_attention(layer))[0]  # 10-15: analyzed like an element
         yield from self._inspect_all(queue)  # 16-25
-        for share in self._config.trade_shares:  # not the paper's: go over what is left again
+        for share in self._config.trade_shares:  # not in the paper: inspect what is left again
             self._judge.trade_share = share
             yield from self._inspect_all(queue)
 
@@ -150,7 +149,7 @@ class _Pass:
         return trial, None
 
     def _parts_of(self, element: Element) -> list[Element]:
-        """Those that are left."""
+        """The parts of an element that are left."""
         if element.kind is ElementKind.FFN and self._ranked_groups is not None:
             parts = self._ranked_groups(element.layer)
         else:

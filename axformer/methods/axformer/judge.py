@@ -1,4 +1,4 @@
-"""Judges a change: measures the model with it until the accept rule is decided, and asks the safeguards."""
+"""Judges a change: measures the model with it until the accept rule is decided, then applies the safeguards."""
 
 import math
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _COARSE = (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was measured of a change, and the verdict."""
+    """The measurement of a change, and the verdict."""
 
     tally: Tally
     verdict: Verdict
@@ -32,7 +32,7 @@ class Judgement:
 
 
 class Judge:
-    """The accept rule (Algorithm 1, lines 3, 4 and 19) with everything that it is asked together with."""
+    """The accept rule (Algorithm 1, lines 3, 4 and 19) together with the screen, the safeguard and the metric limit."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class Judge:
         """
         Args:
             evaluator: measures losses.
-            screen: decides what is far from every line, in low precision; None where there is none.
+            screen: decides trials that are far from every threshold, in low precision; None for no screen.
             config: the knobs.
-            is_safe: the safeguard, of the gain of each sample; None where there is none.
-            metric_limit: what a trade must keep; None where the loss is all.
+            is_safe: the safeguard as a function of each sample's gain; None for no safeguard.
+            metric_limit: the limit of a trade on the metric; None to limit the loss only.
         """
         self._evaluator = evaluator
         self._screen = screen
@@ -56,7 +56,7 @@ class Judge:
         self._is_safe = is_safe
         self._metric_limit = metric_limit
         self.trade_share: float | None = None
-        """What this round of the trade may spend of the tolerance; None until the gains are taken."""
+        """The share of the tolerance that this round of the trade may spend; None until the gains are taken."""
 
     def base(self, plan: Plan) -> Judgement:
         """Measure the untouched model (line 7)."""
@@ -69,10 +69,10 @@ class Judge:
         """Measure a plan with one more element changed until its verdict is known (lines 3, 4 and 19).
 
         Args:
-            element: that is changed.
-            plan: with it changed.
-            standing: what it is compared with.
-            has_parts: whether anything is left to try inside the element.
+            element: the changed element.
+            plan: the plan with the element changed.
+            standing: the current plan with its losses, for comparison.
+            has_parts: whether the element has parts left to try.
         """
         rule = self._rule(element, standing, has_parts=has_parts)
         tally, precision = self._screened(plan, rule, standing), "" if self._screen is None else self._screen.precision
@@ -98,7 +98,7 @@ class Judge:
         )
 
     def _screened(self, plan: Plan, rule: Rule, standing: Standing) -> Tally | None:
-        """What low precision says of a plan, if it says enough; it never accepts."""
+        """The measurement of a plan in low precision, if that decides it. Low precision never accepts."""
         if self._screen is None:
             return None
         if not standing.is_refining:
@@ -110,7 +110,7 @@ class Judge:
     def _measured(
         self, evaluator: Evaluator, plan: Plan, rule: Rule, reference: Tensor | None, guard: Guard | None
     ) -> Tally:
-        """Measure a plan until its verdict is known, or to the end where that is asked for."""
+        """Measure a plan until its verdict is known, or to the end without ``early_decision``."""
         tally = Tally(self._evaluator.total, reference, ties_help=self._config.ties_help, guard=guard)
         for part in evaluator.parts(plan):
             tally.add(part)
@@ -119,9 +119,9 @@ class Judge:
         return tally
 
     def _withstands(self, losses: Tensor, standing: Standing) -> bool:
-        """Whether a change with these losses may be accepted, measured to the end as whatever is accepted.
+        """Whether a change with these losses may be accepted. Accepted changes are always measured to the end.
 
-        A gain must be one for the safeguard. A trade is none, and is not asked to be one: it must keep the metric.
+        A gain must pass the safeguard. A trade is not a gain, so the metric limit applies to it instead.
         """
         if self.trade_share is not None:
             return self._metric_limit is None or self._metric_limit.allows(losses, self.trade_share)

@@ -1,4 +1,4 @@
-"""AxFormer as a method: one pass of Algorithm 1, or six where orders are searched (appendix A)."""
+"""AxFormer as a method: one pass of Algorithm 1, or six with ``order=search`` (appendix A)."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
@@ -23,13 +23,13 @@ class AxFormer:
     fits = LocalFits
 
     def check(self, config: PassConfig, dimensions: Dimensions) -> None:
-        """An order must name blocks of the model."""
-        for one in pass_configs(config):
-            inspection_order(dimensions, one)
+        """Check that the order names blocks of the model."""
+        for pass_config in pass_configs(config):
+            inspection_order(dimensions, pass_config)
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
-        """Run one pass after another. What opens all of them alike is evaluated in the first and replayed in the others, so
-        that each has a whole trace of its own."""
+        """Run one pass after another. The first trials are the same in all passes: they are evaluated in the first one and
+        replayed in the others, so that each has a complete trace."""
         configs, stored = pass_configs(ground.config), passes_in(replay)
         if len(stored) > len(configs):
             raise PlanError(f"the stored trace holds {len(stored)} passes, but this run has {len(configs)}")
@@ -66,7 +66,7 @@ def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Ge
 
 
 def _ranked_groups(fits: LocalFits, config: PassConfig, dimensions: Dimensions) -> Callable[[int], list[Element]]:
-    """Gives the groups of neurons of a layer: those first whose loss can be repaired best."""
+    """The function that returns the groups of neurons of a layer, the ones that are cheapest to repair first."""
     size = config.group_size(dimensions.intermediate_size)
 
     def groups_of(layer: int) -> list[Element]:

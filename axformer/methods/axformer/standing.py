@@ -1,7 +1,7 @@
-"""Where a pass stands: the model as it is now, and the losses that the next trial is compared with.
+"""The current state of a pass: its plan, and the losses that the next trial is compared with.
 
-After a replay these losses are not known; they are measured again on top of the same plans as before, so that they are the
-same to the last bit.
+A replay does not restore these losses. They are measured again by way of the same plans as before, so they are equal bit for
+bit.
 """
 
 import math
@@ -24,19 +24,19 @@ class Refinement:
     """An element whose parts are being tried."""
 
     before: Plan | None
-    """The plan before the one that the element was tried on; None where nothing had been accepted."""
+    """The plan before ``plan``; None if nothing had been accepted."""
     plan: Plan
-    """The plan that it was tried on."""
+    """The plan on which the element was tried."""
     removed: Plan
-    """The same with the element removed."""
+    """The same plan with the element removed."""
     precision: str
-    """That it was measured in."""
+    """The precision of the measurement."""
     losses: Tensor | None
-    """With it removed; None after a replay, until they are measured again."""
+    """Losses with the element removed; None after a replay, until they are measured again."""
 
 
 class Standing:
-    """The plan, its least loss, and the losses of every sample under it."""
+    """The current plan, the smallest loss so far, and the loss of every sample under the plan."""
 
     def __init__(
         self,
@@ -49,10 +49,10 @@ class Standing:
         """
         Args:
             evaluator: measures losses.
-            screen: measures them in low precision; None where there is none.
-            dimensions: of the model.
-            helped_reference: what a sample's loss is compared with.
-            on_base: called with the losses of the untouched model just after it is measured.
+            screen: measures losses in low precision; None for no screen.
+            dimensions: the model's dimensions.
+            helped_reference: the model that a sample's loss is compared with.
+            on_base: called with the losses of the untouched model as soon as it has been measured.
         """
         self._evaluator = evaluator
         self._screen = screen
@@ -62,33 +62,33 @@ class Standing:
         self._before: Plan | None = None
         self._refinements: list[Refinement] = []
         self._base: Tensor | None = None
-        """The losses of the untouched model; None after a replay, until they are measured again. So are the two below."""
+        """Losses of the untouched model. Like the next two, None after a replay until they are measured again."""
         self.current: Tensor | None = None
-        """The losses of the plan as it is."""
+        """Losses of the current plan."""
         self.reference: Tensor | None = None
-        """The losses that a sample's loss is compared with, to see whether it was helped."""
+        """Losses that decide whether a sample was helped."""
         self.guard: Guard | None = None
-        """How far low precision may be off, on the trial of a block and of all that stands in it."""
+        """The error of low precision, measured for the trial of a block and used for its parts too."""
         self.plan = self._full
-        """What has been accepted so far."""
+        """The current plan, with everything accepted so far."""
         self.base_loss = math.inf
         self.min_loss = math.inf
         """Min_Loss of Algorithm 1."""
 
     @property
     def is_refining(self) -> bool:
-        """Whether parts of an element are being tried."""
+        """Whether the parts of an element are being tried."""
         return bool(self._refinements)
 
     def begin(self, loss: float, losses: Tensor | None) -> None:
-        """Learn the loss of the untouched model, and of each sample unless it is replayed."""
+        """Set the loss of the untouched model, and the loss of each sample; None if the trial is replayed."""
         self.base_loss = self.min_loss = loss
         if losses is not None:
             self.reference = self.current = losses
             self._see_base(losses)
 
     def accept(self, plan: Plan, loss: float, losses: Tensor | None) -> None:
-        """Go on from a plan that was accepted, with the loss of each sample unless it is replayed."""
+        """Continue from an accepted plan, with the loss of each sample; None if the trial is replayed."""
         self._before, self.plan = self.plan, plan
         self.min_loss = min(self.min_loss, loss)
         if losses is not None:
@@ -97,18 +97,21 @@ class Standing:
 
     @contextmanager
     def refining(self, element: Refinement) -> Iterator[None]:
-        """While the parts of an element are tried."""
+        """Try the parts of an element inside the ``with`` block."""
         self._refinements.append(element)
         yield
         self._refinements.pop()
 
     def refinement(self, removed: Plan, precision: str, losses: Tensor | None) -> Refinement:
-        """An element that was tried on the plan as it is, and is to be refined."""
+        """The refinement of an element that was tried on the current plan."""
         return Refinement(self._before, self.plan, removed, precision, losses)
 
     def prepare(self) -> None:
-        """Get ready to measure a trial: after a replay measure again what it is compared with, and let it begin with the
-        samples that were hurt when the element around it was tried, since it is decided sooner then."""
+        """Prepare for measuring a trial.
+
+        After a replay, the losses for comparison are measured again. The trial of a part begins with the samples that removing
+        the whole element hurt, since they decide it sooner.
+        """
         self._catch_up()
         hurt = None
         if self._refinements:
@@ -119,8 +122,10 @@ class Standing:
         self._evaluator.see_first(hurt)
 
     def _catch_up(self) -> None:
-        """After a replay: measure again the untouched model, the elements that are being refined, and the plan as it is, which
-        is measured as in the trial that was accepted last, on top of the plan before it."""
+        """After a replay, measure again the untouched model, the elements being refined, and the current plan.
+
+        The current plan is measured as in the last accepted trial: starting from the plan before it.
+        """
         if self.reference is not None:
             return
         base = self._evaluator.losses(self._full)
@@ -132,7 +137,7 @@ class Standing:
         self._see(self._stand_at(self._before, self.plan))
 
     def _stand_at(self, before: Plan | None, plan: Plan) -> Tensor:
-        """Bring the evaluators to a plan as if its trial had just been accepted, and give its losses."""
+        """Bring the evaluators to a plan as if its trial had just been accepted, and return its losses."""
         if before is not None:
             self._accept(before)
         losses = self._evaluator.losses(plan)
@@ -140,7 +145,7 @@ class Standing:
         return losses
 
     def _measure_again(self, refinement: Refinement) -> None:
-        """After a replay: the losses that order the samples, and the guard."""
+        """After a replay, measure again the losses that order the samples, and the guard."""
         self._stand_at(refinement.before, refinement.plan)
         evaluator = self._evaluator
         if self._screen is not None:
@@ -156,7 +161,7 @@ class Standing:
             self._screen.accept(plan)
 
     def _see(self, losses: Tensor) -> None:
-        """Learn the losses of the plan as it is now."""
+        """Set the losses of the current plan."""
         self.current = losses
         if self.reference is None or self._helped_reference is HelpedReference.CURRENT:
             self.reference = losses

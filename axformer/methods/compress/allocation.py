@@ -1,5 +1,7 @@
-"""Which level each block gets within a budget: least sum of divergences, by dynamic programming (a knapsack with one choice of
-each group; exact up to the grid of costs)."""
+"""Allocation: the level of each block that minimises the sum of divergences within a budget, by dynamic programming.
+
+This is a multiple-choice knapsack problem; the solution is exact up to the grid of costs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 GRID = 2000
-"""Steps that the budget is divided into. Costs are rounded up, so a choice never goes over the budget."""
+"""Number of steps in a budget. Costs are rounded up, so a choice never exceeds the budget."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +21,12 @@ class Choice:
 
 
 def allocate(blocks: Sequence[Sequence[Choice]], budget: float, grid: int = GRID) -> list[int] | None:
-    """The index of the level of each block with the least sum of errors within the budget; None where none fits.
+    """Index of each block's level, with the smallest sum of errors within the budget; None if no choice fits.
 
     Args:
         blocks: the levels of each block, in any order.
-        budget: that the costs may come to, in their unit.
-        grid: steps of the budget.
+        budget: the largest sum of costs, in the unit of the costs.
+        grid: number of steps that the budget is divided into.
     """
     if budget <= 0:
         return None

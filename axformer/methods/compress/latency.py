@@ -1,8 +1,8 @@
-"""How long a block takes at each of its sizes, on the device that computes.
+"""Latency of a block at each of its sizes, on the device of the run.
 
-One input of median length goes through the first layer, whose blocks are cut to every size in turn. The layers of a model are
-alike, so what is measured of one holds for all. A run keeps what it measured with its first trial: a clock gives other figures
-the next time, and plans that are chosen by them would be others.
+One input of median length goes through the first layer, whose blocks are cut to every size in turn. All layers of a model have
+the same shapes, so the measurement of one holds for all. A run stores the measurement in its first trial, because measuring
+again would give slightly different figures, and with them different plans.
 """
 
 import inspect
@@ -23,24 +23,24 @@ from axformer.plan.plan import Plan
 from axformer.plan.trial import Milliseconds
 
 REPEATS = 25
-"""Times that each size is measured, in turns with all others; the median counts."""
+"""Measurements of each size, taken in turns with all others; the median counts."""
 WARM_UPS = 3
 
 
 @dataclass(frozen=True)
 class _Call:
-    """What a layer is called with."""
+    """The input and arguments of a call of a layer."""
 
     hidden: Tensor
     arguments: Mapping[str, Any]
 
 
 def measure_blocks(checkpoint: Checkpoint, samples: Samples) -> Milliseconds:
-    """Milliseconds of an attention and of a feed-forward block at each of their sizes, all units first.
+    """Milliseconds of an attention block and of a feed-forward block at each of their sizes, all units first.
 
-    A smaller block is never said to take longer than a larger one.
+    The figures never rise as a block gets smaller.
     """
-    call, found = _call_of_first_layer(checkpoint, _median_row(samples)), []
+    call, milliseconds = _call_of_first_layer(checkpoint, _median_row(samples)), []
     for block in (0, 1):
         sizes = sizes_of(block, checkpoint.dimensions)
         full = Plan.full(checkpoint.dimensions)
@@ -48,12 +48,12 @@ def measure_blocks(checkpoint: Checkpoint, samples: Samples) -> Milliseconds:
         layers = [cut.get(with_units(full, block, range(size)))[0] for size in sizes]
         seconds = [[_seconds(checkpoint, block, layer, call) for layer in layers] for _ in range(WARM_UPS + REPEATS)]
         medians = np.median(seconds[WARM_UPS:], axis=0)
-        found.append(tuple(1000 * float(value) for value in np.minimum.accumulate(medians)))
-    return Milliseconds(attention=found[0], ffn=found[1])
+        milliseconds.append(tuple(1000 * float(value) for value in np.minimum.accumulate(medians)))
+    return Milliseconds(attention=milliseconds[0], ffn=milliseconds[1])
 
 
 def _median_row(samples: Samples) -> Batch:
-    """One row of the batch of median length."""
+    """The first row of the batch of median length."""
     batches = sorted(samples.batches, key=lambda batch: batch.tokens)
     batch = batches[len(batches) // 2]
     return Batch(batch.rows[:1], {name: values[:1] for name, values in batch.inputs.items()}, batch.labels[:1])
@@ -61,7 +61,7 @@ def _median_row(samples: Samples) -> Batch:
 
 def _call_of_first_layer(checkpoint: Checkpoint, batch: Batch) -> _Call:
     first, calls = checkpoint.architecture.layers(checkpoint.model)[0], []
-    names = tuple(inspect.signature(type(first).forward).parameters)[2:]  # behind self and the input
+    names = tuple(inspect.signature(type(first).forward).parameters)[2:]  # after self and the input
 
     def see(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         calls.append(_Call(args[0], dict(zip(names, args[1:], strict=False)) | kwargs))

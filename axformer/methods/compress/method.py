@@ -1,9 +1,9 @@
-"""Compression without training as a method: one model for each budget, each an accepted trial with a plan of its own.
+"""Compression without training as a method: one model for each budget, each an accepted trial with its own plan.
 
-Moments and the level table are taken of the untouched model once (:mod:`axformer.methods.compress.table`). Each budget then is
-a choice of levels (:mod:`axformer.methods.compress.allocation`) and a sequential refit (:mod:`axformer.repair.refit`). All of
-it is a function of the checkpoint, the data and the knobs, so a run that was stopped measures the same table again and goes on
-with the same plans.
+Moments and the level table are measured once, on the untouched model (:mod:`axformer.methods.compress.table`). Each budget is
+then a choice of levels (:mod:`axformer.methods.compress.allocation`) followed by a sequential refit
+(:mod:`axformer.repair.refit`). The result depends on the checkpoint, the data and the knobs alone, so a resumed run measures
+the same table again and continues with the same plans.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -36,7 +36,7 @@ class Compress:
         """Any model can be compressed."""
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
-        """The untouched model, then every budget that leads to a smaller model than the one before."""
+        """Yield the untouched model, then a trial for every budget that gives a smaller model than the previous one."""
         run = _Run(ground, Replay(replay))
         yield run.base()
         plan: Plan | None = None
@@ -53,7 +53,7 @@ class Compress:
 
 
 class _Run:
-    """One run: the table once it is measured, and the losses of the untouched model."""
+    """The state of one run: the level table once it is measured, and the losses of the untouched model."""
 
     def __init__(self, ground: Ground, replay: Replay) -> None:
         self._ground = ground
@@ -66,7 +66,7 @@ class _Run:
         self._milliseconds: Milliseconds | None = None
 
     def base(self) -> Trial:
-        """The untouched model."""
+        """The trial of the untouched model."""
         trial = self._replay.next(None)
         if trial is None:
             losses = self._base_losses()
@@ -95,10 +95,10 @@ class _Run:
             )
 
     def budget(self, share: float, before: Plan | None) -> Trial | None:
-        """The best plan within a share of the encoder's operations; None where it is the one before."""
+        """The trial of the best plan within a share of the encoder's cost; None if the plan is the same as before."""
         stored = self._replay.upcoming
         if stored is not None and stored.element != encoder_share(share):
-            return None  # it was the one before; a trace of another run is noticed at the end
+            return None  # the plan was the same as before; a trace of another run is detected at the end
         trial = self._replay.next(encoder_share(share))
         if trial is not None:
             if trial.plan is None:
@@ -113,10 +113,10 @@ class _Run:
         return trial
 
     def end(self) -> None:
-        """Make sure that all stored trials were of this run.
+        """Check that every stored trial belongs to this run.
 
         Raises:
-            PlanError: they were not.
+            PlanError: a stored trial does not.
         """
         stored = self._replay.upcoming
         if stored is not None:
@@ -132,7 +132,7 @@ class _Run:
         blocks = [[Choice(level.cost, level.divergence) for level in levels] for levels in self._table]
         whole = sum(levels[0].cost for levels in self._table)
         total = whole if self._milliseconds is not None else ground.targets.encoder_operations(self._full)
-        chosen = allocate(blocks, share * total - (total - whole))  # what is in no block stays
+        chosen = allocate(blocks, share * total - (total - whole))  # what lies outside the blocks stays
         if chosen is None:
             return None
         plan = self._full
@@ -141,7 +141,7 @@ class _Run:
         return plan
 
     def _cost_of(self) -> Callable[[int, Sequence[int]], float]:
-        """What a block costs, by its number, with the units that are kept."""
+        """The function from a block's number and its kept units to its cost."""
         operations, full, milliseconds = self._ground.targets.encoder_operations, self._full, self._milliseconds
         if milliseconds is None:
             empty = [operations(with_units(full, block, ())) for block in range(2 * len(full.layers))]

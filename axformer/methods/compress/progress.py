@@ -1,4 +1,4 @@
-"""How far a compression is, from its trials alone, and how long its trace can be."""
+"""The progress of a compression, computed from its trials alone, and the largest length of its trace."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from axformer.plan.trial import Trial
 
 
 class BudgetMeter:
-    """Counts the untouched model and the budgets."""
+    """Counts the trials: the untouched model and the budgets."""
 
     def __init__(self, dimensions: Dimensions, config: CompressConfig) -> None:
         self._known = longest_trace(dimensions, config)
@@ -23,7 +23,7 @@ class BudgetMeter:
             self._seconds = trial.seconds
 
     def progress(self, *, ended: bool = False) -> Progress:
-        """How far it is. The first budget takes the level table with it, so the time that is left is known after it."""
+        """The progress so far. The time left is known after the first budget, whose trial includes the level table."""
         known = self._count if ended else self._known
         left = (
             self._seconds / self._count * (known - self._count) if self._count > 1 or (ended and self._count) else None
@@ -32,5 +32,5 @@ class BudgetMeter:
 
 
 def longest_trace(_: Dimensions, config: CompressConfig) -> int:
-    """Trials that a run makes at most."""
+    """The largest number of trials of a run."""
     return 1 + len(config.budgets)

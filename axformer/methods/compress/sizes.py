@@ -1,4 +1,4 @@
-"""The sizes that a block may have, and plans in which it has one of them."""
+"""The sizes that a block may have, and plans that give it one of them."""
 
 from collections.abc import Sequence
 
@@ -6,16 +6,16 @@ from axformer.plan.elements import Dimensions, ranges_of
 from axformer.plan.plan import Plan
 
 NEURON_LEVELS = 20
-"""Sizes of a feed-forward block between all of its neurons and none."""
+"""Number of sizes below all neurons that a feed-forward block may have, none included."""
 MULTIPLE = 16
-"""Neurons are kept in multiples of so many, if a level holds that many: a float32 vector register of AVX-512 holds 16 numbers,
-and GPUs multiply matrices in tiles of 8 to 64."""
+"""Neurons are kept in multiples of this number if the steps between the levels are at least as large. A float32 vector register
+of AVX-512 holds 16 numbers, and GPUs multiply matrices in tiles of 8 to 64."""
 MEASURED = (0.8, 0.6, 0.4, 0.2, 0.1, 0.0)
-"""Shares of a block's units at which the divergence is measured; between them it is read off a curve."""
+"""Shares of a block's units at which the divergence is measured; between them it is interpolated."""
 
 
 def with_units(plan: Plan, block: int, units: Sequence[int]) -> Plan:
-    """A plan with these units of a block alone; the block stays, also without any."""
+    """The plan with only these units left in a block. The block itself stays, even without units."""
     layers = list(plan.layers)
     change = {"neurons": ranges_of(units)} if block % 2 else {"heads": tuple(units)}
     layers[block // 2] = layers[block // 2].model_copy(update=change)
@@ -23,7 +23,7 @@ def with_units(plan: Plan, block: int, units: Sequence[int]) -> Plan:
 
 
 def sizes_of(block: int, dimensions: Dimensions) -> list[int]:
-    """The sizes that a block may have, all units first: every number of heads, and about twentieths of the neurons."""
+    """The sizes that a block may have, largest first: every number of heads, or about every twentieth of the neurons."""
     if block % 2 == 0:
         return list(range(dimensions.heads, -1, -1))
     neurons = dimensions.intermediate_size
@@ -33,5 +33,5 @@ def sizes_of(block: int, dimensions: Dimensions) -> list[int]:
 
 
 def measured_sizes(sizes: Sequence[int]) -> list[int]:
-    """Those of them at which the divergence is measured, largest first."""
+    """The sizes at which the divergence is measured, largest first."""
     return sorted({min(sizes[1:], key=lambda size: abs(size - share * sizes[0])) for share in MEASURED}, reverse=True)

@@ -1,7 +1,8 @@
-"""The level table: what each block costs at each size, in operations and in divergence of the predictions.
+"""The level table: the cost of each block at each size, in operations or milliseconds and in divergence of the predictions.
 
-For every block the units leave in their order, and at some sizes the block alone is cut, refitted to the untouched model, and
-put into it. How far its predictions then are from the untouched model's is measured on a few hundred rows. No label is used.
+The units of a block leave in a fixed order. At some sizes, this block alone is cut, refitted and put into the untouched model,
+and the divergence of the predictions from the untouched model's is measured on some of the deciding rows (``table_rows``). No
+label is used.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,22 +37,23 @@ class Level:
     """One block at one size."""
 
     units: tuple[int, ...]
-    """Heads or neurons that are kept."""
+    """The heads or neurons that are kept."""
     cost: float
-    """Of the block: operations of one look at the data, or milliseconds."""
+    """Cost of the block: operations for one pass over the data, or milliseconds."""
     divergence: float
-    """Mean over the rows, in nats, with this block alone cut."""
+    """Mean divergence over the rows, in nats, with this block alone cut."""
 
 
 Table = Sequence[Sequence[Level]]
-"""By the number of the block."""
+"""The levels of each block, by the block's number."""
 
 
 def curve(measured: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
-    """The divergence at every size, all units first, from those that were measured.
+    """Interpolate the divergence at every size, all units first, from the measured sizes.
 
-    Near the whole block the divergence grows with the square of what is missing, so a monotone cubic through its square root is
-    read off (Fritsch and Carlson, 1980). Where the measured ones do not grow, the curve stays at the most so far.
+    Near the whole block the divergence grows with the square of the number of missing units. So its square root is interpolated
+    by a monotone cubic (Fritsch and Carlson, 1980). Where a measured value falls as more units are missing, the curve keeps the
+    largest value so far.
     """
     known = sorted({sizes[0]: 0.0, **measured}.items(), reverse=True)
     missing = [sizes[0] - size for size, _ in known]
@@ -64,8 +66,8 @@ def level_table(ground: Ground, cost_of: Callable[[int, Sequence[int]], float]) 
     """Measure all blocks at all sizes.
 
     Args:
-        ground: what is worked on; the model stays as it is.
-        cost_of: what a block costs, by its number, with the units that are kept.
+        ground: the model and its data; the model is not changed.
+        cost_of: computes the cost of a block from its number and its kept units.
     """
     checkpoint, config, check_cancelled = ground.checkpoint, ground.config, ground.check_cancelled
     model, architecture = checkpoint.model, checkpoint.architecture
@@ -95,7 +97,7 @@ def level_table(ground: Ground, cost_of: Callable[[int, Sequence[int]], float]) 
 
 
 def first_rows(samples: Samples, count: int) -> list[Batch]:
-    """Batches that hold about so many model rows, of all lengths: one in so many of them."""
+    """Batches with about ``count`` model rows of all lengths, taken at regular intervals."""
     every = max(1, len(samples.sample_of_row) // count)
     return [_some_rows(batch, every) for batch in samples.batches if len(batch.rows[::every])]
 
@@ -115,15 +117,15 @@ def _order(config: CompressConfig, whole: WholeBlock, units: int) -> Leaving:
 
 
 class _Measure:
-    """The divergence of a whole model in which one block is cut and refitted."""
+    """Measures the divergence of a model in which a single block is cut and refitted."""
 
     def __init__(self, checkpoint: Checkpoint, batches: Sequence[Batch], budget: int | None) -> None:
         self._checkpoint = checkpoint
         self._full = Plan.full(checkpoint.dimensions)
         rows = torch.cat([batch.rows.cpu() for batch in batches])
-        place = {int(row): index for index, row in enumerate(rows)}
+        index_of = {int(row): index for index, row in enumerate(rows)}
         renumbered = tuple(
-            replace(batch, rows=torch.tensor([place[int(row)] for row in batch.rows], device=batch.rows.device))
+            replace(batch, rows=torch.tensor([index_of[int(row)] for row in batch.rows], device=batch.rows.device))
             for batch in batches
         )
         model = checkpoint.model
@@ -140,7 +142,7 @@ class _Measure:
         )
 
     def __call__(self, plan: Plan, block: int, fit: BlockFit | None) -> float:
-        """Mean over the rows."""
+        """Mean divergence over the rows."""
         layers = CutLayers(self._checkpoint.model, self._checkpoint.architecture, partial(self._convert, block, fit))
         parts = list(self._evaluator.rows_in(plan, layers, block))
         return float(torch.cat([part.losses for part in parts]).double().mean())
@@ -153,7 +155,7 @@ class _Measure:
 
 
 class _Rows:
-    """Batches of some model rows, each of which counts for itself."""
+    """Batches of some model rows, each of which counts as a sample."""
 
     def __init__(self, batches: tuple[Batch, ...], rows: int) -> None:
         self.batches = batches
