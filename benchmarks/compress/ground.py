@@ -12,6 +12,7 @@ from axformer.data.reading import read_rows
 from axformer.data.source import DataSource
 from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import prepare_like
 from axformer.intake.parts import split_off
 from axformer.methods.base import Ground
 from axformer.methods.targets import Targets
