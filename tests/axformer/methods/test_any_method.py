@@ -32,7 +32,7 @@ KNOBS: Mapping[str, Sequence[dict[str, Any]]] = {
     "compress": (
         {"budgets": (0.8, 0.5, 0.3), "confirm": 0.0, "within_points": None},
         {"budgets": (0.9, 0.6), "repair": "none", "target_size": 0.9, "confirm": 0.0, "within_points": None},
-        {"budgets": (0.8, 0.5, 0.3), "cost": "latency", "confirm": 0.0, "within_points": None},
+        {"budgets": (0.9, 0.7, 0.5), "cost": "latency", "confirm": 0.0, "within_points": None},
     ),
 }
 """For every method some knobs with which it accepts something."""

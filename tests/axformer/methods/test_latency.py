@@ -17,7 +17,7 @@ FAMILIES = ("albert", "bert", "deberta-v2", "distilbert", "gpt2", "llama", "mode
 KNOBS = {
     "method": "compress",
     "cost": "latency",
-    "budgets": [0.8, 0.4],
+    "budgets": [0.8, 0.6],
     "confirm": 0.0,
     "within_points": None,
 }
