@@ -52,9 +52,15 @@ def write_run(family: str, name: str, directory: Path) -> None:
 
 
 def _lines(trials: list[Trial]) -> str:
-    """A line a trial; a plan, which versions before compression do not know, only where there is one."""
+    """A line a trial, with the fields that every version knows, and of the others (``plan``, ``milliseconds``) those that are
+    set."""
+    later = {"plan", "milliseconds"}
     return "".join(
-        json.dumps(trial.model_dump(mode="json", exclude={"seconds"} | ({"plan"} if trial.plan is None else set())))
+        json.dumps(
+            trial.model_dump(
+                mode="json", exclude={"seconds"} | {name for name in later if getattr(trial, name) is None}
+            )
+        )
         + "\n"
         for trial in trials
     )
