@@ -16,6 +16,7 @@ from celery import signals
 from celery.worker import state
 from sqlalchemy.exc import SQLAlchemyError
 
+from store.signals import once
 from worker.celery_app import app, settings
 from worker.context import make_known, open_context
 from worker.discard import discard
@@ -99,13 +100,18 @@ def _start(**_: Any) -> None:
         signal.signal(number, signal.getsignal(signal.SIGTERM))
 
 
-def _stop(**_: Any) -> None:
-    """Have the running job's process give the job back; Celery would wait until it is finished."""
+@once
+def _stop_threads() -> None:
     for announcer, supervisor in _running:
         announcer.stop()
         supervisor.end_children()
     for thread in _beside:
         thread.stop()
+
+
+def _stop(**_: Any) -> None:
+    """Have the running job's process give the job back; Celery would wait until it is finished."""
+    _stop_threads()
     for pid in job_processes():
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)

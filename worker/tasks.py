@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 
+from store.signals import once
 from worker.celery_app import app, settings
 from worker.context import claim_job, open_context
 from worker.hardware import with_device
@@ -27,7 +28,7 @@ def wake() -> None:
     stop = threading.Event()
     # Asked to end, the process gives its job back at the next element instead of dying at once. The handler stays, since
     # the process ends by itself after this task.
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGTERM, once(stop.set))
     with sandboxes:
         sandboxes.prepare().make_ready()  # if none starts, no job is claimed
         with open_context(with_device(settings, sandboxes), sandboxes, os.getppid()) as context, WarmSlot() as warm:

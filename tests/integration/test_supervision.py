@@ -32,6 +32,7 @@ from tests.worker.test_runner import library_run, without_seconds
 __all__ = ["opened", "post", "settings", "watch"]
 
 OBEY_SECONDS = 2.0
+MANY_ROWS = 5000
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -39,6 +40,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 @pytest.fixture
 def long_job(post: Post, tmp_path: Path) -> str:
     data = write_rows(tmp_path / "rows.jsonl", tiny_rows(300))
+    return post(knobs=GUESSING | LONG_PASS, validation={"uri": f"file://{data}"})
+
+
+@pytest.fixture
+def endless_job(post: Post, tmp_path: Path) -> str:
+    """A job that is sure to be in the middle of its pass when a test interrupts it."""
+    data = write_rows(tmp_path / "many_rows.jsonl", tiny_rows(MANY_ROWS))
     return post(knobs=GUESSING | LONG_PASS, validation={"uri": f"file://{data}"})
 
 
@@ -61,17 +69,17 @@ def stop_between_transactions(sessions: Sessions, job_id: str, pid: int) -> None
 
 
 def test_a_stuck_process_whose_job_is_cancelled_is_ended_and_the_worker_goes_on(
-    settings: Settings, post: Post, watch: Watch, sessions: Sessions, long_job: str
+    settings: Settings, post: Post, watch: Watch, sessions: Sessions, endless_job: str
 ) -> None:
     with worker(settings, announce_seconds=0.2, obey_seconds=OBEY_SECONDS):
-        wait_for_trials(settings, watch, long_job)
-        stuck = process_of(watch, long_job)
-        stop_between_transactions(sessions, long_job, stuck)
+        wait_for_trials(settings, watch, endless_job)
+        stuck = process_of(watch, endless_job)
+        stop_between_transactions(sessions, endless_job, stuck)
         with session_scope(sessions) as session:
-            request_cancel(session, long_job)
-        wait_until(lambda: has_ended(watch, long_job), JOB_SECONDS, log_of(settings))
+            request_cancel(session, endless_job)
+        wait_until(lambda: has_ended(watch, endless_job), JOB_SECONDS, log_of(settings))
         wait_until(lambda: not psutil.pid_exists(stuck), STOP_SECONDS, log_of(settings))
-        assert watch.job(long_job).state is JobState.CANCELLED
+        assert watch.job(endless_job).state is JobState.CANCELLED
         assert list((settings.var_dir / "work").iterdir()) == []
         following = post()
         wait_until(lambda: has_ended(watch, following), JOB_SECONDS, log_of(settings))
@@ -92,15 +100,15 @@ def test_a_process_that_is_killed_is_replaced_at_once(
     assert without_seconds(watch.trials(job_id)) == without_seconds(library_run(opened, LONG_PASS).trace)
 
 
-def test_a_stuck_process_does_not_keep_a_worker_from_ending(settings: Settings, watch: Watch, long_job: str) -> None:
+def test_a_stuck_process_does_not_keep_a_worker_from_ending(settings: Settings, watch: Watch, endless_job: str) -> None:
     with worker(settings, announce_seconds=0.2, obey_seconds=OBEY_SECONDS) as process:
-        wait_for_trials(settings, watch, long_job)
-        stuck = process_of(watch, long_job)
+        wait_for_trials(settings, watch, endless_job)
+        stuck = process_of(watch, endless_job)
         os.kill(stuck, signal.SIGSTOP)
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_SECONDS) == 0
     assert not psutil.pid_exists(stuck)
-    job = watch.job(long_job)
+    job = watch.job(endless_job)
     assert (job.state, job.worker, job.attempt) == (JobState.QUEUED, None, 0)
 
 
@@ -108,17 +116,17 @@ def test_a_stuck_process_does_not_keep_a_worker_from_ending(settings: Settings, 
     "signals", [[signal.SIGTERM] * 3, [signal.SIGINT] * 3, [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT]]
 )
 def test_however_often_a_worker_is_told_to_stop_it_gives_its_job_back(
-    settings: Settings, watch: Watch, long_job: str, signals: list[signal.Signals]
+    settings: Settings, watch: Watch, endless_job: str, signals: list[signal.Signals]
 ) -> None:
     with worker(settings, announce_seconds=0.2) as process:
-        wait_for_trials(settings, watch, long_job)
+        wait_for_trials(settings, watch, endless_job)
         for number in signals:
             process.send_signal(number)
             time.sleep(0.02)
         assert process.wait(STOP_SECONDS) == 0
-    job = watch.job(long_job)
+    job = watch.job(endless_job)
     assert (job.state, job.worker, job.attempt) == (JobState.QUEUED, None, 0)
-    assert [trial.seq for trial in watch.trials(long_job)] == list(range(len(watch.trials(long_job))))
+    assert [trial.seq for trial in watch.trials(endless_job)] == list(range(len(watch.trials(endless_job))))
 
 
 def test_a_worker_that_waits_for_a_silent_source_ends_in_time(settings: Settings, post: Post, watch: Watch) -> None:
@@ -144,12 +152,12 @@ def test_a_worker_that_is_packaging_ends_in_time(settings: Settings, post: Post,
     assert (job.state, job.attempt) in [(JobState.QUEUED, 0), (JobState.SUCCEEDED, 1)]
 
 
-def test_a_job_whose_main_process_is_killed_is_given_back(settings: Settings, watch: Watch, long_job: str) -> None:
+def test_a_job_whose_main_process_is_killed_is_given_back(settings: Settings, watch: Watch, endless_job: str) -> None:
     with worker(settings, announce_seconds=0.2, status=-signal.SIGKILL) as process:
-        wait_for_trials(settings, watch, long_job)
+        wait_for_trials(settings, watch, endless_job)
         process.kill()
-        wait_until(lambda: watch.job(long_job).state is JobState.QUEUED, JOB_SECONDS, log_of(settings))
-    assert watch.job(long_job).attempt == 0
+        wait_until(lambda: watch.job(endless_job).state is JobState.QUEUED, JOB_SECONDS, log_of(settings))
+    assert watch.job(endless_job).attempt == 0
 
 
 def test_a_short_job_starts_within_a_slice_of_a_long_one(
