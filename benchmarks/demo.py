@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from axformer.cli.characters import replace_unknown_characters
+from axformer.cli.deploying import show_deployables
 from axformer.cli.display import closing_table
 from axformer.cli.quiet import silence_libraries
 from axformer.cli.watch import show_job
@@ -57,6 +58,7 @@ def demo(console: Console) -> None:
         console.print(f"Downloaded to {result}; the trace over HTTP equals trace.jsonl, record by record")
     _try_out(console, result, data["validation"], job.config["max_length"])
     report = read_report(result)
+    show_deployables(console, report)
     console.print(closing_table(report))
     console.print(held_out_verdict(report), style="bold")
     console.print(f"The pass took {report['seconds']:.0f} s, everything {time.monotonic() - begun:.0f} s.")

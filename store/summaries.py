@@ -10,6 +10,8 @@ _SHOWN = (
     "finding",
     "certificate",
     "one_position_ms",
+    "base_form",
+    "forms",
     "estimated_speedup",
     "seconds",
     "orders",

@@ -101,8 +101,10 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
 
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
+    from axformer.cli.deploying import show_deployables
     from axformer.cli.display import closing_table, finding_line, fit_line
 
+    show_deployables(console, report)
     console.print(closing_table(report))
     console.print(finding_line(report["finding"]), soft_wrap=True)
     if report["refit"] is not None:

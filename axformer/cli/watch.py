@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from axformer.cli.deploying import show_deployables
 from axformer.cli.display import before_and_after, display_for, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
 from axformer.cli.words import failure
@@ -51,6 +52,7 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
         else:
             job = show_job(output(), client, job_id)
             if job.report is not None:
+                show_deployables(output(), job.report.model_dump())
                 output().print(before_and_after(job.report.model_dump()))
                 if job.report.finding is not None:
                     output().print(finding_line(job.report.finding), soft_wrap=True)

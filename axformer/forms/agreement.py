@@ -55,6 +55,22 @@ def compare_outputs(
     return of_reference, {name: Agreement(apart[name], by_form[name]) for name in forms}
 
 
+@torch.inference_mode()
+def predictions_of(form: Any, task: Task, samples: Samples) -> Predictions:
+    """Run a form over a data set that may be on another device.
+
+    Args:
+        form: called like a model.
+        task: the model's task.
+        samples: the data set.
+    """
+    found = _no_predictions(samples)
+    for batch in samples.batches:
+        own_batch = _on_device(batch, form.device)
+        _take(run(form, own_batch), task, own_batch, found)
+    return found
+
+
 def _no_predictions(samples: Samples) -> Predictions:
     rows = len(samples.sample_of_row)
     return Predictions(torch.empty(rows), [None] * rows)

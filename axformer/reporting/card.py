@@ -9,6 +9,7 @@ from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, orders_table, path_table
+from axformer.reporting.deploy_table import deployables
 from axformer.reporting.findings import limit_of
 from axformer.reporting.first_look import first_look_of
 from axformer.reporting.latency import without_removal
@@ -49,6 +50,7 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "finding": report.finding,
         "is_bad": report.finding.verdict in (Judgement.NO_RELIABLE_GAIN, Judgement.LOSS),
         "certificate": report.certificate,
+        "deployables": deployables(report.model_dump(mode="json")),
         "first_look": first_look_of(report),
         "confidence": f"{CONFIDENCE:.0%}",
         "before_and_after": before_and_after(report),

@@ -9,7 +9,7 @@ import torch
 
 from axformer.data.batches import Samples
 from axformer.evaluation.plain import Predictions
-from axformer.forms.agreement import Agreement, compare_outputs
+from axformer.forms.agreement import Agreement, compare_outputs, predictions_of
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import BASE, COMPACT, KINDS
 from axformer.intake.checkpoint import Checkpoint
@@ -18,9 +18,27 @@ from axformer.model.compact import stock_attention
 from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
 from axformer.scores.scoring import Score, compare, score_of
+from axformer.tasks.base import Task
 from axformer.tasks.guess import Guess
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.report import FormReport, SpeedCell
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out data, with the scores on it that are known already."""
+
+    samples: Samples
+    base: Score
+    """Of the untouched model."""
+    compact: Score
+    """Of the compact model."""
+
+    def score_of(self, form: Form, task: Task) -> Score:
+        """The score of a form."""
+        if form.name == COMPACT:
+            return self.compact
+        return score_of(predictions_of(form.model, task, self.samples), task, self.samples)
 
 
 @dataclass(frozen=True)
@@ -39,6 +57,7 @@ def measure_forms(
     forms: Sequence[Form | NotMade],
     samples: Samples,
     base_score: Score | None,
+    held_out: HeldOut | None,
     effort: Effort,
 ) -> FormsMeasured:
     """Measure the forms and the untouched model.
@@ -49,6 +68,7 @@ def measure_forms(
         forms: the forms, including the compact one.
         samples: the validation data.
         base_score: the untouched model's score on it.
+        held_out: the held-out data, if there is any.
         effort: how long each speed measurement runs.
 
     Raises:
@@ -63,12 +83,17 @@ def measure_forms(
         base_cells, *cells = measure_speed([checkpoint.model, *(form.model for form in made)], loads, effort)
     base = Form(BASE.name, checkpoint.model, checkpoint.bytes, None)  # `axformer bench` measures how it loads
     reports = {
-        form.name: form_report(form, speed, agreements[form.name], scores[form.name], scores[COMPACT])
+        form.name: _with_test(
+            form_report(form, speed, agreements[form.name], scores[form.name], scores[COMPACT]),
+            None if held_out is None else held_out.score_of(form, checkpoint.task),
+            None if held_out is None else held_out.base,
+        )
         for form, speed in zip(made, cells, strict=True)
     }
+    of_base = form_report(base, base_cells, None, base_score, None)
     return FormsMeasured(
         score=score_of(predictions, checkpoint.task, samples),
-        base=form_report(base, base_cells, None, base_score, None),
+        base=_with_test(of_base, None if held_out is None else held_out.base, None),
         forms=[reports[form.name] if isinstance(form, Form) else not_made(form) for form in forms],
     )
 
@@ -114,6 +139,14 @@ def form_report(
         change=None if own or score is None or compact is None else compare(compact, score),
         speed=speed,
     )
+
+
+def _with_test(report: FormReport, found: Score | None, base: Score | None) -> FormReport:
+    """A form's report with its figures on held-out data, and their change from those of the untouched model."""
+    if found is None:
+        return report
+    change = None if base is None else compare(base, found)
+    return report.model_copy(update={"test": found.figures, "test_intervals": found.intervals, "test_change": change})
 
 
 def not_made(form: NotMade) -> FormReport:

@@ -25,7 +25,7 @@ from axformer.plan.plan import Plan, missing_from, removed_elements
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.environment import describe
 from axformer.reporting.findings import finding_of
-from axformer.reporting.form_reports import measure_forms, stock_attention_in, summary
+from axformer.reporting.form_reports import HeldOut, measure_forms, stock_attention_in, summary
 from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
 from axformer.scores.scoring import Score, compare, score, score_of
@@ -118,7 +118,12 @@ def make_report(
     sets = {"validation": validation, **others}
     with computing_in(base, checkpoint.dtype):
         latency = _latency(checkpoint, small, validation.samples)
-        forms = measure_forms(checkpoint, small, outcome.forms, validation.samples, scores.base["validation"], QUICK)
+        forms = measure_forms(
+            *(checkpoint, small, outcome.forms, validation.samples),
+            base_score=scores.base["validation"],
+            held_out=_held_out(others.get("test"), scores),
+            effort=QUICK,
+        )
     base_scores, small_scores = scores.base, {"validation": forms.score} | dict(scores.small)
     comparison = _comparisons(base_scores, small_scores)
     int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
@@ -151,6 +156,11 @@ def make_report(
         forms=forms.forms,
         environment=describe(str(base.device)),
     )
+
+
+def _held_out(data: DataSet | None, scores: BothScores) -> HeldOut | None:
+    base, small = scores.base.get("test"), scores.small.get("test")
+    return None if data is None or base is None or small is None else HeldOut(data.samples, base, small)
 
 
 def _finding(

@@ -179,6 +179,11 @@ class ReportRead(Schema):
     or ``not_measured``), ``data``, and the same for people in ``sentence``, ``advice`` and ``answers``."""
     certificate: dict[str, Any] | None = None
     """With ``within_points``, how far the metric fell at most, with which confidence; for people in ``sentence``."""
+    base_form: dict[str, Any] | None = None
+    """The untouched model, measured like the forms. Null in reports of earlier versions."""
+    forms: list[dict[str, Any]] = Field(default_factory=list)
+    """The forms of the result: size, speed, and figures on validation and held-out data. Empty in reports of earlier
+    versions."""
     one_position_ms: float | None = None
     """Latency of the untouched model in the class of the compact one, which computes the last layer at the one position that
     the head reads: what it saves is not pruning. Null where the head reads all positions, and in reports of earlier

@@ -209,6 +209,14 @@ class FormReport(BaseModel):
         default=None, description="Mean loss and the task's metrics on the validation data."
     )
     validation_intervals: dict[str, Interval] | None = None
+    test: dict[str, float] | None = Field(
+        default=None, description="The same on held-out data; null where none was given, or nothing was measured."
+    )
+    test_intervals: dict[str, Interval] | None = None
+    test_change: Comparison | None = Field(
+        default=None,
+        description="On held-out data against the untouched model, sample by sample; null for the untouched model itself.",
+    )
     change: Comparison | None = Field(
         default=None, description="Against the compact form, sample by sample; null for the compact form itself."
     )

@@ -33,6 +33,7 @@ from axformer.reporting.measure import Outcome, make_report, score_both
 from axformer.reporting.schema import schema_text
 from axformer.wire.report import Report
 from tests.forked import forked_interpreter
+from tests.tiny_models import tiny_rows, write_rows
 
 pytestmark = pytest.mark.slow
 """Every form is made, ONNX among them."""
@@ -42,11 +43,13 @@ REASON = "its graph has a shape that cannot be written"
 
 
 @pytest.fixture(scope="module")
-def made(result: Path, checkpoint: Path, data: Path) -> tuple[Report, str]:
-    """A report of two forms and one that was not made, with its card."""
+def made(result: Path, checkpoint: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, str]:
+    """A report of two forms and one that was not made, measured on held-out data too, with its card."""
     whole = load_checkpoint(checkpoint)
     plan = read_plan_file(result).plan
     validation = prepare(read_rows(str(data)), whole, PassConfig(max_length=10))
+    rows = write_rows(tmp_path_factory.mktemp("held_out") / "test.jsonl", tiny_rows(40, seed=7))
+    held_out = prepare(read_rows(str(rows)), whole, PassConfig(max_length=10))
     inputs = check_inputs(validation.samples.encoded, whole.tokenizer, "cpu")
     forms: list[Form | NotMade] = []
     for name in (COMPACT, ZEROED):
@@ -63,8 +66,8 @@ def made(result: Path, checkpoint: Path, data: Path) -> tuple[Report, str]:
     points = points_of(trace, whole.dimensions, PassConfig().attention_kept)
     path = path_report(points, [{} for _ in points], len(points) - 1, targets)
     outcome = Outcome(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, None, path)
-    scores = score_both(whole, outcome.model, validation, {"test": None})
-    report = make_report(whole, outcome, validation, {"test": None}, PassConfig(max_length=10), scores)
+    scores = score_both(whole, outcome.model, validation, {"test": held_out})
+    report = make_report(whole, outcome, validation, {"test": held_out}, PassConfig(max_length=10), scores)
     return report, write_card(report, plan, whole.dimensions, loading_of(whole.task, whole.head))
 
 
@@ -108,6 +111,20 @@ def test_forms_are_compared_with_the_compact_one(made: tuple[Report, str]) -> No
     assert zeroed.change.differences["loss"].value == pytest.approx(0, abs=1e-5)
     assert zeroed.change.mcnemar is not None
     assert (zeroed.change.mcnemar.gained, zeroed.change.mcnemar.lost) == (0, 0)
+
+
+def test_every_form_is_measured_on_held_out_data_and_compared_with_the_untouched_model(
+    made: tuple[Report, str],
+) -> None:
+    report, card = made
+    base, (compact, zeroed, onnx) = report.base_form, report.forms
+    assert (base.test, base.test_change, onnx.test) == (report.base.test, None, None)
+    assert compact.test == report.pruned.test
+    assert compact.test_change == report.comparison["test"]
+    assert zeroed.test == pytest.approx(compact.test, abs=1e-5)
+    assert zeroed.test_change is not None
+    assert zeroed.test_change.differences["loss"].value == pytest.approx(report.pruned.test["loss"] - base.test["loss"])
+    assert f"| before | {100 * base.test['accuracy']:.2f} |" in card
 
 
 def test_the_card_tells_of_each_form_and_shows_how_it_is_loaded(made: tuple[Report, str]) -> None:
@@ -163,7 +180,7 @@ def test_every_figure_of_a_form_is_described() -> None:
     definitions = json.loads(schema_text())["$defs"]
     for name in ("SpeedCell", "FormReport"):
         said = {key for key, field in definitions[name]["properties"].items() if "description" in field}
-        assert set(definitions[name]["properties"]) - said <= {"name", "made", "validation_intervals"}
+        assert set(definitions[name]["properties"]) - said <= {"name", "made", "validation_intervals", "test_intervals"}
 
 
 def test_a_process_tells_its_own_peak_and_not_its_parent_s() -> None:

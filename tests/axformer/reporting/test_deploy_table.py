@@ -1,0 +1,95 @@
+"""The table of forms that can be deployed, and the form that it advises."""
+
+from typing import Any
+
+import pytest
+
+from axformer.reporting.deploy_table import BEFORE, UNKNOWN, deployables
+
+
+def form(name: str, ms: float, accuracy: float, ends: tuple[float, float] | None = None, **more: Any) -> dict[str, Any]:
+    speed = [
+        {"batch": 1, "length": None, "p50_ms": ms, "inputs_per_second": 1000 / ms},
+        {"batch": 32, "length": None, "p50_ms": 20 * ms, "inputs_per_second": 1600 / ms},
+        {"batch": 1, "length": 64, "p50_ms": 99.0, "inputs_per_second": 9.0},
+    ]
+    test = {"loss": 0.3, "accuracy": accuracy}
+    change = None if ends is None else {"differences": {"accuracy": {"value": accuracy - 0.85, "interval": list(ends)}}}
+    made = {"name": name, "made": True, "directory": None if name == "base" else name, "bytes": 90_000_000}
+    return made | {"speed": speed, "validation": test, "test": test, "test_change": change} | more
+
+
+def report(*forms: dict[str, Any], points: float | None = None) -> dict[str, Any]:
+    certificate = None if points is None else {"points": points}
+    return {"base_form": form("base", 10.0, 0.85), "forms": list(forms), "certificate": certificate}
+
+
+def test_each_form_has_its_metric_its_change_and_its_speed_against_the_untouched_model() -> None:
+    found = deployables(
+        report(form("compact", 5.0, 0.84, (-0.02, 0.001)), form("onnx_int8", 2.0, 0.83, (-0.04, -0.01)))
+    )
+    assert found is not None
+    assert (found.metric, found.data) == ("accuracy", "held-out")
+    assert [row.name for row in found.rows] == [BEFORE, "compact", "onnx_int8"]
+    assert [row.times for row in found.rows] == [1.0, 2.0, 5.0]
+    text = found.table()
+    assert text.head == ["", "held-out accuracy", "change", "one input, ms", "times as fast", "inputs a second", "MB"]
+    assert text.rows[0] == ["before", "85.00", "", "10.00", "", "160", "90.0"]
+    assert text.rows[1] == ["PyTorch", "84.00", "-1.00 [-2.00, +0.10]", "5.00", "2.00", "320", "90.0"]
+
+
+def test_the_fastest_form_that_is_not_reliably_worse_is_advised() -> None:
+    within_noise, worse = form("compact", 5.0, 0.84, (-0.02, 0.001)), form("onnx_int8", 2.0, 0.83, (-0.04, -0.01))
+    found = deployables(report(within_noise, worse))
+    assert found is not None
+    assert found.sentence == (
+        "Deploy compact/ (PyTorch): 2.0 times as fast with one input, held-out accuracy 84.00 (before 85.00)."
+    )
+
+
+def test_a_fall_within_the_points_that_were_allowed_is_allowed() -> None:
+    found = deployables(report(form("onnx_int8", 2.0, 0.835, (-0.028, -0.005)), points=2.0))
+    assert found is not None
+    assert found.best is not None
+    assert found.best.name == "onnx_int8"
+    strict = deployables(report(form("onnx_int8", 2.0, 0.835, (-0.028, -0.022)), points=2.0))
+    assert strict is not None
+    assert strict.best is None
+
+
+def test_a_model_that_is_hardly_faster_is_not_worth_it() -> None:
+    found = deployables(report(form("compact", 9.9, 0.85, (0.0, 0.0))))
+    assert found is not None
+    assert found.sentence == "No form is both faster and as good: keep your model."
+
+
+@pytest.mark.parametrize("missing", ["compact", "base"])
+def test_without_held_out_figures_of_every_form_the_validation_data_is_shown(missing: str) -> None:
+    content = report(form("compact", 5.0, 0.84, (-0.02, 0.001)))
+    one = content["base_form"] if missing == "base" else content["forms"][0]
+    del one["test"]
+    found = deployables(content)
+    assert found is not None
+    assert (found.data, found.rows[1].interval) == ("validation", None)
+
+
+def test_a_metric_that_is_no_share_is_not_given_in_points_and_less_of_it_is_better() -> None:
+    content = report(form("compact", 5.0, 0.84), form("onnx", 4.0, 0.84))
+    for one, value in zip((content["base_form"], *content["forms"]), (12.0, 11.0, 13.0), strict=True):
+        one["test"] = {"loss": 2.0, "perplexity": value}
+    found = deployables(content)
+    assert found is not None
+    assert found.table().rows[1][1:3] == ["11.0000", "-1.0000"]
+    assert found.best is not None
+    assert found.best.name == "compact"
+
+
+def test_what_a_report_of_an_earlier_version_lacks_is_unknown() -> None:
+    assert deployables({"base": {}}) is None
+    bare = {"name": "compact", "made": True}
+    found = deployables({"base_form": {"name": "base", "made": True}, "forms": [bare, {"name": "onnx", "made": False}]})
+    assert found is not None
+    assert found.table().rows == [
+        ["before", UNKNOWN, "", UNKNOWN, "", UNKNOWN, UNKNOWN],
+        ["PyTorch", UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN],
+    ]
