@@ -9,6 +9,7 @@ _SHOWN = (
     "comparison",
     "finding",
     "certificate",
+    "target",
     "one_position_ms",
     "base_form",
     "forms",

@@ -17,8 +17,8 @@ from axformer.forms.kinds import COMPACT
 from axformer.repair.settings import FinetuneSettings
 from axformer.wire.jobs import JobCreate
 
-KNOB, COLUMN, FINETUNE, WEBHOOK = "knob.", "column.", "finetune.", "webhook."
-"""Prefixes of the fields for knobs, columns, training and the webhook."""
+KNOB, COLUMN, FINETUNE, WEBHOOK, GOAL = "knob.", "column.", "finetune.", "webhook.", "goal."
+"""Prefixes of the fields for knobs, columns, training, the webhook and the numbers of goals."""
 REFERENCES = ("checkpoint", "validation", "test", "calibrate", "train")
 _KNOBS = tuple(dict.fromkeys(name for config in METHODS.values() for name in config.model_fields))
 _LISTS = frozenset({"explicit_order", "budgets"})
@@ -77,7 +77,8 @@ class JobForm:
             self.errors.append((_field_of(path), one.detail))
 
     def _as_posted(self) -> dict[str, Any]:
-        plain = {name: self.value(name) for name in ("name", "preset", "device", "priority") if self.value(name)}
+        plain = {name: self.value(name) for name in ("name", "device", "priority") if self.value(name)}
+        plain |= self._wish()
         body: dict[str, Any] = plain | {"name": self.value("name")}
         if "priority" in plain:
             body["priority"] = (
@@ -102,6 +103,14 @@ class JobForm:
         labels = (label.partition(":") for label in _SEPARATORS.split(self.value("labels")) if label)
         body["labels"] = {key: value for key, _, value in labels}
         return body
+
+    def _wish(self) -> dict[str, str]:
+        """The goal with its number, or the preset where none is chosen."""
+        goal, preset = self.value("goal"), self.value("preset")
+        if not goal:
+            return {"preset": preset} if preset else {}
+        number = self.value(f"{GOAL}{goal}")
+        return {"goal": f"{goal}={number}" if number else goal}
 
     def _knob(self, name: str) -> Any:
         text = self.value(KNOB + name)

@@ -12,7 +12,8 @@ from api.errors import FieldError, InvalidInputError
 from api.references import check_reference, refused
 from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
-from axformer.config import RunConfig, make_config
+from axformer.config import Preset, RunConfig, make_config
+from axformer.config.goals import config_for, parse_goal
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.repair.settings import FinetuneSettings
@@ -69,7 +70,7 @@ def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | 
         check_reference(uri, pointer, is_checkpoint=pointer.startswith("#/checkpoint"), settings=settings)
     if body.webhook is not None:
         check_webhook(settings, body.webhook)
-    config = _config(body)
+    preset, config = _config(body)
     return NewJob(
         team_id=team_id,
         name=body.name,
@@ -79,7 +80,7 @@ def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | 
         calibrate=_calibrate(body, config),
         train=body.train.model_dump(exclude_none=True) if body.train else None,
         finetune=_finetune(body),
-        preset=body.preset.value,
+        preset=preset.value,
         config=config.model_dump(mode="json"),
         priority=body.priority,
         device=body.device,
@@ -124,9 +125,20 @@ def remember_answer(job: Job, text: str) -> None:
         job.first_answer = text
 
 
-def _config(body: JobCreate) -> RunConfig:
+def _config(body: JobCreate) -> tuple[Preset, RunConfig]:
+    """The preset and the knobs that a body asks for."""
+    if body.goal is not None and "preset" in body.model_fields_set:
+        detail = f"a goal has its own preset; leave goal '{body.goal}' or preset '{body.preset.value}' out"
+        raise InvalidInputError(detail, code=ConfigError.code, errors=[FieldError(detail, pointer="#/goal")])
     try:
-        return make_config(body.preset, body.config)
+        goal = None if body.goal is None else parse_goal(body.goal)
+    except ConfigError as error:
+        detail = str(error)
+        raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer="#/goal")]) from None
+    try:
+        return (
+            config_for(goal, body.config) if goal is not None else (body.preset, make_config(body.preset, body.config))
+        )
     except ConfigError as error:
         detail = str(error)
         raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer="#/config")]) from None

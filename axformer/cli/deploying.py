@@ -3,10 +3,35 @@
 from collections.abc import Mapping
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from axformer.cli.failing import EXIT_MISSED
 from axformer.reporting.deploy_table import deployables
+
+
+def show_target(console: Console, report: Mapping[str, Any]) -> None:
+    """Print whether the target was reached; nothing for a run without one."""
+    target = report.get("target")
+    if target is not None:
+        console.print(target["sentence"], style="bold green" if target["reached"] else "bold red", soft_wrap=True)
+
+
+def exit_if_missed(report: Mapping[str, Any]) -> None:
+    """End the command with an exit code of its own if the target was not reached.
+
+    Raises:
+        Exit: it was not.
+    """
+    if is_missed(report):
+        raise typer.Exit(EXIT_MISSED)
+
+
+def is_missed(report: Mapping[str, Any]) -> bool:
+    """Whether the target was not reached."""
+    target = report.get("target")
+    return target is not None and not target["reached"]
 
 
 def show_deployables(console: Console, report: Mapping[str, Any]) -> None:

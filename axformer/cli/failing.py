@@ -10,6 +10,8 @@ from axformer.errors import AxFormerError, InputError
 
 EXIT_INPUT = 2
 EXIT_FAILED = 1
+EXIT_MISSED = 3
+"""The run ended well, and its target was not reached."""
 
 
 @contextmanager

@@ -19,7 +19,13 @@ _LOSS = "loss"
 _DATA = {"test": "change of held-out", "confirming": "change of confirming", "validation": "change of validation"}
 """The data that figures are shown for, the least biased first."""
 _FIGURE_WIDTH = 38
-_JUDGED = (("gain", "gain"), ("no_reliable_gain", "none"), ("loss", "loss"), ("not_measured", "not measured"))
+_JUDGED = (
+    ("gain", "better"),
+    ("no_reliable_gain", "no difference"),
+    ("within_limit", "within limit"),
+    ("loss", "worse"),
+    ("not_measured", "not measured"),
+)
 
 
 def group(

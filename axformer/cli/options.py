@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from axformer.config import ABOUT_PRESETS, METHODS, Preset, parse_knob
+from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, METHODS, AnyConfig, Preset, make_config, parse_knob
+from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError
 from axformer.forms.kinds import KINDS
@@ -25,10 +26,37 @@ DataOption = Annotated[
 TestOption = Annotated[
     str | None, typer.Option(help="Held-out data, measured before and after, and never used to decide.")
 ]
-PresetOption = Annotated[
-    Preset,
-    typer.Option(help=f"Named set of knobs. {'; '.join(f'{name}: {about}' for name, about in ABOUT_PRESETS.items())}."),
+GoalOption = Annotated[
+    str | None,
+    typer.Option(
+        help="What you want. "
+        + "; ".join(
+            f"{written(name)}: {about.title[0].lower()}{about.title[1:]}" for name, about in ABOUT_GOALS.items()
+        )
+        + ". Without it, the preset says.",
+        metavar="GOAL",
+    ),
 ]
+PresetOption = Annotated[
+    Preset | None,
+    typer.Option(
+        help=f"Named set of knobs, {DEFAULT_PRESET.value} by default. "
+        + f"{'; '.join(f'{name}: {about}' for name, about in ABOUT_PRESETS.items())}.",
+    ),
+]
+
+
+def config_from(goal: str | None, preset: Preset | None, knobs: dict[str, Any]) -> AnyConfig:
+    """The config of a goal or a preset, with some knobs changed.
+
+    Raises:
+        ConfigError: both are given, or one of them or a knob is not right.
+    """
+    if goal is None:
+        return make_config(preset or DEFAULT_PRESET, knobs)
+    if preset is not None:
+        raise ConfigError(f"--goal {goal} and --preset {preset.value}: a goal has its own preset; leave one out")
+    return config_for(parse_goal(goal), knobs)[1]
 
 
 def knob_names(incomplete: str) -> list[tuple[str, str]]:

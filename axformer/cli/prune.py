@@ -8,9 +8,9 @@ import typer
 from rich.console import Console
 
 from axformer.cli import options
+from axformer.cli.deploying import exit_if_missed, show_deployables, show_target
 from axformer.cli.failing import failing
 from axformer.cli.importing import importing
-from axformer.config import DEFAULT_PRESET, make_config
 
 if TYPE_CHECKING:
     from axformer.run import PruningRun
@@ -21,7 +21,8 @@ def prune(
     data: options.DataOption,
     output: Annotated[Path, typer.Option(help="Directory for the result; it must not exist, or be empty.")],
     test: options.TestOption = None,
-    preset: options.PresetOption = DEFAULT_PRESET,
+    goal: options.GoalOption = None,
+    preset: options.PresetOption = None,
     set_: options.SetOption = None,
     config: options.ConfigOption = None,
     columns: options.ColumnsOption = None,
@@ -41,7 +42,7 @@ def prune(
 ) -> None:
     """Prune a fine-tuned model, and write the smaller, verified model."""
     with failing():
-        knobs = make_config(preset, options.knobs_of(config, set_, accept_poor_model=accept_poor_model))
+        knobs = options.config_from(goal, preset, options.knobs_of(config, set_, accept_poor_model=accept_poor_model))
         names, made = options.columns_of(columns), options.forms_of(forms)
         settings = options.finetune_of(train, finetune)
         console = Console(highlight=False, stderr=as_json)
@@ -75,6 +76,7 @@ def prune(
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
     else:
         _tell(console, report, output)
+    exit_if_missed(report)
 
 
 def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
@@ -93,7 +95,7 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
             display.show(trial)
         display.end()
     if run.closing_note is not None:
-        console.print(f"note: {run.closing_note}")
+        console.print(f"note: {run.closing_note}", soft_wrap=True)
     with console.status("Training the model"):
         run.repair()  # which does nothing where there is nothing to train on
     with console.status("Cutting, measuring and checking the model"):
@@ -101,9 +103,9 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
 
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
-    from axformer.cli.deploying import show_deployables
     from axformer.cli.display import closing_table, finding_line, fit_line
 
+    show_target(console, report)
     show_deployables(console, report)
     console.print(closing_table(report))
     console.print(finding_line(report["finding"]), soft_wrap=True)

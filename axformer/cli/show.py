@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from axformer.cli.deploying import show_deployables
+from axformer.cli.deploying import show_deployables, show_target
 from axformer.cli.display import before_and_after, duration, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service
 from axformer.cli.words import age, change_of_loss, knobs, outcome, place, state
@@ -29,6 +29,7 @@ def show(job: JobArgument, as_json: JsonOption = False) -> None:
         table.add_row(name, value)
     output().print(table)
     if shown.report is not None:
+        show_target(output(), shown.report.model_dump())
         show_deployables(output(), shown.report.model_dump())
         output().print(before_and_after(shown.report.model_dump()))
         if shown.report.finding is not None:

@@ -15,7 +15,7 @@ from axformer.cli.watch import follow
 from axformer.cli.words import place
 from axformer.client import Client, Job, Upload
 from axformer.client.references import is_reference
-from axformer.config import DEFAULT_PRESET, make_config
+from axformer.config import DEFAULT_PRESET
 from axformer.errors import ConfigError, DataError
 
 
@@ -23,7 +23,8 @@ def submit(
     checkpoint: options.CheckpointArgument,
     data: options.DataOption,
     test: options.TestOption = None,
-    preset: options.PresetOption = DEFAULT_PRESET,
+    goal: options.GoalOption = None,
+    preset: options.PresetOption = None,
     set_: options.SetOption = None,
     config: options.ConfigOption = None,
     columns: options.ColumnsOption = None,
@@ -49,7 +50,7 @@ def submit(
     """Queue a job for a checkpoint and its data, and print its id. Local files are uploaded first."""
     with service() as client:
         knobs = options.knobs_of(config, set_, accept_poor_model=accept_poor_model)
-        settled = make_config(preset, knobs)  # errors are reported before anything is sent
+        settled = options.config_from(goal, preset, knobs)  # errors are reported before anything is sent
         if calibrate is not None:
             settled.check_calibrates()
         training = options.finetune_of(train, finetune)
@@ -66,7 +67,8 @@ def submit(
             train=None if train is None else reference(train),
             columns=renamed,
             finetune=None if training is None else training.model_dump(),
-            preset=preset.value,
+            goal=goal,
+            preset=None if goal is not None else (preset or DEFAULT_PRESET).value,
             config=knobs,
             forms=made,
             priority=priority,

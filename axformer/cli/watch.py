@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from axformer.cli.deploying import show_deployables
+from axformer.cli.deploying import exit_if_missed, show_deployables, show_target
 from axformer.cli.display import before_and_after, display_for, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
 from axformer.cli.words import failure
@@ -48,10 +48,11 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
     """
     try:
         if as_json:
-            _check(_lines(client.follow(job_id, lost=_Lost(notes()))))
+            job = _check(_lines(client.follow(job_id, lost=_Lost(notes()))))
         else:
             job = show_job(output(), client, job_id)
             if job.report is not None:
+                show_target(output(), job.report.model_dump())
                 show_deployables(output(), job.report.model_dump())
                 output().print(before_and_after(job.report.model_dump()))
                 if job.report.finding is not None:
@@ -59,6 +60,8 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
                 if job.report.certificate is not None:
                     output().print(job.report.certificate["sentence"], soft_wrap=True)
             output().print(f"Its files: axformer download {job.id}", soft_wrap=True)
+        if job.report is not None:
+            exit_if_missed(job.report.model_dump())
     except KeyboardInterrupt:
         notes().print(f"\nNo longer watching; the job goes on. Look at it again with: axformer watch {job_id}")
         raise typer.Exit(EXIT_INTERRUPTED) from None

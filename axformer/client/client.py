@@ -35,6 +35,7 @@ class Client(GroupCalls, KeyCalls):
         train: Reference | None = None,
         columns: Mapping[str, str] | None = None,
         finetune: Mapping[str, Any] | None = None,
+        goal: str | None = None,
         preset: str | None = None,
         config: Mapping[str, Any] | None = None,
         forms: Sequence[str] | None = None,
@@ -56,6 +57,7 @@ class Client(GroupCalls, KeyCalls):
             train: data that the finished model is trained on.
             columns: names of the columns in all data, if they differ from ``text``, ``label`` and so on.
             finetune: training settings, for example ``{"epochs": 2}``.
+            goal: a goal in the place of a preset, for example ``within-points=1`` or ``speedup=2``.
             preset: ``paper``, ``published`` or ``robust``; without it the service's own choice.
             config: knobs that differ from the preset.
             forms: forms of the result; by default only the compact one.
@@ -68,7 +70,14 @@ class Client(GroupCalls, KeyCalls):
         """
         sources = {"checkpoint": checkpoint, "validation": validation, "test": test}
         sources |= {"calibrate": calibrate, "train": train}
-        how = {"finetune": finetune, "preset": preset, "config": config, "forms": forms, "hub_token": hub_token}
+        how = {
+            "finetune": finetune,
+            "goal": goal,
+            "preset": preset,
+            "config": config,
+            "forms": forms,
+            "hub_token": hub_token,
+        }
         rest = {"priority": priority, "device": device, "labels": labels, "webhook": webhook}
         body = {"name": name, **References(self.upload).of_job(sources, columns), **how, **rest}
         return self._make(Job, "/jobs", body, idempotency_key)

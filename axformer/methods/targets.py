@@ -11,8 +11,8 @@ Rank = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Goal:
-    """When a pass may stop; an empty goal lets it run to its end."""
+class Target:
+    """When a pass may stop; an empty target lets it run to its end."""
 
     size: float | None = None
     """Largest share of the parameters that may remain."""
@@ -20,18 +20,18 @@ class Goal:
     """Least factor by which the operations must shrink."""
 
 
-def is_met(goal: Goal, size: float, speedup: float) -> bool:
-    """Whether a pass may stop: its goal is not empty, and every part of it is reached.
+def is_met(target: Target, size: float, speedup: float) -> bool:
+    """Whether a pass may stop: its target is not empty, and every part of it is reached.
 
     Args:
         size: share of the parameters that remains.
         speedup: operations of the untouched model divided by those that remain.
     """
     wanted = []
-    if goal.size is not None:
-        wanted.append(size <= goal.size)
-    if goal.speedup is not None:
-        wanted.append(speedup >= goal.speedup)
+    if target.size is not None:
+        wanted.append(size <= target.size)
+    if target.speedup is not None:
+        wanted.append(speedup >= target.speedup)
     return bool(wanted) and all(wanted)
 
 
@@ -79,8 +79,8 @@ class Targets:
 
     def is_reached(self, plan: Plan) -> bool:
         """Whether a pass with this plan may stop."""
-        goal = Goal(self.config.target_size, self.config.target_speedup)
-        return is_met(goal, self.size(plan), self.speedup(plan))
+        target = Target(self.config.target_size, self.config.target_speedup)
+        return is_met(target, self.size(plan), self.speedup(plan))
 
     def rank(self, plan: Plan, loss: float) -> Rank:
         """The rank of a pass. Passes that reached the target come first, then smaller models if the loss may go up, then

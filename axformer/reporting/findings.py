@@ -11,7 +11,12 @@ from axformer.wire.report import Comparison, Difference, Finding, Judgement, Rep
 
 _PLACES: dict[Literal["test", "confirming"], str] = {"test": "held-out data", "confirming": "the rows that confirmed"}
 """Data that did not decide, the less biased first."""
-_HEADS = {Judgement.GAIN: "A gain", Judgement.NO_RELIABLE_GAIN: "No reliable gain", Judgement.LOSS: "A loss"}
+_HEADS = {
+    Judgement.GAIN: "Better",
+    Judgement.NO_RELIABLE_GAIN: "No reliable difference",
+    Judgement.WITHIN_LIMIT: "Within your limit",
+    Judgement.LOSS: "Worse",
+}
 _WORSE_ANSWERS = "Worse answers"
 _LOWER_IS_BETTER = frozenset(("perplexity",))
 """Metrics that rise when a model gets worse."""
@@ -27,7 +32,13 @@ def limit_of(report: Report) -> float | None:
 
 
 def finding_of(
-    task: str, base: Scores, pruned: Scores, comparison: Mapping[str, Comparison | None], *, in_int8: bool = False
+    task: str,
+    base: Scores,
+    pruned: Scores,
+    comparison: Mapping[str, Comparison | None],
+    *,
+    in_int8: bool = False,
+    points: float | None = None,
 ) -> Finding:
     """Judge the finished model on rows that did not decide.
 
@@ -37,12 +48,14 @@ def finding_of(
         pruned: scores of the finished model.
         comparison: the comparison of the two by data set.
         in_int8: whether both were computed in int8, as in the pass; the text then says so.
+        points: the points of the first metric that the model was allowed to lose; None if nothing was allowed.
     """
     for data, place in _PLACES.items():
         of_data, before, after = comparison.get(data), getattr(base, data), getattr(pruned, data)
         if of_data is not None:
             where = f"{place} (both models in int8)" if in_int8 else place
-            return _measured(task, data, where, before["loss"], after["loss"], of_data)
+            found = _measured(task, data, where, before["loss"], after["loss"], of_data)
+            return found if points is None else _within(found, where, points, of_data)
     return Finding(
         data=None,
         verdict=Judgement.NOT_MEASURED,
@@ -64,6 +77,30 @@ def _measured(
         sentence=passage("sentence", head, place, before, after, change.interval, _CONFIDENCE, is_rounding),
         advice=passage("advice", verdict, is_rounding, data == "confirming"),
         answers=_answers(task, comparison, place),
+    )
+
+
+def _within(found: Finding, place: str, points: float, comparison: Comparison) -> Finding:
+    """The finding in the light of what was allowed: a loss within the limit is what was wished for."""
+    if found.verdict is not Judgement.LOSS:
+        return found
+    metric = _first_metric(comparison)
+    fall = comparison.differences[metric].value * (1 if metric in _LOWER_IS_BETTER else -1)
+    if fall > points / 100:
+        return found
+    return found.model_copy(
+        update={
+            "verdict": Judgement.WITHIN_LIMIT,
+            "sentence": passage(
+                "within_limit",
+                metric.replace("_", " "),
+                place,
+                100 * fall,
+                points,
+                comparison.differences["loss"].value,
+            ),
+            "advice": passage("advice", Judgement.WITHIN_LIMIT, False, found.data == "confirming"),
+        }
     )
 
 
@@ -92,9 +129,13 @@ def _metric_that_is_worse(task: str, comparison: Comparison) -> str | None:
     """The task's first metric if its whole interval lies on the worse side and McNemar's test does not cover it."""
     if is_share_right(task):
         return None
-    metric = next(name for name in comparison.differences if name != "loss")
+    metric = _first_metric(comparison)
     low, high = comparison.differences[metric].interval
     return metric if (low > 0 if metric in _LOWER_IS_BETTER else high < 0) else None
+
+
+def _first_metric(comparison: Comparison) -> str:
+    return next(name for name in comparison.differences if name != "loss")
 
 
 def _is_rounding(before: float, change: Difference) -> bool:

@@ -43,6 +43,7 @@ from axformer.wire.report import (
     Refitted,
     Report,
     Scores,
+    TargetOutcome,
     Work,
 )
 
@@ -137,8 +138,9 @@ def make_report(
         one_position_ms=latency.one_position,
         estimated_speedup=targets.speedup(outcome.plan),
         comparison=comparison,
-        finding=_finding(name, base_scores, small_scores, comparison, int8),
+        finding=_finding(name, base_scores, small_scores, comparison, int8, config.within_points),
         certificate=outcome.certificate,
+        target=_target(targets, outcome.plan),
         int8=int8,
         removed=_removed(outcome, checkpoint.dimensions),
         hard_attention=hard,
@@ -158,6 +160,13 @@ def make_report(
     )
 
 
+def _target(targets: Targets, plan: Plan) -> TargetOutcome | None:
+    sentence = targets.note(plan)
+    if sentence is None:
+        return None
+    return TargetOutcome(reached=targets.is_reached(plan), sentence=f"{sentence[0].upper()}{sentence[1:]}.")
+
+
 def _held_out(data: DataSet | None, scores: BothScores) -> HeldOut | None:
     base, small = scores.base.get("test"), scores.small.get("test")
     return None if data is None or base is None or small is None else HeldOut(data.samples, base, small)
@@ -169,11 +178,12 @@ def _finding(
     after: Mapping[str, Score | None],
     comparison: Mapping[str, Comparison | None],
     int8: InInt8 | None,
+    points: float | None,
 ) -> Finding:
     """Judge whether the model is better, in the arithmetic that the pass used."""
     if int8 is not None:
-        return finding_of(task, int8.base, int8.pruned, int8.comparison, in_int8=True)
-    return finding_of(task, Scores(**as_report(before)), Scores(**as_report(after)), comparison)
+        return finding_of(task, int8.base, int8.pruned, int8.comparison, in_int8=True, points=points)
+    return finding_of(task, Scores(**as_report(before)), Scores(**as_report(after)), comparison, points=points)
 
 
 def _removed(outcome: Outcome, dimensions: Dimensions) -> list[str]:

@@ -17,6 +17,7 @@ from axformer.wire.states import TERMINAL, JobState, StateWord
 from axformer.wire.webhooks import Webhook
 
 PRIORITY_MOST = 100
+_GOAL_LENGTH = 40
 _TOKEN_LENGTH = 500
 """Characters; those of Hugging Face have 37."""
 FormName = Literal["compact", "zeroed", "onnx", "onnx_int8"]
@@ -103,6 +104,8 @@ class JobCreate(Schema):
     """Data to train the finished model on; without it there is no training."""
     finetune: FinetuneSettings | None = None
     """Training settings; only with ``train``. The report also has the figures before training."""
+    goal: str | None = Field(default=None, max_length=_GOAL_LENGTH)
+    """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2`` or ``as-paper``."""
     preset: Preset = DEFAULT_PRESET
     """The preset that the knobs start from."""
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
@@ -175,10 +178,13 @@ class ReportRead(Schema):
     pruned: dict[str, Any]
     """The finished model, the same figures."""
     finding: dict[str, Any] | None = None
-    """Whether it is better, as far as data that did not decide can tell: ``verdict`` (``gain``, ``no_reliable_gain``, ``loss``
-    or ``not_measured``), ``data``, and the same for people in ``sentence``, ``advice`` and ``answers``."""
+    """Whether it is better, as far as data that did not decide can tell: ``verdict`` (``gain``, ``no_reliable_gain``,
+    ``within_limit``, ``loss`` or ``not_measured``), ``data``, and the same for people in ``sentence``, ``advice`` and
+    ``answers``."""
     certificate: dict[str, Any] | None = None
     """With ``within_points``, how far the metric fell at most, with which confidence; for people in ``sentence``."""
+    target: dict[str, Any] | None = None
+    """With ``target_size`` or ``target_speedup``, whether it was ``reached``; for people in ``sentence``."""
     base_form: dict[str, Any] | None = None
     """The untouched model, measured like the forms. Null in reports of earlier versions."""
     forms: list[dict[str, Any]] = Field(default_factory=list)

@@ -85,6 +85,7 @@ class Judgement(StrEnum):
 
     GAIN = "gain"
     NO_RELIABLE_GAIN = "no_reliable_gain"
+    WITHIN_LIMIT = "within_limit"
     LOSS = "loss"
     NOT_MEASURED = "not_measured"
 
@@ -100,8 +101,9 @@ class Finding(BaseModel):
     verdict: Judgement = Field(
         description="`loss` where the 95 % interval of the loss's change lies above 0, or more answers became wrong than right "
         "(McNemar's p at most 0.05), or the first metric, where it is another than the share of right answers, became worse by "
-        "its whole interval. Else `gain` where the loss's interval lies below 0, `no_reliable_gain` where it holds 0 or no "
-        "more than rounding, `not_measured` without such data."
+        "its whole interval; but `within_limit` where a smaller model was asked for within some points of the metric, and the "
+        "metric fell by no more than these. Else `gain` where the loss's interval lies below 0, `no_reliable_gain` where it "
+        "holds 0 or no more than rounding, `not_measured` without such data."
     )
     sentence: str = Field(
         description="The same for people, with figures; those of `int8` where the pass decided in int8, and then it says so."
@@ -111,6 +113,15 @@ class Finding(BaseModel):
         description="How many answers changed between right and wrong, and McNemar's p-value, where a task knows such a thing; "
         "and how far the first metric fell, where it did so reliably and is another than the share of right answers."
     )
+
+
+class TargetOutcome(BaseModel):
+    """Whether the finished model is as small or fast as it was to be."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reached: bool
+    sentence: str = Field(description="The same for people, with figures.")
 
 
 class Certificate(BaseModel):
@@ -369,6 +380,10 @@ class Report(BaseModel):
     certificate: Certificate | None = Field(
         default=None,
         description="Null where `within_points` was not asked for, and in reports of earlier versions.",
+    )
+    target: TargetOutcome | None = Field(
+        default=None,
+        description="Null without `target_size` and `target_speedup`, and in reports of earlier versions.",
     )
     int8: InInt8 | None = Field(description="The same in int8 where the pass decided in it, else null.")
     removed: list[str] = Field(description="Ids of removed elements, largest only, in the order of their removal.")

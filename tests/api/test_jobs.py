@@ -60,6 +60,13 @@ def test_data_that_calibrates_goes_with_a_method_that_fits(api, body):
     assert api.post("/v1/jobs", json=body).json()["calibrate"] is None
 
 
+def test_a_goal_stands_in_the_place_of_a_preset(api, body):
+    plain = {name: value for name, value in body.items() if name != "preset"}
+    job = api.post("/v1/jobs", json=plain | {"goal": "within-points=2", "config": {"table_rows": 64}}).json()
+    assert job["preset"] == "smallest"
+    assert (job["config"]["within_points"], job["config"]["table_rows"]) == (2.0, 64)
+
+
 def test_the_compact_form_is_always_there(api, body):
     posted = api.post("/v1/jobs", json=body | {"forms": ["onnx", "zeroed", "onnx"]}).json()
     assert posted["forms"] == ["compact", "zeroed", "onnx"]
@@ -104,6 +111,10 @@ BAD_FIELDS = [
     ({"train": {"uri": "s3://acme/b"}, "finetune": {"epochs": 0}}, "#/finetune/epochs", "greater than or equal to 1"),
     ({"train": {"uri": "s3://acme/b"}, "finetune": {"steps": 1}}, "#/finetune/steps", "leave it out"),
     ({"preset": "fast"}, "#/preset", "'paper', 'published', 'robust' or 'smallest'"),
+    ({"goal": "fast"}, "#/goal", "there are no-worse, within-points=1, speedup=2, as-paper"),
+    ({"goal": "speedup=0.5"}, "#/goal", "must lie above 1"),
+    ({"goal": "no-worse", "preset": "paper"}, "#/goal", "leave goal 'no-worse' or preset 'paper' out"),
+    ({"goal": "speedup=2", "config": {"confirm": 2}}, "#/config", "confirm=2"),
     ({"config": {"refine_margin": 0.5}}, "#/config", "refine_margin=0.5"),
     ({"config": {"refine_margin": float("nan")}}, "#/config", "refine_margin=nan"),
     ({"config": {"margin": 2}}, "#/config", "the knobs are method, seed"),

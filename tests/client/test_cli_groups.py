@@ -104,7 +104,7 @@ def test_a_group_is_shown_as_a_table(file: Path, stage: Stage) -> None:
     printed = ran("group", group["id"], "--watch")
     assert printed.startswith("does it hold?: 8 succeeded\n")
     lines = [" ".join(line.split()) for line in printed.splitlines()]
-    at = lines.index("rte, usual (robust): 4 of 4, judged 4 gain")
+    at = lines.index("rte, usual (robust): 4 of 4, judged 4 better")
     assert lines[at + 1 : at + 7] == [
         "mean deviation 95 % interval",
         "change of held-out loss -0.0200 0.0082 -0.0330 to -0.0070",

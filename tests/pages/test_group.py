@@ -48,7 +48,7 @@ def test_it_shows_the_jobs_and_then_what_came_of_them(member, group, stage):
     text = member.get(page).text
     for shown in ("10.0 %", "20.0 %", "1.50x", "1.20x", "robust, confirm=0.5"):
         assert shown in text
-    for shown in ("held-out data", "-0.0123", "+0.0045", "+0.0100", "1 gain", "1 none", "1 of 1"):
+    for shown in ("held-out data", "-0.0123", "+0.0045", "+0.0100", "1 better", "1 no difference", "1 of 1"):
         assert shown in text
     assert text.index(">loss<") < text.index(">accuracy<")
 

@@ -13,6 +13,7 @@ from api.pages.columns import HEAD_BYTES, preview
 from api.pages.formats import prose
 from api.services.webhooks import create_secret
 from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, PassConfig
+from axformer.config.goals import ABOUT_GOALS
 from axformer.wire.scopes import Scope
 from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of, list_jobs
@@ -223,3 +224,34 @@ def test_a_row_that_is_cut_is_left_out():
     seen = preview("a.jsonl", head[:HEAD_BYTES])
     assert seen is not None
     assert seen.rows == [["x"]]
+
+
+def test_the_goals_are_the_first_choice_and_no_worse_is_taken(member):
+    text = html.unescape(member.get("/new").text)
+    for name, about in ABOUT_GOALS.items():
+        assert f'name="goal" value="{name}"' in text
+        assert about.title in text
+        assert about.does in text
+    assert re.findall(r'name="goal" value="([a-z-]*)" checked', text) == ["no-worse"]
+    assert text.index('id="goal-title"') < text.index('id="what-title"')
+
+
+def test_a_goal_goes_with_the_job_and_its_number_counts_only_if_it_is_chosen(member, sessions, crew):
+    send(member, goal="speedup", **{"goal.speedup": "2.5", "goal.within-points": "3"}, preset="published")
+    (job,) = jobs_of(sessions, crew)
+    assert job.preset == "smallest"
+    assert (job.config["target_speedup"], job.config["within_points"]) == (2.5, None)
+
+
+def test_without_a_goal_the_preset_counts(member, sessions, crew):
+    send(member, goal="", **{"goal.speedup": "2.5"}, preset="published")
+    (job,) = jobs_of(sessions, crew)
+    assert (job.preset, job.config["target_speedup"]) == ("published", None)
+
+
+def test_a_number_that_a_goal_cannot_have_is_said_at_the_goals(member, sessions, crew):
+    text = html.unescape(send(member, goal="speedup", **{"goal.speedup": "1"}).text)
+    assert "goal 'speedup=1': times fewer operations must lie above 1" in text
+    assert 'id="goal"' in text
+    assert re.findall(r'name="goal" value="([a-z-]*)" checked', text) == ["speedup"]
+    assert jobs_of(sessions, crew) == []

@@ -16,6 +16,7 @@ from api.resources import Resources
 from api.routes.uploads import post_upload
 from api.services import knobs, posting, uploads
 from axformer.config import ABOUT_METHODS, ABOUT_PRESETS
+from axformer.config.goals import ABOUT_GOALS
 from axformer.data.columns import Columns
 from axformer.repair.settings import FinetuneSettings
 from axformer.wire.devices import Device
@@ -117,6 +118,7 @@ def _page(pages: Pages, visitor: Visitor, form: JobForm, *, is_checked: bool = F
         "devices": list(Device),
         "all_forms": get_args(FormName),
         "about_presets": ABOUT_PRESETS,
+        "goals": {name.value: about for name, about in ABOUT_GOALS.items()},
         "finetune": FinetuneSettings.model_fields,
         "all_events": list(WebhookEvent),
         "usual_events": ENDS,

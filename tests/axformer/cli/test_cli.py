@@ -94,6 +94,25 @@ def test_prune_stops_where_the_model_is_worse_than_guessing_and_goes_on_where_it
     assert json.loads((tmp_path / "out" / "report.json").read_text())["config"]["accept_poor_model"] is True
 
 
+@pytest.mark.parametrize(
+    ("times", "code", "first"), [(1.2, 0, "The target was reached"), (1.2, 3, "The target was not")]
+)
+def test_a_target_is_the_first_line_of_the_result_and_has_an_exit_code_where_it_was_missed(
+    tmp_path: Path, checkpoint: Path, data: Path, times: float, code: int, first: str
+) -> None:
+    wish = (
+        ("--goal", f"speedup={times}") if code == 0 else ("--preset", "paper", "--set", f"target_speedup={9 * times}")
+    )
+    result = invoke("prune", checkpoint, "--data", data, "--output", tmp_path / "out", *wish)
+    assert result.exit_code == code, result.stderr
+    lines = result.stdout.splitlines()
+    place = next(index for index, line in enumerate(lines) if line.startswith(first))
+    assert lines[place + 1].startswith("What you can deploy")
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["target"]["reached"] is (code == 0)
+    assert (report["estimated_speedup"] >= report["config"]["target_speedup"]) is (code == 0)
+
+
 def write_config(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
@@ -104,6 +123,8 @@ def write_config(path: Path, text: str) -> Path:
     [
         (["nowhere", "--data", "DATA"], "checkpoint 'nowhere' is not a directory"),
         (["CHECKPOINT", "--data", "nowhere.jsonl"], "data file 'nowhere.jsonl' does not exist"),
+        (["CHECKPOINT", "--data", "DATA", "--goal", "fast"], "goal 'fast' is unknown"),
+        (["CHECKPOINT", "--data", "DATA", "--goal", "no-worse", "--preset", "paper"], "leave one out"),
         (["CHECKPOINT", "--data", "DATA", "--set", "margin=2"], "knob 'margin' is unknown"),
         (["CHECKPOINT", "--data", "DATA", "--set", "refine_margin"], "'refine_margin' is not a knob"),
         (["CHECKPOINT", "--data", "DATA", "--set", "refine_margin=0"], "refine_margin=0: input should be greater"),

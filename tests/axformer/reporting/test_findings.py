@@ -36,16 +36,16 @@ def test_a_gain_is_one_whose_interval_lies_below_nothing(change: tuple[float, fl
     assert finding.data == "test"
     if max(abs(low), abs(high)) <= 1e-5:
         assert finding.verdict is Judgement.NO_RELIABLE_GAIN
-        assert finding.sentence == "No reliable gain: on held-out data the loss is what it was, 1.0000."
+        assert finding.sentence == "No reliable difference: on held-out data the loss is what it was, 1.0000."
         assert finding.advice.startswith("To remove more")
         return
     if high < 0:
-        assert (finding.verdict, finding.sentence[:7]) == (Judgement.GAIN, "A gain:")
+        assert (finding.verdict, finding.sentence[:7]) == (Judgement.GAIN, "Better:")
     elif low > 0:
-        assert (finding.verdict, finding.sentence[:7]) == (Judgement.LOSS, "A loss:")
+        assert (finding.verdict, finding.sentence[:6]) == (Judgement.LOSS, "Worse:")
     else:
         assert finding.verdict is Judgement.NO_RELIABLE_GAIN
-        assert finding.sentence.startswith("No reliable gain: on held-out data")
+        assert finding.sentence.startswith("No reliable difference: on held-out data")
     assert f"between {low:+.4f} and {high:+.4f}" in finding.sentence
 
 
@@ -55,7 +55,7 @@ def test_the_same_model_is_no_worse_by_the_rounding_of_its_loss() -> None:
         "classification", scores(test=before), scores(test=after), {"test": changed(8e-8, 7e-9, 1.4e-7)}
     )
     assert finding.verdict is Judgement.NO_RELIABLE_GAIN
-    assert finding.sentence == "No reliable gain: on held-out data the loss is what it was, 0.3326."
+    assert finding.sentence == "No reliable difference: on held-out data the loss is what it was, 0.3326."
 
 
 def test_held_out_data_speaks_before_the_rows_that_confirmed() -> None:
@@ -170,3 +170,38 @@ def test_answers_that_became_worse_stand_first_where_the_loss_does_not_say_so() 
     assert finding.sentence.startswith("Worse answers: on held-out data the loss did not fall")
     assert finding.advice == "Compare it with the untouched model before you use it."
     assert "8 became right and 21 became wrong" in finding.answers
+
+
+@pytest.mark.parametrize(
+    ("fall", "verdict", "begins"),
+    [
+        (
+            0.8,
+            Judgement.WITHIN_LIMIT,
+            "Within your limit: on held-out data the accuracy fell by 0.80 points, and you allowed 1.",
+        ),
+        (
+            -0.2,
+            Judgement.WITHIN_LIMIT,
+            "Within your limit: on held-out data the accuracy did not fall, and you allowed 1.",
+        ),
+        (1.2, Judgement.LOSS, "Worse: on held-out data the loss did not fall"),
+    ],
+)
+def test_what_was_allowed_is_within_the_limit_as_far_as_the_metric_kept_it(
+    fall: float, verdict: Judgement, begins: str
+) -> None:
+    differences = {
+        "loss": Difference(value=0.05, interval=(0.02, 0.08)),
+        "accuracy": Difference(value=-fall / 100, interval=(-0.03, 0.01)),
+    }
+    comparison = {"test": Comparison(differences=differences, mcnemar=None)}
+    finding = finding_of("classification", scores(test=0.3), scores(test=0.35), comparison, points=1.0)
+    assert finding.verdict is verdict
+    assert finding.sentence.startswith(begins)
+
+
+def test_a_limit_makes_no_gain_smaller() -> None:
+    comparison = {"test": changed(-0.1, -0.2, -0.05)}
+    finding = finding_of("classification", scores(test=1.0), scores(test=0.9), comparison, points=1.0)
+    assert finding.verdict is Judgement.GAIN

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axformer.methods.axformer.acceptance import Bounds, Rule, decided, verdict_of
-from axformer.methods.targets import Goal, is_met
+from axformer.methods.targets import Target, is_met
 from axformer.plan.trial import Verdict
 
 TOTAL = 10
@@ -72,12 +72,12 @@ speedups = st.floats(1, 10)
 
 @given(sizes, speedups, sizes, speedups)
 def test_a_goal_is_met_where_each_of_its_parts_is(size: float, speedup: float, least: float, most: float) -> None:
-    both = is_met(Goal(least, most), size, speedup)
-    assert both is (is_met(Goal(size=least), size, speedup) and is_met(Goal(speedup=most), size, speedup))
-    assert is_met(Goal(size=least), size, speedup) is (size <= least)
-    assert is_met(Goal(speedup=most), size, speedup) is (speedup >= most)
+    both = is_met(Target(least, most), size, speedup)
+    assert both is (is_met(Target(size=least), size, speedup) and is_met(Target(speedup=most), size, speedup))
+    assert is_met(Target(size=least), size, speedup) is (size <= least)
+    assert is_met(Target(speedup=most), size, speedup) is (speedup >= most)
 
 
 @given(sizes, speedups)
 def test_a_pass_without_a_goal_goes_on(size: float, speedup: float) -> None:
-    assert not is_met(Goal(), size, speedup)
+    assert not is_met(Target(), size, speedup)

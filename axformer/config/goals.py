@@ -1,0 +1,139 @@
+"""What a person wishes, and the preset and knobs that go for it.
+
+A goal is written as one word, or as a word with a number: ``no-worse``, ``within-points=1``, ``speedup=2``, ``as-paper``.
+Commands, service, pages and documents use the same words. Knobs that are given beside a goal change it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from axformer.config import AnyConfig, Preset, make_config
+from axformer.errors import ConfigError
+
+_BELOW = (0.99, 0.95, 0.9)
+"""Budgets tried for a speed-up, as shares of the encoder's cost that would reach it if nothing lay outside the encoder. The
+first that reaches it ends the run."""
+_MOST_POINTS = 100.0
+
+
+class GoalName(StrEnum):
+    """The kinds of goals."""
+
+    NO_WORSE = "no-worse"
+    WITHIN_POINTS = "within-points"
+    SPEEDUP = "speedup"
+    AS_PAPER = "as-paper"
+
+
+@dataclass(frozen=True)
+class About:
+    """A kind of goal, for people."""
+
+    title: str
+    does: str
+    """What is done, what comes out and when it does not help."""
+    number: str | None = None
+    """What the number means; None if the goal has none."""
+    usual: float | None = None
+    """The number if none is given; None if one must be given, or the goal has none."""
+
+
+ABOUT_GOALS: dict[GoalName, About] = {
+    GoalName.NO_WORSE: About(
+        "No worse, perhaps better",
+        "Prunes by accuracy: a part goes only if the loss falls, most rows are helped, and every part of the data gains. It "
+        "removes little, and often nothing.",
+    ),
+    GoalName.WITHIN_POINTS: About(
+        "As small and fast as N points allow",
+        "Compresses without training and keeps the smallest model that is certified, on rows that did not decide, to have lost "
+        "less than N points of its metric. With few rows it certifies little.",
+        "points of the metric that may be lost",
+        1.0,
+    ),
+    GoalName.SPEEDUP: About(
+        "At least X times as fast",
+        "Compresses without training until X times fewer operations are left, and reports what that cost: give held-out data "
+        "to see it.",
+        "times fewer operations",
+    ),
+    GoalName.AS_PAPER: About("As the paper", "Algorithm 1 as the paper has it; gains may not hold on other data."),
+}
+"""What each goal does, for help texts, forms and documents."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A goal with its number."""
+
+    name: GoalName
+    number: float | None = None
+
+    def __str__(self) -> str:
+        return self.name.value if self.number is None else f"{self.name.value}={self.number:g}"
+
+    @property
+    def preset(self) -> Preset:
+        """The preset that it starts from."""
+        if self.name is GoalName.NO_WORSE:
+            return Preset.ROBUST
+        return Preset.PAPER if self.name is GoalName.AS_PAPER else Preset.SMALLEST
+
+    @property
+    def knobs(self) -> dict[str, Any]:
+        """The knobs that differ from the preset."""
+        if self.name is GoalName.WITHIN_POINTS:
+            return {"within_points": self.number}
+        if self.name is GoalName.SPEEDUP:
+            assert self.number is not None, "it was checked"
+            budgets = (self.number**-0.5, *(share / self.number for share in _BELOW))
+            whole = {"budgets": tuple(round(budget, 4) for budget in budgets)}
+            # Every row decides: compression looks at no label, and nothing is chosen afterwards.
+            return whole | {"target_speedup": self.number, "within_points": None, "confirm": 0.0}
+        return {}
+
+
+def parse_goal(text: str) -> Goal:
+    """Parse a goal.
+
+    Raises:
+        ConfigError: there is no such goal, or its number is missing, out of range or not wanted.
+    """
+    word, equals, figure = text.partition("=")
+    if word not in list(GoalName):
+        raise ConfigError(f"goal '{text}' is unknown; there are {', '.join(map(written, GoalName))}")
+    name = GoalName(word)
+    about = ABOUT_GOALS[name]
+    if about.number is None:
+        if equals:
+            raise ConfigError(f"goal '{text}': {name.value} takes no number")
+        return Goal(name)
+    if not equals and about.usual is not None:
+        return Goal(name, about.usual)
+    try:
+        number = float(figure)
+    except ValueError:
+        raise ConfigError(f"goal '{text}' needs a number: {about.number}; write for example {written(name)}") from None
+    least, most = (1.0, float("inf")) if name is GoalName.SPEEDUP else (0.0, _MOST_POINTS)
+    if not least < number < most:
+        raise ConfigError(
+            f"goal '{text}': {about.number} must lie above {least:g}" + (f" and below {most:g}" if most < 1e9 else "")
+        )
+    return Goal(name, number)
+
+
+def config_for(goal: Goal, knobs: Mapping[str, Any] | None = None) -> tuple[Preset, AnyConfig]:
+    """The preset and the config of a goal, with some knobs changed.
+
+    Raises:
+        ConfigError: as for :func:`axformer.config.make_config`.
+    """
+    return goal.preset, make_config(goal.preset, {**goal.knobs, **(knobs or {})})
+
+
+def written(name: GoalName) -> str:
+    """An example of a goal as it is written."""
+    about = ABOUT_GOALS[name]
+    return name.value if about.number is None else f"{name.value}={2 if about.usual is None else about.usual:g}"

@@ -1,0 +1,55 @@
+"""Goals: the words of a wish, and the knobs that go for it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axformer.config import CompressConfig, PassConfig, Preset, Safeguard
+from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal
+from axformer.errors import ConfigError
+
+
+def test_every_goal_is_described_and_gives_a_config() -> None:
+    assert set(ABOUT_GOALS) == set(GoalName)
+    preset, safe = config_for(parse_goal("no-worse"))
+    assert isinstance(safe, PassConfig)
+    assert (preset, safe.safeguard) == (Preset.ROBUST, Safeguard.FOLDS)
+    preset, paper = config_for(parse_goal("as-paper"))
+    assert (preset, paper) == (Preset.PAPER, PassConfig())
+    _, small = config_for(parse_goal("within-points=2"))
+    assert isinstance(small, CompressConfig)
+    assert (small.within_points, small.confirm) == (2.0, CompressConfig().confirm)
+    assert config_for(parse_goal("within-points")) == config_for(parse_goal("within-points=1"))
+
+
+@given(st.floats(min_value=1.05, max_value=20.0))
+def test_a_speed_up_cuts_step_by_step_to_what_reaches_it_and_chooses_nothing_afterwards(times: float) -> None:
+    _, config = config_for(parse_goal(f"speedup={times:g}"))
+    assert isinstance(config, CompressConfig)
+    assert (config.within_points, config.confirm) == (None, 0.0)
+    assert config.target_speedup == pytest.approx(times, rel=1e-4)
+    assert config.budgets[0] > 1 / times > config.budgets[1]
+
+
+def test_knobs_beside_a_goal_change_it() -> None:
+    _, config = config_for(parse_goal("within-points=1"), {"table_rows": 64})
+    assert isinstance(config, CompressConfig)
+    assert (config.table_rows, config.within_points) == (64, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("fast", "goal 'fast' is unknown; there are no-worse, within-points=1, speedup=2, as-paper"),
+        ("no-worse=1", "no-worse takes no number"),
+        ("speedup", "goal 'speedup' needs a number: times fewer operations; write for example speedup=2"),
+        ("speedup=fast", "needs a number"),
+        ("speedup=1", "must lie above 1"),
+        ("speedup=inf", "must lie above 1"),
+        ("within-points=nan", "must lie above 0 and below 100"),
+        ("within-points=0", "must lie above 0 and below 100"),
+    ],
+)
+def test_what_is_not_a_goal_is_refused_with_the_goals_there_are(text: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason.replace("(", r"\(")):
+        parse_goal(text)
