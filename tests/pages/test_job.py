@@ -170,7 +170,14 @@ def test_it_moves_until_the_job_has_ended(member, running, stage):
             if line.startswith("event:"):
                 kinds.append(line.removeprefix("event: "))
             if line.startswith("data:") and len(kinds) == 1:
-                assert set(json.loads(line.removeprefix("data:"))) == {"summary", "result", "log"}
+                assert set(json.loads(line.removeprefix("data:"))) == {
+                    "summary",
+                    "result",
+                    "process",
+                    "files",
+                    "log",
+                    "end",
+                }
                 stage.succeed(running, {"plan.json": b"{}"})
     assert kinds[0] == "parts"
     assert kinds[-1] == "end"
