@@ -47,6 +47,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
         "words",
         "figure",
         "prose",
+        "on_page",
     )
 }
 

@@ -1,11 +1,13 @@
 """Template filters that format figures for people. Unknown values become a dash."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 from markupsafe import Markup
 
 UNKNOWN = "–"
+_COLUMNS_OPTION = re.compile(r"--columns (\S+)")
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _UNITS = (("B", 10**9), ("M", 10**6), ("k", 10**3))
 _SIZES = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
@@ -87,6 +89,11 @@ def figure(value: Any) -> str:
 def words(name: str) -> str:
     """An identifier as words."""
     return name.replace("_", " ")
+
+
+def on_page(message: str) -> str:
+    """A message of the library, whose remedies are options of the commands, in words of the pages."""
+    return _COLUMNS_OPTION.sub(r"\1 under Columns", message)
 
 
 def prose(text: str) -> Markup:

@@ -20,10 +20,10 @@ from axformer.wire.jobs import JobCreate
 KNOB, COLUMN, FINETUNE, WEBHOOK, GOAL = "knob.", "column.", "finetune.", "webhook.", "goal."
 """Prefixes of the fields for knobs, columns, training, the webhook and the numbers of goals."""
 REFERENCES = ("checkpoint", "validation", "test", "calibrate", "train")
-_KNOBS = tuple(dict.fromkeys(name for config in METHODS.values() for name in config.model_fields))
-_LISTS = frozenset({"explicit_order", "budgets"})
+KNOBS = tuple(dict.fromkeys(name for config in METHODS.values() for name in config.model_fields))
+LISTS = frozenset({"explicit_order", "budgets"})
 """Knobs that are lists; written with commas."""
-_SEPARATORS = re.compile(r"[\s,]+")
+SEPARATORS = re.compile(r"[\s,]+")
 
 
 @dataclass
@@ -90,7 +90,7 @@ class JobForm:
                 body[name] = {"uri": self.value(name)}
                 if columns and name != "checkpoint":
                     body[name]["columns"] = columns
-        body["config"] = {name: self._knob(name) for name in _KNOBS if self.value(KNOB + name)}
+        body["config"] = {name: self._knob(name) for name in KNOBS if self.value(KNOB + name)}
         if self.forms:
             body["forms"] = list(self.forms)
         if self.value("hub_token"):  # the one field that a page never shows again
@@ -100,7 +100,7 @@ class JobForm:
             body["finetune"] = {name: value for name, value in settings.items() if value}
         if self.value(f"{WEBHOOK}url"):
             body["webhook"] = {"url": self.value(f"{WEBHOOK}url"), "events": list(self.events or ())}
-        labels = (label.partition(":") for label in _SEPARATORS.split(self.value("labels")) if label)
+        labels = (label.partition(":") for label in SEPARATORS.split(self.value("labels")) if label)
         body["labels"] = {key: value for key, _, value in labels}
         return body
 
@@ -114,7 +114,7 @@ class JobForm:
 
     def _knob(self, name: str) -> Any:
         text = self.value(KNOB + name)
-        return [part for part in _SEPARATORS.split(text) if part] if name in _LISTS else parse_knob(f"{name}={text}")[1]
+        return [part for part in SEPARATORS.split(text) if part] if name in LISTS else parse_knob(f"{name}={text}")[1]
 
 
 def _field_of(path: Any) -> str:

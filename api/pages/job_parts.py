@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from api.job_views import job_read
+from api.pages.job_result import bundles_of, deploy_of
 from api.resources import Resources
 from api.services import artifacts, queue
 from store.repositories.events import events_after
@@ -23,11 +24,15 @@ def job_values(session: Session, resources: Resources, caller: Caller, job: Job)
     place = queue.place_of(resources.queue_views.get(), caller, job) if is_queued else None
     shown = job_read(job, place)
     events = events_after(session, job.id, limit=EVENTS_SHOWN)
+    files = artifacts.list_artifacts(session, job.team_id, job.id) if job.state in TERMINAL else []
+    bundles = bundles_of(files)
     return {
         "job": shown,
         "totals": trace_totals(session, job.id),
         "has_ended": job.state in TERMINAL,
-        "files": artifacts.list_artifacts(session, job.team_id, job.id) if job.state in TERMINAL else [],
+        "files": files,
+        "bundles": bundles,
+        "deploy": deploy_of(job.summary, bundles),
         "events": list(reversed(events.items)),
         "actions": actions(job),
     }

@@ -13,6 +13,7 @@ from store.storage import LocalStorage
 from tests.api.conftest import Stage, trial
 from tests.api.test_paths import PATH
 from tests.browser.conftest import Open, Team
+from tests.pages.test_result import FORMS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 DIMENSIONS = {"layers": 3, "heads": 2, "hidden_size": 8, "intermediate_size": 12}
@@ -37,8 +38,8 @@ def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
         group = create_group(session, new).group
     cell = {"set": "reviews", "checkpoint": 0, "setting": "paper", "seed": None}
     ended = stage.running(trials, name="ended", config=config, group_id=group.id, cell=cell)
-    report = {"comparison": {"validation": CHANGES}, "finding": FINDING, "path": PATH}
-    stage.succeed(ended, {"plan.json": b"{}"}, **report)
+    report = {"comparison": {"validation": CHANGES}, "finding": FINDING, "path": PATH} | FORMS
+    stage.succeed(ended, {"plan.json": b"{}", "model/config.json": b"{}", "report.html": b""}, **report)
     stage.failed()
     progress = {"done": 3, "known": 9, "seconds": 1.0, "seconds_left": 2.0, "base_loss": 0.5, "min_loss": 0.4}
     running = stage.running(trials, progress | {"dimensions": DIMENSIONS}, name="at work", config=config)

@@ -12,6 +12,7 @@ from api.services.trace_formats import CSV, NDJSON, PARQUET
 from axformer.config import make_config
 from axformer.intake.limits import DIMENSIONS as LIMITS
 from axformer.plan.trial import Phase, Verdict
+from store.repositories import leases
 from store.repositories.trace_views import thinned_points
 from store.session import session_scope
 from store.states import JobState
@@ -170,7 +171,14 @@ def test_it_moves_until_the_job_has_ended(member, running, stage):
             if line.startswith("event:"):
                 kinds.append(line.removeprefix("event: "))
             if line.startswith("data:") and len(kinds) == 1:
-                assert set(json.loads(line.removeprefix("data:"))) == {"summary", "result", "log"}
+                assert set(json.loads(line.removeprefix("data:"))) == {
+                    "summary",
+                    "result",
+                    "process",
+                    "files",
+                    "log",
+                    "end",
+                }
                 stage.succeed(running, {"plan.json": b"{}"})
     assert kinds[0] == "parts"
     assert kinds[-1] == "end"
@@ -214,6 +222,20 @@ def test_a_job_that_failed_says_why_and_can_be_retried(member, stage):
     assert "A retry fails alike" in text
     assert f'action="/jobs/{job_id}/retry"' in text
     assert f'action="/jobs/{job_id}/cancel"' not in text
+
+
+def test_a_job_that_failed_before_its_first_trial_has_one_banner_and_no_empty_places(member, stage, sessions):
+    job_id = stage.running()
+    message = "dev.csv has no column 'text', it has a, b; name the columns, for example --columns text=a"
+    error = {"code": "invalid_data", "message": message, "param": "validation", "retryable": False}
+    with session_scope(sessions) as session:
+        leases.finish_failed(session, job_id, session.get_one(Job, job_id).fence, error)
+    text = member.get(f"/jobs/{job_id}").text
+    assert text.count("name the columns, for example text=a under Columns.") == text.count('role="alert"') == 1
+    assert "--columns" not in text
+    for empty in ('id="chart"', 'id="map"', "<dt>Trials</dt>", "SHA-256"):
+        assert empty not in text
+    assert f'class="button main" id="post-again" href="/new?like={job_id}"' in text
 
 
 @pytest.mark.parametrize(

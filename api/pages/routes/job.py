@@ -4,26 +4,38 @@ import time
 
 from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from api import downloads
 from api.deps import ReadingDep, ResourcesDep, StorageDep
+from api.downloads import attachment
+from api.errors import NotFoundError
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.job_parts import job_values
+from api.pages.job_result import REPORT, bundles_of
 from api.pages.pictures import PLACE, WidthQuery, chart_of, fragment, map_of
 from api.pages.stream import Look, Wait
 from api.resources import Resources
 from api.services import artifacts, jobs
+from api.tarring import tar_of
+from store.errors import StorageError
 from store.repositories.jobs import Standing
 from store.repositories.trace_views import trace_totals
 from store.session import session_scope
 from store.states import TERMINAL
+from store.storage import job_folder
 
 router = APIRouter(prefix="/jobs/{job_id}")
 
-_PARTS = ("summary", "result", "log")
+REPORT_HEADERS = {
+    "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "Content-Disposition": "inline",
+    "Content-Type": "text/html; charset=utf-8",
+}
+"""A report is content of the job: it is shown with an origin of its own, so that it could do nothing in the visitor's name."""
+_PARTS = ("summary", "result", "process", "files", "log", "end")
 
 
 @router.get("")
@@ -77,6 +89,33 @@ def get_file(
     """Download a file."""
     found = artifacts.download(session, storage, visitor.caller.team_id, job_id, name)
     return downloads.answer(found, method=request.method, headers=request.headers)
+
+
+@router.get("/forms/{name}")
+def get_form(job_id: str, name: str, visitor: VisitorDep, session: ReadingDep, storage: StorageDep) -> Response:
+    """Download all files of a form as one archive."""
+    job = jobs.find(session, visitor.caller.team_id, job_id)
+    bundles = bundles_of(artifacts.list_artifacts(session, visitor.caller.team_id, job_id))
+    form = next((form for form in bundles.forms if form.name == name), None)
+    if form is None:
+        raise NotFoundError(f"job {job_id} has no files of a form '{name}'", code="artifact_not_found")
+    try:
+        packed = tar_of(form.files, storage, job_folder(job.id))
+    except StorageError as error:
+        raise NotFoundError(f"a file of {form.directory}/ is lost: {error}", code="content_missing") from None
+    described = {"Content-Length": str(packed.size), "Content-Disposition": attachment(f"{job.id}-{name}.tar")}
+    return StreamingResponse(packed.content, media_type="application/x-tar", headers=described)
+
+
+@router.get("/report")
+def show_report(
+    job_id: str, request: Request, visitor: VisitorDep, session: ReadingDep, storage: StorageDep
+) -> Response:
+    """The report as a page, which may run nothing and load nothing."""
+    found = artifacts.download(session, storage, visitor.caller.team_id, job_id, REPORT)
+    answer = downloads.answer(found, method=request.method, headers=request.headers)
+    answer.headers.update(REPORT_HEADERS)
+    return answer
 
 
 def _look(resources: Resources, pages: Pages, visitor: Visitor, job_id: str) -> Look | None:

@@ -1,5 +1,6 @@
 """The form for a new job: filled in with references or uploads, checked, and sent."""
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 from fastapi import APIRouter, BackgroundTasks, Depends, Request
@@ -12,9 +13,10 @@ from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import FormDep, PagesDep, Visitor, VisitorDep, WriterDep, own_script
 from api.pages.job_form import JobForm
 from api.pages.once import key_of
+from api.pages.posted_again import form_like
 from api.resources import Resources
 from api.routes.uploads import post_upload
-from api.services import knobs, posting, uploads
+from api.services import jobs, knobs, posting, uploads
 from axformer.config import ABOUT_METHODS, ABOUT_PRESETS
 from axformer.config.goals import ABOUT_GOALS
 from axformer.data.columns import Columns
@@ -27,6 +29,7 @@ from store.errors import StorageError
 from store.repositories.audit import note
 from store.session import session_scope
 from store.storage import upload_folder
+from store.tables.jobs import Job
 
 router = APIRouter()
 
@@ -34,9 +37,13 @@ UPLOADS = "/uploads"
 
 
 @router.get("/new")
-def show_form(visitor: WriterDep, pages: PagesDep) -> Response:
-    """The empty form."""
-    return _page(pages, visitor, JobForm())
+def show_form(visitor: WriterDep, session: ReadingDep, pages: PagesDep, like: str | None = None) -> Response:
+    """The form: empty, or filled in like a job of the team."""
+    if like is None:
+        return _page(pages, visitor, JobForm())
+    job = jobs.find(session, visitor.caller.team_id, like)
+    form, left_out = form_like(job)
+    return _page(pages, visitor, form, like=job, left_out=left_out)
 
 
 @router.post("/new")
@@ -107,11 +114,21 @@ def _groups(listed: KnobsRead) -> dict[str, list[KnobRead]]:
     return groups
 
 
-def _page(pages: Pages, visitor: Visitor, form: JobForm, *, is_checked: bool = False) -> Response:
+def _page(
+    pages: Pages,
+    visitor: Visitor,
+    form: JobForm,
+    *,
+    is_checked: bool = False,
+    like: Job | None = None,
+    left_out: Sequence[str] = (),
+) -> Response:
     listed = knobs.list_knobs()
     values: dict[str, Any] = {
         "form": form,
         "is_checked": is_checked,
+        "like": like,
+        "left_out": left_out,
         "knobs": listed,
         "knob_groups": _groups(listed).items(),
         "roles": list(Columns.model_fields),

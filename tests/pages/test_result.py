@@ -1,0 +1,118 @@
+"""The page of a finished job: first what came of it and which form to take, then how it came about."""
+
+import io
+import re
+import tarfile
+from typing import Any
+
+import pytest
+
+FILES = {
+    "README.md": b"# card",
+    "artifact.tar.gz": b"all",
+    "model/config.json": b"{}",
+    "model/model.safetensors": b"x" * 600,
+    "onnx_int8/model.onnx": b"y" * 512,
+    "plan.json": b"{}",
+    "report.html": b"<!doctype html><p>report</p>",
+}
+FINDING = {"data": "test", "verdict": "gain", "sentence": "A <gain>.", "advice": "Take it.", "answers": ""}
+CERTIFICATE = {"points": 1.0, "sentence": "At most one point was lost."}
+
+
+def form(name: str, directory: str | None, ms: float, accuracy: float, ends: tuple[float, float]) -> dict[str, Any]:
+    speed = [
+        {"batch": 1, "length": None, "p50_ms": ms, "inputs_per_second": 1000 / ms},
+        {"batch": 32, "length": None, "p50_ms": 20 * ms, "inputs_per_second": 1600 / ms},
+    ]
+    change = None if directory is None else {"differences": {"accuracy": {"value": 0.0, "interval": list(ends)}}}
+    made = {"name": name, "made": True, "directory": directory, "bytes": 90_000_000, "speed": speed}
+    return made | {"test": {"loss": 0.3, "accuracy": accuracy}, "test_change": change}
+
+
+FORMS = {
+    "base_form": form("base", None, 10.0, 0.85, (0, 0)),
+    "forms": [
+        form("compact", "model", 9.0, 0.85, (-0.01, 0.01)),
+        form("onnx_int8", "onnx_int8", 2.0, 0.844, (-0.012, 0.001)),
+    ],
+}
+
+
+@pytest.fixture
+def finished(stage, make_trial):
+    job_id = stage.running([make_trial(0), make_trial(1)])
+    stage.succeed(job_id, FILES, finding=FINDING, certificate=CERTIFICATE, **FORMS)
+    return job_id
+
+
+def test_the_result_comes_first_then_the_pass_then_files_and_last_what_deletes_it(member, finished):
+    text = member.get(f"/jobs/{finished}").text
+    order = [
+        "<strong>A &lt;gain&gt;.</strong> Take it.",
+        "At most one point was lost.",
+        "What you can deploy",
+        "Deploy onnx_int8/ (ONNX int8): 5.0 times as fast with one input, held-out accuracy 84.40 (before 85.00).",
+        "Download ONNX int8",
+        "Open report",
+        "onnxruntime.InferenceSession(&#34;onnx_int8/model.onnx&#34;)",
+        "Before and after",
+        "<dt>Trials</dt>",
+        'id="chart"',
+        '<h2 id="log-title">Log',
+        "SHA-256",
+        f"/jobs/{finished}/delete",
+    ]
+    text = text.replace('"onnx_int8/model.onnx"', "&#34;onnx_int8/model.onnx&#34;")
+    places = [text.index(one) for one in order]
+    assert places == sorted(places)
+    assert text.count("<dt>Trials</dt>") == 1
+
+
+def test_the_advised_form_is_marked_and_its_download_is_the_main_one(member, finished):
+    text = member.get(f"/jobs/{finished}").text
+    (best,) = re.findall(r'<tr class="best">(.*?)</tr>', text)
+    assert "ONNX int8" in best
+    assert "-0.60<" not in best
+    assert "-0.60 [-1.20, +0.10]" in best
+    (main,) = re.findall(r'<a class="button main" id="([^"]+)"', text)
+    assert main == "take-onnx_int8"
+
+
+def test_files_are_in_groups_of_forms(member, finished):
+    groups = re.findall(r'<details class="files"( open)?><summary>([^<]+)<', member.get(f"/jobs/{finished}").text)
+    assert groups == [("", "PyTorch"), ("", "ONNX int8"), (" open", "About the result")]
+
+
+def test_a_form_is_downloaded_as_one_archive(member, finished):
+    answer = member.client.get(f"/jobs/{finished}/forms/compact")
+    assert int(answer.headers["content-length"]) == len(answer.content)
+    assert f'filename="{finished}-compact.tar"' in answer.headers["content-disposition"]
+    with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
+        held = {name: archive.extractfile(name).read() for name in archive.getnames()}
+    assert held == {name: content for name, content in FILES.items() if name.startswith("model/")}
+    assert member.get(f"/jobs/{finished}/forms/onnx").status_code == 404
+
+
+def test_the_report_opens_as_a_page_that_can_do_nothing(member, finished):
+    answer = member.get(f"/jobs/{finished}/report")
+    assert answer.content == FILES["report.html"]
+    assert answer.headers["content-disposition"] == "inline"
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("sandbox; default-src 'none'")
+    assert "script" not in policy
+    assert "allow" not in policy
+
+
+@pytest.mark.parametrize("page", ["/forms/compact", "/report"])
+def test_another_team_gets_none_of_it(rival, finished, page):
+    assert rival.get(f"/jobs/{finished}{page}").status_code == 404
+
+
+def test_a_job_of_an_earlier_version_shows_before_and_after_instead(member, stage, make_trial):
+    job_id = stage.running([make_trial(0)])
+    stage.succeed(job_id, {"model/config.json": b"{}"}, finding=FINDING)
+    text = member.get(f"/jobs/{job_id}").text
+    assert "What you can deploy" not in text
+    assert text.index("A &lt;gain&gt;.") < text.index(">Before and after<") < text.index("Download PyTorch")
+    assert "Open report" not in text
