@@ -52,7 +52,7 @@ def document_of(found: Sequence[Content], planned: int) -> str:
     compared = asked.compared
     sections = (
         _section("By set", _BY_SET, tables.by_set(compared)),
-        _section("What validation data promises", _OPTIMISM, tables.optimism(compared)),
+        _section("Validation loss and held-out loss", _OPTIMISM, tables.optimism(compared)),
         _section("How much the seed matters", _SEEDS, tables.seeds(compared)),
         _section("Over all sets", _SEEDS_OVER_SETS, tables.seeds_over_sets(compared)),
         _section("What is not as in the paper", _PROTOCOL, protocol(compared)),
@@ -65,11 +65,11 @@ def document_of(found: Sequence[Content], planned: int) -> str:
     )
     return f"""# Do the gains hold?
 
-Made by `make evidence` (`benchmarks/evidence`): {len(found)} of {planned} cells.{_marked(found)}
-Each is a checkpoint fine-tuned with one seed, and one pass over its validation rows, measured on held-out rows that neither has
-seen. Changes are after less before; intervals are 95 % paired bootstrap intervals over the held-out rows. Parameters that were
-removed stand as a share of all, and of those of the [encoder](results.md#what-is-counted): the transformer layers, which hold
-47 % of MiniLM's and 78 % of MPNet-base's.
+Written by `make evidence` (`benchmarks/evidence`): {len(found)} of {planned} cells.{_marked(found)}
+Each cell is one pass over the validation rows of a checkpoint that was fine-tuned with one seed, measured on held-out rows that
+neither the fine-tuning nor the pass saw. Changes are after minus before; intervals are 95 % paired bootstrap intervals over the
+held-out rows. Removed parameters are given as a share of all parameters and of those of the
+[encoder](results.md#what-is-counted), the transformer layers, which hold 47 % of MiniLM's parameters and 78 % of MPNet-base's.
 {_measured_otherwise(found)}
 {tables.measured(found)}
 
@@ -78,59 +78,59 @@ removed stand as a share of all, and of those of the [encoder](results.md#what-i
 
 
 _BY_SET = """
-Means over the seeds, with the standard deviation between seeds where there are several. *Judged* counts the passes whose
-held-out loss rose reliably, or whose answers became worse by McNemar's test, or, where the metric is no share of right answers,
-by its interval (loss), whose held-out loss fell reliably (gain), or neither (none). Losses do not depend on what else a machine
-does; latencies do, and are the least sure of these figures. A latency is that of the untouched checkpoint over that of the
-compact model, which besides computes its last layer at one position where the head reads one: some per cent of it are there
-where nothing was removed ([forms](forms.md#the-last-layers)).
+Means over the seeds, with the standard deviation between seeds where there are several. *Judged* counts the passes. A pass is a
+*loss* if the held-out loss rose reliably, or if the answers became worse by McNemar's test or, where the metric is not a share
+of right answers, by its interval. It is a *gain* if the held-out loss fell reliably, and otherwise *none*. Losses do not depend
+on the load of a machine; latencies do, and are the least certain of these figures. *Latency* is the untouched checkpoint's
+divided by the compact model's. Where the head reads one position, the compact model also computes its last layer at that
+position alone, which gives some per cent even where nothing was removed ([forms](forms.md#the-last-layers)).
 """
 _OPTIMISM = """
-The mean change of the loss over all cells of an arm, marked ones too, in per cent of the loss before, on validation rows, which
-decided, and on held-out ones. What lies between the two is how optimistic a report without held-out data is.
+The mean change of the loss over all cells of an arm, marked ones included, in per cent of the loss before: on the validation
+rows, which decided, and on the held-out rows. The difference is how optimistic a report without held-out data is.
 """
 _SEEDS = """
-The held-out metric, in points, over the seeds of a set's fine-tuning: least to most, standard deviation, and variance in
-points², before and after the pass.
+The held-out metric over the seeds of a set's fine-tuning, before and after the pass: range and standard deviation in points,
+variance in points².
 """
 _SEEDS_OVER_SETS = """
-The counterpart of the paper's Table II: the mean and the largest of the variances of a set, in points², and the mean over the
-sets of the metric of the best and of the worst seed, before and after the pass. Marked passes are among them, as a set of their
-own. These figures cannot simply be put beside the paper's: [the protocol](#what-is-not-as-in-the-paper) is another, and a
-variance of two or three seeds is itself a rough figure.
+The counterpart of the paper's Table II, before and after the pass: the mean and the largest of the sets' variances, in points²,
+and the mean over the sets of the metric of the best and of the worst seed. Marked passes are included, as a set of their own.
+These figures are not directly comparable with the paper's: [the protocol](#what-is-not-as-in-the-paper) differs, and a variance
+of two or three seeds is a rough figure.
 """
 _PROTOCOL = """
-The paper fine-tunes BERT-base for three epochs with ten seeds, and keeps 15 % of the rows to train on, with balanced classes,
-for the pass to decide on. Here models are smaller or other ones, seeds fewer and epochs not the same for all sets, and no more
-rows decide than two slow cores bear, since a pass evaluates them hundreds of times. SQuAD's own training set was not at hand:
-its dev set is cut by article, and TyDiQA's English questions help to train. AG News, SMS-spam and UD are not among the paper's
-tasks, and SST-2 is split by whole sentences. For CoLA and RTE the paper's authors cut the validation set (of CoLA's a sample is
-taken), and GLUE's dev is held out.
+The paper fine-tunes BERT-base for three epochs with ten seeds, and lets the pass decide on 15 % of the training rows, with
+balanced classes. Here the models are smaller or different, the seeds are fewer, the epochs vary by set, and the deciding rows
+are limited to what two slow cores can evaluate hundreds of times. SQuAD's own training set was not available: its dev set is
+split by article, and TyDiQA's English questions supplement the training rows. AG News, SMS-spam and UD are not among the
+paper's tasks, and SST-2 is split by whole sentences. For CoLA and RTE the validation set is that of the paper's authors (for
+CoLA a sample of it), and GLUE's dev set is held out.
 """
 _HEURISTICS = """
 The counterparts of the paper's Table V (`random-order`, `layers-first`, `no-hard-attention`, `adaptive`) and Table VI (the
-other five orders), one thing changed in the preset `paper`, which stands first, on the same checkpoints. On CoLA `paper` takes
-the order that the paper advises for that task, and the one of all other tasks stands beside it. `adaptive` is probably not the
-paper's adaptive threshold ([why](knobs.md#what-the-paper-found)).
+other five orders). Each changes one knob of the preset `paper`, whose row comes first, on the same checkpoints. On CoLA `paper`
+uses the order that the paper advises for that task; the row below it uses the order of the other tasks. `adaptive` is probably
+not the paper's adaptive threshold ([why](knobs.md#what-the-paper-found)).
 """
 _ELEMENTS = f"""
-The counterpart of the paper's Fig. 3: what the preset `paper` took from each layer, 0 being next to the input. *Attention*
-and *FFN* are whole blocks, a *group* is a twelfth of a block's neurons, and *{tables.HARD}* is hard attention. Passes that were
-measured before cells kept this are not in it. Layers behind the last column lost nothing.
+The counterpart of the paper's Fig. 3: what the preset `paper` removed from each layer; layer 0 is next to the input.
+*Attention* and *FFN* are whole blocks, a *group* is a twelfth of a block's neurons, and *{tables.HARD}* is hard attention.
+Cells of earlier versions do not contain this and are left out. Layers after the last column lost nothing.
 """
 _COMPRESSION = """
-One set, one seed: fine-tuned for so many epochs, then pruned by the paper's rule (`paper`) and with one thing
-changed. Loss and change that stand first are of the rows that the pass was given, the others of held-out ones.
+One set and one seed: the model is fine-tuned for the given number of epochs, then pruned by the paper's rule (`paper`), or with
+one thing changed. The first loss and change are on the rows that the pass was given, the others on held-out rows.
 """
 _TRADED = """
-Seven tenths of the validation rows decided, with half of the loss before to spend. Three tenths confirmed, and the smallest
-model was kept before one whose metric there may have fallen by more than so many points. *Held* says whether the held-out rows,
-which neither part has seen, bear that out: it is broken where the whole 95 % interval of the change lies below it, and perhaps
-where the change itself does.
+Seven tenths of the validation rows decided, and the loss was allowed to rise by half. Three tenths confirmed: the result is the
+smallest model on the path before one whose metric on those rows may have fallen by more than the given points. *Held* says
+whether the held-out rows, which decided and confirmed nothing, agree: *broken* if the whole 95 % interval of the change lies
+below the limit, *perhaps* if the change itself does, and otherwise *kept*.
 """
 _SINGLY = """
-The same training on another machine gives a checkpoint with another digest: arms whose digests differ are not to be compared
-pair by pair.
+The same training on another machine gives a checkpoint with another digest. Arms whose digests differ must not be compared pair
+by pair.
 """
 
 
@@ -140,7 +140,7 @@ def _measured_otherwise(found: Sequence[Content]) -> str:
     if not marks:
         return ""
     lines = "\n".join(f"- \\{mark} ({marks[mark]}): {text}." for mark, text in MARKS.items() if marks[mark])
-    return f"\nCells that were measured otherwise than is asked for now are marked, until they are measured again:\n\n{lines}\n"
+    return f"\nCells measured with other settings than the current ones are marked until they are measured again:\n\n{lines}\n"
 
 
 def _section(heading: str, text: str, content: str) -> str:

@@ -7,7 +7,7 @@ from benchmarks.evidence.grid import SEEDS, Cell, compared_cells
 from benchmarks.evidence.reading import TEST, VALIDATION, Content
 from benchmarks.evidence.tables import table
 
-_PAPER = ("the paper", "BERT-base", "3", "10", "15 % of the rows to train on (of SQuAD 13,000)", "")
+_PAPER = ("the paper", "BERT-base", "3", "10", "15 % of the training rows (13,000 for SQuAD)", "")
 
 
 def protocol(found: Iterable[Content]) -> str:
@@ -17,7 +17,7 @@ def protocol(found: Iterable[Content]) -> str:
     rows = {
         (cell.checkpoint.family, cell.checkpoint.data): _row(cell, one["report"]["data"], there) for cell, one in there
     }
-    head = ("set", "model", "epochs", "seeds", "rows that decide", "rows held out")
+    head = ("set", "model", "epochs", "seeds", "deciding rows", "held-out rows")
     return table(head, [_PAPER, *(rows[who] for who in sorted(rows))]) if rows else ""
 
 

@@ -13,8 +13,8 @@ _BY_INTERVAL = "axformer-evidence/1"
 """Of cells in which a bootstrap interval chose the model within points, where an exact test does now."""
 MARKS = {
     "*": "measured in the order top, middle, bottom; for this task the paper advises top, bottom, middle (Table VII), which is "
-    "what is asked for now",
-    "†": "a bootstrap interval chose the model, which on so few rows does not keep its 95 %; an exact test chooses now",
+    "used now",
+    "†": "a bootstrap interval chose the model, and on so few rows its coverage is below 95 %; an exact test chooses now",
 }
 """How a kept cell may differ from what its arm asks for now."""
 

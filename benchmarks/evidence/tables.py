@@ -125,7 +125,7 @@ def optimism(found: Sequence[Content]) -> str:
         if same:
             promised, held = promised_and_held(same)
             rows.append([f"`{arm}`", f"{len(same)}", f"{promised:+.1%}", f"{held:+.1%}", f"{held - promised:+.1%}"])
-    return table(("arm", "cells", "validation loss", "held-out loss", "between them"), rows)
+    return table(("arm", "cells", "validation loss", "held-out loss", "difference"), rows)
 
 
 def promised_and_held(found: Sequence[Content]) -> tuple[float, float]:
