@@ -4,11 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from axformer.cli.failing import EXIT_MISSED
 from axformer.reporting.deploy_table import deployables
+
+
+def _longest_word(name: str) -> int:
+    return max(map(len, name.split()), default=0)
 
 
 def show_target(console: Console, report: Mapping[str, Any]) -> None:
@@ -44,9 +49,11 @@ def show_deployables(console: Console, report: Mapping[str, Any]) -> None:
     if found is None:
         return
     text, best = found.table(), found.best
-    table = Table(title="What you can deploy", title_justify="left")
+    table = Table(title="What you can deploy", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for name in text.head:
-        table.add_column(name, justify="left" if not name else "right")
+        table.add_column(
+            name, justify="left" if not name else "right", no_wrap=name in ("", "change"), min_width=_longest_word(name)
+        )
     for row, cells in zip(found.rows, text.rows, strict=True):
         table.add_row(*cells, style="bold" if row is best else None)
     console.print(table)

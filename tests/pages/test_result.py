@@ -116,3 +116,13 @@ def test_a_job_of_an_earlier_version_shows_before_and_after_instead(member, stag
     assert "What you can deploy" not in text
     assert text.index("A &lt;gain&gt;.") < text.index(">Before and after<") < text.index("Download PyTorch")
     assert "Open report" not in text
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_a_target_stands_first_and_a_missed_one_alarms(member, stage, make_trial, reached):
+    job_id = stage.running([make_trial(0), make_trial(1)])
+    target = {"reached": reached, "sentence": "The target was or was not reached."}
+    stage.succeed(job_id, FILES, finding=FINDING, target=target, **FORMS)
+    text = member.get(f"/jobs/{job_id}").text
+    assert text.index(target["sentence"]) < text.index(FINDING["advice"])
+    assert ('role="alert" id="target"' in text) is not reached
