@@ -60,6 +60,18 @@ def test_data_that_calibrates_goes_with_a_method_that_fits(api, body):
     assert api.post("/v1/jobs", json=body).json()["calibrate"] is None
 
 
+def test_a_string_is_short_for_a_reference(api, body):
+    whole = {"checkpoint": {"uri": "hf://acme/bert"}} | {
+        part: {"uri": f"s3://acme/{part}.csv"} for part in ("validation", "test", "calibrate", "train")
+    }
+    short = {part: reference["uri"] for part, reference in whole.items()}
+    sent = body | {"preset": "smallest"}
+    job = api.post("/v1/jobs", json=sent | short, headers={"Idempotency-Key": "short"})
+    assert {part: job.json()[part] for part in whole} == whole
+    again = api.post("/v1/jobs", json=sent | whole, headers={"Idempotency-Key": "short"})
+    assert again.json()["id"] == job.json()["id"], "both are the same request"
+
+
 def test_a_goal_stands_in_the_place_of_a_preset(api, body):
     plain = {name: value for name, value in body.items() if name != "preset"}
     job = api.post("/v1/jobs", json=plain | {"goal": "within-points=2", "config": {"table_rows": 64}}).json()
@@ -82,6 +94,18 @@ BAD_FIELDS = [
     ({"checkpoint": {}}, "#/checkpoint/uri", "required"),
     ({"checkpoint": {"uri": "s3://acme/b/", "sha256": "A" * 64}}, "#/checkpoint/sha256", "match"),
     ({"checkpoint": {"uri": "ftp://x"}}, "#/checkpoint/uri", "ftp://x"),
+    ({"checkpoint": "ftp://x"}, "#/checkpoint/uri", "ftp://x"),
+    ({"checkpoint": ""}, "#/checkpoint/uri", "at least 1"),
+    (
+        {"checkpoint": 5},
+        "#/checkpoint",
+        'must be a reference such as "hf://org/name" or an object such as {"uri": "hf://org/name"}, not 5',
+    ),
+    (
+        {"test": ["s3://acme/b"]},
+        "#/test",
+        'must be a reference such as "hf://datasets/org/name/dev.jsonl" or an object',
+    ),
     ({"validation": {"uri": "s3://acme/b", "columns": {"txt": "x"}}}, "#/validation/columns/txt", "leave it out"),
     ({"validation": {"uri": "s3://acme/b", "columns": {"text": "\0"}}}, "#/validation/columns", "zero byte"),
     ({"test": {"uri": "file:///etc/passwd"}}, "#/test/uri", "outside of the directories"),
