@@ -63,6 +63,13 @@ def test_a_string_is_short_for_a_reference(api, grid):
         assert short[part] == whole[part]
 
 
+def test_unknown_knobs_are_named_with_all_else_that_is_wrong(api, grid):
+    grid["settings"][1] = {"name": "other", "config": {"speedup": 2}}
+    answer = api.post("/v1/groups", json=grid | {"priority": "high", "labls": {}})
+    assert pointers(answer) == ["#/priority", "#/labls", "#/settings/1/config"]
+    assert "did you mean target_speedup?" in answer.json()["errors"][2]["detail"]
+
+
 def pointers(answer):
     return [error["pointer"] for error in answer.json()["errors"]]
 
