@@ -17,8 +17,9 @@ ApiError
 Services raise them, ``api.problems`` renders them as ``application/problem+json`` (RFC 9457).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,35 @@ class InvalidInputError(ApiError):
 
     status = 422
     default_code = "invalid_request"
+
+
+class Refusals:
+    """Collects what is wrong with the parts of a body, so that one answer names it all.
+
+    Each part is read in a ``with`` block of :meth:`gathered`; :meth:`check` comes after the last one.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[InvalidInputError] = []
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Keep an :class:`InvalidInputError` of the block for later; other errors pass."""
+        try:
+            yield
+        except InvalidInputError as error:
+            self._found.append(error)
+
+    def check(self) -> None:
+        """End the reading.
+
+        Raises:
+            InvalidInputError: something was wrong; with the code of what was found first.
+        """
+        if self._found:
+            said = "; ".join(dict.fromkeys(error.detail for error in self._found))
+            errors = [field_error for error in self._found for field_error in error.errors]
+            raise replace(self._found[0], detail=said, errors=errors)
 
 
 class TooManyRequestsError(ApiError):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Any
+from typing import Any, get_type_hints
 
 import structlog
 from fastapi import FastAPI, Request
@@ -29,11 +29,14 @@ from api.errors import (
 )
 from api.middleware.request_id import HEADER as REQUEST_ID_HEADER
 from api.middleware.security_headers import SECURITY_HEADERS
+from api.refused_bodies import knob_errors, unknown_field
+from axformer.config.nearest import choice_suggestion
 from axformer.errors import reason_of
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER = {"Retry-After": "5"}  # seconds; a restart of the database takes about as long
 _SHOWN_VALUE = 200  # characters of a refused value that are repeated to the caller
+_MOST_SUGGESTIONS = 20  # errors of a request; looking for words that were meant takes time
 _PARAMETER_PLACES = ("query", "path", "header", "cookie")
 _LOG = structlog.get_logger(__name__)
 _BY_STATUS: dict[int, type[ApiError]] = {
@@ -111,7 +114,9 @@ def _frameworks(request: Request, error: Exception) -> Response:
 
 def _refused_fields(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [_field_error(item) for item in error.errors()]
+    items = error.errors()
+    errors = [_field_error(item, request if len(items) <= _MOST_SUGGESTIONS else None) for item in items]
+    errors += knob_errors(error.body, errors)
     detail = "; ".join(f"{item.pointer or item.parameter}: {item.detail}" for item in errors)
     return render(InvalidInputError(detail, errors=errors), request.url.path)
 
@@ -120,7 +125,8 @@ _WRITE_ONLY = "hub_token"
 """A field whose value is never repeated, not even to its sender, since answers may be logged on their way."""
 
 
-def _field_error(item: Mapping[str, Any]) -> FieldError:
+def _field_error(item: Mapping[str, Any], request: Request | None) -> FieldError:
+    """One error as a caller reads it; with the request it says also what was probably meant."""
     place, *path = item["loc"]
     message = reason_of(item)
     if item["type"] == "json_invalid":
@@ -128,12 +134,18 @@ def _field_error(item: Mapping[str, Any]) -> FieldError:
     if isinstance(item.get("input"), bytes):
         return FieldError("is not read as JSON; send it with 'Content-Type: application/json'", pointer="#")
     if item["type"] == "extra_forbidden":
-        message = "Unknown field; leave it out"
+        message = unknown_field(None if request is None else _body_type(request), path)
     elif item["type"] != "missing" and _WRITE_ONLY not in f"{path}{item.get('input')}":
-        message = f"{message}, not {_shown(item.get('input'))}"
+        near = "" if request is None else choice_suggestion(item)
+        message = f"{message}, not {_shown(item.get('input'))}{near and f'; {near}'}"
     if place in _PARAMETER_PLACES:
         return FieldError(message, parameter=str(path[0]))
     return FieldError(message, pointer="#" + "".join(f"/{_escaped(part)}" for part in path))
+
+
+def _body_type(request: Request) -> Any:
+    """The type of the body that the route reads; None if it reads none."""
+    return get_type_hints(request.scope["endpoint"]).get("body")
 
 
 def _shown(value: Any) -> str:

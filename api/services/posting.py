@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import SecretStr
 from sqlalchemy.orm import Session
 
-from api.errors import FieldError, InvalidInputError
+from api.errors import FieldError, InvalidInputError, Refusals
 from api.references import check_reference, refused
 from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
@@ -66,11 +66,16 @@ def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | 
     Raises:
         InvalidInputError: a reference, a knob or the webhook cannot be used.
     """
+    refusals = Refusals()
     for pointer, uri in _references(body):
-        check_reference(uri, pointer, is_checkpoint=pointer.startswith("#/checkpoint"), settings=settings)
-    if body.webhook is not None:
-        check_webhook(settings, body.webhook)
-    preset, config = _config(body)
+        with refusals.gathered():
+            check_reference(uri, pointer, is_checkpoint=pointer.startswith("#/checkpoint"), settings=settings)
+    with refusals.gathered():
+        if body.webhook is not None:
+            check_webhook(settings, body.webhook)
+    with refusals.gathered():
+        preset, config = _config(body)
+    refusals.check()
     return NewJob(
         team_id=team_id,
         name=body.name,

@@ -9,6 +9,7 @@ import typer
 
 from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, METHODS, AnyConfig, Preset, make_config, parse_knob
 from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
+from axformer.config.nearest import or_all, suggestion
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError
 from axformer.forms.kinds import KINDS
@@ -115,7 +116,8 @@ def columns_of(text: str | None) -> Columns:
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
         if not equals or ours not in Columns.model_fields or not theirs:
             known = ", ".join(Columns.model_fields)
-            raise ConfigError(f"--columns '{part}' is not name=column with a name of {known}")
+            near = suggestion(ours, Columns.model_fields) if equals and ours not in Columns.model_fields else ""
+            raise ConfigError(f"--columns '{part}' is not name=column with a name of {known}{near and f'; {near}'}")
         names[ours] = theirs
     return Columns(**names)
 
@@ -129,7 +131,7 @@ def forms_of(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in KINDS:
-            raise ConfigError(f"--forms '{name}' is not a form; there are {', '.join(KINDS)}")
+            raise ConfigError(f"--forms '{name}' is not a form; {or_all(name, KINDS)}")
     return names
 
 

@@ -4,15 +4,16 @@ Knobs are flat: ``method`` selects the way to a smaller model, and thereby the s
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from axformer.config.axformer import HelpedReference, Order, PassConfig, Safeguard, TaskName
+from axformer.config.axformer import REMOVED, HelpedReference, Order, PassConfig, Safeguard, TaskName
 from axformer.config.common import RunConfig
 from axformer.config.compress import CompressConfig
+from axformer.config.nearest import choice_suggestion, or_all
 from axformer.errors import ConfigError, reason_of
 
 __all__ = ["CompressConfig", "HelpedReference", "Order", "PassConfig", "RunConfig", "Safeguard", "TaskName"]
@@ -43,6 +44,8 @@ METHODS: dict[str, type[PassConfig | CompressConfig]] = {"axformer": PassConfig,
 ABOUT_METHODS: dict[str, str] = {"axformer": "the pass", "compress": "compression"}
 """The name of each method for users."""
 DEFAULT_METHOD = "axformer"
+_MOST_NAMED = 8
+"""Unknown knobs that an error names; who has more has sent something else."""
 PRESETS: dict[Preset, dict[str, Any]] = {
     Preset.PAPER: {},
     Preset.PUBLISHED: {
@@ -63,9 +66,10 @@ def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = No
         ConfigError: the preset, the method or a knob is unknown, a value is out of range, or knobs exclude each other.
     """
     if preset not in list(Preset):
-        raise ConfigError(f"preset '{preset}' is unknown; there are {', '.join(Preset)}")
+        raise ConfigError(f"preset '{preset}' is unknown; {or_all(preset, list(Preset))}")
     chosen, given = PRESETS[Preset(preset)], knobs or {}
     of_preset, method = (some.get("method", DEFAULT_METHOD) for some in (chosen, {**chosen, **given}))
+    _check_method(method)
     if chosen and method != of_preset:
         raise ConfigError(f"preset '{preset}' is of method={of_preset}, not of method={method}; {_preset_for(method)}")
     config = config_of({**chosen, **given})
@@ -85,9 +89,14 @@ def make_pass_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None
     return config
 
 
+def _check_method(method: Any) -> None:
+    if not isinstance(method, str) or method not in METHODS:
+        raise ConfigError(f"method {method!r} is unknown; {or_all(method, METHODS)}")
+
+
 def _preset_for(method: str) -> str:
     own = [name.value for name, knobs in PRESETS.items() if knobs.get("method", DEFAULT_METHOD) == method]
-    return f"take {' or '.join(own)}" if own else f"there are {', '.join(METHODS)}"
+    return f"take {' or '.join(own)}"
 
 
 def config_of(knobs: Mapping[str, Any]) -> "AnyConfig":
@@ -97,12 +106,11 @@ def config_of(knobs: Mapping[str, Any]) -> "AnyConfig":
         ConfigError: the method or a knob is unknown, or a value is out of range.
     """
     method = knobs.get("method", DEFAULT_METHOD)
-    if method not in METHODS:
-        raise ConfigError(f"method {method!r} is unknown; there are {', '.join(METHODS)}")
+    _check_method(method)
     try:
         return METHODS[method](**knobs)
     except ValidationError as error:
-        raise ConfigError(_explain(error, METHODS[method])) from None
+        raise ConfigError(_explain(error, method)) from None
 
 
 def reading_config(knobs: Mapping[str, Any]) -> RunConfig:
@@ -159,14 +167,36 @@ def parse_knob(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _explain(error: ValidationError, kind: type[RunConfig]) -> str:
-    parts = []
-    for item in error.errors():
-        reason = reason_of(item)
+def unknown_knobs(names: Iterable[Any], method: str | None = None) -> list[str]:
+    """Say of each name that is no knob that it is unknown, with the nearest knob.
+
+    Args:
+        names: in any order; those of knobs are passed over.
+        method: whose knobs there are; None is those of all methods, also of earlier versions.
+    """
+    owners = METHODS if method is None else {method: METHODS[method]}
+    known = [*dict.fromkeys(name for kind in owners.values() for name in kind.model_fields)]
+    unknown = [name for name in names if name not in known and (method is not None or name not in REMOVED)]
+    said = [_unknown_knob(name, known, method) for name in unknown[:_MOST_NAMED]]
+    left = len(unknown) - len(said)
+    return said + ([f"{left} more knobs are unknown"] if left else [])
+
+
+def _unknown_knob(name: Any, known: Sequence[str], method: str | None) -> str:
+    others = [other for other, kind in METHODS.items() if name in kind.model_fields]
+    if others:
+        return f"knob '{name}' is of method={others[0]}, not of method={method}"
+    return f"knob '{name}' is unknown; {or_all(name, known, 'the knobs are')}"
+
+
+def _explain(error: ValidationError, method: str) -> str:
+    items = error.errors()
+    parts = unknown_knobs([item["loc"][0] for item in items if item["type"] == "extra_forbidden"], method)
+    for item in items:
         if item["type"] == "extra_forbidden":
-            parts.append(f"knob '{item['loc'][0]}' is unknown; the knobs are {', '.join(kind.model_fields)}")
-        elif not item["loc"]:
-            parts.append(reason)
-        else:
-            parts.append(f"knob {item['loc'][0]}={item['input']!r}: {reason[0].lower()}{reason[1:]}")
+            continue
+        reason, near = reason_of(item), choice_suggestion(item)
+        if item["loc"]:
+            reason = f"knob {item['loc'][0]}={item['input']!r}: {reason[0].lower()}{reason[1:]}"
+        parts.append(f"{reason}; {near}" if near else reason)
     return "; ".join(parts)

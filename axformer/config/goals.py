@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from axformer.config import AnyConfig, Preset, make_config
+from axformer.config.nearest import suggestion
 from axformer.errors import ConfigError
 
 _BELOW = (0.99, 0.95, 0.9)
@@ -103,7 +104,8 @@ def parse_goal(text: str) -> Goal:
     """
     word, equals, figure = text.partition("=")
     if word not in list(GoalName):
-        raise ConfigError(f"goal '{text}' is unknown; there are {', '.join(map(written, GoalName))}")
+        near = suggestion(word, list(GoalName)) or f"there are {', '.join(map(written, GoalName))}"
+        raise ConfigError(f"goal '{text}' is unknown; {near}")
     name = GoalName(word)
     about = ABOUT_GOALS[name]
     if about.number is None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
 from axformer.wire.finetuning import FinetuneSettings as FinetuneSettings
 
@@ -22,10 +23,11 @@ def make_settings(values: Mapping[str, Any]) -> FinetuneSettings:
         return FinetuneSettings(**values)
     except ValidationError as error:
         first = error.errors()[0]
-        known = ", ".join(FinetuneSettings.model_fields)
-        raise ConfigError(
-            f"finetune {first['loc'][0]}={first['input']!r}: {first['msg']}; the settings are {known}"
-        ) from None
+        name, known = first["loc"][0], FinetuneSettings.model_fields
+        if first["type"] == "extra_forbidden":
+            raise ConfigError(f"finetune '{name}' is unknown; {or_all(name, known, 'the settings are')}") from None
+        listed = ", ".join(known)
+        raise ConfigError(f"finetune {name}={first['input']!r}: {first['msg']}; the settings are {listed}") from None
 
 
 def check_trainable(task: str, device: str) -> None:

@@ -9,7 +9,8 @@ from axformer.config import DEFAULT_PRESET, Preset, check_setting_name
 from axformer.errors import ConfigError
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Schema, without_zero_bytes
 from axformer.wire.devices import Device
-from axformer.wire.jobs import PRIORITY_MOST, CheckpointRef, DataRef, FormName, HubToken, usual_forms
+from axformer.wire.jobs import PRIORITY_MOST, FormName, HubToken, usual_forms
+from axformer.wire.references import CheckpointRef, DataRef
 from axformer.wire.spread import Spread
 from axformer.wire.states import StateWord
 
@@ -67,9 +68,9 @@ class GroupCreate(Schema):
                     "sets": [
                         {
                             "name": "reviews",
-                            "checkpoints": [{"uri": "hf://acme/reviews-s0"}, {"uri": "hf://acme/reviews-s1"}],
-                            "validation": {"uri": "s3://acme-data/reviews/dev.jsonl"},
-                            "test": {"uri": "s3://acme-data/reviews/test.jsonl"},
+                            "checkpoints": ["hf://acme/reviews-s0", "hf://acme/reviews-s1"],
+                            "validation": "s3://acme-data/reviews/dev.jsonl",
+                            "test": "s3://acme-data/reviews/test.jsonl",
                         }
                     ],
                     "settings": [{"name": "paper", "preset": "paper"}, {"name": "confirm", "config": {"confirm": 0.5}}],

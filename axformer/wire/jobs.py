@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 
 from axformer.config import DEFAULT_PRESET, Preset
-from axformer.data.columns import Columns
-from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, Uri, without_zero_bytes
+from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, without_zero_bytes
 from axformer.wire.devices import Device, DeviceWord
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.queue import PlaceRead
+from axformer.wire.references import CheckpointRef, DataRef
 from axformer.wire.states import TERMINAL, JobState, StateWord
 from axformer.wire.webhooks import Webhook
 
@@ -39,33 +39,6 @@ HubToken = Annotated[SecretStr, AfterValidator(_for_header)]
 """Printable ASCII characters that are allowed in a header."""
 
 
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-"""Lower-case hexadecimal digits."""
-
-
-class CheckpointRef(Schema):
-    """The location of the fine-tuned model."""
-
-    uri: Uri
-    """``https://`` (directory or archive), ``hf://ORG/NAME[@REVISION]``, ``s3://BUCKET/PREFIX``, ``file:///PATH`` under
-    a root that the operator has opened, or ``upload:ID``."""
-    sha256: Sha256 | None = None
-    """Expected digest; if it differs, the job fails before anything is loaded. For an archive, its own; for a directory, the
-    one in an earlier event ``job.fetched``."""
-
-
-class DataRef(Schema):
-    """The location of a data set, and how to read it."""
-
-    uri: Uri
-    """A JSON Lines, CSV or Parquet file: ``https://``, ``hf://datasets/ORG/NAME[@REVISION]/PATH``, ``s3://``, ``file://``
-    or ``upload:ID``."""
-    sha256: Sha256 | None = None
-    """Expected digest of the file; if it differs, the job fails before reading it."""
-    columns: Annotated[Columns | None, AfterValidator(without_zero_bytes)] = None
-    """Names of the columns that the task reads, if they differ from ``text``, ``text_pair``, ``label`` and so on."""
-
-
 class JobCreate(Schema):
     """What to prune, with which data, and how."""
 
@@ -74,12 +47,12 @@ class JobCreate(Schema):
             "examples": [
                 {
                     "name": "reviews, nightly",
-                    "checkpoint": {"uri": "hf://acme/bert-reviews@main"},
+                    "checkpoint": "hf://acme/bert-reviews@main",
                     "validation": {
                         "uri": "s3://acme-data/reviews/dev.jsonl",
                         "columns": {"text": "sentence", "label": "label"},
                     },
-                    "test": {"uri": "upload:upl_0199d1c2a4b37c5f8e21d3b4a5968778"},
+                    "test": "upload:upl_0199d1c2a4b37c5f8e21d3b4a5968778",
                     "preset": "paper",
                     "config": {"refine_margin": 1.2},
                     "priority": 0,

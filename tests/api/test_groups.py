@@ -52,6 +52,24 @@ def test_data_that_calibrates_goes_to_the_settings_that_fit(api, grid):
     assert (refused.status_code, pointers(refused)) == (422, ["#/sets/0/calibrate"])
 
 
+def test_a_string_is_short_for_a_reference(api, grid):
+    whole = api.get(api.post("/v1/groups", json=grid).json()["cells"][0]["url"]).json()
+    for data_set in grid["sets"]:
+        data_set["checkpoints"] = [checkpoint["uri"] for checkpoint in data_set["checkpoints"]]
+    grid["sets"][0]["validation"] = grid["sets"][0]["validation"]["uri"]
+    grid["sets"][0]["test"] = grid["sets"][0]["test"]["uri"]
+    short = api.get(api.post("/v1/groups", json=grid).json()["cells"][0]["url"]).json()
+    for part in ("checkpoint", "validation", "test"):
+        assert short[part] == whole[part]
+
+
+def test_unknown_knobs_are_named_with_all_else_that_is_wrong(api, grid):
+    grid["settings"][1] = {"name": "other", "config": {"speedup": 2}}
+    answer = api.post("/v1/groups", json=grid | {"priority": "high", "labls": {}})
+    assert pointers(answer) == ["#/priority", "#/labls", "#/settings/1/config"]
+    assert "did you mean target_speedup?" in answer.json()["errors"][2]["detail"]
+
+
 def pointers(answer):
     return [error["pointer"] for error in answer.json()["errors"]]
 

@@ -60,6 +60,18 @@ def test_data_that_calibrates_goes_with_a_method_that_fits(api, body):
     assert api.post("/v1/jobs", json=body).json()["calibrate"] is None
 
 
+def test_a_string_is_short_for_a_reference(api, body):
+    whole = {"checkpoint": {"uri": "hf://acme/bert"}} | {
+        part: {"uri": f"s3://acme/{part}.csv"} for part in ("validation", "test", "calibrate", "train")
+    }
+    short = {part: reference["uri"] for part, reference in whole.items()}
+    sent = body | {"preset": "smallest"}
+    job = api.post("/v1/jobs", json=sent | short, headers={"Idempotency-Key": "short"})
+    assert {part: job.json()[part] for part in whole} == whole
+    again = api.post("/v1/jobs", json=sent | whole, headers={"Idempotency-Key": "short"})
+    assert again.json()["id"] == job.json()["id"], "both are the same request"
+
+
 def test_a_goal_stands_in_the_place_of_a_preset(api, body):
     plain = {name: value for name, value in body.items() if name != "preset"}
     job = api.post("/v1/jobs", json=plain | {"goal": "within-points=2", "config": {"table_rows": 64}}).json()
@@ -78,14 +90,29 @@ BAD_FIELDS = [
     ({"name": ""}, "#/name", "at least 1"),
     ({"name": "zero\0byte"}, "#/name", "match"),
     ({"name": "half a pair \ud800"}, "#/name", "string"),
-    ({"webhok": "x"}, "#/webhok", "leave it out"),
+    ({"webhok": "x"}, "#/webhok", "Unknown field; did you mean webhook? If not, leave it out"),
+    ({"colour": "x"}, "#/colour", "Unknown field; leave it out"),
     ({"checkpoint": {}}, "#/checkpoint/uri", "required"),
     ({"checkpoint": {"uri": "s3://acme/b/", "sha256": "A" * 64}}, "#/checkpoint/sha256", "match"),
     ({"checkpoint": {"uri": "ftp://x"}}, "#/checkpoint/uri", "ftp://x"),
-    ({"validation": {"uri": "s3://acme/b", "columns": {"txt": "x"}}}, "#/validation/columns/txt", "leave it out"),
+    ({"checkpoint": "ftp://x"}, "#/checkpoint/uri", "ftp://x"),
+    ({"checkpoint": ""}, "#/checkpoint/uri", "at least 1"),
+    (
+        {"checkpoint": 5},
+        "#/checkpoint",
+        'must be a reference such as "hf://org/name" or an object such as {"uri": "hf://org/name"}, not 5',
+    ),
+    (
+        {"test": ["s3://acme/b"]},
+        "#/test",
+        'must be a reference such as "hf://datasets/org/name/dev.jsonl" or an object',
+    ),
+    ({"validation": {"uri": "s3://acme/b", "columns": {"txt": "x"}}}, "#/validation/columns/txt", "mean text?"),
+    ({"checkpoint": {"uri": "s3://acme/b", "sha": "x"}}, "#/checkpoint/sha", "did you mean sha256?"),
     ({"validation": {"uri": "s3://acme/b", "columns": {"text": "\0"}}}, "#/validation/columns", "zero byte"),
     ({"test": {"uri": "file:///etc/passwd"}}, "#/test/uri", "outside of the directories"),
     ({"forms": ["tiny"]}, "#/forms/0", "'onnx_int8'"),
+    ({"forms": ["onx"]}, "#/forms/0", 'not "onx"; did you mean onnx?'),
     ({"forms": []}, "#/forms", "at least 1"),
     (
         {"preset": "smallest", "calibrate": {"uri": "file:///etc/passwd"}},
@@ -109,15 +136,18 @@ BAD_FIELDS = [
     ({"train": {"uri": "file:///etc/passwd"}}, "#/train/uri", "outside of the directories"),
     ({"finetune": {"epochs": 2}}, "#/finetune", "give train too"),
     ({"train": {"uri": "s3://acme/b"}, "finetune": {"epochs": 0}}, "#/finetune/epochs", "greater than or equal to 1"),
-    ({"train": {"uri": "s3://acme/b"}, "finetune": {"steps": 1}}, "#/finetune/steps", "leave it out"),
+    ({"train": {"uri": "s3://acme/b"}, "finetune": {"epoch": 1}}, "#/finetune/epoch", "mean epochs?"),
     ({"preset": "fast"}, "#/preset", "'paper', 'published', 'robust' or 'smallest'"),
+    ({"preset": "papers"}, "#/preset", "did you mean paper?"),
     ({"goal": "fast"}, "#/goal", "there are no-worse, within-points=1, speedup=2, as-paper"),
     ({"goal": "speedup=0.5"}, "#/goal", "must lie above 1"),
     ({"goal": "no-worse", "preset": "paper"}, "#/goal", "leave goal 'no-worse' or preset 'paper' out"),
     ({"goal": "speedup=2", "config": {"confirm": 2}}, "#/config", "confirm=2"),
     ({"config": {"refine_margin": 0.5}}, "#/config", "refine_margin=0.5"),
     ({"config": {"refine_margin": float("nan")}}, "#/config", "refine_margin=nan"),
-    ({"config": {"margin": 2}}, "#/config", "the knobs are method, seed"),
+    ({"config": {"what": 2}}, "#/config", "the knobs are method, seed"),
+    ({"config": {"speedup": 2}}, "#/config", "knob 'speedup' is unknown; did you mean target_speedup?"),
+    ({"config": {"method": ["axformer"]}}, "#/config", "is unknown; there are axformer"),
     ({"config": {"order": "explicit"}}, "#/config", "give both or neither"),
     ({"config": {"order": "explicit", "explicit_order": ["layer.\0"]}}, "#/config", "zero byte"),
     ({"config": {"seed": -1}}, "#/config", "seed=-1"),
@@ -138,6 +168,20 @@ def test_a_bad_field_is_named_with_its_place_and_nothing_is_made(api, body, subt
             assert [error["pointer"] for error in problem["errors"]] == [pointer]
             assert says in problem["detail"]
     assert api.get("/v1/jobs").json()["data"] == []
+
+
+def test_unknown_knobs_are_named_with_all_else_that_is_wrong(api, body):
+    wrong = body | {"config": {"speedup": 2, "seed": 1}}
+    for change, pointer, code in (
+        ({"priority": 101}, "#/priority", "invalid_request"),
+        ({"checkpoint": "ftp://x"}, "#/checkpoint/uri", "invalid_reference"),
+    ):
+        problem = api.post("/v1/jobs", json=wrong | change).json()
+        assert [error["pointer"] for error in problem["errors"]] == [pointer, "#/config"]
+        assert problem["errors"][1]["detail"] == "knob 'speedup' is unknown; did you mean target_speedup?"
+        assert problem["code"] == code
+    many = api.post("/v1/jobs", json=body | {"forms": 1000 * ["onx"], "config": {f"x{n}": 1 for n in range(1000)}})
+    assert "992 more knobs are unknown" in many.json()["detail"]
 
 
 TEXT = st.text(max_size=8) | st.sampled_from(

@@ -241,7 +241,11 @@ def test_a_damaged_repair_is_refused(tmp_path: Path) -> None:
     [
         ("paper", {"method": "compress", "budgets": [0.5, 0.8]}, "largest first"),
         ("paper", {"method": "compress", "budgets": []}, "largest first"),
-        ("paper", {"method": "compress", "tolerance": 0.1}, "knob 'tolerance' is unknown; the knobs are method, seed"),
+        (
+            "paper",
+            {"method": "compress", "tolerance": 0.1},
+            "knob 'tolerance' is of method=axformer, not of method=compress",
+        ),
         ("smallest", {"evaluate_in": "int8"}, "evaluate_in=int8: compression measures in float32"),
         (
             "robust",

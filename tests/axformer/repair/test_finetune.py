@@ -113,7 +113,8 @@ def test_data_with_fixed_masks_is_refused() -> None:
     ("values", "message"),
     [
         ({"epochs": 0}, "finetune epochs=0: Input should be greater than or equal to 1"),
-        ({"rate": 1}, "finetune rate=1: Extra inputs are not permitted; the settings are epochs, learning_rate, "),
+        ({"rate": 1}, r"finetune 'rate' is unknown; did you mean learning_rate\?"),
+        ({"x": 1}, "finetune 'x' is unknown; the settings are epochs, learning_rate, "),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_value(values: dict[str, object], message: str) -> None:

@@ -1,0 +1,75 @@
+"""References to checkpoints and data, in full or as a bare string."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from axformer.data.columns import Columns
+from axformer.wire.base import Schema, Uri, without_zero_bytes
+
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+"""Lower-case hexadecimal digits."""
+
+
+class Reference(Schema):
+    """A location. A string ``"X"`` is short for the object ``{"uri": "X"}``."""
+
+    EXAMPLE: ClassVar[str]
+    """A location, for the message to who gives neither a string nor an object."""
+
+    uri: Uri
+    """The address."""
+    sha256: Sha256 | None = None
+    """The expected digest."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_string(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"uri": value}
+        if isinstance(value, Mapping | cls):
+            return value
+        raise ValueError(f'must be a reference such as "{cls.EXAMPLE}" or an object such as {{"uri": "{cls.EXAMPLE}"}}')
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The object, or a string that fits its ``uri``."""
+        made = handler(core)
+        whole = handler.resolve_ref_schema(made)
+        described = {name: whole.pop(name) for name in ("title", "description")}
+        uri = whole["properties"]["uri"]
+        short = {name: uri[name] for name in ("type", "minLength", "maxLength", "pattern")}
+        described["anyOf"] = [short | {"description": "Short for an object with this ``uri``."}, dict(whole)]
+        whole.clear()
+        whole.update(described)
+        return made
+
+
+class CheckpointRef(Reference):
+    """The location of the fine-tuned model. A string is short for an object with this ``uri``."""
+
+    EXAMPLE = "hf://org/name"
+
+    uri: Uri
+    """``https://`` (directory or archive), ``hf://ORG/NAME[@REVISION]``, ``s3://BUCKET/PREFIX``, ``file:///PATH`` under
+    a root that the operator has opened, or ``upload:ID``."""
+    sha256: Sha256 | None = None
+    """Expected digest; if it differs, the job fails before anything is loaded. For an archive, its own; for a directory, the
+    one in an earlier event ``job.fetched``."""
+
+
+class DataRef(Reference):
+    """The location of a data set, and how to read it. A string is short for an object with this ``uri``."""
+
+    EXAMPLE = "hf://datasets/org/name/dev.jsonl"
+
+    uri: Uri
+    """A JSON Lines, CSV or Parquet file: ``https://``, ``hf://datasets/ORG/NAME[@REVISION]/PATH``, ``s3://``, ``file://``
+    or ``upload:ID``."""
+    sha256: Sha256 | None = None
+    """Expected digest of the file; if it differs, the job fails before reading it."""
+    columns: Annotated[Columns | None, AfterValidator(without_zero_bytes)] = None
+    """Names of the columns that the task reads, if they differ from ``text``, ``text_pair``, ``label`` and so on."""
