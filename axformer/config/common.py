@@ -59,6 +59,11 @@ class RunConfig(BaseModel):
         return self.loss_limit is not None
 
     @property
+    def expects_cost(self) -> bool:
+        """Whether a size or a speed is asked for, whatever it costs, so that a result is judged by what it cost."""
+        return False
+
+    @property
     def attention_kept(self) -> int | None:
         """Attention probabilities that hard attention keeps for each query; None if the method has no hard attention."""
         return None

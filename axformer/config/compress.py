@@ -49,6 +49,10 @@ class CompressConfig(RunConfig):
         return True
 
     @property
+    def expects_cost(self) -> bool:
+        return self.within_points is None
+
+    @property
     def is_refitted(self) -> bool:
         return self.repair == "refit"
 

@@ -39,6 +39,7 @@ def finding_of(
     *,
     in_int8: bool = False,
     points: float | None = None,
+    expects_cost: bool = False,
 ) -> Finding:
     """Judge the finished model on rows that did not decide.
 
@@ -49,12 +50,15 @@ def finding_of(
         comparison: the comparison of the two by data set.
         in_int8: whether both were computed in int8, as in the pass; the text then says so.
         points: the points of the first metric that the model was allowed to lose; None if nothing was allowed.
+        expects_cost: whether a size or a speed was asked for, whatever it costs; the text then says what it cost.
     """
     for data, place in _PLACES.items():
         of_data, before, after = comparison.get(data), getattr(base, data), getattr(pruned, data)
         if of_data is not None:
             where = f"{place} (both models in int8)" if in_int8 else place
             found = _measured(task, data, where, before["loss"], after["loss"], of_data)
+            if expects_cost:
+                return found.model_copy(update={"sentence": _cost(where, of_data)})
             return found if points is None else _within(found, where, points, of_data)
     return Finding(
         data=None,
@@ -78,6 +82,15 @@ def _measured(
         advice=passage("advice", verdict, is_rounding, data == "confirming"),
         answers=_answers(task, comparison, place),
     )
+
+
+def _cost(place: str, comparison: Comparison) -> str:
+    """What a size or a speed cost, in points of the first metric; a perplexity is no share, and has none."""
+    name = _first_metric(comparison)
+    change, loss = comparison.differences[name], comparison.differences["loss"]
+    scale, unit = (1, "") if name in _LOWER_IS_BETTER else (100, " points")
+    figures = [f"{scale * value:+.2f}" for value in (change.value, *change.interval)]
+    return passage("cost", name.replace("_", " "), place, figures, unit, loss.value, _CONFIDENCE)
 
 
 def _within(found: Finding, place: str, points: float, comparison: Comparison) -> Finding:

@@ -138,7 +138,7 @@ def make_report(
         one_position_ms=latency.one_position,
         estimated_speedup=targets.speedup(outcome.plan),
         comparison=comparison,
-        finding=_finding(name, base_scores, small_scores, comparison, int8, config.within_points),
+        finding=_finding(name, base_scores, small_scores, comparison, int8, config),
         certificate=outcome.certificate,
         target=_target(targets, outcome.plan),
         int8=int8,
@@ -178,12 +178,19 @@ def _finding(
     after: Mapping[str, Score | None],
     comparison: Mapping[str, Comparison | None],
     int8: InInt8 | None,
-    points: float | None,
+    config: RunConfig,
 ) -> Finding:
     """Judge whether the model is better, in the arithmetic that the pass used."""
     if int8 is not None:
-        return finding_of(task, int8.base, int8.pruned, int8.comparison, in_int8=True, points=points)
-    return finding_of(task, Scores(**as_report(before)), Scores(**as_report(after)), comparison, points=points)
+        return finding_of(task, int8.base, int8.pruned, int8.comparison, in_int8=True, points=config.within_points)
+    return finding_of(
+        task,
+        Scores(**as_report(before)),
+        Scores(**as_report(after)),
+        comparison,
+        points=config.within_points,
+        expects_cost=config.expects_cost,
+    )
 
 
 def _removed(outcome: Outcome, dimensions: Dimensions) -> list[str]:

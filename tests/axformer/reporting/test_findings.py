@@ -205,3 +205,18 @@ def test_a_limit_makes_no_gain_smaller() -> None:
     comparison = {"test": changed(-0.1, -0.2, -0.05)}
     finding = finding_of("classification", scores(test=1.0), scores(test=0.9), comparison, points=1.0)
     assert finding.verdict is Judgement.GAIN
+
+
+@pytest.mark.parametrize("value", [-0.0073, 0.002])
+def test_a_size_or_a_speed_is_judged_by_what_it_cost(value: float) -> None:
+    differences = {
+        "loss": Difference(value=0.0136, interval=(0.0065, 0.0208)),
+        "accuracy": Difference(value=value, interval=(-0.0193, 0.0033)),
+    }
+    comparison = {"test": Comparison(differences=differences, mcnemar=None)}
+    finding = finding_of("classification", scores(test=0.3559), scores(test=0.3695), comparison, expects_cost=True)
+    assert finding.verdict is Judgement.LOSS
+    assert finding.sentence == (
+        f"What it cost: on held-out data the accuracy changed by {100 * value:+.2f} points (between -1.93 and +0.33 with 95% "
+        "confidence), and the loss by +0.0136."
+    )
