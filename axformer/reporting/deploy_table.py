@@ -75,6 +75,17 @@ class Deployables:
         fastest = max(allowed, key=lambda row: row.times or 0.0, default=None)
         return fastest if fastest is not None and (fastest.times or 0.0) >= WORTH_IT else None
 
+    @property
+    def shown(self) -> Deployable:
+        """The form that stands for the result where there is room for one: the best one, else the first."""
+        return self.best or self.rows[1]
+
+    @property
+    def before_and_after(self) -> str:
+        """The metric of the untouched model and of the shown form."""
+        values = (self.rows[0].metric, self.shown.metric)
+        return " → ".join(UNKNOWN if value is None else _metric(self.metric, value) for value in values)
+
     def _is_worse(self, row: Deployable) -> bool:
         """Whether the metric fell by more than was allowed, beyond noise; without an interval, whether it fell at all."""
         if row.change is None:

@@ -8,6 +8,7 @@ from store.repositories.keys import revoke_key
 from store.repositories.steering import request_cancel
 from store.session import session_scope
 from tests.api.conftest import Stage
+from tests.pages.test_result import FORMS
 from tests.statements import reads_report, said_to
 
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -21,6 +22,16 @@ def test_it_shows_running_waiting_and_ended_jobs(member, stage, make_trial):
     text = member.get("/").text
     assert '<progress class="bar-of" value="3" max="12"' in text
     for shown in ("at work", "in line", "0.5000 → 0.4000", "9 s", "project:reviews", "succeeded"):
+        assert shown in text
+
+
+def test_an_ended_job_shows_its_metric_and_how_fast_its_best_form_is(member, stage, make_trial):
+    job_id = stage.running([make_trial(0)])
+    stage.succeed(job_id, {"plan.json": b"{}"}, **FORMS)
+    earlier = stage.running([make_trial(0)])
+    stage.succeed(earlier, {"plan.json": b"{}"}, estimated_speedup=1.25)
+    text = member.get("/").text
+    for shown in ("85.00 → 84.40", "held-out accuracy", "5.0 ×", "ONNX int8", "1.25 ×", "estimated"):
         assert shown in text
 
 

@@ -17,6 +17,7 @@ from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.stream import Look
 from api.resources import Resources
 from api.services import jobs, queue
+from axformer.reporting.deploy_table import deployables
 from store.repositories import groups as repository
 from store.session import session_scope
 from store.states import TERMINAL, JobState
@@ -119,4 +120,5 @@ def _history(session: Session, resources: Resources, visitor: Visitor, wanted: F
     except InvalidInputError as error:
         return values | {"jobs": [], "older": None, "error": error.detail}
     shown = jobs_page(page)
-    return values | {"jobs": shown.data, "older": shown.next if page.has_more else None}
+    outcomes = {job.id: deployables(job.report.model_dump()) for job in shown.data if job.report is not None}
+    return values | {"jobs": shown.data, "outcomes": outcomes, "older": shown.next if page.has_more else None}
