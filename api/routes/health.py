@@ -11,6 +11,7 @@ from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.metrics import counted, jobs_by_state
 from api.openapi import Responses, answer, answers
 from api.services import health
+from axformer import __version__
 from axformer.wire.health import HealthRead, ReadyRead
 
 router = APIRouter(tags=["health"])
@@ -25,8 +26,8 @@ _METRICS[200]["content"] = {"text/plain": {"example": 'axformer_jobs{state="queu
 
 @router.get("/healthz", responses={200: answer("The process answers.", "health")})
 def get_health() -> HealthRead:
-    """See whether the process answers."""
-    return HealthRead(status=health.OK)
+    """See whether the process answers, and the version of the service."""
+    return HealthRead(status=health.OK, version=__version__)
 
 
 @router.get("/readyz", responses=_READY)
