@@ -32,12 +32,11 @@ from api.routes import (
     webhooks,
 )
 from api.shutdown import noticed
+from axformer import __version__
 from store.logs import configure_logs
 from store.settings import Settings
 
 PREFIX = "/v1"
-API_VERSION = "1.0.0"
-"""Version of the interface, not of the program; it changes with what callers can see."""
 _DESCRIPTION = (
     "Post a fine-tuned transformer and a validation set; a worker prunes what the model does better without; watch the "
     "trace, and download a model that is smaller, faster and often more accurate. Every request but health and knobs "
@@ -81,7 +80,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     app = FastAPI(
         title="AxFormer",
-        version=API_VERSION,
+        version=__version__,
         description=_DESCRIPTION,
         openapi_tags=_TAGS,
         docs_url=None,  # its page loads scripts from elsewhere

@@ -64,6 +64,7 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
             schemas = made.setdefault("components", {}).setdefault("schemas", {})
             _drop_frameworks_errors(made)
             _add_common_errors(made)
+            _add_body_examples(made)
             own = Problem.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
             schemas.update(own.pop("$defs"))
             schemas["Problem"] = own
@@ -98,6 +99,17 @@ def _add_common_errors(document: dict[str, Any]) -> None:
             common += [400, 413] if "requestBody" in operation else []
             for status in common:
                 operation["responses"].setdefault(str(status), _problem(status))
+
+
+def _add_body_examples(document: dict[str, Any]) -> None:
+    """Show the example of a body's schema where the body is described, which is where readers and tools look for it."""
+    schemas = document["components"]["schemas"]
+    for item in document["paths"].values():
+        for operation in item.values():
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                if "example" not in content:
+                    [named, *_] = content["schema"].get("anyOf", [content["schema"]])
+                    content["example"] = schemas[named["$ref"].removeprefix(f"{_SCHEMAS}/")]["examples"][0]
 
 
 def _problem(status: int) -> dict[str, Any]:

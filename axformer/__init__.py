@@ -6,6 +6,8 @@
 from importlib import import_module
 from typing import Any
 
+__version__ = "0.1.0"
+"""The version of library, commands and service alike; the package is built with it."""
 __all__ = ["load", "prune"]
 
 _HOMES = {"load": "axformer.artifact", "prune": "axformer.run"}

@@ -20,14 +20,14 @@ _FILE[304] = {"description": "`If-None-Match` names the content that is there."}
 _HEAD = answers(200, "The file's headers.", None, 401, 404) | {304: _FILE[304]}
 
 
-@router.get("", responses=answers(200, "The files, by name.", "artifacts", 401, 404))
+@router.get("", summary="List the files of a job", responses=answers(200, "The files, by name.", "artifacts", 401, 404))
 def list_artifacts(job_id: str, caller: CallerDep, session: ReadingDep) -> ArtifactList:
     """List the files of a job; there are none before it has succeeded."""
     found = artifacts.list_artifacts(session, caller.team_id, job_id)
     return ArtifactList(data=[artifact_read(artifact) for artifact in found])
 
 
-@router.head("/{name:path}", response_class=Response, responses=_HEAD)
+@router.head("/{name:path}", summary="See a file's size and digest", response_class=Response, responses=_HEAD)
 def head_artifact(
     job_id: str, name: str, request: Request, caller: CallerDep, session: ReadingDep, storage: StorageDep
 ) -> Response:
@@ -35,7 +35,7 @@ def head_artifact(
     return _answer(job_id, name, request, caller, session, storage)
 
 
-@router.get("/{name:path}", response_class=Response, responses=_FILE)
+@router.get("/{name:path}", summary="Download a file", response_class=Response, responses=_FILE)
 def get_artifact(
     job_id: str, name: str, request: Request, caller: CallerDep, session: ReadingDep, storage: StorageDep
 ) -> Response:

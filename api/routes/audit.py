@@ -15,7 +15,9 @@ from store.repositories.audit import entries_before
 router = APIRouter(prefix="/audit", tags=["keys"])
 
 
-@router.get("", responses=answers(200, "The entries, the newest first.", "audit", 401, 422))
+@router.get(
+    "", summary="List who changed what", responses=answers(200, "The entries, the newest first.", "audit", 401, 422)
+)
 def list_audit(
     caller: AdminDep,
     session: ReadingDep,

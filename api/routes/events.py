@@ -27,7 +27,7 @@ _ANSWERS[200]["content"] |= {_SSE: {"example": 'event: job.running\ndata: {"seq"
 _ANSWERS[204] = {"description": "The job has ended and its last event was seen; a stream need not be opened again."}
 
 
-@router.get("/events", response_model=PageRead[EventRead, int], responses=_ANSWERS)
+@router.get("/events", summary="Read the events of a job", response_model=PageRead[EventRead, int], responses=_ANSWERS)
 def get_events(
     job_id: str,
     caller: CallerDep,

@@ -23,6 +23,7 @@ router = APIRouter(prefix="/groups", tags=["groups"])
 
 @router.post(
     "",
+    summary="Post a group of jobs",
     status_code=202,
     response_model=GroupRead,
     responses=answers(202, "All its jobs are queued.", "group", 401, 409, 413, 422, 429),
@@ -53,6 +54,7 @@ def post_group(
 
 @router.get(
     "",
+    summary="List groups",
     response_model=PageRead[GroupRead, str],
     responses=answers(200, "Your team's groups, newest first.", "groups", 401, 422),
 )
@@ -67,7 +69,9 @@ def list_groups(
     return as_json(groups_page(page, cells_of(session, [group.id for group in page.items])))
 
 
-@router.get("/{group_id}", responses=answers(200, "The group, with its table.", "group", 401, 404))
+@router.get(
+    "/{group_id}", summary="Look at a group", responses=answers(200, "The group, with its table.", "group", 401, 404)
+)
 def get_group(group_id: str, caller: CallerDep, session: ReadingDep) -> GroupRead:
     """Look at a group: how many of its jobs have ended, and their results as means with spreads and intervals."""
     return _shown(session, groups.find(session, caller.team_id, group_id))
@@ -75,6 +79,7 @@ def get_group(group_id: str, caller: CallerDep, session: ReadingDep) -> GroupRea
 
 @router.post(
     "/{group_id}/cancel",
+    summary="Cancel the jobs of a group",
     status_code=202,
     responses=answers(202, "Its jobs are cancelled, or their workers are told to stop.", "group", 401, 404),
 )
@@ -87,6 +92,7 @@ def cancel_group(group_id: str, caller: WriterDep, session: SessionDep) -> Group
 
 @router.post(
     "/{group_id}/retry",
+    summary="Retry the jobs of a group",
     status_code=202,
     responses=answers(202, "The jobs are queued again.", "group", 401, 404, 409, 429),
 )
@@ -106,7 +112,10 @@ def retry_group(
 
 
 @router.delete(
-    "/{group_id}", status_code=204, responses=answers(204, "The group and its jobs are gone.", None, 401, 404, 409)
+    "/{group_id}",
+    summary="Delete a group",
+    status_code=204,
+    responses=answers(204, "The group and its jobs are gone.", None, 401, 404, 409),
 )
 def delete_group(
     group_id: str, caller: WriterDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks

@@ -11,6 +11,7 @@ from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.metrics import counted, jobs_by_state
 from api.openapi import Responses, answer, answers
 from api.services import health
+from axformer import __version__
 from axformer.wire.health import HealthRead, ReadyRead
 
 router = APIRouter(tags=["health"])
@@ -23,13 +24,15 @@ _METRICS = answers(200, "Counts in the text format of Prometheus.", None, 401)
 _METRICS[200]["content"] = {"text/plain": {"example": 'axformer_jobs{state="queued"} 3.0\n'}}
 
 
-@router.get("/healthz", responses={200: answer("The process answers.", "health")})
+@router.get(
+    "/healthz", summary="See whether the process answers", responses={200: answer("The process answers.", "health")}
+)
 def get_health() -> HealthRead:
-    """See whether the process answers."""
-    return HealthRead(status=health.OK)
+    """See whether the process answers, and the version of the service."""
+    return HealthRead(status=health.OK, version=__version__)
 
 
-@router.get("/readyz", responses=_READY)
+@router.get("/readyz", summary="See whether all parts are there", responses=_READY)
 def get_readiness(resources: ResourcesDep, response: Response) -> ReadyRead:
     """See whether database, schema and broker are available."""
     ready = health.ready(resources)
@@ -38,7 +41,7 @@ def get_readiness(resources: ResourcesDep, response: Response) -> ReadyRead:
     return ready
 
 
-@router.get("/metrics", response_class=Response, responses=_METRICS)
+@router.get("/metrics", summary="Read metrics", response_class=Response, responses=_METRICS)
 def get_metrics(_: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """Read jobs by state, requests and their durations, for Prometheus."""
     text = counted(resources.registry) + jobs_by_state(session)

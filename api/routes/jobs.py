@@ -23,6 +23,7 @@ router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 @router.post(
     "",
+    summary="Post a job",
     status_code=202,
     response_model=JobRead,
     responses=answers(202, "The job is queued.", "job", 401, 409, 413, 422, 429),
@@ -47,6 +48,7 @@ def post_job(
 
 @router.get(
     "",
+    summary="List jobs",
     response_model=PageRead[JobRead, str],
     responses=answers(200, "Your team's jobs, newest first.", "jobs", 401, 422),
 )
@@ -66,14 +68,18 @@ def list_jobs(
     return as_json(jobs_page(page))
 
 
-@router.post("/cancel", responses=answers(200, "What became of each job.", "bulk", 401, 422))
+@router.post(
+    "/cancel", summary="Cancel many jobs", responses=answers(200, "What became of each job.", "bulk", 401, 422)
+)
 def cancel_jobs(body: BulkCancel, caller: WriterDep, session: SessionDep) -> BulkRead:
     """Cancel many jobs, selected by id, labels or state. The answer reports each job separately."""
     outcome = steering.cancel_many(session, caller, body)
     return bulk_read(outcome)
 
 
-@router.get("/{job_id}", response_model=JobRead, responses=answers(200, "The job.", "job", 401, 404))
+@router.get(
+    "/{job_id}", summary="Look at a job", response_model=JobRead, responses=answers(200, "The job.", "job", 401, 404)
+)
 def get_job(job_id: str, caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """Look at a job and, while it is queued, at its place in the queue."""
     job = jobs.find(session, caller.team_id, job_id)
@@ -82,7 +88,12 @@ def get_job(job_id: str, caller: CallerDep, session: ReadingDep, resources: Reso
     return as_json(job_read(job, place))
 
 
-@router.delete("/{job_id}", status_code=204, responses=answers(204, "The job is gone.", None, 401, 404, 409))
+@router.delete(
+    "/{job_id}",
+    summary="Delete a job",
+    status_code=204,
+    responses=answers(204, "The job is gone.", None, 401, 404, 409),
+)
 def delete_job(
     job_id: str, caller: WriterDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
 ) -> None:
@@ -93,6 +104,7 @@ def delete_job(
 
 @router.post(
     "/{job_id}/cancel",
+    summary="Cancel a job",
     status_code=202,
     responses=answers(202, "The job is cancelled, or its worker is told to stop.", "job", 401, 404, 409),
 )
@@ -104,6 +116,7 @@ def cancel_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
 
 @router.post(
     "/{job_id}/pause",
+    summary="Pause a job",
     status_code=202,
     responses=answers(202, "The job is paused, or its worker is told to give it back.", "job", 401, 404, 409),
 )
@@ -118,6 +131,7 @@ def pause_job(job_id: str, caller: WriterDep, session: SessionDep) -> JobRead:
 
 @router.post(
     "/{job_id}/resume",
+    summary="Resume a job",
     status_code=202,
     responses=answers(202, "The job is queued again, or was never paused.", "job", 401, 404, 409),
 )
@@ -132,6 +146,7 @@ def resume_job(
 
 @router.post(
     "/{job_id}/retry",
+    summary="Retry a job",
     status_code=202,
     responses=answers(202, "The job is queued again.", "job", 401, 404, 409, 429),
 )

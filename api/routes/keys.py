@@ -16,7 +16,7 @@ from axformer.wire.scopes import Scope
 router = APIRouter(prefix="/keys", tags=["keys"])
 
 
-@router.get("", responses=answers(200, "The team's keys, the newest first.", "keys", 401, 422))
+@router.get("", summary="List keys", responses=answers(200, "The team's keys, the newest first.", "keys", 401, 422))
 def list_keys(
     caller: AdminDep,
     session: ReadingDep,
@@ -27,7 +27,9 @@ def list_keys(
     return keys_page(keys.list_keys(session, caller.team_id, after=after, limit=limit.page))
 
 
-@router.post("", status_code=201, responses=answers(201, "The key, shown only once.", "key", 401, 422))
+@router.post(
+    "", summary="Create a key", status_code=201, responses=answers(201, "The key, shown only once.", "key", 401, 422)
+)
 def post_key(body: KeyCreate, caller: AdminDep, session: SessionDep) -> KeyCreated:
     """Create a key for your team. Give each program its own, with the smallest scope that it needs."""
     most = max(body.scopes, key=lambda scope: Scope(scope).rank)
@@ -36,6 +38,7 @@ def post_key(body: KeyCreate, caller: AdminDep, session: SessionDep) -> KeyCreat
 
 @router.post(
     "/{key_id}/rotate",
+    summary="Rotate a key",
     status_code=201,
     responses=answers(201, "The new key, shown only once.", "key_rotated", 401, 404, 409, 422),
 )
@@ -50,7 +53,10 @@ def rotate_key(
 
 
 @router.delete(
-    "/{key_id}", status_code=204, responses=answers(204, "The key is not valid any more.", None, 401, 404, 409, 422)
+    "/{key_id}",
+    summary="Revoke a key",
+    status_code=204,
+    responses=answers(204, "The key is not valid any more.", None, 401, 404, 409, 422),
 )
 def delete_key(
     key_id: str,

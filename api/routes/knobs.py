@@ -9,7 +9,7 @@ from axformer.wire.knobs import KnobsRead
 router = APIRouter(prefix="/knobs", tags=["knobs"])
 
 
-@router.get("", responses={200: answer("All knobs and presets.", "knobs")})
+@router.get("", summary="List knobs and presets", responses={200: answer("All knobs and presets.", "knobs")})
 def get_knobs() -> KnobsRead:
     """List the knobs of a pass with their defaults, accepted values and reasons. Needs no key."""
     return list_knobs()

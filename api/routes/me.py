@@ -11,7 +11,7 @@ from axformer.wire.keys import MeRead, TeamRead
 router = APIRouter(prefix="/me", tags=["keys"])
 
 
-@router.get("", responses=answers(200, "Team and key.", "me", 401))
+@router.get("", summary="See your team and key", responses=answers(200, "Team and key.", "me", 401))
 def get_me(caller: CallerDep, session: ReadingDep) -> MeRead:
     """See the team, the id and the scope of your key."""
     key = keys.find(session, caller.team_id, caller.key_id)

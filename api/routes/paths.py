@@ -19,7 +19,11 @@ router = APIRouter(prefix="/jobs/{job_id}/path", tags=["trace"])
 Seq = Annotated[int, Path(ge=0, le=MOST_NUMBER, description="`seq` of a model on the path; 0 is the untouched one.")]
 
 
-@router.get("", responses=answers(200, "The path, the untouched model first.", "path", 401, 404))
+@router.get(
+    "",
+    summary="See the models on the path of a job",
+    responses=answers(200, "The path, the untouched model first.", "path", 401, 404),
+)
 def get_path(job_id: str, caller: CallerDep, session: ReadingDep) -> PathRead:
     """See every model on the path of a pass, and which one is the job's result; there are none before it has succeeded.
 
@@ -30,6 +34,7 @@ def get_path(job_id: str, caller: CallerDep, session: ReadingDep) -> PathRead:
 
 @router.post(
     "/{seq}/export",
+    summary="Export a model on the path",
     status_code=202,
     response_model=JobRead,
     responses=answers(202, "The job that makes it is queued.", "job", 401, 404, 409, 422, 429),
@@ -56,6 +61,7 @@ def export_point(
 
 @router.get(
     "/{seq}/plan",
+    summary="Get the plan of a model on the path",
     responses=answers(200, "The plan, as `plan.json` of a result has it.", "plan", 401, 404, 422),
 )
 def get_plan(

@@ -12,7 +12,9 @@ from axformer.wire.queue import QueueRead
 router = APIRouter(prefix="/queue", tags=["queue"])
 
 
-@router.get("", response_model=QueueRead, responses=answers(200, "The queue now.", "queue", 401))
+@router.get(
+    "", summary="See the queue", response_model=QueueRead, responses=answers(200, "The queue now.", "queue", 401)
+)
 def get_queue(caller: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """See your team's unfinished jobs with position and estimated times, and how the estimate was made.
 

@@ -32,7 +32,7 @@ _ANSWERS[200]["content"] |= {
 }
 
 
-@router.get("/trace", response_model=PageRead[Trial, int], responses=_ANSWERS)
+@router.get("/trace", summary="Read the trace of a job", response_model=PageRead[Trial, int], responses=_ANSWERS)
 def get_trace(
     job_id: str,
     caller: CallerDep,

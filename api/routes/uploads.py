@@ -37,6 +37,7 @@ _BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM, 
 
 @router.post(
     "",
+    summary="Send a file",
     status_code=201,
     responses=answers(201, "The file is stored.", "upload", 400, 401, 409, 413, 415, 422),
     openapi_extra={"requestBody": _BODY},
@@ -55,13 +56,18 @@ async def post_upload(request: Request, caller: WriterDep, resources: ResourcesD
     return uploaded
 
 
-@router.get("/{upload_id}", responses=answers(200, "The upload.", "upload", 401, 404))
+@router.get("/{upload_id}", summary="Look at an upload", responses=answers(200, "The upload.", "upload", 401, 404))
 def get_upload(upload_id: str, caller: CallerDep, session: ReadingDep) -> UploadRead:
     """Look at an upload."""
     return upload_read(uploads.find(session, caller.team_id, upload_id))
 
 
-@router.delete("/{upload_id}", status_code=204, responses=answers(204, "The upload is gone.", None, 401, 404, 409))
+@router.delete(
+    "/{upload_id}",
+    summary="Delete an upload",
+    status_code=204,
+    responses=answers(204, "The upload is gone.", None, 401, 404, 409),
+)
 def delete_upload(
     upload_id: str, caller: WriterDep, session: SessionDep, storage: StorageDep, after_commit: BackgroundTasks
 ) -> None:

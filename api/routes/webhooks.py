@@ -19,6 +19,7 @@ router = APIRouter(tags=["webhooks"])
 
 @router.post(
     "/webhook-secrets",
+    summary="Create a webhook secret",
     status_code=201,
     responses=answers(201, "The secret, shown only once.", "webhook_secret", 401),
 )
@@ -32,7 +33,9 @@ def post_secret(caller: AdminDep, session: SessionDep, settings: SettingsDep) ->
 
 
 @router.get(
-    "/webhook-secrets", responses=answers(200, "The secrets that sign now, without their text.", "webhook_secrets", 401)
+    "/webhook-secrets",
+    summary="List webhook secrets",
+    responses=answers(200, "The secrets that sign now, without their text.", "webhook_secrets", 401),
 )
 def list_secrets(caller: CallerDep, session: SessionDep) -> WebhookSecretList:
     """List your team's secrets, the newest first."""
@@ -40,7 +43,10 @@ def list_secrets(caller: CallerDep, session: SessionDep) -> WebhookSecretList:
 
 
 @router.delete(
-    "/webhook-secrets/{secret_id}", status_code=204, responses=answers(204, "The secret is gone.", None, 401, 404)
+    "/webhook-secrets/{secret_id}",
+    summary="Delete a webhook secret",
+    status_code=204,
+    responses=answers(204, "The secret is gone.", None, 401, 404),
 )
 def delete_secret(secret_id: str, caller: AdminDep, session: SessionDep) -> None:
     """Delete a secret, which stops signing at once; for a secret that has leaked."""
@@ -48,7 +54,9 @@ def delete_secret(secret_id: str, caller: AdminDep, session: SessionDep) -> None
 
 
 @router.get(
-    "/jobs/{job_id}/deliveries", responses=answers(200, "The messages, oldest first.", "deliveries", 401, 404, 422)
+    "/jobs/{job_id}/deliveries",
+    summary="List a webhook's deliveries",
+    responses=answers(200, "The messages, oldest first.", "deliveries", 401, 404, 422),
 )
 def list_deliveries(
     job_id: str,
@@ -64,6 +72,7 @@ def list_deliveries(
 
 @router.post(
     "/jobs/{job_id}/deliveries/{delivery_id}/redeliver",
+    summary="Send a message again",
     status_code=202,
     responses=answers(202, "The message is sent again.", "delivery", 401, 404),
 )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from axformer import __version__
 from axformer.data.columns import Columns
 
 JOB_ID = "job_0199d1c2a4b37c5f8e21d3b4a5968778"
@@ -303,7 +304,7 @@ KNOBS = {
     "presets": {"paper": {"refine_margin": 1.1}, "published": {"refine_margin": 1.1}},
     "default_preset": "robust",
 }
-HEALTH = {"status": "ok"}
+HEALTH = {"status": "ok", "version": __version__}
 READY = {"status": "ok", "database": "ok", "migrations": "ok", "broker": "ok"}
 
 EXAMPLES: dict[str, Any] = {

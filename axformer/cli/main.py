@@ -6,10 +6,11 @@ service start quickly.
 
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
+from axformer import __version__
 from axformer.cli.characters import replace_unknown_characters
 from axformer.cli.commands import Command, LazyGroup
 
@@ -80,6 +81,17 @@ class _Commands(typer.Typer):
 app = _Commands(name="axformer", cls=_Listed, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
 
 
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"axformer {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _axformer() -> None:
+def _axformer(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
     """Make fine-tuned transformers more accurate, smaller and faster without training."""

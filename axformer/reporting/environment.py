@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 
+from axformer import __version__
 from axformer.reporting.commit import commit
 
 
 def describe(device: str) -> dict[str, Any]:
     """Versions of the software and names of the hardware."""
     return {
-        "axformer": version("axformer"),
+        "axformer": __version__,
         "commit": commit(),
         "torch": torch.__version__,
         "transformers": version("transformers"),

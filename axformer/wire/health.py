@@ -7,6 +7,8 @@ class HealthRead(Schema):
     """The process answers."""
 
     status: str
+    version: str = ""
+    """The version of the service; empty where it is of an earlier version."""
 
 
 class ReadyRead(Schema):

@@ -7,13 +7,14 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from api.main import create_app
+from axformer import __version__
 from store.migrate import newest_revision
 from store.ports import free_port
 from store.session import session_scope
 
 
 def test_all_parts_there(client):
-    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/healthz").json() == {"status": "ok", "version": __version__}
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert answer.json() == {"status": "ok", "database": "ok", "migrations": "ok", "broker": "ok"}

@@ -110,6 +110,22 @@ def test_examples_fit_their_schemas(document, subtests):
     assert used == set(EXAMPLES)
 
 
+def test_every_body_has_an_example_that_fits(document, subtests):
+    bodies = {name: operation["requestBody"] for name, operation in operations(document) if "requestBody" in operation}
+    assert len(bodies) == 7
+    for name, body in bodies.items():
+        for content in body["content"].values():
+            with subtests.test(operation=name):
+                assert schema_errors(document, content["schema"], content["example"]) == []
+
+
+def test_summaries_are_phrases(document):
+    """Not what the framework makes of a function's name."""
+    summaries = [operation["summary"] for _, operation in operations(document)]
+    assert len(set(summaries)) == len(summaries)
+    assert [text for text in summaries if text.istitle() or text.endswith(".")] == []
+
+
 def test_the_posted_example_is_accepted_by_its_schema(document):
     schema = document["components"]["schemas"]["JobCreate"]
     assert len(schema["examples"]) == 1
