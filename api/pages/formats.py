@@ -1,5 +1,6 @@
 """Template filters that format figures for people. Unknown values become a dash."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -90,9 +91,10 @@ def words(name: str) -> str:
 
 
 def prose(text: str) -> Markup:
-    """A sentence from a docstring, with the code between double backticks marked up."""
+    """A sentence from a docstring, with the code between backticks marked up."""
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(text.split("``"))
+        Markup("<code>{}</code>").format(part) if place % 2 else part
+        for place, part in enumerate(re.split("`{1,2}", text))
     )
 
 
