@@ -41,7 +41,7 @@ _DESCRIPTION = (
     "Post a fine-tuned transformer and a validation set; a worker prunes what the model does better without; watch the "
     "trace, and download a model that is smaller, faster and often more accurate. Every request but health and knobs "
     "needs `Authorization: Bearer KEY`; a key has the scope `read`, `write` or `admin`, each of which includes the one "
-    "before it, and `security` says which one a route demands. Errors are `application/problem+json` (RFC 9457)."
+    "before it, and each route says which one it demands (`security`). Errors are `application/problem+json` (RFC 9457)."
 )
 _TAGS = [
     {"name": "jobs", "description": "One job is one run of the pass."},
@@ -83,7 +83,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=__version__,
         description=_DESCRIPTION,
         openapi_tags=_TAGS,
-        docs_url=None,  # its page loads scripts from elsewhere
+        docs_url=None,  # its page loads scripts from elsewhere; ``api.pages.routes.reference`` has one of our own
         redoc_url=None,
         lifespan=lifespan,
     )

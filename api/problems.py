@@ -108,7 +108,8 @@ def _frameworks(request: Request, error: Exception) -> Response:
     code = kind.default_code if kind else phrase.lower().replace(" ", "_").replace("-", "_")
     detail = str(error.detail)
     if detail == phrase:
-        detail = f"{request.method} {request.url.path}: {phrase.lower()}; /openapi.json lists what there is"
+        there_is = "/docs shows what there is, and /openapi.json lists it for programs"
+        detail = f"{request.method} {request.url.path}: {phrase.lower()}; {there_is}"
     return problem(status=status, code=code, detail=detail, instance=request.url.path, headers=error.headers)
 
 

@@ -1,6 +1,6 @@
 """Resources shared by the pages of an app: templates, static files, and the seal of the cookies."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 from api.pages import formats
 from api.pages.session import Seal
 from api.pages.static_files import StaticFiles, read_static_files
+from axformer import __version__
 from axformer.drawing.marks import MARKS
 from axformer.plan.elements import label_of
 from store.settings import Settings
@@ -58,6 +59,7 @@ class Pages:
 
     settings: Settings
     static: StaticFiles = field(default_factory=read_static_files)
+    _unchanging: dict[str, str] = field(default_factory=dict, init=False)
 
     @cached_property
     def seal(self) -> Seal:
@@ -76,12 +78,18 @@ class Pages:
             auto_reload=False,
         )
         made.filters.update(_FILTERS, label=label_of)
-        made.globals.update(static=self.static.url, marks=MARKS)
+        made.globals.update(static=self.static.url, marks=MARKS, version=__version__)
         return made
 
     def text(self, template: str, **values: Any) -> str:
         """Render a template as text."""
         return self.environment.get_template(template).render(**values)
+
+    def unchanging(self, template: str, values: Callable[[], Mapping[str, Any]]) -> HTMLResponse:
+        """A page that is the same for everybody as long as the process runs; it is rendered once."""
+        if template not in self._unchanging:
+            self._unchanging[template] = self.text(template, **values())
+        return HTMLResponse(self._unchanging[template], headers=PAGE_HEADERS)
 
     def answer(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """Render a template as a page."""

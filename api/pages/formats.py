@@ -97,9 +97,10 @@ def on_page(message: str) -> str:
 
 
 def prose(text: str) -> Markup:
-    """A sentence from a docstring, with the code between double backticks marked up."""
+    """A sentence from a docstring, with the code between backticks marked up."""
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(text.split("``"))
+        Markup("<code>{}</code>").format(part) if place % 2 else part
+        for place, part in enumerate(re.split("`{1,2}", text))
     )
 
 

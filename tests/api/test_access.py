@@ -71,7 +71,7 @@ ACCESS: Mapping[str, Scope | None] = {
     "GET /readyz": ANYBODY,
     "GET /openapi.json": ANYBODY,
 }
-OPEN_PAGES = {"GET /sign-in", "POST /sign-in", "GET /static/{digest}/{name}"}
+OPEN_PAGES = {"GET /docs", "GET /sign-in", "POST /sign-in", "GET /static/{digest}/{name}"}
 SIGN_IN = "/sign-in"
 GROUP = {
     "name": "grid",

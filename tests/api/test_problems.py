@@ -25,7 +25,7 @@ def check(answer, status: int) -> Problem:
 def test_unknown_addresses_and_methods(api):
     assert check(api.get("/v2/jobs"), 404).instance == "/v2/jobs"
     assert check(api.put("/v1/jobs"), 405).code == "method_not_allowed"
-    assert "/openapi.json" in check(api.get("/docs"), 404).detail
+    assert "/docs shows what there is" in check(api.get("/redoc"), 404).detail
 
 
 def test_an_unexpected_error_shows_its_request_id_and_no_more(app, crew, caplog):

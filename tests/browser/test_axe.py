@@ -51,7 +51,16 @@ def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
         f"/jobs/{ended}/path",
         f"/jobs/{ended}/settings",
     ]
-    return ["/", *jobs, f"/compare?job={running}&job={ended}", "/new", f"/groups/{group.id}", "/team", "/no-such-page"]
+    return [
+        "/",
+        *jobs,
+        f"/compare?job={running}&job={ended}",
+        "/new",
+        f"/groups/{group.id}",
+        "/team",
+        "/docs",
+        "/no-such-page",
+    ]
 
 
 def barriers(page: Any) -> list[str]:
