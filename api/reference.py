@@ -15,6 +15,8 @@ Document = Mapping[str, Any]
 _JSON = "application/json"
 _FORM = "multipart/form-data"
 _BINARY = "binary"
+_PREFIX = "/v1"
+"""Part of the address in ``API``, as in the documents."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class Reader:
         answers = [self._answer(status, answer) for status, answer in sorted(operation["responses"].items())]
         scopes = [scope for entry in operation.get("security", []) for wanted in entry.values() for scope in wanted]
         return Route(
-            name=re.sub("[^a-z]+", "-", f"{method}{path.removeprefix('/v1')}").strip("-"),
+            name=re.sub("[^a-z]+", "-", f"{method}{path.removeprefix(_PREFIX)}").strip("-"),
             method=method.upper(),
             path=path,
             summary=operation["summary"],
@@ -263,5 +265,5 @@ def _curl(method: str, path: str, operation: Document, *, needs_key: bool) -> st
     contents = [one for answer in good for one in answer.get("content", {}).values()]
     if method == "get" and contents and all(one.get("schema", {}).get("format") == _BINARY for one in contents):
         words.append("-OJ")
-    address = re.sub(r"\{(\w+)\}", lambda name: f"${name[1].upper()}", path)
+    address = re.sub(r"\{(\w+)\}", lambda name: f"${name[1].upper()}", path.removeprefix(_PREFIX))
     return " ".join([word for word in words if word != "-X POST" or not content] + [f'"$API{address}"'])

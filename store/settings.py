@@ -139,6 +139,8 @@ class Settings(BaseSettings):
     """How often an event stream looks for new events; watchers do not notice half a second."""
     event_heartbeat_seconds: float = Field(default=15.0, gt=0)
     """Silence after which an event stream sends a comment; proxies cut connections that are silent for half a minute."""
+    event_progress_seconds: float = Field(default=10.0, gt=0)
+    """How often an event stream tells how far a long phase is; each time the caller's key is looked up."""
     wake_timeout_seconds: float = Field(default=2.0, gt=0)
     """How long the api tries to reach the broker after a job is posted; the outbox announces the job otherwise."""
     queue_view_seconds: float = Field(default=1.0, ge=0)

@@ -41,7 +41,11 @@ def get_events(
     ] = None,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> PageRead[EventRead, int] | Response:
-    """Read events: a page of JSON, or with `Accept: text/event-stream` all of them and each new one until the job ends."""
+    """Read events: a page of JSON, or with `Accept: text/event-stream` all of them and each new one until the job ends.
+
+    During long phases a stream also has `job.progress` messages, whose `data` has a `message` and, while the job is running,
+    `done`, `known` and `seconds_left`. They have no `id` and are not stored, so `Last-Event-ID` does not count them.
+    """
     job = jobs.find(session, caller.team_id, job_id)
     if choose(accept, ("application/json", _SSE)) != _SSE:
         response.headers.update(_VARY)

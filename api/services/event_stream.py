@@ -4,7 +4,9 @@ All streams share one poll for news, and each reads its news in a short transact
 idle watchers cost neither a connection nor a thread. The id of an event is its number: a caller that lost the connection
 continues with ``Last-Event-ID``.
 
-Each read and each heartbeat checks the caller's key again: a revoked key receives nothing more.
+In between, ``job.progress`` tells how far a long phase is (``api.services.event_progress``).
+
+Each read, each heartbeat and each word of progress checks the caller's key again: a revoked key receives nothing more.
 """
 
 import asyncio
@@ -19,7 +21,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.concurrency import run_in_threadpool
 
 from api.resources import Resources
+from api.services.event_progress import Progress, as_event
 from api.views import event_read
+from axformer.wire.events import PROGRESS
 from store.repositories.events import events_after
 from store.repositories.jobs import Standing
 from store.repositories.keys import is_still_valid
@@ -42,7 +46,7 @@ class News:
 async def stream(
     resources: Resources, key_id: str, job_id: str, after: int, standing: Standing | None
 ) -> AsyncIterator[bytes]:
-    """The events after a number in the wire format, with a comment after a period of silence.
+    """The events after a number in the wire format, with word of progress, and a comment after a period of silence.
 
     Args:
         key_id: the caller's key; the stream ends when it becomes invalid.
@@ -50,11 +54,12 @@ async def stream(
     """
     settings = resources.settings
     yield format_sse_event(retry=_RECONNECT_MS)
-    said = time.monotonic()
+    said, progress = time.monotonic(), Progress(settings.event_progress_seconds)
     while not resources.is_stopping:
         try:
             is_silent = time.monotonic() - said >= settings.event_heartbeat_seconds
-            news = await _news(resources, key_id, job_id, after, standing, must_ask=is_silent)
+            due = progress.due(standing)
+            news = await _news(resources, key_id, job_id, after, standing, must_ask=is_silent or due is not None)
             for event in news.events:
                 after = event.seq
                 yield format_sse_event(
@@ -63,7 +68,12 @@ async def stream(
             if news.is_last:
                 return
             if news.events:
+                progress.wait()
                 said = time.monotonic()
+            elif due is not None:
+                progress.told(due)
+                said = time.monotonic()
+                yield format_sse_event(data_str=as_event(due, after).model_dump_json(), event=PROGRESS)
             elif is_silent:
                 said = time.monotonic()
                 yield KEEPALIVE_COMMENT

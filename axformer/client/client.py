@@ -119,12 +119,20 @@ class Client(GroupCalls, KeyCalls):
         """Write the trials of a job so far as ``csv``, ``jsonl`` or ``parquet``; the file appears once it is complete."""
         return traces.save(self._connection, _path(job_id), Path(path), form)
 
-    def stream(self, job_id: str, after: int = 0) -> Iterator[Event]:
+    def stream(self, job_id: str, after: int = 0, *, with_progress: bool = False) -> Iterator[Event]:
         """The events of a job, live until it has ended: each event after number ``after`` once, in order.
 
         A broken stream continues after the last event, for as long as ``Patience.outage`` allows.
+
+        Args:
+            job_id: of the job.
+            after: number of the last event seen; 0 gives all.
+            with_progress: yield ``job.progress`` too, which says during long phases what is done and how far it is: ``data``
+                has ``message``, and while trials run ``done``, ``known`` and ``seconds_left``.
         """
-        return events_of(self._connection, _path(job_id), after, lambda: self.job(job_id).has_ended)
+        return events_of(
+            self._connection, _path(job_id), after, lambda: self.job(job_id).has_ended, with_progress=with_progress
+        )
 
     def follow(
         self, job_id: str, *, every: float = LOOK_EVERY, lost: Callable[[ServiceError], None] = lambda _: None

@@ -14,6 +14,7 @@ from axformer.client.errors import ServiceError, UnexpectedAnswerError
 from axformer.client.patience import Outage, Patience, is_passing
 from axformer.plan.trial import Trial
 from axformer.wire.base import read_answer
+from axformer.wire.events import PROGRESS
 
 SSE = "text/event-stream"
 
@@ -26,7 +27,9 @@ class Update:
     trials: Sequence[Trial]
 
 
-def events_of(connection: Connection, path: str, after: int, has_ended: Callable[[], bool]) -> Iterator[Event]:
+def events_of(
+    connection: Connection, path: str, after: int, has_ended: Callable[[], bool], *, with_progress: bool = False
+) -> Iterator[Event]:
     """The events of a job after number ``after``, each once and in order, until the job has ended.
 
     A broken stream is reopened after the last event (``Last-Event-ID``).
@@ -36,6 +39,7 @@ def events_of(connection: Connection, path: str, after: int, has_ended: Callable
         path: of the job.
         after: number of the last event seen; 0 gives all.
         has_ended: asks whether the job has ended.
+        with_progress: yield ``job.progress`` too, whose ``seq`` is that of the event before it.
 
     Raises:
         ServiceError: the service refuses, or has been away for too long.
@@ -46,7 +50,7 @@ def events_of(connection: Connection, path: str, after: int, has_ended: Callable
         try:
             for event in _stream(connection, path, after):
                 outage.is_over()
-                if event is not None:
+                if event is not None and (with_progress or event.type != PROGRESS):
                     after = event.seq
                     yield event
             # Events past retention are not sent, so a stream may end without the last one.

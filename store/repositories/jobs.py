@@ -65,6 +65,10 @@ class Standing:
     event_count: int
     done: int | None = None
     """Trials done; None before the first."""
+    known: int | None = None
+    """Trials done and known to come."""
+    seconds_left: float | None = None
+    """Estimate for those."""
 
 
 def create_job(session: Session, new: NewJob) -> Created:
@@ -114,7 +118,9 @@ def hub_token_of(session: Session, job_id: str) -> bytes | None:
 
 def find_standings(session: Session, job_ids: Sequence[str]) -> dict[str, Standing]:
     """The state of each of these jobs that exists, without the rest of its row."""
-    query = select(Job.id, Job.state, Job.event_count, Job.progress["done"].as_integer()).where(Job.id.in_(job_ids))
+    done, known = Job.progress["done"].as_integer(), Job.progress["known"].as_integer()
+    figures = (done, known, Job.progress["seconds_left"].as_float())
+    query = select(Job.id, Job.state, Job.event_count, *figures).where(Job.id.in_(job_ids))
     return {job_id: Standing(*standing) for job_id, *standing in session.execute(query)}
 
 

@@ -105,6 +105,73 @@ def test_a_stream_from_behind_the_last_event_is_empty_and_ends_with_the_job(live
     finish.join()
 
 
+@pytest.fixture
+def often(app):
+    """A service that tells of progress whenever there is some."""
+    resources = app.state.resources
+    resources.settings = resources.settings.model_copy(update={"event_progress_seconds": 0.01})
+
+
+def test_a_stream_tells_how_far_a_long_phase_is(often, live, stage, crew, api):
+    job_id = stage.running()
+    found = []
+    with follow(live, job_id, crew.headers) as response:
+        stream = (message for message in messages(response) if message.data)
+        for done in (None, 1, 2):
+            if done is not None:
+                stage.add_trials(job_id, [], {"done": done, "known": 2, "seconds": 1.0, "seconds_left": 4.5 - done})
+            found.append(next(message for message in stream if message.type == "job.progress"))
+        stage.succeed(job_id, {})
+        rest = [message for message in stream if message.type != "job.progress"]
+    assert [message.data["data"] for message in found] == [
+        {
+            "state": "running",
+            "message": "the untouched model is being looked at",
+            **dict.fromkeys(("done", "known", "seconds_left")),
+        },
+        {
+            "state": "running",
+            "message": "1 of 2 known trials are done, about 4 s left",
+            "done": 1,
+            "known": 2,
+            "seconds_left": 3.5,
+        },
+        {
+            "state": "running",
+            "message": "all 2 known trials are done; the result is being made of them",
+            "done": 2,
+            "known": 2,
+            "seconds_left": 2.5,
+        },
+    ]
+    assert [message.id for message in found] == [None, None, None], "so that Last-Event-ID stays"
+    assert {message.data["seq"] for message in found} == {4}
+    assert [message.id for message in rest] == [5, 6]
+    stored = api.get(f"/v1/jobs/{job_id}/events", params={"limit": 50}).json()["data"]
+    assert [event["type"] for event in stored] == TYPES
+
+
+def test_progress_that_does_not_change_is_told_once_and_not_to_a_key_that_ended(often, live, stage, crew, sessions):
+    job_id = stage.running()
+    with follow(live, job_id, crew.headers) as response:
+        stream = messages(response)
+        seen = [next(stream) for _ in range(10)]
+        assert [message.type for message in seen].count("job.progress") == 1
+        assert seen[-1].comment, "a heartbeat"
+        with session_scope(sessions) as session:
+            end_key(session, crew, "revoked")
+        stage.add_trials(job_id, [], {"done": 1, "known": 2, "seconds": 1.0, "seconds_left": 1.0})
+        assert [message for message in stream if message.data] == []
+
+
+def test_a_job_that_waits_makes_no_progress(often, live, stage, crew):
+    job_id = stage.queued()
+    with follow(live, job_id, crew.headers) as response:
+        assert [
+            message.type for _, message in zip(range(6), messages(response), strict=False) if message.data
+        ] == TYPES[:1]
+
+
 def test_many_streams_share_a_look(live, stage, crew, app):
     job_id = stage.running()
     looks = []

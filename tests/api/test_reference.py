@@ -50,10 +50,10 @@ def test_a_shape_of_alternatives_has_the_fields_of_the_object(shapes):
 
 def test_curl_is_told_what_the_route_needs(routes):
     key = '-H "Authorization: Bearer $KEY"'
-    assert routes["get-jobs-job-id"].curl == f'curl {key} "$API/v1/jobs/$JOB_ID"'
-    assert routes["delete-jobs-job-id"].curl == f'curl -X DELETE {key} "$API/v1/jobs/$JOB_ID"'
-    assert routes["post-jobs-job-id-cancel"].curl == f'curl -X POST {key} "$API/v1/jobs/$JOB_ID/cancel"'
-    assert routes["post-uploads"].curl == f'curl {key} -F file=@model.tar.gz "$API/v1/uploads"'
-    assert routes["get-knobs"].curl == 'curl "$API/v1/knobs"'
+    assert routes["get-jobs-job-id"].curl == f'curl {key} "$API/jobs/$JOB_ID"'
+    assert routes["delete-jobs-job-id"].curl == f'curl -X DELETE {key} "$API/jobs/$JOB_ID"'
+    assert routes["post-jobs-job-id-cancel"].curl == f'curl -X POST {key} "$API/jobs/$JOB_ID/cancel"'
+    assert routes["post-uploads"].curl == f'curl {key} -F file=@model.tar.gz "$API/uploads"'
+    assert routes["get-knobs"].curl == 'curl "$API/knobs"'
     assert routes["post-keys"].curl.startswith(f'curl {key} --json \'{{"name": ')
     assert "-OJ" in shlex.split(routes["get-jobs-job-id-artifacts-name"].curl)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
 from axformer.client import (
     Client,
@@ -189,6 +190,16 @@ def test_events_come_as_they_happen_and_end_with_the_job(api: Client, stage: Sta
     assert types[-1] == "job.succeeded"
     assert [event.type for event in api.stream(job_id, after=2)] == types[2:]
     assert list(api.stream(job_id, after=len(types))) == []
+
+
+def test_progress_comes_only_where_it_is_wanted(api: Client, stage: Stage, app: FastAPI) -> None:
+    resources = app.state.resources
+    resources.settings = resources.settings.model_copy(update={"event_progress_seconds": 0.01})
+    job_id = stage.running()
+    event = next(event for event in api.stream(job_id, with_progress=True) if event.type == "job.progress")
+    assert (event.seq, event.data["message"]) == (4, "the untouched model is being looked at")
+    stage.succeed(job_id, {})
+    assert [event.seq for event in api.stream(job_id)] == [1, 2, 3, 4, 5, 6]
 
 
 def test_waiting_ends_with_the_job_or_with_the_time(api: Client, stage: Stage) -> None:
