@@ -24,6 +24,11 @@ def fits_of(case: Case) -> LocalFits:
     return LocalFits(checkpoint.model, checkpoint.architecture, data_of(case).samples)
 
 
+AMPLIFIED = 2e-4
+"""Inputs of a cut layer and those cut from a whole layer's differ in their last bits, which depend on the processor. A solution
+with a ridge of a thousandth amplifies that up to a thousandfold."""
+
+
 def test_a_plan_that_keeps_everything_is_not_fitted() -> None:
     assert fits_of(Case("bert", "classification")).of(FULL) == {}
 
@@ -45,7 +50,7 @@ def test_where_one_block_is_cut_it_is_the_sequential_fit_of_that_block(case: Cas
             for mine, its in ((fit.weight, whole[one].weight), (fit.bias, whole[one].bias)):
                 assert (mine is None) == (its is None)
                 if mine is not None and its is not None:
-                    torch.testing.assert_close(mine, its)
+                    torch.testing.assert_close(mine, its, rtol=1e-3, atol=AMPLIFIED)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
