@@ -74,7 +74,7 @@ def apply_plan(
     elif calibrate is not None:
         raise ConfigError(_NOTHING_TO_FIT)
     small = compact(loaded.model, loaded.architecture, file.plan)
-    apply_refit(small, loaded.architecture, fits or {})
+    apply_refit(small, loaded.architecture, file.plan, fits or {})
     model = cast(small, loaded.dtype)
     with new_directory(output) as draft:
         made = make_forms(Finished(loaded, file.plan, model, checking.samples, fits), forms, draft)

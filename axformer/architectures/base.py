@@ -16,6 +16,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from axformer.architectures.hard_attention import ATTENTION_NAME
 from axformer.architectures.heads import Head, heads_of
 from axformer.architectures.slices import Slice
+from axformer.errors import PlanError
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan
 
@@ -162,6 +163,10 @@ class Architecture:
     """Changes a whole model so that hard attention can be switched on and every layer is a separate module."""
     finish: Callable[[Any, Plan], None] = _unchanged
     """The last step after the layers of a prepared model are cut."""
+    needs: Callable[[Any, Plan], str | None] = lambda *_: None
+    """Why a model with this config cannot do without the layers that a plan drops; None if it can."""
+    shorten: Callable[[Any, Plan], None] = _unchanged
+    """The last step after the dropped layers were taken out of a prepared model."""
 
     @property
     def base_class(self) -> Any:
@@ -189,6 +194,17 @@ class Architecture:
             hidden_size=config.hidden_size,
             intermediate_size=self.intermediate_size(config),
         )
+
+    def check_droppable(self, config: Any, plan: Plan) -> None:
+        """Check that the model without the layers that a plan drops is one that transformers can build.
+
+        Raises:
+            PlanError: it is not.
+        """
+        reason = self.needs(config, plan) if plan.dropped else None
+        if reason is not None:
+            dropped = ", ".join(map(str, plan.dropped))
+            raise PlanError(f"a {self.model_type} model cannot do without the layers {dropped}: {reason}")
 
     def adopt(self, model: Any) -> None:
         """Prepare a whole model for a pass: hard attention can be switched on, and every layer is a separate module."""

@@ -53,7 +53,7 @@ class Ground:
         """Build the smaller model of a plan in float32, with refitted weights if the run has a refit."""
         small = compact(self.checkpoint.model, self.checkpoint.architecture, plan)
         if self.refits is not None:
-            apply_refit(small, self.checkpoint.architecture, self.refits.of(plan, self.check_cancelled))
+            apply_refit(small, self.checkpoint.architecture, plan, self.refits.of(plan, self.check_cancelled))
         return small
 
     @property

@@ -59,7 +59,7 @@ def fits_of(case: Case) -> Refit:
 def fitted_compact(case: Case, fits: Refit) -> torch.nn.Module:
     checkpoint = checkpoint_of(case)
     small = compact(checkpoint.model, checkpoint.architecture, FITTED)
-    apply_refit(small, checkpoint.architecture, fits)
+    apply_refit(small, checkpoint.architecture, FITTED, fits)
     return small
 
 
