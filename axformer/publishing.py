@@ -11,7 +11,7 @@ from axformer.drawing.curve import CURVE, path_curve
 from axformer.drawing.picture import picture
 from axformer.evaluation.plain import Predictions
 from axformer.forms.kinds import COMPACT
-from axformer.forms.make import Finished, make_forms, python_for
+from axformer.forms.make import Finished, make_forms, python_for, usual_forms
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.passes import Passes
@@ -85,7 +85,7 @@ def publish(
         made: the model.
         others: the confirming rows and held-out data, by their names in reports.
         directory: a directory that is empty or does not exist.
-        forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the compact form.
+        forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the usual ones of the plan.
         seen: the predictions of the untouched model on the validation data in the checkpoint's number format; None if unknown.
 
     Raises:
@@ -97,8 +97,9 @@ def publish(
         # The fresh process does its imports while both models are scored.
         scores = score_both(checkpoint, made.model, validation, others, seen)
         is_trained = made.repaired is not None
+        usual = usual_forms(passes.plan, checkpoint.dimensions)
         finished = Finished(checkpoint, passes.plan, made.model, validation.samples, made.fits, is_trained)
-        written = make_forms(finished, {COMPACT, *forms}, draft, {COMPACT: python})
+        written = make_forms(finished, {*usual, *forms}, draft, {COMPACT: python})
         if made.fits is not None:
             write_refit(made.fits, draft)
         finetuning = None if made.repaired is None else made.repaired.record

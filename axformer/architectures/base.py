@@ -140,6 +140,11 @@ class Architecture:
     """The transformer layers of a base model (one without head), bottom first."""
     intermediate_size: Callable[[Any], int] = lambda config: int(config.intermediate_size)
     """Neurons of an FFN block, from a config."""
+    neurons_key: str = "intermediate_size"
+    """The key of a config that says this number."""
+    fewer_heads: Callable[[Any, Plan], Mapping[str, int] | None] = lambda *_: None
+    """What a config says of a model whose layers have fewer heads, from the config of the whole model and the plan of the
+    layers; None if no config describes it."""
     max_tokens: Callable[[Any], int | None] = max_positions
     """The longest input including special tokens, from a config; None if there is no limit."""
     read_position: Callable[[Any, Tensor], Tensor | None] = read_first

@@ -35,6 +35,7 @@ GPT2 = Architecture(
     PreNormFeedForward(norm="ln_2", inputs=("c_fc",), output="c_proj", activation="act"),
     layers_of=lambda base: base.h,
     intermediate_size=lambda config: int(config.n_inner or 4 * config.hidden_size),
+    neurons_key="n_inner",
     read_position=read_last,
     causal=True,
     needs=_needs,

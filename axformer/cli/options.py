@@ -94,7 +94,7 @@ FinetuneOption = Annotated[
     typer.Option(help="How to train, for example epochs=2 (learning_rate, batch_size, seed); may be repeated."),
 ]
 FormsOption = Annotated[
-    str, typer.Option(help="Forms of the result, comma-separated: compact, zeroed, onnx, onnx_int8.")
+    str, typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_int8.")
 ]
 
 AcceptPoorModelOption = Annotated[

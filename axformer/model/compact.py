@@ -24,6 +24,8 @@ from axformer.plan.plan import Plan
 from axformer.tasks.registry import task_of
 
 MODEL_TYPE_PREFIX = "axformer-"
+NOT_OF_THE_FAMILY = ("model_type", "architectures", "_name_or_path")
+"""Keys of a config that differ between compact models and others of their family."""
 
 
 @cache
@@ -81,7 +83,7 @@ def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
     operate(twin, architecture, plan)
     layers = plan.of_remaining().model_dump(mode="json")["layers"]
     knowledge = twin.config.to_dict() | {"axformer_layers": layers}
-    for name in ("model_type", "architectures", "_name_or_path"):
+    for name in NOT_OF_THE_FAMILY:
         knowledge.pop(name, None)
     config = compact_config_class(architecture.model_type)(**knowledge)
     config._attn_implementation = stock_attention(model)

@@ -106,6 +106,10 @@ class Plan(BaseModel):
         """The same plan for the model from which the dropped layers were taken out."""
         return Plan(layers=tuple(self.layers[index] for index in self.remaining))
 
+    def only_drops(self, dimensions: Dimensions) -> bool:
+        """Whether the plan drops layers and does nothing else."""
+        return bool(self.dropped) and self == Plan.full(dimensions).dropping(self.dropped)
+
     def dropping(self, layers: Iterable[int]) -> "Plan":
         """This plan with more layers dropped."""
         plan = self

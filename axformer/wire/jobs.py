@@ -20,7 +20,7 @@ PRIORITY_MOST = 100
 _GOAL_LENGTH = 40
 _TOKEN_LENGTH = 500
 """Characters; those of Hugging Face have 37."""
-FormName = Literal["compact", "zeroed", "onnx", "onnx_int8"]
+FormName = Literal["compact", "stock", "zeroed", "onnx", "onnx_int8"]
 """The names of :data:`axformer.forms.kinds.KINDS`."""
 
 

@@ -1,12 +1,10 @@
 """A model without some layers is the model that transformers builds with fewer layers and the weights of the others."""
 
-import re
 from typing import Any
 
 import pytest
 import torch
 
-from axformer.architectures.registry import architecture_of
 from axformer.errors import PlanError
 from axformer.evaluation.plain import PlainEvaluator, predict
 from axformer.evaluation.prefix import PrefixEvaluator
@@ -18,42 +16,12 @@ from axformer.model.parameters import ParameterCount
 from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, stock_model
-from tests.tiny_families import DIMENSIONS, tiny_family_config, tiny_family_model, tiny_family_tokenizer
+from tests.shallow import kept_without, shallow
+from tests.tiny_families import DIMENSIONS, tiny_family_model, tiny_family_tokenizer
 
 FULL = Plan.full(DIMENSIONS)
 DROPS = ((3,), (1, 3), (1, 2), (2, 3))
-LAYER = re.compile(r"(?P<list>.*\.(?:layer|layers|h)\.|^(?:layers|h)\.)(?P<index>\d+)(?P<rest>\..*)")
-GROUP = re.compile(r"(?P<list>.*\.albert_layer_groups\.)(?P<index>\d+)(?P<rest>\..*)")
 cases = pytest.mark.parametrize("case", all_cases(), ids=str)
-
-
-def shallow(whole: Any, kept: list[int], **changes: Any) -> Any:
-    """The model that transformers builds with fewer layers, with the weights of the layers that are kept."""
-    config, changes = whole.config, {"num_hidden_layers": len(kept)} | changes
-    if getattr(config, "layer_types", None) is not None:
-        changes["layer_types"] = [config.layer_types[index] for index in kept]
-    pattern, places = LAYER, kept
-    if config.model_type == "albert":
-        owners = [index * config.num_hidden_groups // config.num_hidden_layers for index in kept]
-        pattern, places = GROUP, sorted(set(owners))
-        changes["num_hidden_groups"] = len(places)
-    knowledge = config.to_dict() | changes
-    model = whole.__class__(type(config)(**knowledge)).eval()
-    model.load_state_dict(dict(_renamed(whole.state_dict(), pattern, places)))
-    return model
-
-
-def _renamed(weights: dict[str, torch.Tensor], pattern: re.Pattern[str], kept: list[int]) -> Any:
-    for name, values in weights.items():
-        found = pattern.fullmatch(name)
-        if found is None:
-            yield name, values
-        elif int(found["index"]) in kept:
-            yield f"{found['list']}{kept.index(int(found['index']))}{found['rest']}", values
-
-
-def kept_without(dropped: tuple[int, ...]) -> list[int]:
-    return [index for index in range(DIMENSIONS.layers) if index not in dropped]
 
 
 @cases
@@ -100,8 +68,7 @@ def test_a_dropped_layer_is_gone_whatever_was_removed_of_it_before(case: Case) -
 def test_operations_of_dropped_layers_are_not_counted() -> None:
     case = Case("bert", "classification")
     checkpoint, samples = checkpoint_of(case), data_of(case).samples
-    parts = {"pooled": True, "lengths": samples.encoded.lengths}
-    parts["lengths"] = torch.tensor(parts["lengths"])
+    parts: dict[str, Any] = {"pooled": True, "lengths": torch.tensor(samples.encoded.lengths)}
     whole = Operations(checkpoint.model, checkpoint.architecture, **parts)
     other = from_memory(shallow(stock_model(case), [0, 2]), tiny_family_tokenizer("bert"))
     fewer = Operations(other.model, other.architecture, **parts)
@@ -179,17 +146,5 @@ def test_a_decoder_without_some_layers_generates_with_its_cache(family: str) -> 
     settings = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
     cached, anew = (small.generate(ids, use_cache=use_cache, **settings) for use_cache in (True, False))
     assert torch.equal(cached, anew)
-    assert [
-        layer.self_attn.layer_idx if family != "gpt2" else layer.attn.layer_idx for layer in small_layers(small)
-    ] == [
-        0,
-        1,
-    ]
-
-
-def small_layers(small: Any) -> Any:
-    return architecture_of(small.config.model_type.removeprefix("axformer-")).layers(small)
-
-
-def test_the_config_of_a_shallow_model_is_one_that_transformers_takes() -> None:
-    assert tiny_family_config("qwen3", num_hidden_layers=2).layer_types == ["full_attention"] * 2
+    body = "attn" if family == "gpt2" else "self_attn"
+    assert [getattr(layer, body).layer_idx for layer in checkpoint.architecture.layers(small)] == [0, 1]
