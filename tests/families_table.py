@@ -27,8 +27,8 @@ What a pass can work on, and which laws hold there. Written by `make families` f
 - **fast = plain**: the evaluator that a pass runs (cached prefixes, untouched samples skipped, the tail only where the head
   reads) gives the losses of whole forward passes, accepted and rejected trials mixed (within 1e-5).
 - **saved = loaded**: a compact model loads by the Auto class and by `axformer.load`, and computes the same (within 1e-6).
-- **dropped = fewer layers**: a model with dropped layers is the one that transformers builds with fewer layers and the weights of
-  the others: its losses are the same to the last bit, its stock form has the same weights and loads by the family's own class.
+- **dropped = fewer layers**: a model with dropped layers is the one that transformers builds with fewer layers and the weights
+  of the others. Its losses are the same to the last bit, and its stock form has the same weights, configuration and logits.
 - **parameters counted**: what a trial says it would remove is what surgery removes, exactly.
 - **whole plan = stock**: a plan that keeps everything gives the losses of the untouched transformers model (within 1e-5).
 - **masked = removed in int8**: the first law where a pass decides in int8 (within 1e-4).

@@ -125,7 +125,7 @@ def test_a_result_is_exported_without_its_checkpoint(tmp_path: Path, result: Pat
     assert json.loads(done.stdout) == [told]
     for arguments, reason in (
         (("export", result, "--forms", "zeroed"), "axformer apply makes all"),
-        (("export", result, "--forms", "tiny"), "'tiny' is not a form; there are compact, zeroed"),
+        (("export", result, "--forms", "tiny"), "'tiny' is not a form; there are stock, compact, zeroed"),
         (("export", tmp_path / "nowhere"), "cannot be read"),
     ):
         refused = run(*arguments, "--data", data, "--output", tmp_path / "none")

@@ -17,14 +17,13 @@ from axformer.forms.stock import stock
 from axformer.model.compact import compact
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.refit import apply_refit, refit_plan
-from tests.family_cases import Case, all_cases, checkpoint_of, data_of, stock_model
-from tests.shallow import kept_without, shallow
+from tests.family_cases import Case, all_cases, checkpoint_of, data_of
 from tests.tiny_families import DIMENSIONS
 
 FULL = Plan.full(DIMENSIONS)
 DROPPED = (1, 3)
 BERT = Case("bert", "classification")
-cases = pytest.mark.parametrize("case", all_cases(), ids=str)
+cases = pytest.mark.parametrize("case", [case for case in all_cases() if case.task == "classification"], ids=str)
 
 
 def alike(**changes: Any) -> Plan:
@@ -44,19 +43,6 @@ def made(case: Case, plan: Plan) -> tuple[Any, Any]:
     checkpoint = checkpoint_of(case)
     small = compact(checkpoint.model, checkpoint.architecture, plan)
     return small, stock(small, checkpoint.head.model_class, checkpoint.architecture, plan)
-
-
-@cases
-def test_it_is_the_model_with_fewer_layers_to_the_last_bit(case: Case) -> None:
-    _, ordinary = made(case, FULL.dropping(DROPPED))
-    expected = shallow(stock_model(case), kept_without(DROPPED))
-    assert type(ordinary) is type(expected)
-    ours, theirs = ordinary.config.to_dict(), expected.config.to_dict()
-    assert {name: ours[name] for name in theirs} == theirs
-    inputs = data_of(case).samples.batches[0].inputs
-    with torch.inference_mode():
-        outputs = ordinary(**inputs), expected(**inputs)
-    assert all(torch.equal(values, outputs[0][name]) for name, values in outputs[1].items() if name.endswith("logits"))
 
 
 @cases
