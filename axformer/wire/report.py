@@ -308,6 +308,17 @@ class Work(BaseModel):
     device_peak_bytes: int | None = Field(description="Peak memory on its GPU; null on a CPU.")
 
 
+class LossPoint(BaseModel):
+    """The losses of a training after a step."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: int
+    epoch: float
+    loss: float | None = Field(description="Mean training loss since the point before.")
+    deciding: float | None = Field(description="Loss on the deciding rows; null within an epoch.")
+
+
 class Finetuning(BaseModel):
     """The training after a pass; `pruned` is the model after it."""
 
@@ -317,6 +328,10 @@ class Finetuning(BaseModel):
     data: DataSummary
     seconds: float
     before: Scores = Field(description="The pruned model as the pass left it.")
+    steps: int | None = Field(default=None, description="Steps that were trained; null in older reports.")
+    epochs: int | None = Field(default=None, description="Epochs that were trained, fewer than asked for if it ended early.")
+    kept_epoch: int | None = Field(default=None, description="The epoch whose weights were kept, from 1.")
+    curve: tuple[LossPoint, ...] = Field(default=(), description="About 100 points, and one at the end of each epoch.")
 
 
 ENOUGH_TOKENS = 10
