@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.plan.plan import Plan
-from axformer.repair.losses import Moment
 from axformer.wire.report import Finetuning
+from axformer.wire.steps import OnStep, ignore
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Surroundings:
 
     directory: Path | None = None
     """For the state of repairs, so that an interrupted one can continue; None to keep no state."""
-    on_step: Callable[[Moment], None] = lambda _: None
-    """Called after every step of a training."""
+    on_step: OnStep = ignore
+    """Takes reports of how far the repair is."""
     check_cancelled: Callable[[], None] = lambda: None
     """Called at intervals; an exception from it ends the repair."""
 

@@ -20,10 +20,11 @@ from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, Traine
 
 from axformer.data.batches import Batch, assemble
 from axformer.data.encoding import Encoded
-from axformer.repair.losses import Course, Moment, curve_of, moment_of
+from axformer.repair.losses import Course, curve_of, step_of
 from axformer.repair.saving import SAVE_SECONDS, Resumable, Saving, last_in, read_outcome, write_outcome
 from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import Objective
+from axformer.wire.steps import OnStep, ignore
 
 _LOGS = 0.01
 """Share of the steps between two points of the curve of losses."""
@@ -48,7 +49,7 @@ def finetune(
     lesson: Lesson,
     *,
     directory: Path | None = None,
-    on_step: Callable[[Moment], None] = lambda _: None,
+    on_step: OnStep = ignore,
     check_cancelled: Callable[[], None] = lambda: None,
     save_seconds: float = SAVE_SECONDS,
 ) -> Course:
@@ -59,7 +60,7 @@ def finetune(
         tokenizer: pads the inputs.
         lesson: the rows and the settings.
         directory: for the state of this training alone, which continues from what is there; None for no state.
-        on_step: called after every step.
+        on_step: takes a report after every step.
         check_cancelled: called before every step; an exception from it ends the training, and leaves its state.
         save_seconds: seconds between two checkpoints; there is also one after each epoch.
 
@@ -73,12 +74,12 @@ def finetune(
         ended = None if directory is None else read_outcome(directory)
         if ended is not None:
             trained.load_state_dict(ended[0], strict=False)
-            course = Course.read(ended[1])
+            course = Course.model_validate_json(ended[1])
         else:
             saves = directory is not None
             course = _train(trained, tokenizer, lesson, Path(place), saves, on_step, check_cancelled, save_seconds)
             if saves:
-                write_outcome(Path(place), trained.state_dict(), course)
+                write_outcome(Path(place), trained.state_dict(), course.model_dump_json())
     model.to(device).eval()
     return course
 
@@ -89,7 +90,7 @@ def _train(
     lesson: Lesson,
     place: Path,
     saves: bool,
-    on_step: Callable[[Moment], None],
+    on_step: OnStep,
     check_cancelled: Callable[[], None],
     save_seconds: float,
 ) -> Course:
@@ -104,7 +105,7 @@ def _train(
     trainer = _Trainer(
         lesson.deciding_loss,
         model=model,
-        args=_arguments(lesson, place, model.model.device, last, saves=saves),
+        args=_arguments(lesson, place, model.device, last, saves=saves),
         data_collator=collate,
         train_dataset=range(len(encoded.labels)),
         eval_dataset=() if lesson.deciding_loss is not None else None,
@@ -152,12 +153,13 @@ class _Trainer(Trainer):
 class _LossModel(nn.Module):
     """A model whose output is its loss. Weights with several names are saved under their first."""
 
-    def __init__(self, model: nn.Module, objective: Objective) -> None:
+    def __init__(self, model: Any, objective: Objective) -> None:
         super().__init__()
         self.model = model
+        self.device: torch.device = model.device
         self._objective = objective
-        self.register_state_dict_post_hook(_once)
-        self.register_load_state_dict_post_hook(_ignore_other_names)
+        self.register_state_dict_post_hook(_once)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_post_hook(_ignore_other_names)  # type: ignore[no-untyped-call]
 
     def forward(self, rows: Tensor, inputs: Mapping[str, Tensor], answers: Tensor) -> dict[str, Tensor]:
         return {"loss": self._objective.loss(self.model, Batch(rows, dict(inputs), answers))}
@@ -181,9 +183,7 @@ def _once(_: nn.Module, weights: dict[str, Tensor], *__: Any) -> None:
 class _Watching(TrainerCallback):
     """Tells how far the training is, and checks before every step whether it was cancelled."""
 
-    def __init__(
-        self, saving: Saving, begun_at: int, on_step: Callable[[Moment], None], check_cancelled: Callable[[], None]
-    ) -> None:
+    def __init__(self, saving: Saving, begun_at: int, on_step: OnStep, check_cancelled: Callable[[], None]) -> None:
         self._saving = saving
         self._begun_at = begun_at
         self._before = saving.seconds
@@ -193,11 +193,11 @@ class _Watching(TrainerCallback):
     def on_step_begin(self, *_: Any, **__: Any) -> None:
         self._check_cancelled()
 
-    def on_step_end(self, _: Any, state: Any, control: Any, **__: Any) -> None:  # noqa: ARG002 - Trainer's signature
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 - Trainer's names
         seconds = (self._saving.seconds - self._before) / (state.global_step - self._begun_at)
-        self._on_step(moment_of(state, seconds, self._begun_at))
+        self._on_step(step_of(state, seconds, self._begun_at))
 
-    def on_epoch_end(self, _: Any, __: Any, control: Any, **___: Any) -> None:
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 - Trainer's names
         control.should_log = True  # so that a checkpoint never lies between two points of the curve
 
 

@@ -48,12 +48,12 @@ def frozen(model: Any, architecture: Architecture, plan: Plan, settings: Finetun
     modules += embeddings(model) if settings.freeze_embeddings else []
     excluded = [weight for module in modules for weight in module.parameters() if weight.requires_grad]
     for weight in excluded:
-        weight.requires_grad_(requires_grad=False)
+        weight.requires_grad = False
     try:
         yield
     finally:
         for weight in excluded:
-            weight.requires_grad_(requires_grad=True)
+            weight.requires_grad = True
 
 
 def kept_layers(plan: Plan) -> tuple[int, ...]:

@@ -2,25 +2,18 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
 
-@dataclass(frozen=True)
-class LossPoint:
-    """The losses after a step."""
-
-    step: int
-    epoch: float
-    loss: float | None = None
-    """Mean training loss since the point before; None where only the deciding rows were measured, or where it is not finite."""
-    deciding: float | None = None
-    """Loss on the deciding rows; None within an epoch."""
+from axformer.wire.finetuning import LossPoint
+from axformer.wire.steps import Step, StepName
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(BaseModel):
     """What happened in a training."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     steps: int
     epochs: int
@@ -31,37 +24,22 @@ class Course:
     """In all processes, if it was interrupted."""
     curve: tuple[LossPoint, ...]
 
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> "Course":
-        """The same from JSON."""
-        return cls(**{**values, "curve": tuple(LossPoint(**point) for point in values["curve"])})
 
+def step_of(state: Any, seconds_a_step: float, begun_at: int) -> Step:
+    """How far the training with this state of Trainer is, for those who watch.
 
-@dataclass(frozen=True)
-class Moment:
-    """How far a training is."""
-
-    step: int
-    steps: int
-    """All steps; an early end may leave some out."""
-    epoch: float
-    epochs: int
-    seconds_left: float
-    begun_at: int
-    """The step after which this process continued; 0 if the training began in it."""
-    curve: tuple[LossPoint, ...]
-    """So far."""
-
-
-def moment_of(state: Any, seconds_a_step: float, begun_at: int) -> Moment:
-    """How far the training with this state of Trainer is."""
-    return Moment(
-        step=state.global_step,
-        steps=state.max_steps,
-        epoch=state.epoch,
-        epochs=state.num_train_epochs,
+    Args:
+        seconds_a_step: the mean so far.
+        begun_at: the step after which this process continued; 0 if the training began in it.
+    """
+    epoch = min(math.floor(state.epoch) + 1, state.num_train_epochs)
+    continued = f", continued after step {begun_at}" if begun_at else ""
+    return Step(
+        name=StepName.TRAINING,
+        done=state.global_step,
+        known=state.max_steps,
+        detail=f"epoch {epoch} of {state.num_train_epochs}{continued}",
         seconds_left=(state.max_steps - state.global_step) * seconds_a_step,
-        begun_at=begun_at,
         curve=curve_of(state.log_history),
     )
 
@@ -69,19 +47,14 @@ def moment_of(state: Any, seconds_a_step: float, begun_at: int) -> Moment:
 def curve_of(history: Sequence[Mapping[str, Any]]) -> tuple[LossPoint, ...]:
     """The curve in Trainer's log."""
     points: dict[int, LossPoint] = {}
-    for step, epoch, loss, deciding in _entries(history):
-        before = points.get(step, LossPoint(step, epoch))
-        points[step] = LossPoint(
-            step, epoch, before.loss if loss is None else loss, before.deciding if deciding is None else deciding
-        )
+    for step, values in _entries(history):
+        points[step] = points.get(step, LossPoint(step=step, epoch=0.0)).model_copy(update=values)
     return tuple(points.values())
 
 
-def _entries(history: Sequence[Mapping[str, Any]]) -> Iterable[tuple[int, float, float | None, float | None]]:
+def _entries(history: Sequence[Mapping[str, Any]]) -> Iterable[tuple[int, dict[str, float]]]:
     for entry in history:
-        if "loss" in entry or "eval_loss" in entry:
-            yield entry["step"], entry["epoch"], _finite(entry.get("loss")), _finite(entry.get("eval_loss"))
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+        losses = {name: entry[key] for name, key in (("loss", "loss"), ("deciding", "eval_loss")) if key in entry}
+        if losses:
+            finite = {name: value for name, value in losses.items() if math.isfinite(value)}
+            yield entry["step"], {"epoch": entry["epoch"], **finite}

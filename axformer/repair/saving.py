@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 SAVE_SECONDS = 300.0
-"""Longest time between two checkpoints, and so about the most work that a kill costs. Writing one takes three times the weights'
-bytes, seconds at most."""
+"""Longest time between two checkpoints, and so about the most work that a kill costs. One has three times the bytes of the
+weights, which takes seconds to write."""
 _MARK = "whole.json"
 _WEIGHTS, _OUTCOME = "trained.safetensors", "trained.json"
 
@@ -82,13 +82,25 @@ class Saving(TrainerCallback):
         """Seconds of training in all processes."""
         return time.monotonic() - self._since
 
-    def on_step_end(self, _: TrainingArguments, state: TrainerState, control: TrainerControl, **__: Any) -> None:
+    def on_step_end(
+        self,
+        args: TrainingArguments,  # noqa: ARG002 - Trainer's names
+        state: TrainerState,
+        control: TrainerControl,
+        **_: Any,
+    ) -> None:
         """Ask for a checkpoint if one is due."""
         ends_epoch = state.global_step % max(1, state.max_steps // state.num_train_epochs) == 0
         if control.should_log and not ends_epoch and time.monotonic() - self._saved >= self._every:
             control.should_save = True
 
-    def on_save(self, args: TrainingArguments, state: TrainerState, _: TrainerControl, **__: Any) -> None:
+    def on_save(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,  # noqa: ARG002 - Trainer's names
+        **_: Any,
+    ) -> None:
         """Mark the checkpoint as whole, after its files have reached the disk."""
         assert args.output_dir is not None
         path = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
@@ -98,21 +110,21 @@ class Saving(TrainerCallback):
         self._saved = time.monotonic()
 
 
-def write_outcome(directory: Path, weights: Mapping[str, Tensor], outcome: Any) -> None:
-    """Keep the weights of a training that has ended, and a dataclass about it, instead of the checkpoints."""
+def write_outcome(directory: Path, weights: Mapping[str, Tensor], outcome: str) -> None:
+    """Keep the weights of a training that has ended, and a text about it, instead of the checkpoints."""
     save_file({name: weight.contiguous().cpu() for name, weight in weights.items()}, directory / f".{_WEIGHTS}")
     _sync(directory / f".{_WEIGHTS}")
     (directory / f".{_WEIGHTS}").replace(directory / _WEIGHTS)
-    _write(directory / _OUTCOME, json.dumps(asdict(outcome)))
+    _write(directory / _OUTCOME, outcome)
     for path in directory.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
         shutil.rmtree(path)
 
 
-def read_outcome(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+def read_outcome(directory: Path) -> tuple[dict[str, Tensor], str] | None:
     """What :func:`write_outcome` kept; None if the training has not ended."""
     if not (directory / _OUTCOME).is_file():
         return None
-    return load_file(directory / _WEIGHTS), json.loads((directory / _OUTCOME).read_text(encoding="utf-8"))
+    return load_file(directory / _WEIGHTS), (directory / _OUTCOME).read_text(encoding="utf-8")
 
 
 def _write(file: Path, text: str) -> None:

@@ -36,7 +36,9 @@ def make_settings(values: Mapping[str, Any], defaults: Mapping[str, Any] | None 
         raise ConfigError(f"finetune {name}={first['input']!r}: {first['msg']}; the settings are {listed}") from None
     idle = [name for name in _OF_TEACHERS if name in values and values[name] != getattr(FinetuneSettings(), name)]
     if idle and not settings.teacher:
-        raise ConfigError(f"finetune {idle[0]}={values[idle[0]]!r} says how to learn from a teacher; set teacher=true too")
+        raise ConfigError(
+            f"finetune {idle[0]}={values[idle[0]]!r} says how to learn from a teacher; set teacher=true too"
+        )
     return settings
 
 

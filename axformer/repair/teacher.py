@@ -141,7 +141,10 @@ def for_teacher(encoded: Encoded, tokenizer: Any) -> Encoded:
     if encoded.choices > 1:
         return encoded
     marks = [
-        [UNLABELLED if special else 0 for special in tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)]
+        [
+            UNLABELLED if special else 0
+            for special in tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
+        ]
         for ids in encoded.features["input_ids"]
     ]
     return replace(encoded, labels=marks, per_token=True)

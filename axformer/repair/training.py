@@ -3,9 +3,8 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from axformer.config import RunConfig
@@ -26,7 +25,7 @@ from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import Objective, TaskLoss, Taught
 from axformer.scores.sets import Sets, scores_of
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.report import Finetuning, LossPoint
+from axformer.wire.report import Finetuning
 
 _DECIDES_WEIGHTS = ("torch", "transformers", "accelerate", "axformer")
 """Packages whose versions a training must have begun with to be continued."""
@@ -64,7 +63,7 @@ class Training:
             steps=course.steps,
             epochs=course.epochs,
             kept_epoch=course.kept_epoch,
-            curve=tuple(LossPoint(**asdict(point)) for point in course.curve),
+            curve=course.curve,
         )
         return Repaired(cast(model, checkpoint.dtype), record)
 
@@ -97,8 +96,7 @@ def train(
     Returns:
         The course of the training.
     """
-    settings, task = training.settings, checkpoint.task
-    directory = None
+    settings, directory = training.settings, None
     if surroundings.directory is not None:
         directory = surroundings.directory / fingerprint(checkpoint, plan, training, deciding, history)
         directory.mkdir(parents=True, exist_ok=True)
@@ -117,9 +115,7 @@ def train(
         )
 
 
-def fingerprint(
-    checkpoint: Checkpoint, plan: Plan, training: Training, deciding: DataSet, history: str = ""
-) -> str:
+def fingerprint(checkpoint: Checkpoint, plan: Plan, training: Training, deciding: DataSet, history: str = "") -> str:
     """A name for everything that decides the weights that a training ends with, in hexadecimal."""
     decisive = {
         "checkpoint": checkpoint.sha256,
@@ -144,9 +140,7 @@ def _objective(
     taught = Taught(checkpoint.task, model, kept_layers(plan), settings)
     if settings.epochs > 1:
         device = str(model.device)
-        rows = batched(
-            training.encoded, checkpoint.tokenizer, batch_tokens=batch_tokens_of(device), device=device
-        )
+        rows = batched(training.encoded, checkpoint.tokenizer, batch_tokens=batch_tokens_of(device), device=device)
         taught.remember(rows, check_cancelled)
     return taught
 

@@ -1,4 +1,4 @@
-"""Settings of the training after a pass."""
+"""Settings of the training after a pass, and its losses."""
 
 import re
 from typing import Annotated, Any
@@ -48,7 +48,7 @@ class FinetuneSettings(BaseModel):
     teacher_weight: float = Field(default=0.5, ge=0.0, le=1.0)
     """Weight of the teacher's predictions in the loss; the labels have the rest. With 1, the rows need no labels."""
     temperature: float = Field(default=2.0, gt=0.0, le=100.0)
-    """Divides both models' logits before they are compared, which shows more of the less likely classes (Hinton et al. 2015)."""
+    """Divides both models' logits before they are compared, so that less likely classes count more (Hinton et al. 2015)."""
     hidden_weight: float = Field(default=0.0, ge=0.0, le=1e6)
     """Weight of the difference from the teacher's hidden states in the loss (Sun et al. 2019)."""
     seed: int = Field(default=0, ge=0, lt=2**32)
@@ -73,3 +73,20 @@ class FinetuneSettings(BaseModel):
         if self.freeze.startswith(LOWER):
             return tuple(range(int(self.freeze.removeprefix(LOWER))))
         return tuple(sorted({int(layer) for layer in self.freeze.split(",")}))
+
+
+class LossPoint(BaseModel):
+    """The losses of a training after a step."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: int = Field(ge=0)
+    epoch: float = Field(ge=0, allow_inf_nan=False)
+    loss: float | None = Field(
+        default=None,
+        allow_inf_nan=False,
+        description="Mean training loss since the point before; null if it was not finite.",
+    )
+    deciding: float | None = Field(
+        default=None, allow_inf_nan=False, description="Loss on the deciding rows; null within an epoch."
+    )

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from axformer.wire.data_summary import DataSummary
+from axformer.wire.finetuning import LossPoint
 
 Interval = tuple[float, float]
 REPORT_FORMAT: Literal["axformer-report/2"] = "axformer-report/2"
@@ -308,17 +309,6 @@ class Work(BaseModel):
     device_peak_bytes: int | None = Field(description="Peak memory on its GPU; null on a CPU.")
 
 
-class LossPoint(BaseModel):
-    """The losses of a training after a step."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    step: int
-    epoch: float
-    loss: float | None = Field(description="Mean training loss since the point before.")
-    deciding: float | None = Field(description="Loss on the deciding rows; null within an epoch.")
-
-
 class Finetuning(BaseModel):
     """The training after a pass; `pruned` is the model after it."""
 
@@ -329,7 +319,9 @@ class Finetuning(BaseModel):
     seconds: float
     before: Scores = Field(description="The pruned model as the pass left it.")
     steps: int | None = Field(default=None, description="Steps that were trained; null in older reports.")
-    epochs: int | None = Field(default=None, description="Epochs that were trained, fewer than asked for if it ended early.")
+    epochs: int | None = Field(
+        default=None, description="Epochs that were trained, fewer than asked for if it ended early."
+    )
     kept_epoch: int | None = Field(default=None, description="The epoch whose weights were kept, from 1.")
     curve: tuple[LossPoint, ...] = Field(default=(), description="About 100 points, and one at the end of each epoch.")
 

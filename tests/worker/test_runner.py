@@ -194,7 +194,7 @@ def undisturbed(opened: Open, tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_job_that_is_paused_while_it_trains_trains_anew_and_ends_as_if_undisturbed(
+def test_a_job_that_is_paused_while_it_trains_continues_and_ends_as_if_undisturbed(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open, undisturbed: dict[str, Any]
 ) -> None:
     job_id = post(train={"uri": opened.uri("train.jsonl")}, finetune=LESSONS)
@@ -211,7 +211,7 @@ def test_a_job_that_is_paused_while_it_trains_trains_anew_and_ends_as_if_undistu
     assert (watch.job(job_id).state, watch.job(job_id).report) == (JobState.PAUSED, None)
     before = watch.trials(job_id)
     assert len(before) == undisturbed["trials"]
-    assert left_behind(context, job_id) == []
+    assert [path.name for path in left_behind(context, job_id)] == [f"{job_id}.kept"]
 
     with session_scope(context.sessions) as session:
         resume_job(session, job_id)
@@ -224,6 +224,7 @@ def test_a_job_that_is_paused_while_it_trains_trains_anew_and_ends_as_if_undistu
         told["finetune"].pop("seconds")
     assert job.report["finetune"] == undisturbed["finetune"]
     assert job.report["pruned"]["validation"] == undisturbed["pruned"]["validation"]
+    assert list(context.settings.work_dir.iterdir()) == []
 
 
 def test_a_job_is_cancelled_while_it_trains(

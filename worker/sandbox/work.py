@@ -118,7 +118,7 @@ _KINDS: Mapping[JobKind, Callable[[Lines, Order, PruningRun], None]] = {
 
 
 def _finish(lines: Lines, order: Order, run: PruningRun) -> None:
-    run.repair(Surroundings(check_cancelled=lambda: _check_worker(lines)))
+    run.repair(Surroundings(Path(order.state), _Steps(lines), lambda: _check_worker(lines)))
     _send(lines, Trained())
     _send(lines, Published(report=run.publish(Path(order.output), order.forms, _Steps(lines))))
 

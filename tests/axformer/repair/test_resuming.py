@@ -17,7 +17,7 @@ from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.losses import Course
 from axformer.repair.saving import last_in
 from axformer.repair.settings import FinetuneSettings
-from axformer.repair.teacher import Taught, TaskLoss
+from axformer.repair.teacher import TaskLoss, Taught
 from axformer.repair.training import loss_on
 from tests.axformer.repair.test_finetune import small
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of
@@ -107,15 +107,17 @@ def test_it_may_be_interrupted_at_any_step_and_again(step: int, tmp_path: Path) 
 
 
 def test_a_killed_process_loses_nothing_that_was_saved(tmp_path: Path) -> None:
-    killed = subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-c", KILLED, str(tmp_path), "6"], check=False, env={**os.environ, "PYTHONPATH": os.getcwd()}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path), "6"],
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
     )
     assert killed.returncode == -signal.SIGKILL
     last = last_in(tmp_path)
     assert last is not None
     assert last.step >= 3
     first_steps = []
-    resumed = trained(BERT, PLAIN, tmp_path, on_step=lambda moment: first_steps.append(moment.step))
+    resumed = trained(BERT, PLAIN, tmp_path, on_step=lambda step: first_steps.append(step.done))
     assert first_steps[0] == last.step + 1
     check_same(resumed, undisturbed(BERT, PLAIN))
 
