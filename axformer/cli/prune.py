@@ -45,7 +45,7 @@ def prune(
     with failing():
         knobs = options.config_from(goal, preset, options.knobs_of(config, set_, accept_poor_model=accept_poor_model))
         names, made = options.columns_of(columns), options.forms_of(forms)
-        settings = options.finetune_of(train, finetune)
+        settings = options.finetune_of(train, finetune, knobs)
         console = Console(highlight=False, stderr=as_json)
 
         with importing():
