@@ -24,7 +24,7 @@ from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import limits_of
 from worker.warm import WarmSlot
 
-_BEGINS_ANEW = (
+BEGINS_ANEW = (
     "the training begins anew: the job was in it on another machine, or before its first checkpoint, so there is no state to "
     "continue from"
 )
@@ -50,7 +50,7 @@ def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, war
         if loaded.notes:
             ledger.note("job.noted", {"notes": list(loaded.notes)})
         if _was_training(job) and not sandbox.state.is_dir():
-            ledger.note("job.noted", {"notes": [_BEGINS_ANEW]})
+            ledger.note("job.noted", {"notes": [BEGINS_ANEW]})
         ledger.enter(JobState.RUNNING)
         stored = ledger.stored_trials(context.settings.trace_chunk)
         conversation.begin(stored)
