@@ -31,7 +31,7 @@ from axformer.opening import CALIBRATION, check_fits, notes_on, open_inputs
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
-from axformer.repair.base import Repair, Repaired
+from axformer.repair.base import Repair, Repaired, Surroundings
 from axformer.repair.local import LocalFits
 from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings
@@ -251,16 +251,18 @@ class PruningRun:
         """The compact model in float32."""
         return self._ground.model_of(self.plan)
 
-    def repair(self, check_cancelled: Callable[[], None] = lambda: None) -> None:
-        """Repair the model of the finished run if a repair was given. After an interrupted call, the repair starts again.
+    def repair(self, surroundings: Surroundings | None = None) -> None:
+        """Repair the model of the finished run if a repair was given.
 
         Args:
-            check_cancelled: called before every step; an exception from it ends the repair.
+            surroundings: where it happens. With a directory, a repair that was interrupted continues, also in another process;
+                without, it starts again.
         """
         if self._repair is not None and self._repaired is None:
             sets = {"validation": self._validation, **self._others}
             self._repaired = self._repair.carry_out(
-                self._checkpoint, self._small_model(), self.plan, sets, check_cancelled
+                *(self._checkpoint, self._small_model(), self.plan, sets, self.deciding),
+                surroundings or Surroundings(),
             )
 
     def publish(self, directory: Path, forms: Collection[str] = (), on_step: OnStep = ignore) -> dict[str, Any]:

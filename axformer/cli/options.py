@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, METHODS, AnyConfig, Preset, make_config, parse_knob
+from axformer.config import (
+    ABOUT_PRESETS,
+    DEFAULT_PRESET,
+    METHODS,
+    AnyConfig,
+    Preset,
+    RunConfig,
+    make_config,
+    parse_knob,
+)
 from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
 from axformer.config.nearest import or_all, suggestion
 from axformer.data.columns import Columns
@@ -88,10 +97,15 @@ CalibrateOption = Annotated[
         help="Data that weights are fitted on, with method=compress; it needs no labels. The rows that decide if none is given."
     ),
 ]
-TrainOption = Annotated[str | None, typer.Option(help="Data to train the finished model on.")]
+TrainOption = Annotated[
+    str | None,
+    typer.Option(help="Data to train the finished model on; it needs no labels if only a teacher is asked."),
+]
 FinetuneOption = Annotated[
     list[str] | None,
-    typer.Option(help="How to train, for example epochs=2 (learning_rate, batch_size, seed); may be repeated."),
+    typer.Option(
+        help="How to train, for example epochs=2, teacher=true or freeze=lower:4 (docs/training.md); may be repeated."
+    ),
 ]
 FormsOption = Annotated[
     str, typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_int8.")
@@ -160,15 +174,15 @@ def knobs_of(file: Path | None, set_: list[str] | None, *, accept_poor_model: bo
     return _in_file(file) | dict(parse_knob(text) for text in set_ or []) | flags
 
 
-def finetune_of(train: str | None, texts: list[str] | None) -> FinetuneSettings | None:
-    """The training settings, if there is training data.
+def finetune_of(train: str | None, texts: list[str] | None, config: RunConfig) -> FinetuneSettings | None:
+    """The training settings, if there is training data; those that are not given as the method has them.
 
     Raises:
         ConfigError: there are settings but no training data, a setting is unknown, or a value is out of range.
     """
     if train is None and texts:
         raise ConfigError("--finetune says how to train, and --train on what; give --train too")
-    settings = make_settings(dict(parse_knob(text) for text in texts or []))
+    settings = make_settings(dict(parse_knob(text) for text in texts or []), config.finetune_defaults)
     return None if train is None else settings
 
 

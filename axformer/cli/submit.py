@@ -53,7 +53,7 @@ def submit(
         settled = options.config_from(goal, preset, knobs)  # errors are reported before anything is sent
         if calibrate is not None:
             settled.check_calibrates()
-        training = options.finetune_of(train, finetune)
+        training = options.finetune_of(train, finetune, settled)
         labels, made = options.labels_of(label), options.forms_of(forms)
         renamed = options.columns_of(columns).model_dump(exclude_defaults=True)
         token = hub_token_of(hub_token, (checkpoint, data, test, calibrate, train))

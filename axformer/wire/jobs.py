@@ -182,7 +182,8 @@ class ReportRead(Schema):
     """What each order led to where ``order`` is ``search``: ``order``, ``loss``, ``trials``, ``seconds``, ``parameters``,
     ``encoder_parameters``, and whether it was ``kept``."""
     finetune: dict[str, Any] | None = None
-    """Where the model was trained: ``settings``, ``data``, ``seconds``, and the pruned model's figures ``before``."""
+    """Where the model was trained: ``settings``, ``data``, ``seconds``, ``steps``, ``epochs``, ``kept_epoch``, and the pruned
+    model's figures ``before``. The ``curve`` of losses is in ``report.json`` alone."""
 
 
 class JobLinks(Schema):

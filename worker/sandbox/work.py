@@ -17,6 +17,7 @@ from axformer.evaluation.budget import free_bytes, total_bytes
 from axformer.intake.footprint import Footprint, at_ease, least
 from axformer.intake.sizes import read_sizes
 from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.repair.base import Surroundings
 from axformer.run import PruningRun
 from axformer.wire.kinds import JobKind
 from axformer.wire.steps import Step
@@ -117,7 +118,7 @@ _KINDS: Mapping[JobKind, Callable[[Lines, Order, PruningRun], None]] = {
 
 
 def _finish(lines: Lines, order: Order, run: PruningRun) -> None:
-    run.repair(lambda: _check_worker(lines))
+    run.repair(Surroundings(Path(order.state), _Steps(lines), lambda: _check_worker(lines)))
     _send(lines, Trained())
     _send(lines, Published(report=run.publish(Path(order.output), order.forms, _Steps(lines))))
 
