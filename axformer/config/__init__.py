@@ -14,9 +14,19 @@ from axformer.config.axformer import REMOVED, HelpedReference, Order, PassConfig
 from axformer.config.common import RunConfig
 from axformer.config.compress import CompressConfig
 from axformer.config.nearest import choice_suggestion, or_all
+from axformer.config.rank import RankConfig
 from axformer.errors import ConfigError, reason_of
 
-__all__ = ["CompressConfig", "HelpedReference", "Order", "PassConfig", "RunConfig", "Safeguard", "TaskName"]
+__all__ = [
+    "CompressConfig",
+    "HelpedReference",
+    "Order",
+    "PassConfig",
+    "RankConfig",
+    "RunConfig",
+    "Safeguard",
+    "TaskName",
+]
 
 
 class Preset(StrEnum):
@@ -37,11 +47,15 @@ ABOUT_PRESETS: dict[Preset, str] = {
 """A description of each preset for users."""
 DEFAULT_PRESET = Preset.ROBUST
 """Used by the commands and the service if no preset is given."""
-AnyConfig = Annotated[PassConfig | CompressConfig, Field(discriminator="method")]
+AnyConfig = Annotated[PassConfig | CompressConfig | RankConfig, Field(discriminator="method")]
 """The knobs of any method, discriminated by ``method``."""
-METHODS: dict[str, type[PassConfig | CompressConfig]] = {"axformer": PassConfig, "compress": CompressConfig}
+METHODS: dict[str, type[PassConfig | CompressConfig | RankConfig]] = {
+    "axformer": PassConfig,
+    "compress": CompressConfig,
+    "rank": RankConfig,
+}
 """The config class of each method, by its name."""
-ABOUT_METHODS: dict[str, str] = {"axformer": "the pass", "compress": "compression"}
+ABOUT_METHODS: dict[str, str] = {"axformer": "the pass", "compress": "compression", "rank": "ranked pruning"}
 """The name of each method for users."""
 DEFAULT_METHOD = "axformer"
 _MOST_NAMED = 8
