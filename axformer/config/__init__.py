@@ -91,6 +91,15 @@ def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = No
     return config
 
 
+def usual_preset(knobs: Mapping[str, Any]) -> Preset:
+    """The preset of a run that names none: the default one, or if the knobs name another method the first of that method;
+    ``paper``, which changes no knob, if it has none."""
+    method = knobs.get("method", DEFAULT_METHOD)
+    if method == DEFAULT_METHOD:
+        return DEFAULT_PRESET
+    return next((name for name, chosen in PRESETS.items() if chosen.get("method") == method), Preset.PAPER)
+
+
 def make_pass_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = None) -> PassConfig:
     """Make the config of a pass of Algorithm 1.
 
@@ -110,7 +119,7 @@ def _check_method(method: Any) -> None:
 
 def _preset_for(method: str) -> str:
     own = [name.value for name, knobs in PRESETS.items() if knobs.get("method", DEFAULT_METHOD) == method]
-    return f"take {' or '.join(own)}"
+    return f"take {' or '.join(own)}" if own else "leave the preset out"
 
 
 def config_of(knobs: Mapping[str, Any]) -> "AnyConfig":
