@@ -1,7 +1,7 @@
 """Publishes the result of a finished pass: the model in its forms, measured and checked, with its plan, trace and reports."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,9 @@ class Made:
     """The weights that were fitted in closed form; None if none were."""
     calibration: DataSet | None = None
     """Separate data that the weights were fitted on; None if they were fitted on the deciding rows."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The contents of the files that the method adds to the usual ones, by name."""
 
     @property
     def refitted(self) -> Refitted | None:
@@ -126,7 +129,7 @@ def publish(
         )
         steps.advance(detail="measuring the speed of all forms")
         report = make_report(checkpoint, outcome, validation, others, decided.config, scores)
-        write_texts(draft, texts_of(decided, report, trace, is_fitted=made.fits is not None))
+        write_texts(draft, {**texts_of(decided, report, trace, is_fitted=made.fits is not None), **made.files})
     return report
 
 

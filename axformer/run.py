@@ -286,7 +286,8 @@ class PruningRun:
         repaired, decided = self._repaired, Decided(self._checkpoint, self.passes, self._targets, self.config)
         model = self.compact_model() if repaired is None else repaired.model
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
-        made = Made(model, repaired, fits or None, self.calibration)
+        files = self._method.files(self._ground, self.trace)
+        made = Made(model, repaired, fits or None, self.calibration, files)
         is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
         seen = self._ground.untouched.predictions(keep=False) if is_known else None
         report = publish(decided, made, self._validation, self._others, directory, forms, seen, on_step)

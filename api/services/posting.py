@@ -12,7 +12,7 @@ from api.errors import FieldError, InvalidInputError, Refusals
 from api.references import check_reference, refused
 from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
-from axformer.config import Preset, RunConfig, make_config
+from axformer.config import Preset, RunConfig, make_config, usual_preset
 from axformer.config.goals import config_for, parse_goal
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS
@@ -141,9 +141,10 @@ def _config(body: JobCreate) -> tuple[Preset, RunConfig]:
         detail = str(error)
         raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer="#/goal")]) from None
     try:
-        return (
-            config_for(goal, body.config) if goal is not None else (body.preset, make_config(body.preset, body.config))
-        )
+        if goal is not None:
+            return config_for(goal, body.config)
+        preset = body.preset if "preset" in body.model_fields_set else usual_preset(body.config)
+        return preset, make_config(preset, body.config)
     except ConfigError as error:
         detail = str(error)
         raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer="#/config")]) from None

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from axformer.config import (
+    ABOUT_METHODS,
     ABOUT_PRESETS,
     DEFAULT_PRESET,
     METHODS,
@@ -16,6 +17,7 @@ from axformer.config import (
     RunConfig,
     make_config,
     parse_knob,
+    usual_preset,
 )
 from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
 from axformer.config.nearest import or_all, suggestion
@@ -56,6 +58,18 @@ PresetOption = Annotated[
 ]
 
 
+MethodOption = Annotated[
+    str | None,
+    typer.Option(
+        help="The way to a smaller model, if neither goal nor preset names it: "
+        + "; ".join(f"{name}: {about}" for name, about in ABOUT_METHODS.items())
+        + ".",
+        metavar="METHOD",
+        autocompletion=lambda: list(METHODS),
+    ),
+]
+
+
 def config_from(goal: str | None, preset: Preset | None, knobs: dict[str, Any]) -> AnyConfig:
     """The config of a goal or a preset, with some knobs changed.
 
@@ -63,7 +77,7 @@ def config_from(goal: str | None, preset: Preset | None, knobs: dict[str, Any]) 
         ConfigError: both are given, or one of them or a knob is not right.
     """
     if goal is None:
-        return make_config(preset or DEFAULT_PRESET, knobs)
+        return make_config(preset or usual_preset(knobs), knobs)
     if preset is not None:
         raise ConfigError(f"--goal {goal} and --preset {preset.value}: a goal has its own preset; leave one out")
     return config_for(parse_goal(goal), knobs)[1]
@@ -164,13 +178,17 @@ def labels_of(texts: list[str] | None) -> dict[str, str]:
     return labels
 
 
-def knobs_of(file: Path | None, set_: list[str] | None, *, accept_poor_model: bool = False) -> dict[str, Any]:
-    """The knobs of a file, overridden by those on the command line and by the flag for poor models.
+def knobs_of(
+    file: Path | None, set_: list[str] | None, *, method: str | None = None, accept_poor_model: bool = False
+) -> dict[str, Any]:
+    """The knobs of a file, overridden by those on the command line, by the method and by the flag for poor models.
 
     Raises:
         ConfigError: the file cannot be read or holds no knobs, or an option is not ``name=value``.
     """
-    flags = {"accept_poor_model": True} if accept_poor_model else {}
+    flags: dict[str, Any] = {"accept_poor_model": True} if accept_poor_model else {}
+    if method is not None:
+        flags["method"] = method
     return _in_file(file) | dict(parse_knob(text) for text in set_ or []) | flags
 
 

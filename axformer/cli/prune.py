@@ -24,6 +24,7 @@ def prune(
     test: options.TestOption = None,
     goal: options.GoalOption = None,
     preset: options.PresetOption = None,
+    method: options.MethodOption = None,
     set_: options.SetOption = None,
     config: options.ConfigOption = None,
     columns: options.ColumnsOption = None,
@@ -43,7 +44,8 @@ def prune(
 ) -> None:
     """Prune a fine-tuned model, and write the smaller, verified model."""
     with failing():
-        knobs = options.config_from(goal, preset, options.knobs_of(config, set_, accept_poor_model=accept_poor_model))
+        given = options.knobs_of(config, set_, method=method, accept_poor_model=accept_poor_model)
+        knobs = options.config_from(goal, preset, given)
         names, made = options.columns_of(columns), options.forms_of(forms)
         settings = options.finetune_of(train, finetune, knobs)
         console = Console(highlight=False, stderr=as_json)

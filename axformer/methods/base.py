@@ -5,7 +5,7 @@ need not know which method yielded them.
 """
 
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -94,6 +94,9 @@ class Method(Protocol):
         Yields:
             Every trial in order; each pass begins with the untouched model.
         """
+
+    def files(self, ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:
+        """The files that the method adds to a result, by name; their contents follow from the ground and the trace."""
 
 
 def plan_of(trials: Iterable[Trial], dimensions: Dimensions, config: RunConfig) -> Plan:

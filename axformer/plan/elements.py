@@ -180,6 +180,11 @@ def encoder_share(share: float) -> str:
     return f"{_ENCODER}{share:g}"
 
 
+def units_left(gone: float) -> str:
+    """The id of a trial of a whole plan: this share of the heads and neurons has left, for example ``encoder.less.0.25``."""
+    return f"{_ENCODER}less.{gone:g}"
+
+
 def is_of_encoder(id: str | None) -> bool:
     """Whether an id is that of a trial of a whole plan."""
     return id is not None and id.startswith(_ENCODER)

@@ -20,6 +20,12 @@ class Phase(StrEnum):
     """Elements tried again after the gains, with ``tolerance``."""
     BUDGET = "budget"
     """A whole plan within a budget, with ``method=compress``."""
+    RANK = "rank"
+    """A whole plan after a step, with ``method=rank``."""
+
+
+OF_PLANS = frozenset({Phase.BUDGET, Phase.RANK})
+"""The phases whose trials hold whole plans."""
 
 
 class Verdict(StrEnum):

@@ -81,7 +81,7 @@ class JobCreate(Schema):
     goal: str | None = Field(default=None, max_length=_GOAL_LENGTH)
     """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2`` or ``as-paper``."""
     preset: Preset = DEFAULT_PRESET
-    """The preset that the knobs start from."""
+    """The preset that the knobs start from; without it, the one that belongs to the method of ``config``."""
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
     """Knobs that differ from the preset; ``GET /v1/knobs`` lists them."""
     priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)

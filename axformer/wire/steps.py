@@ -23,6 +23,7 @@ class StepName(StrEnum):
 
     MOMENTS = "moments"
     LEVEL_TABLE = "level_table"
+    RANKING = "ranking"
     REFIT = "refit"
     PATH = "path"
     TRAINING = "training"
@@ -32,6 +33,7 @@ class StepName(StrEnum):
 _WORDS = {
     StepName.MOMENTS: "measuring what the blocks receive",
     StepName.LEVEL_TABLE: "measuring what each size of each block costs",
+    StepName.RANKING: "ranking heads and neurons",
     StepName.REFIT: "fitting the weights that stay",
     StepName.PATH: "measuring the models on the path",
     StepName.TRAINING: "training the model",

@@ -1,6 +1,6 @@
 """AxFormer as a method: one pass of Algorithm 1, or six with ``order=search`` (appendix A)."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 
 from axformer.config import PassConfig
@@ -42,6 +42,10 @@ class AxFormer:
                     trace.append(trial)
                     yield trial
             opening = opening or opening_of(trace)
+
+    def files(self, ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:  # noqa: ARG002 - as for every method
+        """None."""
+        return {}
 
 
 def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Generator[Trial, None, None]:

@@ -6,7 +6,7 @@ then a choice of levels (:mod:`axformer.methods.compress.allocation`) followed b
 the same table again and continues with the same plans.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -50,6 +50,10 @@ class Compress:
             if ground.targets.is_reached(plan):
                 return
         run.end()
+
+    def files(self, ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:  # noqa: ARG002 - as for every method
+        """None."""
+        return {}
 
 
 class _Run:
