@@ -113,7 +113,7 @@ def publish(
         finetuning = None if made.repaired is None else made.repaired.record
         trace = tuple(passes.trace)
         certificate = passes.certificate
-        if certificate is not None and finetuning is not None:
+        if certificate is not None and made.repaired is not None and not made.repaired.is_measured:
             certificate = before_training(certificate)
         outcome = Outcome(
             trace,

@@ -70,6 +70,12 @@ MethodOption = Annotated[
 ]
 
 
+WithinPointsOption = Annotated[
+    float | None,
+    typer.Option(help="Keep the smallest model certified to have lost less than this many points of its metric."),
+]
+
+
 def config_from(goal: str | None, preset: Preset | None, knobs: dict[str, Any]) -> AnyConfig:
     """The config of a goal or a preset, with some knobs changed.
 
@@ -178,18 +184,19 @@ def labels_of(texts: list[str] | None) -> dict[str, str]:
     return labels
 
 
-def knobs_of(
-    file: Path | None, set_: list[str] | None, *, method: str | None = None, accept_poor_model: bool = False
-) -> dict[str, Any]:
-    """The knobs of a file, overridden by those on the command line, by the method and by the flag for poor models.
+def knobs_of(file: Path | None, set_: list[str] | None) -> dict[str, Any]:
+    """The knobs of a file, overridden by those on the command line.
 
     Raises:
         ConfigError: the file cannot be read or holds no knobs, or an option is not ``name=value``.
     """
-    flags: dict[str, Any] = {"accept_poor_model": True} if accept_poor_model else {}
-    if method is not None:
-        flags["method"] = method
-    return _in_file(file) | dict(parse_knob(text) for text in set_ or []) | flags
+    return _in_file(file) | dict(parse_knob(text) for text in set_ or [])
+
+
+def flags_of(*, method: str | None, within_points: float | None, accept_poor_model: bool) -> dict[str, Any]:
+    """The knobs that have options of their own, as far as they are given."""
+    given = {"method": method, "within_points": within_points, "accept_poor_model": accept_poor_model or None}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def finetune_of(train: str | None, texts: list[str] | None, config: RunConfig) -> FinetuneSettings | None:

@@ -25,6 +25,7 @@ def prune(
     goal: options.GoalOption = None,
     preset: options.PresetOption = None,
     method: options.MethodOption = None,
+    within_points: options.WithinPointsOption = None,
     set_: options.SetOption = None,
     config: options.ConfigOption = None,
     columns: options.ColumnsOption = None,
@@ -44,7 +45,8 @@ def prune(
 ) -> None:
     """Prune a fine-tuned model, and write the smaller, verified model."""
     with failing():
-        given = options.knobs_of(config, set_, method=method, accept_poor_model=accept_poor_model)
+        flags = options.flags_of(method=method, within_points=within_points, accept_poor_model=accept_poor_model)
+        given = options.knobs_of(config, set_) | flags
         knobs = options.config_from(goal, preset, given)
         names, made = options.columns_of(columns), options.forms_of(forms)
         settings = options.finetune_of(train, finetune, knobs)
@@ -94,13 +96,13 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
     console.print(f"validation: {look.sentence}", soft_wrap=True)
     if look.note is not None:
         console.print(f"note: {look.note}", soft_wrap=True)
+    state = output.with_name(f".{output.name}-training")
     with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
-        for trial in run.trials(on_step=display.tell):
+        for trial in run.trials(on_step=display.tell, directory=state):
             display.show(trial)
         display.end()
     if run.closing_note is not None:
         console.print(f"note: {run.closing_note}", soft_wrap=True)
-    state = output.with_name(f".{output.name}-training")
     with console.status("Training the model") as status:  # there may be nothing to train on
         run.repair(Surroundings(state, on_step=lambda step: status.update(status_of(step))))
     with console.status("Cutting, measuring and checking the model") as status:

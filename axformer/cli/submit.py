@@ -26,6 +26,7 @@ def submit(
     goal: options.GoalOption = None,
     preset: options.PresetOption = None,
     method: options.MethodOption = None,
+    within_points: options.WithinPointsOption = None,
     set_: options.SetOption = None,
     config: options.ConfigOption = None,
     columns: options.ColumnsOption = None,
@@ -50,7 +51,8 @@ def submit(
 ) -> None:
     """Queue a job for a checkpoint and its data, and print its id. Local files are uploaded first."""
     with service() as client:
-        knobs = options.knobs_of(config, set_, method=method, accept_poor_model=accept_poor_model)
+        flags = options.flags_of(method=method, within_points=within_points, accept_poor_model=accept_poor_model)
+        knobs = options.knobs_of(config, set_) | flags
         settled = options.config_from(goal, preset, knobs)  # errors are reported before anything is sent
         if calibrate is not None:
             settled.check_calibrates()

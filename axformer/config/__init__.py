@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from axformer.config.axformer import REMOVED, HelpedReference, Order, PassConfig, Safeguard, TaskName
 from axformer.config.common import RunConfig
 from axformer.config.compress import CompressConfig
+from axformer.config.layers import LayersConfig
 from axformer.config.nearest import choice_suggestion, or_all
 from axformer.config.rank import RankConfig
 from axformer.errors import ConfigError, reason_of
@@ -20,6 +21,7 @@ from axformer.errors import ConfigError, reason_of
 __all__ = [
     "CompressConfig",
     "HelpedReference",
+    "LayersConfig",
     "Order",
     "PassConfig",
     "RankConfig",
@@ -47,15 +49,21 @@ ABOUT_PRESETS: dict[Preset, str] = {
 """A description of each preset for users."""
 DEFAULT_PRESET = Preset.ROBUST
 """Used by the commands and the service if no preset is given."""
-AnyConfig = Annotated[PassConfig | CompressConfig | RankConfig, Field(discriminator="method")]
+AnyConfig = Annotated[PassConfig | CompressConfig | LayersConfig | RankConfig, Field(discriminator="method")]
 """The knobs of any method, discriminated by ``method``."""
-METHODS: dict[str, type[PassConfig | CompressConfig | RankConfig]] = {
+METHODS: dict[str, type[PassConfig | CompressConfig | LayersConfig | RankConfig]] = {
     "axformer": PassConfig,
     "compress": CompressConfig,
+    "layers": LayersConfig,
     "rank": RankConfig,
 }
 """The config class of each method, by its name."""
-ABOUT_METHODS: dict[str, str] = {"axformer": "the pass", "compress": "compression", "rank": "ranked pruning"}
+ABOUT_METHODS: dict[str, str] = {
+    "axformer": "the pass",
+    "compress": "compression",
+    "layers": "layer dropping",
+    "rank": "ranked pruning",
+}
 """The name of each method for users."""
 DEFAULT_METHOD = "axformer"
 _MOST_NAMED = 8

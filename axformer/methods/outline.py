@@ -56,6 +56,7 @@ def _of_plans(longest: Callable[[Dimensions, Any], int]) -> Outline:
 OUTLINES: Mapping[str, Outline] = {
     "axformer": Outline(pass_configs, PassMeter, longest_trace, refused_by_safeguard),
     "compress": _of_plans(longest_compression),
+    "layers": _of_plans(lambda dimensions, _: dimensions.layers),
     "rank": _of_plans(lambda _, config: 1 + len(config.shares)),
 }
 """The outlines by method name."""

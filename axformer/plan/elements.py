@@ -185,6 +185,11 @@ def units_left(gone: float) -> str:
     return f"{_ENCODER}less.{gone:g}"
 
 
+def depth(layers: int) -> str:
+    """The id of a trial of a whole plan that keeps this many layers, for example ``encoder.layers.6``."""
+    return f"{_ENCODER}layers.{layers}"
+
+
 def is_of_encoder(id: str | None) -> bool:
     """Whether an id is that of a trial of a whole plan."""
     return id is not None and id.startswith(_ENCODER)

@@ -32,6 +32,8 @@ class Repaired:
     """In the number format of its checkpoint."""
     record: Finetuning
     """The record for the report."""
+    is_measured: bool = False
+    """Whether the path was measured with its models repaired, so that its figures and certificate are those of this model."""
 
 
 class Repair(Protocol):

@@ -44,7 +44,7 @@ def frozen(model: Any, architecture: Architecture, plan: Plan, settings: Finetun
         settings: what is excluded.
     """
     layers, wanted = architecture.layers(model), set(settings.frozen_layers())
-    modules = [layers[place] for place, layer in enumerate(kept_layers(plan)) if layer in wanted]
+    modules = [layers[place] for place, layer in enumerate(plan.remaining) if layer in wanted]
     modules += embeddings(model) if settings.freeze_embeddings else []
     excluded = [weight for module in modules for weight in module.parameters() if weight.requires_grad]
     for weight in excluded:
@@ -54,11 +54,6 @@ def frozen(model: Any, architecture: Architecture, plan: Plan, settings: Finetun
     finally:
         for weight in excluded:
             weight.requires_grad = True
-
-
-def kept_layers(plan: Plan) -> tuple[int, ...]:
-    """The layers of the untouched model that a compact model has, from the bottom."""
-    return tuple(range(len(plan.layers)))
 
 
 def embeddings(model: Any) -> list[nn.Module]:

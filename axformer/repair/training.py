@@ -19,13 +19,13 @@ from axformer.model.number_format import cast, computing_in
 from axformer.plan.plan import Plan
 from axformer.repair.base import Repaired, Surroundings
 from axformer.repair.finetune import Lesson, finetune
-from axformer.repair.freezing import frozen, kept_layers
+from axformer.repair.freezing import frozen
 from axformer.repair.losses import Course
 from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import Objective, TaskLoss, Taught
 from axformer.scores.sets import Sets, scores_of
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.report import Finetuning
+from axformer.wire.report import Finetuning, Scores
 
 _DECIDES_WEIGHTS = ("torch", "transformers", "accelerate", "axformer")
 """Packages whose versions a training must have begun with to be continued."""
@@ -55,17 +55,27 @@ class Training:
         with computing_in(model, checkpoint.dtype):
             before = scores_of(model, checkpoint.task, sets)
         course = train(model, checkpoint, plan, self, deciding, surroundings)
-        record = Finetuning(
-            settings=self.settings.model_dump(mode="json"),
-            data=DataSummary(rows=len(self.rows), cut=self.encoded.cut, sha256=self.rows.digest()),
-            seconds=course.seconds,
-            before=before,
-            steps=course.steps,
-            epochs=course.epochs,
-            kept_epoch=course.kept_epoch,
-            curve=course.curve,
-        )
-        return Repaired(cast(model, checkpoint.dtype), record)
+        return Repaired(cast(model, checkpoint.dtype), record_of(self, course, before))
+
+
+def record_of(training: Training, course: Course, before: Scores) -> Finetuning:
+    """The record of a training for the report.
+
+    Args:
+        training: the rows and the settings.
+        course: its course.
+        before: the figures of the model before it was trained.
+    """
+    return Finetuning(
+        settings=training.settings.model_dump(mode="json"),
+        data=DataSummary(rows=len(training.rows), cut=training.encoded.cut, sha256=training.rows.digest()),
+        seconds=course.seconds,
+        before=before,
+        steps=course.steps,
+        epochs=course.epochs,
+        kept_epoch=course.kept_epoch,
+        curve=course.curve,
+    )
 
 
 def train(
@@ -137,7 +147,7 @@ def _objective(
     settings, model = training.settings, checkpoint.model
     if not settings.teacher:
         return TaskLoss(checkpoint.task)
-    taught = Taught(checkpoint.task, model, kept_layers(plan), settings)
+    taught = Taught(checkpoint.task, model, plan.remaining, settings)
     if settings.epochs > 1:
         device = str(model.device)
         rows = batched(training.encoded, checkpoint.tokenizer, batch_tokens=batch_tokens_of(device), device=device)

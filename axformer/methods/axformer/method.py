@@ -1,6 +1,6 @@
 """AxFormer as a method: one pass of Algorithm 1, or six with ``order=search`` (appendix A)."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 
 from axformer.config import PassConfig
@@ -9,7 +9,7 @@ from axformer.methods.axformer.algorithm import search
 from axformer.methods.axformer.metric_limit import MetricLimit
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.orders import opening_of, pass_configs
-from axformer.methods.base import Ground
+from axformer.methods.base import Extras, Ground
 from axformer.methods.traces import passes_in
 from axformer.plan.elements import Dimensions, Element, neuron_group
 from axformer.plan.trial import Trial
@@ -21,6 +21,7 @@ class AxFormer:
 
     name = "axformer"
     fits = LocalFits
+    extras = Extras()
 
     def check(self, config: PassConfig, dimensions: Dimensions) -> None:
         """Check that the order names blocks of the model."""
@@ -42,10 +43,6 @@ class AxFormer:
                     trace.append(trial)
                     yield trial
             opening = opening or opening_of(trace)
-
-    def files(self, ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:  # noqa: ARG002 - as for every method
-        """None."""
-        return {}
 
 
 def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Generator[Trial, None, None]:

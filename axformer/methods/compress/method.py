@@ -6,7 +6,7 @@ then a choice of levels (:mod:`axformer.methods.compress.allocation`) followed b
 the same table again and continues with the same plans.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -14,7 +14,7 @@ from torch import Tensor
 from axformer.config.compress import CompressConfig
 from axformer.errors import CheckpointError, ConfigError, PlanError
 from axformer.evaluation.plain import predict
-from axformer.methods.base import Ground
+from axformer.methods.base import Extras, Ground
 from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.latency import measure_blocks
 from axformer.methods.compress.sizes import sizes_of, with_units
@@ -31,6 +31,7 @@ class Compress:
 
     name = "compress"
     fits = Refits
+    extras = Extras()
 
     def check(self, config: CompressConfig, dimensions: Dimensions) -> None:
         """Any model can be compressed."""
@@ -50,10 +51,6 @@ class Compress:
             if ground.targets.is_reached(plan):
                 return
         run.end()
-
-    def files(self, ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:  # noqa: ARG002 - as for every method
-        """None."""
-        return {}
 
 
 class _Run:

@@ -6,27 +6,9 @@ drops fewer, and gradual dropping follows the same order. Layers are counted fro
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 
+from axformer.config.layers import Strategy
 from axformer.errors import ConfigError
-
-
-class Strategy(StrEnum):
-    """How the dropped layers are chosen."""
-
-    TOP = "top"
-    BOTTOM = "bottom"
-    ODD_ALTERNATE = "odd_alternate"
-    EVEN_ALTERNATE = "even_alternate"
-    SYMMETRIC = "symmetric"
-    PARAMETER_AGGREGATION = "parameter_aggregation"
-    """The layers whose last projections have the smallest sums of magnitudes
-    (:func:`axformer.methods.layers.scores.aggregation`)."""
-    PARAMETER_VARIANCE = "parameter_variance"
-    """The layers whose last projections have the smallest variances (:func:`axformer.methods.layers.scores.variance`)."""
-    CONTRIBUTION = "contribution"
-    """The layers that change their input least (:func:`axformer.methods.layers.scores.contribution`)."""
-    EXPLICIT = "explicit"
 
 
 def top(layers: int) -> list[int]:

@@ -10,12 +10,10 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from torch import Tensor
-
 from axformer.config.rank import RankConfig
-from axformer.errors import CheckpointError, ConfigError, PlanError
-from axformer.evaluation.plain import Predictions, predict
-from axformer.methods.base import Ground
+from axformer.errors import ConfigError
+from axformer.evaluation.plain import Predictions
+from axformer.methods.base import Extras, Ground
 from axformer.methods.compress.sizes import with_units
 from axformer.methods.rank.ranking import (
     Scores,
@@ -28,18 +26,22 @@ from axformer.methods.rank.ranking import (
 )
 from axformer.methods.rank.scores import Ranked, owners_of, scores_of
 from axformer.methods.replay import Replay
+from axformer.methods.whole_plans import WholePlans
 from axformer.model.masking import masked
 from axformer.plan.elements import Dimensions, head, neurons, units_left
 from axformer.plan.plan import Plan, kept_neurons
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.in_place import masked_and_fitted
 from axformer.repair.refit import Refits
-from axformer.scores.confidence import first_metric
-from axformer.scores.scoring import figures_of, table_of
 from axformer.wire.steps import Counter, StepName
 
 RANKING = "ranking.jsonl"
 """The file with the score of every unit of the untouched model, and the step in which it left."""
+
+
+def ranking_file(ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:
+    """``ranking.jsonl``: one line for each unit that may leave, the lowest score of the untouched model first."""
+    return {RANKING: "".join(json.dumps(line) + "\n" for line in _ranking(ground, trace))}
 
 
 class Rank:
@@ -47,6 +49,7 @@ class Rank:
 
     name = "rank"
     fits = Refits
+    extras = Extras(files=ranking_file)
 
     def check(self, config: RankConfig, dimensions: Dimensions) -> None:
         """Check that a step removes at least one unit of each kind."""
@@ -59,7 +62,7 @@ class Rank:
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
         """Yield the untouched model, then a trial for every step that removes something."""
         run = _Run(ground, Replay(replay))
-        yield run.base()
+        yield run.plans.base()
         for share in ground.config.shares:
             trial = run.step(share)
             if trial is None:
@@ -67,12 +70,7 @@ class Rank:
             yield trial
             if ground.targets.is_reached(run.plan):
                 return
-        run.end()
-
-    def files(self, ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:
-        """``ranking.jsonl``: one line for each unit that may leave, the lowest score of the untouched model first."""
-        lines = _ranking(ground, trace)
-        return {RANKING: "".join(json.dumps(line) + "\n" for line in lines)}
+        run.plans.end()
 
 
 class _Run:
@@ -80,61 +78,27 @@ class _Run:
 
     def __init__(self, ground: Ground, replay: Replay) -> None:
         self._ground = ground
-        self._replay = replay
-        self._started = ground.clock() - replay.seconds
+        self.plans = WholePlans(ground, replay, Phase.RANK)
         self._full = self.plan = Plan.full(ground.dimensions)
         self._left = all_units(_sizes(ground.dimensions))
-        self._min_loss = float("inf")
         self._first: Scores | None = None
-        self._base: tuple[Tensor, float] | None = None
         self._owners = owners_of(ground.checkpoint)
-
-    def base(self) -> Trial:
-        """The trial of the untouched model."""
-        trial = self._replay.next(None)
-        if trial is None:
-            losses, _ = self._untouched()
-            trial = self._record(Phase.BASE, losses, Verdict.BASE)
-            if not trial.loss < float("inf"):
-                raise CheckpointError(
-                    f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
-                )
-        self._min_loss = trial.loss
-        return trial
 
     def step(self, share: float) -> Trial | None:
         """The trial of the model after a step; None if the step is too small to remove anything."""
-        ground, stored = self._ground, self._replay.upcoming
-        if stored is not None and stored.element != units_left(share):
-            return None  # the step removed nothing; a trace of another run is detected at the end
-        trial = self._replay.next(units_left(share))
+        element = units_left(share)
+        if self.plans.is_left_out(element):
+            return None
+        trial = self.plans.stored(element)
         if trial is None:
             leaving = self._leaving(share)
             if not leaving:
                 return None
-            plan = _without(self.plan, leaving, ground.dimensions)
-            predictions = predict(ground.model_of(plan), ground.checkpoint.task, ground.samples)
-            trial = self._record(Phase.RANK, self._losses(predictions), self._verdict(predictions), share, plan)
-        elif trial.plan is None:
-            raise PlanError(f"the stored trace is not one of this run: its trial {trial.seq} has no plan")
+            trial = self.plans.tried(element, _without(self.plan, leaving), self._verdict)
         assert trial.plan is not None, "a step's trial holds its plan"
         self.plan = Plan(layers=trial.plan)
         self._left = set(_units_of(self.plan))
-        self._min_loss = min(self._min_loss, trial.loss)
         return trial
-
-    def end(self) -> None:
-        """Check that every stored trial belongs to this run.
-
-        Raises:
-            PlanError: a stored trial does not.
-        """
-        stored = self._replay.upcoming
-        if stored is not None:
-            raise PlanError(
-                f"the stored trace is not one of this run: its trial {stored.seq} is {stored.element}, which is not one of its "
-                "steps"
-            )
 
     def _leaving(self, share: float) -> list[Unit]:
         ground, config = self._ground, self._ground.config
@@ -160,46 +124,11 @@ class _Run:
         return self._first
 
     def _verdict(self, predictions: Predictions) -> Verdict:
-        config = self._ground.config
-        if config.relative is None:
+        relative = self._ground.config.relative
+        if relative is None:
             return Verdict.ACCEPT
-        metric = _metric(self._ground, predictions)
-        return Verdict.ACCEPT if metric >= config.relative * self._untouched()[1] else Verdict.REJECT
-
-    def _untouched(self) -> tuple[Tensor, float]:
-        """The losses and the metric of the untouched model."""
-        if self._base is None:
-            predictions = self._ground.untouched.predictions(keep=True)
-            self._base = self._losses(predictions), _metric(self._ground, predictions)
-        return self._base
-
-    def _losses(self, predictions: Predictions) -> Tensor:
-        return self._ground.samples.per_sample(predictions.losses)
-
-    def _record(
-        self, phase: Phase, losses: Tensor, verdict: Verdict, share: float | None = None, plan: Plan | None = None
-    ) -> Trial:
-        ground, loss = self._ground, losses.mean().item()
-        left = ground.targets.parameters
-        trial = Trial(
-            seq=self._replay.seq,
-            phase=phase,
-            element=None if share is None else units_left(share),
-            loss=loss,
-            loss_is_bound=False,
-            loss_band=0.0,
-            helped=None if share is None else int((losses < self._untouched()[0]).sum()),
-            samples=len(losses),
-            total=len(losses),
-            min_loss=loss if share is None else self._min_loss,
-            verdict=verdict,
-            precision="float32",
-            parameters=0 if plan is None else left(self._full) - left(plan),
-            seconds=ground.clock() - self._started,
-            plan=None if plan is None else plan.layers,
-        )
-        self._replay.seq += 1
-        return trial
+        enough = relative * self.plans.metric(self.plans.untouched)
+        return Verdict.ACCEPT if self.plans.metric(predictions) >= enough else Verdict.REJECT
 
 
 _PARITY = {"heads": 0, "neurons": 1}
@@ -225,12 +154,11 @@ def _units_of(plan: Plan) -> Iterator[Unit]:
         yield from ((2 * index + 1, unit) for unit in kept_neurons(layer))
 
 
-def _without(plan: Plan, leaving: Sequence[Unit], dimensions: Dimensions) -> Plan:
+def _without(plan: Plan, leaving: Sequence[Unit]) -> Plan:
     """The plan without some units. A block stays even without units."""
     left = set(_units_of(plan)) - set(leaving)
     for block in sorted({block for block, _ in leaving}):
         plan = with_units(plan, block, of_block(left, block))
-    assert len(plan.layers) == dimensions.layers
     return plan
 
 
@@ -248,12 +176,6 @@ def _measure(ground: Ground, plan: Plan, share: float) -> Scores:
     ground.check_cancelled()
     ranked = Ranked(checkpoint, ground.samples, masking, share, config.seed, owners_of(checkpoint))
     return normalised(scores_of(config.score, ranked), config.normalisation)
-
-
-def _metric(ground: Ground, predictions: Predictions) -> float:
-    task, samples = ground.checkpoint.task, ground.samples
-    figures = figures_of(table_of(samples.per_sample(predictions.losses), predictions.answers, task, samples), task)
-    return figures[first_metric(figures)]
 
 
 def _ranking(ground: Ground, trace: Sequence[Trial]) -> list[dict[str, Any]]:
