@@ -98,7 +98,8 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
         display.end()
     if run.closing_note is not None:
         console.print(f"note: {run.closing_note}", soft_wrap=True)
-    state = output.with_name(f".{output.name}-training")
+    whole = output.resolve()  # "." has no name of its own
+    state = whole.with_name(f".{whole.name}-training")
     with console.status("Training the model") as status:  # there may be nothing to train on
         run.repair(Surroundings(state, on_step=lambda step: status.update(status_of(step))))
     with console.status("Cutting, measuring and checking the model") as status:
