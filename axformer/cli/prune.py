@@ -96,7 +96,8 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
     console.print(f"validation: {look.sentence}", soft_wrap=True)
     if look.note is not None:
         console.print(f"note: {look.note}", soft_wrap=True)
-    state = output.with_name(f".{output.name}-training")
+    whole = output.resolve()  # "." has no name of its own
+    state = whole.with_name(f".{whole.name}-training")
     with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
         for trial in run.trials(on_step=display.tell, directory=state):
             display.show(trial)

@@ -79,7 +79,8 @@ class JobCreate(Schema):
     finetune: FinetuneSettings | None = None
     """Training settings; only with ``train``. The report also has the figures before training."""
     goal: str | None = Field(default=None, max_length=_GOAL_LENGTH)
-    """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2``, ``fewer-layers=1`` or ``as-paper``."""
+    """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2``, ``fewer-layers=1`` or
+    ``as-paper``."""
     preset: Preset = DEFAULT_PRESET
     """The preset that the knobs start from; without it, the one that belongs to the method of ``config``."""
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)

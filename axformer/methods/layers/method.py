@@ -8,7 +8,7 @@ goes on with the same models.
 from collections.abc import Generator, Iterator, Sequence
 
 from axformer.config.layers import LayersConfig, Strategy
-from axformer.errors import ConfigError
+from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.plain import Predictions
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
@@ -115,7 +115,9 @@ class _Run:
         return self.plans.stored(element) or self.plans.tried(element, self._plan(count), self._judge)
 
     def _plan(self, count: int) -> Plan:
-        return self._full.dropping(first(self._order, count, len(self._full.layers)))
+        plan, checkpoint = self._full.dropping(first(self._order, count, len(self._full.layers))), self._ground.checkpoint
+        checkpoint.architecture.check_droppable(checkpoint.model.config, plan)
+        return plan
 
     def _judge(self, predictions: Predictions) -> Verdict:
         points = self._ground.config.within_points
@@ -154,7 +156,19 @@ def _greedy(ground: Ground) -> list[int]:
             losses: dict[int, float] = {}
             for index in set(range(ground.dimensions.layers)) - set(order):
                 ground.check_cancelled()
-                losses[index] = float(evaluator.losses(full.dropping([*order, index])).mean())
                 counter.advance()
+                plan = full.dropping([*order, index])
+                if _is_droppable(ground, plan):
+                    losses[index] = float(evaluator.losses(plan).mean())
+            if not losses:
+                break
             order.append(min(losses, key=lambda index: (losses[index], -index)))
     return order
+
+
+def _is_droppable(ground: Ground, plan: Plan) -> bool:
+    try:
+        ground.checkpoint.architecture.check_droppable(ground.checkpoint.model.config, plan)
+    except PlanError:
+        return False
+    return True
