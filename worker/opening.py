@@ -3,8 +3,9 @@
 from contextlib import ExitStack
 from functools import partial
 
-from axformer.config import make_config
+from axformer.config import RunConfig, make_config
 from axformer.data.source import DataSource
+from axformer.methods.outline import outline_of
 from axformer.repair.settings import make_settings
 from axformer.wire.steps import StepName
 from store.states import JobState
@@ -49,7 +50,7 @@ def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, war
             loaded = conversation.open(order, partial(make_room, settings=context.settings, warm=warm))
         if loaded.notes:
             ledger.note("job.noted", {"notes": list(loaded.notes)})
-        if _was_training(job) and not sandbox.state.is_dir():
+        if _has_trained(job, order.config) and not sandbox.state.is_dir():
             ledger.note("job.noted", {"notes": [BEGINS_ANEW]})
         ledger.enter(JobState.RUNNING)
         stored = ledger.stored_trials(context.settings.trace_chunk)
@@ -59,8 +60,12 @@ def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, war
         return OpenJob(sandbox, inputs, dimensions, limits_of(dimensions, order.config), stored, loaded.first_look)
 
 
-def _was_training(job: Job) -> bool:
-    step = (job.progress or {}).get("step")
+def _has_trained(job: Job, config: RunConfig) -> bool:
+    """Whether an earlier process of a job had begun to train."""
+    progress = job.progress or {}
+    if job.train is not None and outline_of(config).trains_each:
+        return progress.get("done", 0) > 0
+    step = progress.get("step")
     return step is not None and step["name"] == StepName.TRAINING
 
 

@@ -115,7 +115,10 @@ class _Run:
         return self.plans.stored(element) or self.plans.tried(element, self._plan(count), self._judge)
 
     def _plan(self, count: int) -> Plan:
-        plan, checkpoint = self._full.dropping(first(self._order, count, len(self._full.layers))), self._ground.checkpoint
+        plan, checkpoint = (
+            self._full.dropping(first(self._order, count, len(self._full.layers))),
+            self._ground.checkpoint,
+        )
         checkpoint.architecture.check_droppable(checkpoint.model.config, plan)
         return plan
 
