@@ -64,7 +64,7 @@ def _has_trained(job: Job, config: RunConfig) -> bool:
     """Whether an earlier process of a job had begun to train."""
     progress = job.progress or {}
     if job.train is not None and outline_of(config).trains_each:
-        return progress.get("done", 0) > 0
+        return bool(progress.get("done"))
     step = progress.get("step")
     return step is not None and step["name"] == StepName.TRAINING
 
