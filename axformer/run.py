@@ -216,7 +216,7 @@ class PruningRun:
     def notes(self) -> list[str]:
         """Notes for the user before the pass, on the input or on this machine."""
         sets = {"validation": self._validation, "test": self._test, CALIBRATION: self.calibration}
-        return notes_on(self._checkpoint, sets, self._confirming, self.config)
+        return notes_on(self._checkpoint, sets, self._confirming, self.config, self.calibration or self.deciding)
 
     @property
     def _others(self) -> dict[str, DataSet | None]:

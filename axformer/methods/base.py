@@ -7,6 +7,7 @@ need not know which method yielded them.
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import Any, Protocol
 
 from axformer.config import RunConfig
@@ -20,7 +21,7 @@ from axformer.plan.path import points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.repair.refit import Fits, apply_refit
-from axformer.wire.steps import OnStep, ignore
+from axformer.wire.steps import Counter, OnStep, StepName, ignore
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,15 @@ class Ground:
         """Build the smaller model of a plan in float32, with refitted weights if the run has a refit."""
         small = compact(self.checkpoint.model, self.checkpoint.architecture, plan)
         if self.refits is not None:
-            apply_refit(small, self.checkpoint.architecture, self.refits.of(plan, self.check_cancelled))
+            counter = Counter(StepName.REFIT, 2 * len(plan.layers), self.on_step)
+
+            parts_done = chain([0], repeat(1))  # a block is done when the next one begins
+
+            def next_block() -> None:
+                self.check_cancelled()
+                counter.advance(next(parts_done))
+
+            apply_refit(small, self.checkpoint.architecture, self.refits.of(plan, next_block))
         return small
 
     @property
