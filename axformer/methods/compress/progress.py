@@ -7,6 +7,9 @@ from axformer.methods.progress import Progress
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 
+_WITH_TABLE = 2
+"""Trials until the first budget is done."""
+
 
 class BudgetMeter:
     """Counts the trials: the untouched model and the budgets."""
@@ -15,19 +18,28 @@ class BudgetMeter:
         self._known = longest_trace(dimensions, config)
         self._count = 0
         self._seconds = 0.0
+        self._with_table = 0.0
+        """Seconds until the first budget was done, whose trial includes the level table."""
 
     def add(self, trials: Iterable[Trial]) -> None:
         """Take the next trials."""
         for trial in trials:
             self._count += 1
             self._seconds = trial.seconds
+            if self._count == _WITH_TABLE:
+                self._with_table = trial.seconds
 
     def progress(self, *, ended: bool = False) -> Progress:
-        """The progress so far. The time left is known after the first budget, whose trial includes the level table."""
+        """The progress so far. The time left is known after the first budget; the level table, which its trial includes, makes
+        that estimate too long. After the next one it is the mean time of the budgets without the table."""
         known = self._count if ended else self._known
-        left = (
-            self._seconds / self._count * (known - self._count) if self._count > 1 or (ended and self._count) else None
-        )
+        budgets = self._count - _WITH_TABLE
+        each = None
+        if budgets > 0:
+            each = (self._seconds - self._with_table) / budgets
+        elif budgets == 0 or (ended and self._count):
+            each = self._seconds / self._count
+        left = None if each is None else each * (known - self._count)
         return Progress(done=self._count, known=known, seconds=self._seconds, seconds_left=left)
 
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import axformer
 from axformer.apply import apply_plan
 from axformer.cli.main import app
-from axformer.config import make_config
+from axformer.config import CompressConfig, make_config
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.plain import predict
@@ -27,17 +27,20 @@ from axformer.forms.kinds import KINDS
 from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
 from axformer.methods.compress.allocation import Choice, allocate
+from axformer.methods.compress.progress import BudgetMeter
 from axformer.methods.compress.sizes import MULTIPLE, measured_sizes, sizes_of
 from axformer.methods.compress.table import curve
 from axformer.model.number_format import cast
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file, said_fitted
+from axformer.plan.trial import Trial
 from axformer.repair.refit import refit_plan
 from axformer.repair.storage import REPAIR_NAME, read_refit, write_refit
 from axformer.run import PruningRun
 from axformer.wire.steps import Step, StepName
 from tests.family_cases import Case, checkpoint_of, data_of
+from tests.tiny_families import DIMENSIONS
 from tests.tiny_models import save_tiny_checkpoint, tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
 ALL = {"method": "compress", "confirm": 0.0, "within_points": None}
@@ -130,6 +133,16 @@ def test_a_resumed_run_takes_the_level_table_from_its_trace() -> None:
     again = list(resumed.trials(replay=trials[:2], on_step=told.append))
     assert {step.name for step in told} == {StepName.REFIT}
     assert [(one.plan, one.loss) for one in again] == [(one.plan, one.loss) for one in trials]
+
+
+def test_the_time_left_is_that_of_budgets_without_the_table() -> None:
+    config, left = make_config("paper", {**ALL, "budgets": [0.9, 0.8, 0.7, 0.6, 0.5]}), []
+    assert isinstance(config, CompressConfig)
+    meter = BudgetMeter(DIMENSIONS, config)
+    for seconds in (2.0, 62.0, 67.0, 71.0):
+        meter.add([Trial.model_construct(seconds=seconds)])
+        left.append(meter.progress().seconds_left)
+    assert left == [None, 4 * 31.0, 3 * 5.0, 2 * 4.5]
 
 
 @pytest.mark.parametrize(
