@@ -1,4 +1,4 @@
-"""The progress of a compression, computed from its trials alone, and the largest length of its trace."""
+"""The progress of a run of whole plans, computed from its trials alone, and the largest length of a compression's trace."""
 
 from collections.abc import Iterable
 
@@ -7,37 +7,41 @@ from axformer.methods.progress import Progress
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 
-_WITH_TABLE = 2
-"""Trials until the first budget is done."""
+_FIRST = 2
+"""Trials until the first plan is done."""
 
 
-class BudgetMeter:
-    """Counts the trials: the untouched model and the budgets."""
+class PlanMeter:
+    """Counts the trials: the untouched model and the plans."""
 
-    def __init__(self, dimensions: Dimensions, config: CompressConfig) -> None:
-        self._known = longest_trace(dimensions, config)
+    def __init__(self, longest: int) -> None:
+        """
+        Args:
+            longest: the largest number of trials.
+        """
+        self._known = longest
         self._count = 0
         self._seconds = 0.0
-        self._with_table = 0.0
-        """Seconds until the first budget was done, whose trial includes the level table."""
+        self._first_seconds = 0.0
+        """Seconds until the first plan was done."""
 
     def add(self, trials: Iterable[Trial]) -> None:
         """Take the next trials."""
         for trial in trials:
             self._count += 1
             self._seconds = trial.seconds
-            if self._count == _WITH_TABLE:
-                self._with_table = trial.seconds
+            if self._count == _FIRST:
+                self._first_seconds = trial.seconds
 
     def progress(self, *, ended: bool = False) -> Progress:
-        """The progress so far. The time left is known after the first budget; the level table, which its trial includes, makes
-        that estimate too long. After the next one it is the mean time of the budgets without the table."""
+        """The progress so far. The time left is known after the first plan. Its trial includes what all share, such as a level
+        table, which makes that estimate too long; after the next plan it is the mean time of those after the first."""
         known = self._count if ended else self._known
-        budgets = self._count - _WITH_TABLE
+        later = self._count - _FIRST
         each = None
-        if budgets > 0:
-            each = (self._seconds - self._with_table) / budgets
-        elif budgets == 0 or (ended and self._count):
+        if later > 0:
+            each = (self._seconds - self._first_seconds) / later
+        elif later == 0 or (ended and self._count):
             each = self._seconds / self._count
         left = None if each is None else each * (known - self._count)
         return Progress(done=self._count, known=known, seconds=self._seconds, seconds_left=left)
@@ -45,4 +49,4 @@ class BudgetMeter:
 
 def longest_trace(_: Dimensions, config: CompressConfig) -> int:
     """The largest number of trials of a run."""
-    return 1 + len(config.budgets)
+    return 1 + len(config.later)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import axformer
 from axformer.apply import apply_plan
 from axformer.cli.main import app
-from axformer.config import CompressConfig, make_config
+from axformer.config import make_config
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.plain import predict
@@ -27,9 +27,9 @@ from axformer.forms.kinds import KINDS
 from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
 from axformer.methods.compress.allocation import Choice, allocate
-from axformer.methods.compress.progress import BudgetMeter
 from axformer.methods.compress.sizes import MULTIPLE, measured_sizes, sizes_of
 from axformer.methods.compress.table import curve
+from axformer.methods.outline import outline_of
 from axformer.model.number_format import cast
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Stop
@@ -137,8 +137,7 @@ def test_a_resumed_run_takes_the_level_table_from_its_trace() -> None:
 
 def test_the_time_left_is_that_of_budgets_without_the_table() -> None:
     config, left = make_config("paper", {**ALL, "budgets": [0.9, 0.8, 0.7, 0.6, 0.5]}), []
-    assert isinstance(config, CompressConfig)
-    meter = BudgetMeter(DIMENSIONS, config)
+    meter = outline_of(config).meter(DIMENSIONS, config)
     for seconds in (2.0, 62.0, 67.0, 71.0):
         meter.add([Trial.model_construct(seconds=seconds)])
         left.append(meter.progress().seconds_left)
