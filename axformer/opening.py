@@ -23,6 +23,7 @@ from axformer.repair.training import Training
 from axformer.scores.within_points import too_few_rows
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
+from axformer.wire.report import ENOUGH_TOKENS
 
 CALIBRATION = "calibration"
 """The name of separate calibration data."""
@@ -124,18 +125,24 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:
 
 
 def notes_on(
-    checkpoint: Checkpoint, sets: Mapping[str, DataSet | None], confirming: DataSet | None, config: RunConfig
+    checkpoint: Checkpoint,
+    sets: Mapping[str, DataSet | None],
+    confirming: DataSet | None,
+    config: RunConfig,
+    fitted: DataSet,
 ) -> list[str]:
     """Notes for the user before the pass, on the input or on this machine.
 
     Args:
         sets: data by its name in notes, including ``validation``, which ``calibration`` should resemble.
         confirming: the confirming part of the validation data.
+        fitted: what weights are fitted to, if the knobs ask for a fit.
     """
     given = {name: data for name, data in sets.items() if data is not None}
     return [
         *_on_data(given, config),
         *_on_calibration(checkpoint, given),
+        *(_on_fit(checkpoint, fitted) if config.is_refitted else []),
         *_on_padding(checkpoint),
         *_on_points(checkpoint, confirming, config),
         *_on_precision(checkpoint, config),
@@ -164,6 +171,24 @@ def _on_calibration(checkpoint: Checkpoint, sets: Mapping[str, DataSet]) -> Iter
         yield f"{CALIBRATION} data: {note}"
     if calibration.rows.has("text") and calibration.rows.has("text_pair") and not validation.rows.has("text_pair"):
         yield f"{CALIBRATION} data: its rows are pairs, for it has a column of second texts, which the validation data has not"
+
+
+def _on_fit(checkpoint: Checkpoint, fitted: DataSet) -> Iterator[str]:
+    """Notes if weights cannot be fitted, or not to much."""
+    if not can_refit(checkpoint.model, checkpoint.architecture):
+        yield (
+            f"the layers of models of type '{checkpoint.architecture.model_type}' share their weights, which cannot be fitted "
+            "to one layer, so they stay as they are"
+        )
+        return
+    tokens = sum(int(batch.inputs["attention_mask"].sum()) for batch in fitted.samples.batches)
+    neurons = checkpoint.dimensions.intermediate_size
+    if tokens < ENOUGH_TOKENS * neurons:
+        yield (
+            f"weights are fitted to {tokens:,} tokens, {tokens / neurons:.2g} for each of a block's {neurons:,} neurons; fewer "
+            f"than {ENOUGH_TOKENS} are few, and where they do not suffice only the bias is fitted: give more rows, without "
+            "labels, with --calibrate"
+        )
 
 
 def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:

@@ -225,8 +225,9 @@ class PruningRun:
     def notes(self) -> list[str]:
         """Notes for the user before the pass, on the input or on this machine."""
         sets = {"validation": self._validation, "test": self._test, CALIBRATION: self.calibration}
+        fitted = self.calibration or self.deciding
         return [
-            *notes_on(self._checkpoint, sets, self._confirming, self.config),
+            *notes_on(self._checkpoint, sets, self._confirming, self.config, fitted),
             *self._method.extras.notes(self.config, is_trained=self._repair is not None),
         ]
 

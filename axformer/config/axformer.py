@@ -128,6 +128,10 @@ class PassConfig(RunConfig):
     """Fit the rest of a trial's block in closed form before the loss is measured. The output projection of a block that lost
     heads or neurons then gives nearly the same outputs as before, and a removed block leaves a constant. Neurons are grouped in
     the order in which their loss can be repaired best. The fit uses no labels."""
+    non_inferiority: float | None = Field(default=None, gt=0.0, lt=0.5)
+    """With ``refit``, a test in place of the majority. A removal is accepted if the loss falls and, with 95 % confidence, the
+    share of samples whose loss is below the untouched model's is less than this margin short of one half. A repaired removal
+    changes most losses a little and in both directions, so a majority is a matter of luck. None asks for the majority."""
     early_decision: bool = True
     """Stop a trial as soon as the samples measured so far decide its verdict; its loss in the trace is then a lower bound.
     ``false`` measures every trial on all samples."""
@@ -147,6 +151,11 @@ class PassConfig(RunConfig):
     @property
     def is_refitted(self) -> bool:
         return self.refit
+
+    @property
+    def compared_with(self) -> HelpedReference:
+        """The model that a sample is compared with. ``non_inferiority`` is always to the untouched model."""
+        return self.helped_reference if self.non_inferiority is None else HelpedReference.ORIGINAL
 
     @property
     def why_not_calibrated(self) -> str | None:
@@ -208,6 +217,20 @@ class PassConfig(RunConfig):
         for name, plain in _WITHOUT_REFIT.items():
             if self.refit and getattr(self, name) != plain:
                 raise ConfigError(f"refit goes with {name}={plain} alone, not with {name}={getattr(self, name)}")
+
+        self._check_non_inferiority()
+
+    def _check_non_inferiority(self) -> None:
+        if self.non_inferiority is None:
+            return
+        given = f"non_inferiority={self.non_inferiority:g}"
+        if not self.refit:
+            raise ConfigError(f"{given} is a rule for removals that are repaired; give refit=true too, or leave it out")
+        if self.majority_fraction != PassConfig.model_fields["majority_fraction"].default:
+            raise ConfigError(
+                f"{given} takes the place of the majority, so majority_fraction={self.majority_fraction:g} would not be looked "
+                "at; give one of them"
+            )
 
     def group_size(self, intermediate_size: int) -> int:
         """Number of neurons in a group for blocks of this width."""

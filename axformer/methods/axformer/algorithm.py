@@ -73,7 +73,7 @@ def search(
         PlanError: the replayed trials do not belong to this pass.
     """
     on_base = (lambda _: None) if metric_limit is None else metric_limit.begin
-    standing = Standing(evaluator, screen, dimensions, config.helped_reference, on_base)
+    standing = Standing(evaluator, screen, dimensions, config.compared_with, on_base)
     judge = Judge(evaluator, screen, config, safeguard_of(config, evaluator.total), metric_limit)
     running = _Pass(standing, judge, dimensions, config, parameters_left, ranked_groups, Replay(replay), clock)
     for trial in running.trials():
