@@ -98,13 +98,13 @@ class PassConfig(RunConfig):
     leaves groups whole."""
     neuron_groups: Literal["contiguous", "ranked"] = "contiguous"
     """Which neurons form a group: neighbours, whose numbers mean nothing, or with ``ranked`` those of similar importance, the
-    least important ones first, by the gradients of gates on them. With ``refit`` they are always grouped by what can be repaired
-    best."""
+    least important ones first, by the gradients of gates on them. With ``refit`` they are always grouped by what can be
+    repaired best."""
     order: Order = Order.AUTO
     """The order in which blocks are inspected. ``auto`` takes Table VII's order for ``task_name``, or top to bottom without
-    one. ``importance`` inspects the block first that the loss depends on least, by the gradients of gates on its heads or neurons
-    (:mod:`axformer.methods.rank.scores`), and needs no name of a task. ``search`` runs six passes, one for each permutation of the regions, and keeps the one with the lowest validation loss
-    (appendix A)."""
+    one. ``importance`` inspects the block first that the loss depends on least, by the gradients of gates on its heads or
+    neurons (:mod:`axformer.methods.rank.scores`), and needs no name of a task. ``search`` runs six passes, one for each
+    permutation of the regions, and keeps the one with the lowest validation loss (appendix A)."""
     task_name: TaskName | None = None
     """The task in the terms of Table VII; only ``order=auto`` reads it."""
     explicit_order: tuple[str, ...] = ()

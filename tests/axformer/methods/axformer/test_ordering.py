@@ -85,7 +85,9 @@ def test_groups_by_importance_hold_every_neuron_once_the_least_important_first()
         if groups:  # the block was kept, so its parts were tried
             means = [scores[2 * layer + 1][group].mean() for group in groups]
             assert means == sorted(means)
-            assert sorted(neuron for group in groups for neuron in group) == list(range(CHECKPOINT.dimensions.intermediate_size))
+            assert sorted(neuron for group in groups for neuron in group) == list(
+                range(CHECKPOINT.dimensions.intermediate_size)
+            )
     assert tried
 
 
