@@ -1,7 +1,8 @@
 """Opens the inputs of a pass: loads a checkpoint and its data, checks that they fit together, and writes notes for the user."""
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from axformer.config import PassConfig, RunConfig
@@ -33,6 +34,8 @@ class Inputs:
     test: DataSet | None = None
     repair: Repair | None = None
     calibration: DataSet | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
 
 
 def open_inputs(
@@ -66,7 +69,19 @@ def open_inputs(
         check_trainable(loaded.task.name, device)
         training_rows = replace(training_rows, labels_as=deciding.rows.labels_as)
         repair = Training(training_rows, encode(training_rows, loaded, config), finetune or FinetuneSettings())
-    return Inputs(loaded, deciding, measuring, repair, calibration)
+    given = {"validation": validation, "test": test, "calibrate": calibrate, "train": train}
+    references = {"checkpoint": str(checkpoint)} | {part: data.path for part, data in given.items() if data is not None}
+    names = {part: shown_name(reference) for part, reference in references.items()}
+    return Inputs(loaded, deciding, measuring, repair, calibration, names)
+
+
+def shown_name(reference: str) -> str:
+    """The name of an input for people: a hub's reference as it is, of other places the last part without a query."""
+    if reference.startswith("hf://"):
+        return reference
+    if "://" not in reference:
+        return Path(reference).resolve().name
+    return re.split(r"[?#]", reference, maxsplit=1)[0].rstrip("/").rpartition("/")[2]
 
 
 def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:

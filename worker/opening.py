@@ -66,6 +66,7 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         output=str(sandbox.made / RESULT),
         forms=tuple(job.forms),
         upto=job.upto,
+        names=dict(inputs.names),
     )
 
 
