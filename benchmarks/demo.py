@@ -1,8 +1,8 @@
 """``make demo``: the main job end to end, over HTTP, on a real model and real data.
 
 Fine-tunes the packaged MiniLM on packaged movie reviews (once), starts the service, posts the checkpoint with two goals,
-watches both jobs, downloads what they made, loads and measures it here again, and says which file to deploy. Everything it keeps
-is in ``var/``.
+watches both jobs, downloads what they made, loads and measures it here again, and says which file to deploy. Everything it
+keeps is in ``var/``.
 """
 
 import signal

@@ -41,8 +41,8 @@ TRAINED_ON = 5000
 """Sentences that the checkpoint is trained on: an epoch of them takes little more than a minute on two cores and comes within a
 point or two of all 8,221."""
 _MORE = 1000
-"""Sentences of ``more.jsonl``. Half of them confirm: with 1 % of the answers lost and as many gained, 400 certify two points with
-a probability of 80 % (docs/safeguards.md)."""
+"""Sentences of ``more.jsonl``. Two fifths of them confirm: with 1 % of the answers lost and as many gained, 400 certify two
+points with a probability of 80 % (docs/safeguards.md)."""
 
 # What the split files must be, byte for byte.
 FILES = {

@@ -86,5 +86,7 @@ def _loaded(name: str, module: Any) -> Any:
         alone.command(name)(found)
         command = get_command(alone)
     examples = EXAMPLES.get(name, ())  # of the groups' own commands only the groups have any
-    command.epilog = "\n\n".join([f"{'Examples' if len(examples) > 1 else 'Example'}:", *examples]) if examples else None
+    command.epilog = (
+        "\n\n".join([f"{'Examples' if len(examples) > 1 else 'Example'}:", *examples]) if examples else None
+    )
     return command

@@ -8,7 +8,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "apply": ("axformer apply pruned/plan.json my-model --data dev.jsonl --output again --forms compact,onnx",),
     "diff": ("axformer diff pruned fast",),
-    "bench": ("axformer bench fast --base my-model --data dev.jsonl",),
+    "bench": ("axformer bench fast --checkpoint my-model --data dev.jsonl",),
     "disagree": ("axformer disagree my-model fast --data unlabelled.jsonl --output needed.jsonl",),
     "certify": ("axformer certify my-model fast --data labelled.jsonl --rows 5000 --within-points 1",),
     "export": ("axformer export fast --data dev.jsonl --output fast-onnx --forms onnx_int8",),
