@@ -12,10 +12,27 @@ from typer.main import get_command
 from axformer.cli import options
 from axformer.cli.examples import EXAMPLES
 from axformer.cli.main import app
+from docs.hooks.reference import document
 from tests.documents import PAGES, ROOT, commands_in, commands_of
 
 OTHERS = {
-    *("call", "cat", "celery", "cp", "curl", "docker", "echo", "head", "jq", "ls", "mkdir", "pip", "python", "python3"),
+    *(
+        "call",
+        "uploaded",
+        "cat",
+        "celery",
+        "cp",
+        "curl",
+        "docker",
+        "echo",
+        "head",
+        "jq",
+        "ls",
+        "mkdir",
+        "pip",
+        "python",
+        "python3",
+    ),
     *("sort", "source", "tar", "{", "}"),
 }
 """Programs that are not ours, and what ours are run with."""
@@ -42,7 +59,7 @@ def unknown_options(module: str, words: Sequence[str]) -> set[str]:
     spec = importlib.util.find_spec(module)
     assert spec is not None, f"there is no module {module}"
     place = Path(str(spec.origin))
-    files = place.parent.glob("*.py") if place.name in ("__init__.py", "__main__.py") else [place]
+    files = place.parent.glob("*.py" if place.stem in ("__init__", "__main__") else f"{place.stem}*.py")
     text = "".join(file.read_text(encoding="utf-8") for file in files)
     options = {word for word in words if word.startswith("--")}
     return {name for name in options if f'"{name}"' not in text and f"{name[2:].replace('-', '_')}:" not in text}
@@ -74,6 +91,20 @@ def test_readme_and_the_first_job_show_commands_of_each_kind() -> None:
         if words[0] == "axformer"
     }
     assert {"prune", "submit", "watch", "download", "login", "knobs"} <= shown
+
+
+def test_addresses_that_curl_is_given_are_routes() -> None:
+    routes = [re.sub(r"\{[^}]+\}", "[^/]+", path) for path in document()["paths"]]
+    used = {
+        word.replace("$API", "/v1").partition("?")[0]
+        for page in PAGES
+        for words in commands_of(page)
+        for word in words
+        if word.startswith("$API/")
+    }
+    assert len(used) >= 4
+    for address in used:
+        assert any(re.fullmatch(route, address) for route in routes), f"there is no {address}"
 
 
 def test_every_command_has_an_example_that_it_parses() -> None:
