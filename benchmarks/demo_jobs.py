@@ -3,8 +3,9 @@
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from axformer.client import Client, Job, ServiceError
 from axformer.config.goals import ABOUT_GOALS, parse_goal
@@ -21,6 +22,8 @@ class Wish:
     goal: str
     data: str
     """Name of the file, without its suffix."""
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+    """Knobs beside the goal."""
 
     @property
     def title(self) -> str:
@@ -33,9 +36,13 @@ class Wish:
         return CACHE / "results" / self.goal.partition("=")[0]
 
 
-WISHES = (Wish("no-worse", "validation"), Wish("within-points=2", "more"))
+WISHES = (
+    Wish("no-worse", "validation"),
+    Wish("within-points=2", "more", {"budgets": [0.8, 0.6, 0.4], "confirm": 0.5}),
+)
 """The first is the default of commands and service. It removes nothing from this model, and says so; the paper's own rule,
-``as-paper``, takes two heads, whose effect is within the noise. Two points are what the rows can certify."""
+``as-paper``, takes two heads, whose effect is within the noise. Two points are what the rows can certify. Three budgets in the
+place of eight keep the first run within five minutes on two cores."""
 
 
 @contextmanager
@@ -65,6 +72,7 @@ def _submit(client: Client, checkpoint: Path, data: Mapping[str, Path], wish: Wi
         validation=data[wish.data],
         test=data["test"],
         goal=wish.goal,
+        config=wish.knobs,
         forms=FORMS,
     )
 
