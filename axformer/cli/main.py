@@ -95,4 +95,4 @@ def _axformer(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Make fine-tuned transformers more accurate, smaller and faster without training."""
+    """Shrink and speed up fine-tuned transformers without retraining, and measure what it costs."""
