@@ -13,7 +13,7 @@ from axformer.drawing.scale import Scale, labels
 from axformer.drawing.svg import EDGE, LETTER, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
 
-_LEFT, _GAP, _HEIGHT = 66, 20, 240
+_LEFT, _GAP, _HEIGHT = 66, 36, 240
 _MARGIN = 0.08
 """Margin around the data, as a share of its range."""
 _LEAST_SPAN = 2.0
@@ -129,17 +129,16 @@ def _mark(index: int, name: str, mark: FormMark, frame: _Frame) -> str:
     if mark.interval is not None:
         low, high = (round(frame.upright.place(end), 1) for end in mark.interval)
         bar = f'<path class="curve-{index}" opacity=".45" d="M{x} {low}V{high}"/>'
-    return (
-        f"{bar}<path class='letter-{index}' transform='translate({x} {y})' d='{_SHAPES[index % len(_SHAPES)]}'>"
-        f"<title>{escape(f'{name}, {_told(mark)}')}</title></path>"
-    ).replace("'", '"')
+    told = escape(f"{name}, {_told(mark)}")
+    shape = _SHAPES[index % len(_SHAPES)]
+    return f'{bar}<path class="letter-{index}" transform="translate({x} {y})" d="{shape}"><title>{told}</title></path>'
 
 
 def _names(marks: Sequence[FormMark], frame: _Frame) -> Iterator[str]:
     """The name of each mark beside it, below others that it would cover."""
     placed: list[tuple[float, float, float]] = []
     for mark in sorted(marks, key=lambda mark: -mark.value):
-        x, y = frame.across.place(mark.times) + _ASIDE, frame.upright.place(mark.value) + 4
+        x, y = frame.across.place(mark.times) + _ASIDE, frame.upright.place(mark.value) - 4
         room = LETTER * len(mark.name)
         while any(abs(y - other) < _LINE and x < end and start < x + room for start, end, other in placed):
             y += 1
