@@ -1,6 +1,5 @@
 """Opens the inputs of a pass: loads a checkpoint and its data, checks that they fit together, and writes notes for the user."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from axformer.repair.training import Training
 from axformer.scores.within_points import too_few_rows
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
+from axformer.wire.names import shown_name
 
 CALIBRATION = "calibration"
 """The name of separate calibration data."""
@@ -73,15 +73,6 @@ def open_inputs(
     references = {"checkpoint": str(checkpoint)} | {part: data.path for part, data in given.items() if data is not None}
     names = {part: shown_name(reference) for part, reference in references.items()}
     return Inputs(loaded, deciding, measuring, repair, calibration, names)
-
-
-def shown_name(reference: str) -> str:
-    """The name of an input for people: a hub's reference as it is, of other places the last part without a query."""
-    if reference.startswith("hf://"):
-        return reference
-    if "://" not in reference:
-        return Path(reference).resolve().name
-    return re.split(r"[?#]", reference, maxsplit=1)[0].rstrip("/").rpartition("/")[2]
 
 
 def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from huggingface_hub import ModelCard
 
-from axformer.opening import shown_name
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import PlanFile, read_plan_file
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.card_metadata import metadata, name_of_model, plain_name
 from axformer.reporting.deploy_table import TITLES, deployables
+from axformer.wire.names import shown_name
 from axformer.wire.report import Report
 
 LOADING = Loading("text-classification", 'predict = pipeline("text-classification", model="model")', "AutoModel")
@@ -84,7 +84,7 @@ def test_the_title_tells_the_result_and_five_lines_follow(card: ModelCard, repor
     else:
         assert title.startswith(f"# {name}: {best.times:.1f} times as fast ({best.title}), held-out accuracy ")
     assert [line.split("**")[1] for line in lines] == [
-        *("What it is.", "What to deploy.", "What it costs.", "How sure.", "How it was made."),
+        *("What it is.", "What to deploy.", "Is it as good?", "How sure.", "How it was made."),
     ]
     assert found.sentence in lines[1]
 
@@ -107,6 +107,8 @@ def test_names_from_outside_write_no_metadata_and_no_markup(report: Report, plan
         ("https://host/rows/dev.jsonl?token=secret#part", "dev.jsonl"),
         ("https://host/model/", "model"),
         ("some/where/dev.jsonl", "dev.jsonl"),
+        ("some/reviews/checkpoint-500", "reviews"),
+        ("some/reviews/model", "reviews"),
         (".", Path().resolve().name),
     ],
 )
