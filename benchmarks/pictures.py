@@ -33,6 +33,8 @@ class Picture:
     scheme: str = "light"
     height: int = 900
     """Of the picture; what is below is left out."""
+    top: str = "body"
+    """CSS selector of what the picture begins with."""
 
 
 def pictures(first: Job, second: Job) -> list[Picture]:
@@ -40,7 +42,7 @@ def pictures(first: Job, second: Job) -> list[Picture]:
     return [
         Picture("board.png", "/", height=820),
         Picture("job.png", f"/jobs/{second.id}", height=1000),
-        Picture("job-dark.png", f"/jobs/{first.id}", "dark", 1500),
+        Picture("job-dark.png", f"/jobs/{first.id}", "dark", 900, "#chart"),
         Picture("trace.png", f"/jobs/{first.id}/trace", height=700),
         Picture("path.png", f"/jobs/{second.id}/path", height=900),
         Picture("compare.png", f"/compare?job={first.id}&job={second.id}", height=900),
@@ -108,6 +110,7 @@ def _shoot(browser: Any, url: str, key: str, picture: Picture, options: dict[str
     page.wait_for_timeout(
         1500
     )  # scripts draw at the width of the screen, and hold a stream open, so nothing tells when
+    page.locator(picture.top).first.evaluate("part => part.scrollIntoView()")
     page.screenshot(path=target / picture.name)
     context.close()
 

@@ -1,7 +1,8 @@
 """The table of wishes in README: what each goal brought the demo's model, from the reports of real runs.
 
 ``python -m benchmarks.wishes`` prints it. The report of each run lies in ``benchmarks/results/wishes``, with the processor time
-that it took (``time``: user and system).
+that it took (``time``: user and system), on one thread. The machine had other work, so each run measured its speeds on a core of
+its own.
 """
 
 import json
