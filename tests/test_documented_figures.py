@@ -43,7 +43,7 @@ def test_the_commands_of_the_runs_are_shown_as_they_were_run(ran: Ran) -> None:
 
 def test_the_output_in_readme_is_that_of_its_run() -> None:
     (output,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
-    shown = flat(output)
+    shown = flat(output.replace("\\\n", " "))
     ran = next(one for one in WISHES if one.name == "speedup")
     assert ran.command in shown
     assert ran.report["target"]["sentence"] in shown
