@@ -22,7 +22,7 @@ from axformer.errors import AxFormerError
 from benchmarks.demo_chart import Delivered, advice, chart_of
 from benchmarks.demo_checkpoint import demo_checkpoint
 from benchmarks.demo_data import CACHE, more_rows, movie_reviews
-from benchmarks.demo_jobs import WISHES, Wish, fetch, posted
+from benchmarks.demo_jobs import JOBS, Wanted, fetch, posted
 from benchmarks.demo_result import check_loading, check_loss, read_report
 from benchmarks.demo_stack import StackStartError, running_stack
 from benchmarks.packages import PackageError
@@ -54,10 +54,10 @@ def demo(console: Console) -> None:
     with running_stack() as address:
         console.print(f"The service answers at {address.url}")
         with Client(address.url, address.api_key) as client, posted(client, checkpoint, data) as jobs:
-            for number, (wish, job) in enumerate(zip(WISHES, jobs, strict=True), 3):
-                console.rule(f"{number}  {wish.title}: {wish.goal}")
-                results.append(_carried_out(console, client, wish, job, data))
-    console.rule(f"{len(WISHES) + 3}  What can be deployed")
+            for number, (wanted, job) in enumerate(zip(JOBS, jobs, strict=True), 3):
+                console.rule(f"{number}  {wanted.title}: {wanted.goal}")
+                results.append(_carried_out(console, client, wanted, job, data))
+    console.rule(f"{len(JOBS) + 3}  What can be deployed")
     for result in results:
         _tell(console, result)
     _CHART.write_text(chart_of(results), encoding="utf-8")
@@ -67,22 +67,22 @@ def demo(console: Console) -> None:
     console.print(f"The checkpoint took {duration(ready - begun)}, the rest {duration(now - ready)}.")
 
 
-def _carried_out(console: Console, client: Client, wish: Wish, job: Job, data: dict[str, Path]) -> Delivered:
+def _carried_out(console: Console, client: Client, wanted: Wanted, job: Job, data: dict[str, Path]) -> Delivered:
     """Watch a job, download its result, and check it here, outside of the service."""
     show_job(console, client, job.id)
-    result = fetch(client, job.id, wish)
+    result = fetch(client, job.id, wanted)
     console.print(f"Downloaded to {result}; the trace over HTTP equals trace.jsonl, record by record")
     answer = check_loading(result, _SENTENCE)
     console.print(f"Loads by axformer.load and by transformers.pipeline: '{_SENTENCE}' is {answer['label']}")
-    loss = check_loss(result, read_rows(data[wish.data], Row), job.config["max_length"])
+    loss = check_loss(result, read_rows(data[wanted.data], Row), job.config["max_length"])
     console.print(f"Measured again here: validation loss {loss:.4f}, as reported")
-    return Delivered(wish.goal, result, read_report(result))
+    return Delivered(wanted.goal, result, read_report(result))
 
 
 def _tell(console: Console, result: Delivered) -> None:
     """The account of one result: its forms, its finding, and its certificate."""
     report = result.report
-    console.print(f"\n[bold]{result.wish}[/bold]: {result.directory}/report.html")
+    console.print(f"\n[bold]{result.goal}[/bold]: {result.directory}/report.html")
     show_deployables(console, report)
     console.print(finding_line(report["finding"]), soft_wrap=True)
     if report["certificate"] is not None:

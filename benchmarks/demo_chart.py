@@ -14,7 +14,7 @@ from benchmarks.demo_result import ResultError
 class Delivered:
     """A downloaded result."""
 
-    wish: str
+    goal: str
     directory: Path
     report: Mapping[str, Any]
 
@@ -35,7 +35,7 @@ def chart_of(results: list[Delivered]) -> str:
     """The SVG text of all forms of all results: held-out metric against speed."""
     before = results[0].forms
     untouched = 100 * (before.rows[0].metric or 0.0)
-    series = [FormSeries(one.wish, [_mark(row, untouched) for row in one.forms.rows[1:]]) for one in results]
+    series = [FormSeries(one.goal, [_mark(row, untouched) for row in one.forms.rows[1:]]) for one in results]
     return forms_chart("What can be deployed", f"{before.data} {before.metric.replace('_', ' ')}, %", untouched, series)
 
 

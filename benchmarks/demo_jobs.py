@@ -16,7 +16,7 @@ FORMS = ("compact", "onnx", "onnx_int8")
 
 
 @dataclass(frozen=True)
-class Wish:
+class Wanted:
     """A goal and the validation data that it takes."""
 
     goal: str
@@ -36,9 +36,9 @@ class Wish:
         return CACHE / "results" / self.goal.partition("=")[0]
 
 
-WISHES = (
-    Wish("no-worse", "validation"),
-    Wish("within-points=2", "more", {"budgets": [0.8, 0.6, 0.4], "confirm": 0.5}),
+JOBS = (
+    Wanted("no-worse", "validation"),
+    Wanted("within-points=2", "more", {"budgets": [0.8, 0.6, 0.4], "confirm": 0.5}),
 )
 """The first is the default of commands and service. It removes nothing from this model, and says so; the paper's own rule,
 ``as-paper``, takes two heads, whose effect is within the noise. Two points are what the rows can certify. Three budgets in the
@@ -47,16 +47,16 @@ place of eight keep the first run within five minutes on two cores."""
 
 @contextmanager
 def posted(
-    client: Client, checkpoint: Path, data: Mapping[str, Path], wishes: Sequence[Wish] = WISHES
+    client: Client, checkpoint: Path, data: Mapping[str, Path], goals: Sequence[Wanted] = JOBS
 ) -> Iterator[list[Job]]:
-    """Post a job for each wish; they are cancelled if the block ends with an error.
+    """Post a job for each goal; they are cancelled if the block ends with an error.
 
     Otherwise a demo that was interrupted would keep the worker from the next one.
     """
     jobs: list[Job] = []
     try:
-        for wish in wishes:
-            jobs.append(_submit(client, checkpoint, data, wish))
+        for wanted in goals:
+            jobs.append(_submit(client, checkpoint, data, wanted))
         yield jobs
     except BaseException:
         for job in jobs:
@@ -65,27 +65,27 @@ def posted(
         raise
 
 
-def _submit(client: Client, checkpoint: Path, data: Mapping[str, Path], wish: Wish) -> Job:
+def _submit(client: Client, checkpoint: Path, data: Mapping[str, Path], wanted: Wanted) -> Job:
     return client.submit(
-        f"reviews {wish.goal}",
+        f"reviews {wanted.goal}",
         checkpoint=checkpoint,
-        validation=data[wish.data],
+        validation=data[wanted.data],
         test=data["test"],
-        goal=wish.goal,
-        config=wish.knobs,
+        goal=wanted.goal,
+        config=wanted.knobs,
         forms=FORMS,
     )
 
 
-def fetch(client: Client, job_id: str, wish: Wish) -> Path:
+def fetch(client: Client, job_id: str, wanted: Wanted) -> Path:
     """Download the result, and compare its trace with the one that the API has shown.
 
     Raises:
         ServiceError: they differ.
     """
-    shutil.rmtree(wish.result, ignore_errors=True)
-    client.download(job_id, wish.result)
+    shutil.rmtree(wanted.result, ignore_errors=True)
+    client.download(job_id, wanted.result)
     over_http = client.save_trace(job_id, CACHE / "trace.jsonl")
-    if over_http.read_bytes() != (wish.result / "trace.jsonl").read_bytes():
+    if over_http.read_bytes() != (wanted.result / "trace.jsonl").read_bytes():
         raise ServiceError("the trace over HTTP is not the trace.jsonl of the result")
-    return wish.result
+    return wanted.result

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from axformer.client import Client, Job
-from benchmarks.demo_jobs import WISHES
+from benchmarks.demo_jobs import JOBS
 from benchmarks.demo_stack import running_stack
 
 TARGET = Path("docs/images")
@@ -51,16 +51,16 @@ def pictures(first: Job, second: Job) -> list[Picture]:
 
 
 def finished_jobs(client: Client) -> list[Job]:
-    """The demo's latest finished job for each of its wishes.
+    """The demo's latest finished job for each of its goals.
 
     Raises:
         NothingToShowError: one is missing.
     """
     found = []
-    for wish in WISHES:
-        job = next((one for one in client.jobs(states=["succeeded"]) if one.name == f"reviews {wish.goal}"), None)
+    for wanted in JOBS:
+        job = next((one for one in client.jobs(states=["succeeded"]) if one.name == f"reviews {wanted.goal}"), None)
         if job is None:
-            raise NothingToShowError(f"there is no finished job 'reviews {wish.goal}'; run make demo first")
+            raise NothingToShowError(f"there is no finished job 'reviews {wanted.goal}'; run make demo first")
         found.append(job)
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.wishes import WISHES, Ran, brought, table
+from benchmarks.goals import RUNS, Ran, brought, table
 from tests.documents import PAGES, ROOT, commands_of
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -30,12 +30,12 @@ def test_readme_is_short() -> None:
     assert len(README.splitlines()) <= MOST_LINES
 
 
-def test_the_table_of_wishes_is_that_of_the_runs() -> None:
+def test_the_table_of_goals_is_that_of_the_runs() -> None:
     for row in table().markdown().splitlines()[2:]:
-        assert row in README, f"README lacks what `python -m benchmarks.wishes` prints: {row}"
+        assert row in README, f"README lacks what `python -m benchmarks.goals` prints: {row}"
 
 
-@pytest.mark.parametrize("ran", WISHES, ids=lambda ran: ran.name)
+@pytest.mark.parametrize("ran", RUNS, ids=lambda ran: ran.name)
 def test_the_commands_of_the_runs_are_shown_as_they_were_run(ran: Ran) -> None:
     assert shlex.split(ran.command) in list(commands_of(ROOT / "docs" / "first-job.md"))
     assert brought(ran) in README
@@ -44,7 +44,7 @@ def test_the_commands_of_the_runs_are_shown_as_they_were_run(ran: Ran) -> None:
 def test_the_output_in_readme_is_that_of_its_run() -> None:
     (output,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
     shown = flat(output.replace("\\\n", " "))
-    ran = next(one for one in WISHES if one.name == "speedup")
+    ran = next(one for one in RUNS if one.name == "speedup")
     assert ran.command in shown
     assert ran.report["target"]["sentence"] in shown
     for row in ran.forms.table().rows:

@@ -143,5 +143,6 @@ def _limits(report: Report) -> list[str]:
         *([] if report.dtype == "float32" else [passage("limit_of_precision", report.dtype)]),
         passage("limit_of_machine", report.environment),
         passage("limit_of_inputs", report.data["test"] is not None),
+        *([] if report.certificate is None else [passage("limit_of_certificate", report.config["evaluate_in"])]),
         passage("limit_of_deciding"),
     ]

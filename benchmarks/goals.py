@@ -1,8 +1,8 @@
-"""The table of wishes in README: what each goal brought the demo's model, from the reports of real runs.
+"""The table of goals in README: what each goal brought the demo's model, from the reports of real runs.
 
-``python -m benchmarks.wishes`` prints it. The report of each run lies in ``benchmarks/results/wishes``, with the processor time
-that it took (``time``: user and system), on one thread. The machine had other work, so each run measured its speeds on a core of
-its own.
+``python -m benchmarks.goals`` prints it. The report of each run lies in ``benchmarks/results/goals``, with the processor time
+that it took (``time``: user and system), on one thread. The machine had other work, so each run measured its speeds on a core
+of its own.
 """
 
 import json
@@ -14,17 +14,18 @@ from typing import Any
 from axformer.reporting.deploy_table import Deployables, deployables
 from axformer.reporting.table import Table
 
-RESULTS = Path(__file__).parent / "results" / "wishes"
+RESULTS = Path(__file__).parent / "results" / "goals"
 COMMAND = "axformer prune var/demo/checkpoint --data var/demo/{data}.jsonl --test var/demo/test.jsonl --output {name} {options}"
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A wish that was run."""
+    """A goal and its run."""
 
     name: str
     """Of the file of its report."""
-    wish: str
+    wanted: str
+    """The goal for people."""
     data: str
     """Name of the validation data, without its suffix."""
     options: str
@@ -66,7 +67,7 @@ class Ran:
         return float(self.content["processor_seconds"]) / 60
 
 
-WISHES = (
+RUNS = (
     Ran("no-worse", "no worse, perhaps better", "validation", ""),
     Ran("within-points", "as small and fast as N points allow", "more", "--goal within-points=2"),
     Ran("speedup", "at least X times as fast", "validation", "--goal speedup=2"),
@@ -91,9 +92,9 @@ def brought(ran: Ran) -> str:
     return f"{gone}{fewer}; {best.title} {best.times:.1f} times as fast, {metric}{sure}"
 
 
-def table(wishes: Sequence[Ran] = WISHES) -> Table:
+def table(runs: Sequence[Ran] = RUNS) -> Table:
     """The table of README."""
-    rows = [[ran.wish, ran.said, brought(ran), f"{ran.minutes:.1f}"] for ran in wishes]
+    rows = [[ran.wanted, ran.said, brought(ran), f"{ran.minutes:.1f}"] for ran in runs]
     return Table(["you want", "say", "what it brought the demo's model", "minutes of a core"], rows)
 
 
