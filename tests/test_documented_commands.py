@@ -47,7 +47,10 @@ def assert_parses(words: Sequence[str]) -> None:
         _, command, arguments = command.resolve_command(context, [*context._protected_args, *context.args])
     given = command.make_context(command.name, arguments).params
     if "set_" in given:
-        options.config_from(given["goal"], given["preset"], options.knobs_of(None, given["set_"]))
+        names = ("method", "within_points", "accept_poor_model")
+        knobs = options.knobs_of(None, given["set_"]) | options.flags_of(**{name: given[name] for name in names})
+        config = options.config_from(given["goal"], given["preset"], knobs)
+        options.finetune_of(given["train"], given["finetune"], config)
     if "columns" in given:
         options.columns_of(given["columns"])
     if given.get("forms"):

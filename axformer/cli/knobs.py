@@ -81,6 +81,9 @@ def _list(console: Console, known: KnobsRead) -> None:
 def _groups(known: KnobsRead) -> Iterator[tuple[str, list[KnobRead]]]:
     ordinary = [knob for knob in known.knobs if not knob.paper_only]
     yield "every method", [knob for knob in ordinary if len(knob.methods) == len(METHODS)]
+    several = [knob for knob in ordinary if 1 < len(knob.methods) < len(METHODS)]
+    if several:
+        yield "several methods, which its explanation names", several
     for method in METHODS:
         yield f"{ABOUT_METHODS[method]} (method={method})", [knob for knob in ordinary if knob.methods == (method,)]
     yield "to reproduce the paper's tables or program", [knob for knob in known.knobs if knob.paper_only]

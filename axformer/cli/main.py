@@ -32,7 +32,7 @@ class _Listed(LazyGroup):
             _HERE,
             "Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not.",
         ),
-        "export": Command(_HERE, "Write ONNX forms of a finished result, without its checkpoint."),
+        "export": Command(_HERE, "Write more forms of a finished result, without its checkpoint."),
         "knobs": Command(_HERE, "List the knobs, or explain one."),
         "families": Command(_HERE, "List the supported model families, and the tasks of each."),
         "plot": Command(_HERE, "Write the pictures of a pass as SVG."),
