@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from axformer.wire.states import JobOutcome
+
 _SHOWN = (
     "base",
     "pruned",
@@ -24,3 +26,11 @@ def summary_of(report: Mapping[str, Any]) -> dict[str, Any]:
     """Selected parts of a report, and the number of elements and layers in its lists."""
     counts = {f"{name}_count": len(report.get(name, ())) for name in ("removed", "hard_attention")}
     return {name: report[name] for name in _SHOWN if name in report} | counts
+
+
+def outcome_of(summary: Mapping[str, Any] | None) -> JobOutcome | None:
+    """What became of a succeeded job; None for any other, which has no summary."""
+    if summary is None:
+        return None
+    target = summary.get("target")
+    return JobOutcome.TARGET_MISSED if target is not None and not target["reached"] else JobOutcome.DONE

@@ -19,6 +19,7 @@ JOB: dict[str, Any] = {
     "upto": None,
     "name": "reviews, nightly",
     "state": "running",
+    "outcome": None,
     "status_reason": None,
     "checkpoint": {"uri": "hf://acme/bert-reviews@main"},
     "validation": {

@@ -23,6 +23,7 @@ _JUDGED = (
     ("gain", "better"),
     ("no_reliable_gain", "no difference"),
     ("within_limit", "within limit"),
+    ("at_a_cost", "at a cost"),
     ("loss", "worse"),
     ("not_measured", "not measured"),
 )

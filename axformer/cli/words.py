@@ -11,12 +11,14 @@ from rich.text import Text
 
 from axformer.cli.display import duration
 from axformer.client.answers import Group, Job, JobProgress, JobReport, Place
+from axformer.wire.states import JobOutcome
 
 NOTHING = "–"
 _TOLD_FIRST = ("accuracy", "exact_match", "pearson")
 """The usual metric of each task; the service does not keep the order of metrics in a report."""
 _COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "dim", "queued": "yellow", "paused": "yellow"}
 _RUNNING = "cyan"
+_MISSED = "target missed"
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 ID_WIDTH = 36
 """Width of a job's id, which people copy, so it is never cut."""
@@ -30,8 +32,10 @@ def knobs(preset: str, changed: Mapping[str, Any]) -> str:
     return ", ".join([preset, *(f"{name}={value}" for name, value in changed.items())])
 
 
-def state(name: str) -> Text:
-    """A state in its colour."""
+def state(name: str, outcome: str | None = None) -> Text:
+    """A state in its colour; of a succeeded job that missed its target, that."""
+    if outcome == JobOutcome.TARGET_MISSED:
+        return Text(_MISSED, "red")
     return Text(name, _COLOURS.get(name, _RUNNING))
 
 

@@ -15,6 +15,7 @@ _HEADS = {
     Judgement.GAIN: "Better",
     Judgement.NO_RELIABLE_GAIN: "No reliable difference",
     Judgement.WITHIN_LIMIT: "Within your limit",
+    Judgement.AT_A_COST: "At a cost",
     Judgement.LOSS: "Worse",
 }
 _WORSE_ANSWERS = "Worse answers"
@@ -58,7 +59,7 @@ def finding_of(
             where = f"{place} (both models in int8)" if in_int8 else place
             found = _measured(task, data, where, before["loss"], after["loss"], of_data)
             if expects_cost:
-                return found.model_copy(update={"sentence": _cost(where, of_data)})
+                return _at_a_cost(found, where, of_data)
             return found if points is None else _within(found, where, points, of_data)
     return Finding(
         data=None,
@@ -82,6 +83,13 @@ def _measured(
         advice=passage("advice", verdict, is_rounding, data == "confirming"),
         answers=_answers(task, comparison, place),
     )
+
+
+def _at_a_cost(found: Finding, place: str, comparison: Comparison) -> Finding:
+    """The finding where a size or a speed was asked for: worse beyond noise is its price, and no failure."""
+    verdict = Judgement.AT_A_COST if found.verdict is Judgement.LOSS else found.verdict
+    advice = passage("advice", verdict, False, found.data == "confirming")
+    return found.model_copy(update={"verdict": verdict, "sentence": _cost(place, comparison), "advice": advice})
 
 
 def _cost(place: str, comparison: Comparison) -> str:

@@ -156,7 +156,8 @@ class GroupRow(Schema):
     """Measured speedup against the untouched model in the compact model's class, which computes the last layer at one position.
     Null if the head reads all positions, and in reports of earlier versions."""
     verdicts: dict[str, int]
-    """Number of findings by verdict: ``gain``, ``no_reliable_gain``, ``within_limit``, ``loss``, ``not_measured``."""
+    """Number of findings by verdict: ``gain``, ``no_reliable_gain``, ``within_limit``, ``at_a_cost``, ``loss``,
+    ``not_measured``."""
 
 
 class GroupLinks(Schema):

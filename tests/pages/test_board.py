@@ -35,6 +35,18 @@ def test_an_ended_job_shows_its_metric_and_how_fast_its_best_form_is(member, sta
         assert shown in text
 
 
+def test_a_missed_target_is_said_and_can_be_filtered(member, stage, make_trial):
+    for name, reached in (("fast enough", True), ("too slow", False)):
+        job_id = stage.running([make_trial(0)], name=name)
+        stage.succeed(job_id, {"plan.json": b"{}"}, target={"reached": reached, "sentence": "So it was."})
+    text = member.get("/").text
+    assert text.count('class="state s-missed"') == 1
+    assert 'class="state s-missed"' in member.get(f"/jobs/{job_id}").text
+    found = member.get("/?state=target_missed").text
+    assert "too slow" in found
+    assert "fast enough" not in found
+
+
 def test_a_team_with_nothing_is_told_what_to_do(member):
     text = member.get("/").text
     for shown in (
