@@ -72,10 +72,8 @@ def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
 
 
 def curve_of(path: Sequence[PathPoint], width: int = PLACE) -> Markup | None:
-    """The curve of loss against size and speed; None without a path, or for a path of an earlier version without latencies."""
-    if not path or any(point.estimated_latency_ms is None for point in path):
-        return None
-    return markup(path_curve(path, width))
+    """The curve of what speed costs; None without a path."""
+    return markup(path_curve(path, width)) if path else None
 
 
 def _standing(points: Sequence[Point], path: Sequence[Mapping[str, Any]]) -> Sequence[Point]:

@@ -11,11 +11,10 @@ from rich.text import Text
 
 from axformer.cli.display import duration
 from axformer.client.answers import Group, Job, JobProgress, JobReport, Place
+from axformer.wire.metrics import first_metric
 from axformer.wire.states import JobOutcome
 
 NOTHING = "–"
-_TOLD_FIRST = ("accuracy", "exact_match", "pearson")
-"""The usual metric of each task; the service does not keep the order of metrics in a report."""
 _COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "dim", "queued": "yellow", "paused": "yellow"}
 _RUNNING = "cyan"
 _MISSED = "target missed"
@@ -82,7 +81,7 @@ def outcome(report: JobReport) -> Outcome:
     for key, data in (("test", "held-out"), ("confirming", "confirming")):
         before, after = report.base.get(key), report.pruned.get(key)
         if before and after:
-            figure = next((name for name in _TOLD_FIRST if name in before), "loss")
+            figure = first_metric(before)
             return Outcome(data, figure, before[figure], after[figure])
     return Outcome("validation", "loss", report.base["validation"]["loss"], report.pruned["validation"]["loss"])
 

@@ -36,6 +36,7 @@ _CLASSES: dict[str, tuple[str, tuple[Colour, ...]]] = {
         f"{name}-point": ("fill:{};stroke:{}", (colour, _CARD))
         for name, colour in (("test", ACCENT), ("confirming", OPEN), ("deciding", SOFT))
     },
+    "beaten": ("opacity:.35", ()),
     # Elements.
     "kept": ("fill:{}", (KEPT,)),
     "opened": ("fill:{}", (OPEN,)),

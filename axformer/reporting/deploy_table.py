@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from axformer.reporting.table import Table
+from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 
 BEFORE = "base"
 """The name of the untouched model among the forms of a report."""
@@ -24,9 +25,6 @@ TITLES = {
     "onnx_int8": "ONNX int8",
 }
 """The names of forms for people."""
-_PER_HUNDRED = frozenset(("perplexity", "loss"))
-"""Metrics that are no shares, so that a change is not given in points."""
-_LOWER_IS_BETTER = frozenset(("perplexity", "loss"))
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class Deployables:
         """Whether the metric fell by more than was allowed, beyond noise; without an interval, whether it fell at all."""
         if row.change is None:
             return False
-        sign = -1.0 if self.metric in _LOWER_IS_BETTER else 1.0
+        sign = -1.0 if self.metric in LOWER_IS_BETTER else 1.0
         best_case = max(sign * end for end in row.interval) if row.interval is not None else sign * row.change
         return best_case < -(self.points or 0.0) / 100
 
@@ -140,7 +138,7 @@ def deployables(report: Mapping[str, Any]) -> Deployables | None:
     if base is None or not forms:
         return None
     data = "test" if all(form.get("test") for form in (base, *forms)) else "validation"
-    metric = _first_metric(base.get(data) or forms[0].get(data) or {})
+    metric = first_metric(base.get(data) or forms[0].get(data) or {})
     rows = [_deployable(form, base, metric, data) for form in (base, *forms)]
     points = (report.get("certificate") or {}).get("points")
     return Deployables(metric, "held-out" if data == "test" else data, points, rows)
@@ -170,19 +168,15 @@ def own_speed(form: Mapping[str, Any], batch: int) -> Mapping[str, Any] | None:
     return next((cell for cell in cells if cell["length"] is None and cell["batch"] == batch), None)
 
 
-def _first_metric(figures: Mapping[str, float]) -> str:
-    return next((name for name in figures if name != "loss"), "loss")
-
-
 def _metric(name: str, value: float) -> str:
-    return f"{value:.4f}" if name in _PER_HUNDRED else f"{100 * value:.2f}"
+    return f"{value:.4f}" if name in LOWER_IS_BETTER else f"{100 * value:.2f}"
 
 
 def _change(metric: str, row: Deployable) -> str:
     """The change in points with its interval, or as it is for a metric that is no share."""
     if row.change is None:
         return "" if row.name == BEFORE else UNKNOWN
-    scale, form = (1, "+.4f") if metric in _PER_HUNDRED else (100, "+.2f")
+    scale, form = (1, "+.4f") if metric in LOWER_IS_BETTER else (100, "+.2f")
     ends = row.interval
     bracketed = "" if ends is None else f" [{scale * ends[0]:{form}}, {scale * ends[1]:{form}}]"
     return f"{scale * row.change + 0.0:{form}}{bracketed}"

@@ -7,6 +7,7 @@ from axformer.reporting.rendering import passage
 from axformer.reporting.sources import OPTIMISM
 from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.within_points import is_share_right
+from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 from axformer.wire.report import Comparison, Difference, Finding, Judgement, Report, Scores
 
 _PLACES: dict[Literal["test", "confirming"], str] = {"test": "held-out data", "confirming": "the rows that confirmed"}
@@ -19,8 +20,6 @@ _HEADS = {
     Judgement.LOSS: "Worse",
 }
 _WORSE_ANSWERS = "Worse answers"
-_LOWER_IS_BETTER = frozenset(("perplexity",))
-"""Metrics that rise when a model gets worse."""
 _ROUNDING = 1e-5
 """Relative change of the loss that a different order of multiplication alone may cause."""
 _CONFIDENCE = f"{CONFIDENCE:.0%}"
@@ -94,9 +93,9 @@ def _at_a_cost(found: Finding, place: str, comparison: Comparison) -> Finding:
 
 def _cost(place: str, comparison: Comparison) -> str:
     """What a size or a speed cost, in points of the first metric; a perplexity is no share, and has none."""
-    name = _first_metric(comparison)
+    name = first_metric(comparison.differences)
     change, loss = comparison.differences[name], comparison.differences["loss"]
-    scale, unit = (1, "") if name in _LOWER_IS_BETTER else (100, " points")
+    scale, unit = (1, "") if name in LOWER_IS_BETTER else (100, " points")
     figures = [f"{scale * value:+.2f}" for value in (change.value, *change.interval)]
     return passage("cost", name.replace("_", " "), place, figures, unit, loss.value, _CONFIDENCE)
 
@@ -105,8 +104,8 @@ def _within(found: Finding, place: str, points: float, comparison: Comparison) -
     """The finding in the light of what was allowed: a loss within the limit is what was wished for."""
     if found.verdict is not Judgement.LOSS:
         return found
-    metric = _first_metric(comparison)
-    fall = comparison.differences[metric].value * (1 if metric in _LOWER_IS_BETTER else -1)
+    metric = first_metric(comparison.differences)
+    fall = comparison.differences[metric].value * (1 if metric in LOWER_IS_BETTER else -1)
     if fall > points / 100:
         return found
     return found.model_copy(
@@ -150,13 +149,9 @@ def _metric_that_is_worse(task: str, comparison: Comparison) -> str | None:
     """The task's first metric if its whole interval lies on the worse side and McNemar's test does not cover it."""
     if is_share_right(task):
         return None
-    metric = _first_metric(comparison)
+    metric = first_metric(comparison.differences)
     low, high = comparison.differences[metric].interval
-    return metric if (low > 0 if metric in _LOWER_IS_BETTER else high < 0) else None
-
-
-def _first_metric(comparison: Comparison) -> str:
-    return next(name for name in comparison.differences if name != "loss")
+    return metric if (low > 0 if metric in LOWER_IS_BETTER else high < 0) else None
 
 
 def _is_rounding(before: float, change: Difference) -> bool:
@@ -171,6 +166,6 @@ def _answers(task: str, comparison: Comparison, place: str) -> str:
         sentences.append(passage("answers", test, place, is_chance, _answers_are_worse(comparison)))
     if metric is not None:
         interval = comparison.differences[metric].interval
-        name, has_risen = metric.replace("_", " "), metric in _LOWER_IS_BETTER
+        name, has_risen = metric.replace("_", " "), metric in LOWER_IS_BETTER
         sentences.append(passage("worse_metric", name, place, has_risen, interval, _CONFIDENCE))
     return " ".join(sentences)
