@@ -84,4 +84,4 @@ async function send(input) {
 for (const input of form.querySelectorAll("[data-upload]")) input.addEventListener("change", () => send(input));
 const given = form.elements.validation.value;
 if (given.startsWith("upload:")) guess(given.slice("upload:".length));
-document.querySelector("#wrong, #fine")?.scrollIntoView({ block: "center" });
+document.querySelector("#wrong, #stops, #fine")?.scrollIntoView({ block: "center" });
