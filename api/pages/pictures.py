@@ -49,7 +49,8 @@ def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> 
     if not points:
         return None
     tally = Tally(totals.trials, totals.accepted, totals.refined, totals.rejected, totals.early)
-    return markup(loss_chart(points, tally, width))
+    kept = next((one["seq"] for one in job.path or [] if one["kept"]), None)
+    return markup(loss_chart(points, tally, width, kept=kept))
 
 
 def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
