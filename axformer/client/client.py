@@ -108,6 +108,10 @@ class Client(GroupCalls, KeyCalls):
             asked["limit"] = page
         return self._pages(Page[Job, str], "/jobs", asked)
 
+    def page_of(self, job_id: str) -> str:
+        """The address of a job's page, for a browser."""
+        return f"{self._connection.url}{_path(job_id)}"
+
     def job(self, job_id: str) -> Job:
         """The state of a job and, while it is queued, its place."""
         return self._connection.read(Job, "GET", _path(job_id))

@@ -13,6 +13,7 @@ from api.errors import InvalidInputError
 from api.job_views import jobs_page
 from api.pages import stream
 from api.pages.context import Pages
+from api.pages.demo import demo_form
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.stream import Look
 from api.resources import Resources
@@ -70,7 +71,7 @@ def show_board(
     """The page."""
     values = _now(session, resources, visitor) | _groups(session, visitor)
     values |= _history(session, resources, visitor, wanted)
-    return pages.answer("board.html", visitor=visitor, **values)
+    return pages.answer("board.html", **values)
 
 
 @router.get("/board/live")
@@ -111,6 +112,8 @@ def _history(session: Session, resources: Resources, visitor: Visitor, wanted: F
         "wanted": wanted,
         "states": list(JobState),
         "missed": JobOutcome.TARGET_MISSED,
+        "demo": demo_form(resources.settings) is not None,
+        "visitor": visitor,
         "error": None,
     }
     try:

@@ -11,7 +11,9 @@ from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import ApiError
 from api.pages.columns import HEAD_BYTES, preview
 from api.pages.context import PAGE_HEADERS, Pages
+from api.pages.demo import demo_form
 from api.pages.deps import FormDep, PagesDep, Visitor, VisitorDep, WriterDep, own_script
+from api.pages.formats import figure
 from api.pages.job_form import REFERENCES, JobForm
 from api.pages.once import key_of
 from api.pages.posted_again import form_like
@@ -19,8 +21,8 @@ from api.resources import Resources
 from api.routes.uploads import post_upload
 from api.services import jobs, knobs, posting, uploads
 from api.services.inputs.look import Seen, look_at_inputs, names_of
-from axformer.config import ABOUT_METHODS, ABOUT_PRESETS
-from axformer.config.goals import ABOUT_GOALS
+from axformer.config import ABOUT_METHODS, ABOUT_PRESETS, Preset, make_config
+from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal, written
 from axformer.data.columns import Columns
 from axformer.repair.settings import FinetuneSettings
 from axformer.wire.devices import Device
@@ -46,10 +48,12 @@ def show_form(
     storage: StorageDep,
     pages: PagesDep,
     like: str | None = None,
+    demo: bool = False,
 ) -> Response:
-    """The form: empty, or filled in like a job of the team."""
+    """The form: empty, or filled in like a job of the team, or with the demo's model and data."""
     if like is None:
-        return _page(pages, visitor, JobForm())
+        form = (demo_form(resources.settings) if demo else None) or JobForm()
+        return _page(pages, visitor, form, names=_names(resources, storage, visitor, form))
     job = jobs.find(session, visitor.caller.team_id, like)
     form, left_out = form_like(job)
     return _page(pages, visitor, form, like=job, left_out=left_out, names=_names(resources, storage, visitor, form))
@@ -139,6 +143,29 @@ def _post(resources: Resources, visitor: Visitor, body: JobCreate, nonce: str) -
         return created.job.id
 
 
+_TASKS = {
+    "One label for each text": ("text", "text_pair", "label"),
+    "Several labels for each text": ("text", "text_pair", "labels"),
+    "A tag for each word": ("tokens", "tags"),
+    "Questions about a context": ("question", "context", "answers"),
+    "Multiple choice": ("text", "choices", "label"),
+    "Text alone": ("text",),
+}
+"""The columns of each task, by what people call it."""
+
+
+def _usual_values() -> dict[str, dict[str, str]]:
+    """The value of each knob as a preset or a goal with its usual number has it, as text."""
+    chosen = {preset.value: make_config(preset) for preset in Preset}
+    chosen |= {name.value: config_for(parse_goal(written(name)))[1] for name in GoalName}
+    return {name: {knob: _shown(value) for knob, value in config} for name, config in chosen.items()}
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else figure(value)
+
+
+_USUAL = _usual_values()
 _OF_METHODS: dict[tuple[str, ...], str] = {(method,): f"Of {about}" for method, about in ABOUT_METHODS.items()}
 _OF_ALL, _OF_THE_PAPER = "Of every method", "Only to reproduce the paper's tables"
 
@@ -172,6 +199,8 @@ def _page(
         "knobs": listed,
         "knob_groups": _groups(listed).items(),
         "roles": list(Columns.model_fields),
+        "tasks": _TASKS,
+        "usual": _USUAL,
         "devices": list(Device),
         "all_forms": get_args(FormName),
         "about_presets": ABOUT_PRESETS,
