@@ -72,7 +72,7 @@ class Plot:
         """The position of a trial, in the band or a gutter if necessary; a NaN loss counts as high."""
         x = self.across.place(trial.seq)
         if kind_of(trial) == "bound":
-            return x, self.up.stop - _EARLY / 2
+            return x, self.up.stop - _GUTTER - _EARLY / 2
         if not trial.loss <= self.up.high:
             return x, self.up.stop - _GUTTER / 2
         return x, self.up.start + _GUTTER / 2 if trial.loss < self.up.low else self.up.place(trial.loss)
@@ -97,7 +97,7 @@ def loss_chart(
     tally = tally or Tally.of(trials)
     summary = describe_trace(trials, tally)
     canvas = Canvas("chart", "The loss, trial by trial", [summary], summary, width)
-    top = canvas.top + _GAP + (_EARLY if tally.early else 0)
+    top = canvas.top + _GAP + (_GUTTER + _EARLY if tally.early else 0)
     lower = top + _UPPER + _BETWEEN
     across = Scale(0, max(tally.trials - 1, 1), LEFT + 8, width - EDGE - 8)
     signs, height = legend(_signs(), lower + _LOWER + 48, width)
@@ -105,7 +105,7 @@ def loss_chart(
         *_trials(trials, across, (top, top + _UPPER)),
         *_layers(trials, across, top + _UPPER + 22),
         *_model(trials, across, (lower, lower + _LOWER)),
-        *_after(trials, kept, across, (top - (_EARLY if tally.early else 0), lower + _LOWER)),
+        *_after(trials, kept, across, (top - (_GUTTER + _EARLY if tally.early else 0), lower + _LOWER)),
         *signs,
     ]
     return canvas.drawn(drawn, height)
@@ -147,16 +147,17 @@ def _trials(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float])
     """The upper plot."""
     base = trials[0].loss
     plot = Plot(across, axis([trial.loss for trial in trials if trial.verdict != Verdict.REJECT], base, bounds))
+    ended = [trial for trial in trials if kind_of(trial) != "bound"]
     gutters = {
         word: at
         for word, at, is_used in (
-            ("higher", plot.up.stop, any(not trial.loss <= plot.up.high for trial in trials)),
-            ("lower", plot.up.start, any(trial.loss < plot.up.low for trial in trials)),
+            ("higher", plot.up.stop, any(not trial.loss <= plot.up.high for trial in ended)),
+            ("lower", plot.up.start, any(trial.loss < plot.up.low for trial in ended)),
         )
         if is_used
     }
-    if any(kind_of(trial) == "bound" for trial in trials):
-        top = plot.up.stop - _EARLY
+    if len(ended) < len(trials):
+        top = plot.up.stop - _GUTTER - _EARLY
         yield f'<rect class="band" x="{LEFT}" y="{top:g}" width="{across.stop + 8 - LEFT:g}" height="{_EARLY}"/>'
         yield words(LEFT - 6, top + _EARLY / 2 + 4, "early", "faint", "end")
     yield from frame(plot, gutters)
@@ -262,7 +263,7 @@ def _layers(trials: Sequence[Tried], across: Scale, y: float) -> Iterator[str]:
     runs = [(subject, next(run).seq) for subject, run in groupby(trials[1:], key=_subject)]
     ends = [first for _, first in runs[1:]] + [trials[-1].seq + 1]
     for count, ((subject, first), end) in enumerate(zip(runs, ends, strict=False)):
-        left, right = across.place(first - 0.5), across.place(end - 0.5)
+        left, right = across.place(first - 0.5), min(across.place(end - 0.5), across.stop + 8)
         if count % 2 == 0 and right - left > _SPOT:
             yield f'<rect class="band" x="{left:.1f}" y="{y:g}" width="{right - left:.1f}" height="18"/>'
         room = right - left - LETTER  # for a gap to the next name

@@ -17,7 +17,7 @@ from axformer.wire.report import PathPoint
 CURVE = "path.svg"
 """File name of the picture, which lies next to the card."""
 _LEFT = 66
-_GAP, _HEIGHT = 14, 230
+_GAP, _HEIGHT = 26, 230
 """Space above the plot, and its height."""
 _MARGIN = 0.1
 """Margin around the data, as a share of its range."""
@@ -114,7 +114,7 @@ def _axes(costs: Costs, upright: Scale, across: Scale) -> Iterator[str]:
     for tick, label in zip(ticks, labels(ticks), strict=True):
         yield words(round(across.place(tick), 1), upright.start + 18, label, "faint", "middle")
     yield words((left + right) / 2, upright.start + 38, "times as fast, estimated from operations", "ink", "middle")
-    yield words(left, upright.stop - 4, f"change, {costs.unit}", "faint")
+    yield words(left, upright.stop - 6, f"change, {costs.unit}", "faint")
     yield f'<path class="base" d="M{left:g} {upright.place(0.0):.1f}H{right:g}"/>'
 
 

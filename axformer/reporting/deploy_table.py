@@ -5,6 +5,7 @@ Computed from the content of a ``report.json`` alone, so that command line, card
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from axformer.reporting.table import Table
@@ -63,7 +64,8 @@ class Deployables:
     data: str
     """The rows that it was measured on, for people: ``held-out`` or ``validation``."""
     points: float | None
-    """The points of the metric that the run was allowed to cost; None if nothing was allowed."""
+    """The points of the metric that the run was allowed to cost: all of them where it reached a size or a speed that was asked
+    for; None if nothing was allowed."""
     rows: Sequence[Deployable]
 
     @property
@@ -141,6 +143,8 @@ def deployables(report: Mapping[str, Any]) -> Deployables | None:
     metric = first_metric(base.get(data) or forms[0].get(data) or {})
     rows = [_deployable(form, base, metric, data) for form in (base, *forms)]
     points = (report.get("certificate") or {}).get("points")
+    if (report.get("target") or {}).get("reached"):
+        points = inf  # a size or a speed was asked for, whatever it costs
     return Deployables(metric, "held-out" if data == "test" else data, points, rows)
 
 

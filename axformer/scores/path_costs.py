@@ -23,7 +23,7 @@ class Model:
     cost: float
     """How much worse the metric is, in the same unit; negative where it is better."""
     is_best: bool
-    """Whether no other model is both as fast and as good, and better in one of the two."""
+    """Whether no other model is both as fast and as good, and better in one of the two, or this is the untouched one."""
 
     @property
     def times(self) -> float:
@@ -104,7 +104,10 @@ def _costs(data: str, metric: str, path: Sequence[PathPoint], values: Sequence[f
 
 
 def _is_best(place: int, path: Sequence[PathPoint], costs: Sequence[float]) -> bool:
-    """Whether no other model is as fast and costs as little; of equal models, the first one is."""
+    """Whether no other model is as fast and costs as little; of equal models, the first one is. The untouched model, which
+    all others are measured by, always is."""
+    if place == 0:
+        return True
     own = (path[place].estimated_speedup, -costs[place])
     for other, point in enumerate(path):
         beside = (point.estimated_speedup, -costs[other])

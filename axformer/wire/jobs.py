@@ -18,7 +18,7 @@ from axformer.wire.steps import Step
 from axformer.wire.webhooks import Webhook
 
 PRIORITY_MOST = 100
-_GOAL_LENGTH = 40
+GOAL_LENGTH = 40
 _TOKEN_LENGTH = 500
 """Characters; those of Hugging Face have 37."""
 FormName = Literal["compact", "zeroed", "onnx", "onnx_int8"]
@@ -78,7 +78,7 @@ class JobCreate(Schema):
     """Data to train the finished model on; without it there is no training."""
     finetune: FinetuneSettings | None = None
     """Training settings; only with ``train``. The report also has the figures before training."""
-    goal: str | None = Field(default=None, max_length=_GOAL_LENGTH)
+    goal: str | None = Field(default=None, max_length=GOAL_LENGTH)
     """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2`` or ``as-paper``."""
     preset: Preset = DEFAULT_PRESET
     """The preset that the knobs start from."""

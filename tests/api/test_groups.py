@@ -161,6 +161,30 @@ def test_the_limits_are_looked_at_once_for_all_jobs_of_a_group_that_is_retried(a
     assert counted[0] == counted[1] > 0
 
 
+def test_a_setting_may_be_a_goal(api, grid):
+    settings = [{"name": "small", "goal": "within-points=2"}, {"name": "fast", "goal": "speedup=3"}]
+    group = post(api, grid | {"settings": settings}).json()
+    found = {}
+    for cell in group["cells"]:
+        found[cell["setting"]] = api.get(cell["url"]).json()
+    assert (found["small"]["preset"], found["small"]["config"]["within_points"]) == ("smallest", 2)
+    assert (found["fast"]["preset"], found["fast"]["config"]["target_speedup"]) == ("smallest", 3)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"goal": "speedup"},
+        {"goal": "faster"},
+        {"goal": "no-worse", "preset": "paper"},
+        {"name": "paper", "goal": "no-worse"},
+    ],
+)
+def test_a_goal_that_is_none_or_not_alone_is_refused(api, grid, setting):
+    answer = post(api, grid | {"settings": [{"name": "a"} | setting]})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "#/settings/0")
+
+
 def test_a_group_that_is_sent_again_is_made_once(api, grid):
     first = post(api, grid, **{"Idempotency-Key": "once"})
     again = post(api, grid, **{"Idempotency-Key": "once"})

@@ -9,7 +9,7 @@ from store.repositories.jobs import list_jobs
 from store.repositories.keys import create_key
 from store.session import session_scope
 from tests.api.test_exports import PROGRESS
-from tests.api.test_paths import PATH
+from tests.api.test_paths import PATH, point
 
 
 @pytest.fixture
@@ -78,14 +78,15 @@ def test_the_fastest_model_within_the_points_is_chosen_without_a_script(member, 
 
 def test_models_that_another_beats_are_folded(member, stage, make_trial):
     job_id = stage.running([make_trial(0)], PROGRESS)
+    models = (point(0), point(1, kept=True), point(2), point(3))
     worse = [
         one | {"test": {"loss": 0.5, "accuracy": accuracy}}
-        for one, accuracy in zip(PATH, (0.8, 0.7, 0.77), strict=True)
+        for one, accuracy in zip(models, (0.8, 0.7, 0.6, 0.77), strict=True)
     ]
     stage.succeed(job_id, {"plan.json": b"{}"}, path=worse)
     text = member.get(f"/jobs/{job_id}/path?within=9").text
     assert "The other 1: another is as fast and as good" in text
-    assert text.index('id="point-3"') < text.index("The other 1") < text.index('id="point-1"')
+    assert text.index('id="point-3"') < text.index("The other 1") < text.index('id="point-2"')
 
 
 @pytest.mark.parametrize("within", ["-1", "nan", "inf", "x"])

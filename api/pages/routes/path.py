@@ -65,7 +65,16 @@ def _choice(points: Sequence[PathPoint], within: float | None) -> dict[str, Any]
     kept = next((model for model in costs.models if model.point.kept), costs.models[0])
     chosen = kept if within is None else costs.within(within)
     allowed = max(0.0, kept.cost) if within is None else min(within, most)
-    return {"costs": costs, "chosen": chosen, "most": most, "within": ceil(10 * allowed - _ROUNDING) / 10}
+    shown = sorted(
+        (model for model in costs.models if model.is_best or model.point.kept), key=lambda model: model.times
+    )
+    return {
+        "costs": costs,
+        "shown": shown,
+        "chosen": chosen,
+        "most": most,
+        "within": ceil(10 * allowed - _ROUNDING) / 10,
+    }
 
 
 @router.get("/curve")
