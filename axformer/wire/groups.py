@@ -163,6 +163,8 @@ class GroupRow(Schema):
     verdicts: dict[str, int]
     """Number of findings by verdict: ``gain``, ``no_reliable_gain``, ``within_limit``, ``at_a_cost``, ``loss``,
     ``not_measured``."""
+    missed: int = 0
+    """Succeeded jobs that did not reach the size or the speed that they were asked for."""
 
 
 class GroupLinks(Schema):

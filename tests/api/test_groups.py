@@ -277,6 +277,8 @@ def test_the_table_has_means_spreads_and_intervals(api, grid, sessions):
     for at, (cell, after) in enumerate(zip(group["cells"], [90, 95, 80, 100, 85, 100, 70, 100], strict=True)):
         validation, test = losses[cell["checkpoint"]]
         told = report(validation, test=test if cell["set"] == "rte" else None, after=after)
+        if cell["checkpoint"]:
+            told["target"] = {"reached": cell["checkpoint"] == 1, "sentence": "So it was."}
         succeed(sessions, cell["job"], told)
         standing = api.get(f"/v1/groups/{group['id']}").json()
         assert (standing["counts"]["succeeded"], standing["has_ended"]) == (at + 1, at == 7)
@@ -285,6 +287,7 @@ def test_the_table_has_means_spreads_and_intervals(api, grid, sessions):
 
     row = rows["rte", "paper"]
     assert (row["jobs"], row["succeeded"], row["verdicts"]) == (3, 3, {"gain": 2, "no_reliable_gain": 1})
+    assert [one["missed"] for one in standing["rows"]] == [1, 1, 0, 0]  # the third checkpoint of the first set
     held_out = row["changes"]["test"]["loss"]
     assert held_out["mean"] == pytest.approx(-0.01)
     assert held_out["deviation"] == pytest.approx(0.02)
