@@ -159,3 +159,28 @@ def test_what_only_a_worker_reads_is_left_to_it(member, upload):
         "Checkpoint: is read by a worker, not here.",
         "Validation data dev.parquet: Parquet is read by the worker alone.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "problem", "columns"),
+    [
+        ("BertForSequenceClassification", None, "text text_pair label"),
+        ("BertForSequenceClassification", "multi_label_classification", "text text_pair labels"),
+        ("BertForTokenClassification", None, "tokens tags"),
+        ("BertForQuestionAnswering", None, "question context answers"),
+        ("GPT2LMHeadModel", None, "text"),
+        ("BertModel", None, None),
+    ],
+)
+def test_an_uploaded_checkpoint_tells_its_task(member, upload, architecture, problem, columns):
+    config = CONFIG | {"architectures": [architecture], "problem_type": problem}
+    content = packed(CHECKPOINT | {"config.json": json.dumps(config).encode()})
+    upload_id = upload("m.tar.gz", content).removeprefix("upload:")
+    assert member.get(f"/uploads/{upload_id}/model").json()["columns"] == columns
+
+
+def test_an_upload_that_is_no_checkpoint_says_why_and_those_of_others_are_not_looked_at(member, rival, upload):
+    upload_id = upload("dev.csv", ROWS).removeprefix("upload:")
+    answer = member.get(f"/uploads/{upload_id}/model").json()
+    assert (answer["columns"], "is not an archive" in answer["words"]) == (None, True)
+    assert rival.get(f"/uploads/{upload_id}/model").status_code == 404

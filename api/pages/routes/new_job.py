@@ -20,6 +20,8 @@ from api.pages.posted_again import form_like
 from api.resources import Resources
 from api.routes.uploads import post_upload
 from api.services import jobs, knobs, posting, uploads
+from api.services.inputs.checkpoint import look_at_checkpoint
+from api.services.inputs.contents import Contents, UnreadableError
 from api.services.inputs.look import Seen, look_at_inputs, names_of
 from axformer.config import ABOUT_METHODS, ABOUT_PRESETS, Preset, make_config
 from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal, written
@@ -103,6 +105,21 @@ def get_columns(upload_id: str, visitor: VisitorDep, session: ReadingDep, storag
     return JSONResponse(seen.as_dict() if seen else None)
 
 
+@router.get(UPLOADS + "/{upload_id}/model")
+def get_model(
+    upload_id: str, visitor: VisitorDep, session: ReadingDep, storage: StorageDep, resources: ResourcesDep
+) -> Response:
+    """What an uploaded checkpoint is, or why a worker would stop at it, and which task's columns its data has."""
+    team_id = visitor.caller.team_id
+    uploads.find(session, team_id, upload_id)
+    try:
+        model = look_at_checkpoint(Contents(session, storage, resources.settings, team_id), f"upload:{upload_id}")
+    except UnreadableError as error:
+        return JSONResponse({"words": str(error), "columns": None})
+    columns = _TASKS.get(_TITLES.get("several" if model.is_multi_label else model.task or "", ""))
+    return JSONResponse({"words": model.words, "columns": None if columns is None else " ".join(columns)})
+
+
 @dataclass(frozen=True)
 class Checked:
     """What a check has found; the service would accept the job."""
@@ -152,6 +169,17 @@ _TASKS = {
     "Text alone": ("text",),
 }
 """The columns of each task, by what people call it."""
+
+
+_TITLES = {
+    "several": "Several labels for each text",
+    "sequence classification": "One label for each text",
+    "token classification": "A tag for each word",
+    "question answering": "Questions about a context",
+    "multiple choice": "Multiple choice",
+    "masked language modelling": "Text alone",
+    "language modelling": "Text alone",
+}
 
 
 def _usual_values() -> dict[str, dict[str, str]]:

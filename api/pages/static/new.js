@@ -72,6 +72,17 @@ function showUsual() {
   }
 }
 
+/** Say what an uploaded checkpoint is, and choose its task. */
+async function look(id, note) {
+  const answer = await fetch(`/uploads/${id}/model`, { redirect: "error" });
+  if (!answer.ok) return;
+  const seen = await answer.json();
+  note.textContent += `. ${seen.words}.`;
+  if (!seen.columns) return;
+  task.value = seen.columns;
+  showRoles();
+}
+
 async function guess(id) {
   const answer = await fetch(`/uploads/${id}/columns`, { redirect: "error" });
   const seen = answer.ok ? await answer.json() : null;
@@ -122,6 +133,7 @@ async function send(input) {
     form.elements[name].value = stored.uri;
     note.textContent = `${stored.filename}, ${stored.bytes.toLocaleString("en")} bytes, SHA-256 ${stored.sha256.slice(0, 12)}…`;
     if (name === "validation") await guess(stored.id);
+    if (name === "checkpoint") await look(stored.id, note);
   } catch {
     note.textContent = "The file did not arrive; choose it again.";
   } finally {
