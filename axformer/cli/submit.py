@@ -99,6 +99,8 @@ def _tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
         return
     if not as_json:
         output().print(job.id, soft_wrap=True)
+    if not as_json:
+        notes().print(f"Its page: {client.page_of(job.id)}")
     if notes().is_terminal and not watched:
         where = client.job(job.id).queue
         notes().print(f"It is queued{f' {place(where)}' if where else ''}. Follow it with: axformer watch {job.id}")

@@ -182,7 +182,15 @@ def _finding(
 ) -> Finding:
     """Judge whether the model is better, in the arithmetic that the pass used."""
     if int8 is not None:
-        return finding_of(task, int8.base, int8.pruned, int8.comparison, in_int8=True, points=config.within_points)
+        return finding_of(
+            task,
+            int8.base,
+            int8.pruned,
+            int8.comparison,
+            in_int8=True,
+            points=config.within_points,
+            expects_cost=config.expects_cost,
+        )
     return finding_of(
         task,
         Scores(**as_report(before)),

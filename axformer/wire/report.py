@@ -87,6 +87,7 @@ class Judgement(StrEnum):
     GAIN = "gain"
     NO_RELIABLE_GAIN = "no_reliable_gain"
     WITHIN_LIMIT = "within_limit"
+    AT_A_COST = "at_a_cost"
     LOSS = "loss"
     NOT_MEASURED = "not_measured"
 
@@ -103,8 +104,9 @@ class Finding(BaseModel):
         description="`loss` where the 95 % interval of the loss's change lies above 0, or more answers became wrong than right "
         "(McNemar's p at most 0.05), or the first metric, where it is another than the share of right answers, became worse by "
         "its whole interval; but `within_limit` where a smaller model was asked for within some points of the metric, and the "
-        "metric fell by no more than these. Else `gain` where the loss's interval lies below 0, `no_reliable_gain` where it "
-        "holds 0 or no more than rounding, `not_measured` without such data."
+        "metric fell by no more than these, and `at_a_cost` where a size or a speed was asked for whatever it costs. Else "
+        "`gain` where the loss's interval lies below 0, `no_reliable_gain` where it holds 0 or no more than rounding, "
+        "`not_measured` without such data."
     )
     sentence: str = Field(
         description="The same for people, with figures; those of `int8` where the pass decided in int8, and then it says so."
