@@ -8,7 +8,8 @@ from axformer.reporting.sources import OPTIMISM
 from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.within_points import is_share_right
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
-from axformer.wire.report import Comparison, Difference, Finding, Judgement, Report, Scores
+from axformer.wire.report import Comparison, Difference, Report, Scores
+from axformer.wire.verdicts import Finding, Judgement
 
 _PLACES: dict[Literal["test", "confirming"], str] = {"test": "held-out data", "confirming": "the rows that confirmed"}
 """Data that did not decide, the less biased first."""

@@ -32,9 +32,7 @@ from axformer.scores.scoring import Score, compare, score, score_of
 from axformer.scores.sets import Sets, as_report, scores_on
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.report import (
-    Certificate,
     Comparison,
-    Finding,
     Finetuning,
     InInt8,
     Measures,
@@ -43,9 +41,9 @@ from axformer.wire.report import (
     Refitted,
     Report,
     Scores,
-    TargetOutcome,
     Work,
 )
+from axformer.wire.verdicts import Certificate, Finding, TargetOutcome
 
 
 @dataclass(frozen=True)

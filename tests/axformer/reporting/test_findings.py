@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from axformer.reporting.findings import finding_of
-from axformer.wire.report import Comparison, Difference, Judgement, McNemarTest, Scores
+from axformer.wire.report import Comparison, Difference, McNemarTest, Scores
+from axformer.wire.verdicts import Judgement
 
 VALIDATION = {"loss": 0.5}
 CHANGES = st.tuples(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
