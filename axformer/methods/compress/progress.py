@@ -49,4 +49,4 @@ class PlanMeter:
 
 def longest_trace(_: Dimensions, config: CompressConfig) -> int:
     """The largest number of trials of a run."""
-    return 1 + len(config.later)
+    return 1 + len(config.budgets)
