@@ -1,7 +1,7 @@
 """Opens the inputs of a pass: loads a checkpoint and its data, checks that they fit together, and writes notes for the user."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from axformer.config import PassConfig, RunConfig
@@ -23,6 +23,7 @@ from axformer.repair.training import Training
 from axformer.scores.within_points import too_few_rows
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
+from axformer.wire.names import shown_name
 from axformer.wire.report import ENOUGH_TOKENS
 
 CALIBRATION = "calibration"
@@ -38,6 +39,8 @@ class Inputs:
     test: DataSet | None = None
     repair: Repair | None = None
     calibration: DataSet | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
 
 
 def open_inputs(
@@ -74,7 +77,14 @@ def open_inputs(
         training_rows = replace(training_rows, labels_as=deciding.rows.labels_as)
         encoded = _encoded(deciding, training_rows, loaded, config, settings)
         repair = Training(training_rows, encoded, settings, config, "" if more is None else more.digest())
-    return Inputs(loaded, deciding, measuring, repair, calibration)
+    names = _names(checkpoint, {"validation": validation, "test": test, "calibrate": calibrate, "train": train})
+    return Inputs(loaded, deciding, measuring, repair, calibration, names)
+
+
+def _names(checkpoint: str | Path, sources: Mapping[str, DataSource | None]) -> dict[str, str]:
+    """The inputs' names for people."""
+    references = {part: source.path for part, source in sources.items() if source is not None}
+    return {part: shown_name(reference) for part, reference in {"checkpoint": str(checkpoint), **references}.items()}
 
 
 def _training_rows(train: DataSource, settings: FinetuneSettings) -> Rows:

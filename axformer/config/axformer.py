@@ -37,6 +37,7 @@ class Order(StrEnum):
     MIDDLE_BOTTOM_TOP = "middle-bottom-top"
     BOTTOM_TOP_MIDDLE = "bottom-top-middle"
     BOTTOM_MIDDLE_TOP = "bottom-middle-top"
+    IMPORTANCE = "importance"
     RANDOM = "random"
     EXPLICIT = "explicit"
     SEARCH = "search"
@@ -95,10 +96,15 @@ class PassConfig(RunConfig):
     neuron_search: Literal["groups", "bisect"] = "groups"
     """``bisect`` tries the halves of a kept group whose loss is within ``refine_margin``, down to single neurons; ``groups``
     leaves groups whole."""
+    neuron_groups: Literal["contiguous", "ranked"] = "contiguous"
+    """Which neurons form a group: neighbours, whose numbers mean nothing, or with ``ranked`` those of similar importance, the
+    least important ones first, by the gradients of gates on them. With ``refit`` they are always grouped by what can be
+    repaired best."""
     order: Order = Order.AUTO
     """The order in which blocks are inspected. ``auto`` takes Table VII's order for ``task_name``, or top to bottom without
-    one. ``search`` runs six passes, one for each permutation of the regions, and keeps the one with the lowest validation loss
-    (appendix A)."""
+    one. ``importance`` inspects the block first that the loss depends on least, by the gradients of gates on its heads or
+    neurons (:mod:`axformer.methods.rank.scores`), and needs no name of a task. ``search`` runs six passes, one for each
+    permutation of the regions, and keeps the one with the lowest validation loss (appendix A)."""
     task_name: TaskName | None = None
     """The task in the terms of Table VII; only ``order=auto`` reads it."""
     explicit_order: tuple[str, ...] = ()
@@ -151,6 +157,16 @@ class PassConfig(RunConfig):
     @property
     def is_refitted(self) -> bool:
         return self.refit
+
+    @property
+    def has_ranked_groups(self) -> bool:
+        """Whether a group may hold neurons that do not lie side by side, so that the data says which."""
+        return self.refit or self.neuron_groups == "ranked"
+
+    @property
+    def needs_importance(self) -> bool:
+        """Whether the importance of heads and neurons is measured before the pass."""
+        return self.order is Order.IMPORTANCE or self.neuron_groups == "ranked"
 
     @property
     def compared_with(self) -> HelpedReference:
@@ -218,7 +234,20 @@ class PassConfig(RunConfig):
             if self.refit and getattr(self, name) != plain:
                 raise ConfigError(f"refit goes with {name}={plain} alone, not with {name}={getattr(self, name)}")
 
+        self._check_groups()
         self._check_non_inferiority()
+
+    def _check_groups(self) -> None:
+        if self.neuron_groups == "contiguous":
+            return
+        if self.refit:
+            raise ConfigError(
+                "neuron_groups=ranked: with refit, neurons are grouped by what can be repaired best; leave one of them out"
+            )
+        if self.neuron_search != "groups":
+            raise ConfigError(
+                f"neuron_groups=ranked goes with neuron_search=groups alone, not with neuron_search={self.neuron_search}"
+            )
 
     def _check_non_inferiority(self) -> None:
         if self.non_inferiority is None:
