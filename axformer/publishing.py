@@ -28,6 +28,7 @@ from axformer.reporting.measure import Outcome, make_report, score_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
 from axformer.wire.report import Refitted, Report
+from axformer.wire.steps import Counter, OnStep, StepName, ignore
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def publish(
     directory: Path,
     forms: Collection[str],
     seen: Predictions | None = None,
+    on_step: OnStep = ignore,
 ) -> Report:
     """Write the forms of a model, measure them, and write the files next to them. If anything fails, nothing is left behind.
 
@@ -87,18 +89,22 @@ def publish(
         directory: a directory that is empty or does not exist.
         forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the compact form.
         seen: the predictions of the untouched model on the validation data in the checkpoint's number format; None if unknown.
+        on_step: takes reports of how far the work is.
 
     Raises:
         InputError: the directory is not empty.
         ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
     checkpoint, passes = decided.checkpoint, decided.passes
+    names = {COMPACT, *forms}
+    steps = Counter(StepName.PACKAGING, len(names) + 2, on_step)
     with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python:
+        steps.begin("measuring both models")
         # The fresh process does its imports while both models are scored.
         scores = score_both(checkpoint, made.model, validation, others, seen)
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, passes.plan, made.model, validation.samples, made.fits, is_trained)
-        written = make_forms(finished, {COMPACT, *forms}, draft, {COMPACT: python})
+        written = make_forms(finished, names, draft, {COMPACT: python}, steps)
         if made.fits is not None:
             write_refit(made.fits, draft)
         finetuning = None if made.repaired is None else made.repaired.record
@@ -118,6 +124,7 @@ def publish(
             made.refitted,
             certificate,
         )
+        steps.advance(detail="measuring the speed of all forms")
         report = make_report(checkpoint, outcome, validation, others, decided.config, scores)
         write_texts(draft, texts_of(decided, report, trace, is_fitted=made.fits is not None))
     return report

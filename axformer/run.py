@@ -36,6 +36,7 @@ from axformer.repair.local import LocalFits
 from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings
 from axformer.reporting.look import Look, look_at
+from axformer.wire.steps import OnStep, ignore
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,7 @@ class PruningRun:
         *,
         upto: int | None = None,
         check_cancelled: Callable[[], None] = lambda: None,
+        on_step: OnStep = ignore,
     ) -> Generator[Trial, None, None]:
         """Run the pass, or with ``order=search`` one pass after another.
 
@@ -164,6 +166,7 @@ class PruningRun:
             upto: stop after the trial with this number and keep the plan at that point; ``confirm`` then only measures. None
                 continues to the end. Not with ``order=search``.
             check_cancelled: called at intervals during long trials; an exception from it ends the run.
+            on_step: takes reports of what is done between two trials and after the last one.
 
         Yields:
             Every trial, the replayed ones first. Each pass begins with its base trial.
@@ -178,19 +181,19 @@ class PruningRun:
                 f"upto={upto}: a search of orders has several passes; name the order of the one that is meant"
             )
         self.passes = self._no_passes()
-        ground = replace(self._ground, clock=clock, check_cancelled=check_cancelled)
+        ground = replace(self._ground, clock=clock, check_cancelled=check_cancelled, on_step=on_step)
         with closing(self._method.trials(ground, replay)) as running:
             for trial in running:
                 self.passes.add(trial)
                 yield trial
                 if trial.seq == upto:
                     break
-        self._measure_paths(chooses=upto is None)
+        self._measure_paths(on_step, chooses=upto is None)
 
     def _no_passes(self) -> Passes:
         return Passes(self._configs, self.dimensions, self._targets)
 
-    def _measure_paths(self, *, chooses: bool) -> None:
+    def _measure_paths(self, on_step: OnStep, *, chooses: bool) -> None:
         """Measure the models on the path of each pass, and choose between them if there are confirming rows.
 
         If the path is the purpose of the run, as in a trade, its models are measured on held-out data too.
@@ -205,6 +208,7 @@ class PruningRun:
                     model_of=model_of,
                     deciding=safest_first,
                     chooses=chooses,
+                    on_step=on_step,
                 )
                 self.passes.measured.append(measured)
 
@@ -259,7 +263,7 @@ class PruningRun:
                 self._checkpoint, self._small_model(), self.plan, sets, check_cancelled
             )
 
-    def publish(self, directory: Path, forms: Collection[str] = ()) -> dict[str, Any]:
+    def publish(self, directory: Path, forms: Collection[str] = (), on_step: OnStep = ignore) -> dict[str, Any]:
         """Cut, measure, write and check the model, after the repair if there is one. If anything fails, nothing is left behind.
 
         Args:
@@ -267,6 +271,7 @@ class PruningRun:
                 ``README.md``, ``plan.svg`` and ``path.svg``.
             forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the compact model, each in its own
                 directory.
+            on_step: takes reports of how far the work is.
 
         Returns:
             The content of ``report.json``.
@@ -282,7 +287,7 @@ class PruningRun:
         made = Made(model, repaired, fits or None, self.calibration)
         is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
         seen = self._ground.untouched.predictions(keep=False) if is_known else None
-        report = publish(decided, made, self._validation, self._others, directory, forms, seen)
+        report = publish(decided, made, self._validation, self._others, directory, forms, seen, on_step)
         return report.model_dump(mode="json")
 
 

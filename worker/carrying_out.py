@@ -10,6 +10,7 @@ from worker.kinds.registry import KINDS
 from worker.lease import Lease
 from worker.ledger import Ledger
 from worker.opening import open_job
+from worker.step_writer import StepWriter
 from worker.time_slice import SliceOverError
 from worker.warm import WarmSlot
 from worker.work import Work
@@ -26,7 +27,7 @@ def carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, wa
         waiting = warm.take(job)
         opened = open_job(context, job, ledger, lease, warm) if waiting is None else waiting
         resources.callback(opened.close)
-        work = Work(context, job, opened, ledger, lease)
+        work = Work(context, job, opened, ledger, lease, StepWriter(ledger))
         if waiting is not None:
             ledger.enter(JobState.VALIDATING)
             ledger.enter(JobState.RUNNING, "its model was still in memory")

@@ -1,12 +1,15 @@
 """The protocol between a worker and the confined process of a job.
 
 order -> memory estimate -> go ahead -> opened -> replay, begin -> trials -> searched -> trained -> published. Between two
-trials the worker may suspend the process: suspend -> suspended -> go on.
+trials the worker may suspend the process: suspend -> suspended -> go on. While something takes long, the process
+says how far it is: working.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from axformer.plan.trial import Trial
+from axformer.wire.steps import OnStep, ignore
 from worker.sandbox.errors import ProcessMisbehavedError
 from worker.sandbox.lines import CheckStop
 from worker.sandbox.messages import (
@@ -14,6 +17,7 @@ from worker.sandbox.messages import (
     GoAhead,
     GoOn,
     MemoryEstimate,
+    Message,
     Opened,
     Order,
     Published,
@@ -23,23 +27,28 @@ from worker.sandbox.messages import (
     Suspended,
     Trained,
     Tried,
+    Working,
 )
 from worker.sandbox.sandbox import Sandbox
 
 _REPLAY = 1000
 """Trials per message, some 300 bytes each."""
 
+M = TypeVar("M", bound=Message)
+
 
 class Conversation:
     """The worker's side of the protocol. Every method raises what ``Sandbox.hear`` and ``check_stop`` raise."""
 
-    def __init__(self, sandbox: Sandbox, check_stop: CheckStop) -> None:
+    def __init__(self, sandbox: Sandbox, check_stop: CheckStop, on_step: OnStep = ignore) -> None:
         """
         Args:
             sandbox: holds the process.
             check_stop: called while waiting for the process; raises if the work must stop.
+            on_step: takes what the process does meanwhile.
         """
         self._sandbox = sandbox
+        self._on_step = on_step
         self._check_stop = check_stop
 
     def open(self, order: Order, make_room: Callable[[MemoryEstimate], None]) -> Opened:
@@ -61,9 +70,10 @@ class Conversation:
             self._sandbox.tell(Replay(trials=tuple(stored[start : start + _REPLAY])), self._check_stop)
         self._sandbox.tell(Begin(), self._check_stop)
 
-    def next_step(self) -> Tried | Suspended | Searched:
-        """The next step of a search: a trial, the confirmation of a suspension, or the end of the search."""
-        message = self._sandbox.hear_any(self._check_stop)
+    def next(self) -> Tried | Suspended | Searched:
+        """What a search does next: a trial, the confirmation of a suspension, or the end of the search."""
+        while isinstance(message := self._sandbox.hear_any(self._check_stop), Working):
+            self._on_step(message.step)
         if not isinstance(message, Tried | Suspended | Searched):
             raise ProcessMisbehavedError(f"{type(message).__name__} while it searches")
         return message
@@ -82,12 +92,20 @@ class Conversation:
 
     def searched(self) -> Searched:
         """Wait until the stored trials are replayed, for a job without new ones."""
-        return self._sandbox.hear(Searched, self._check_stop)
+        return self._hear(Searched)
 
     def trained(self) -> None:
         """Wait until the model is trained, if the job asks for training."""
-        self._sandbox.hear(Trained, self._check_stop)
+        self._hear(Trained)
 
     def published(self) -> Published:
         """Wait until the files are written."""
-        return self._sandbox.hear(Published, self._check_stop)
+        return self._hear(Published)
+
+    def _hear(self, kind: type[M]) -> M:
+        """Wait for a message of this kind, and report what the process does meanwhile."""
+        while isinstance(message := self._sandbox.hear_any(self._check_stop), Working):
+            self._on_step(message.step)
+        if not isinstance(message, kind):
+            raise ProcessMisbehavedError(f"{type(message).__name__} instead of {kind.__name__}")
+        return message

@@ -12,6 +12,7 @@ from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
 from axformer.plan.trial import Trial
+from axformer.wire.steps import Step
 from store.abilities import Abilities
 from store.errors import LeaseLostError
 from store.repositories import leases, slices, trials
@@ -58,6 +59,11 @@ class Ledger:
         """Write trials of one pass and the progress of the job."""
         with self._scope() as session:
             leases.add_trials(session, self.job_id, self.fence, batch, progress, pass_number=pass_number)
+
+    def tell(self, step: Step) -> None:
+        """Write what the job's process does between two trials or after the last one."""
+        with self._scope() as session:
+            leases.set_step(session, self.job_id, self.fence, step)
 
     def succeed(self, report: Mapping[str, Any], artifacts: Sequence[Artifact], kept_pass: int) -> None:
         """End the job with its report, its files, and the pass that is kept, in one transaction.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from axformer.wire.events import PROGRESS, EventRead, ProgressData
+from axformer.wire.steps import Step
 from store.repositories.jobs import Standing
 from store.states import WORKING, JobState
 
@@ -45,6 +46,10 @@ class Progress:
 
 def progress_of(standing: Standing) -> ProgressData:
     """How far a job is that a worker has."""
+    step = None if standing.step is None else Step.model_validate(standing.step, extra="ignore")
+    if standing.state is JobState.PACKAGING and step is not None:
+        left = standing.seconds_left
+        return ProgressData(state=standing.state, message=f"{step.sentence}{_left(left)}", seconds_left=left, step=step)
     if standing.state is not JobState.RUNNING:
         return ProgressData(state=standing.state, message=_PHASES[standing.state])
     if standing.done is None or standing.known is None:
@@ -53,9 +58,16 @@ def progress_of(standing: Standing) -> ProgressData:
     if done >= known:
         message = f"all {known} known trials are done; the result is being made of them"
     else:
-        left = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
-        message = f"{done} of {known} known trials are done{left}"
-    return ProgressData(state=standing.state, message=message, done=done, known=known, seconds_left=seconds_left)
+        message = f"{done} of {known} known trials are done{_left(seconds_left)}"
+    if step is not None:
+        message += f"; {step.sentence}{_left(step.seconds_left)}"
+    return ProgressData(
+        state=standing.state, message=message, done=done, known=known, seconds_left=seconds_left, step=step
+    )
+
+
+def _left(seconds: float | None) -> str:
+    return "" if seconds is None else f", about {seconds:.0f} s left"
 
 
 def as_event(data: ProgressData, after: int) -> EventRead:

@@ -19,6 +19,7 @@ from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.latency import share, without_removal
 from axformer.wire.report import ENOUGH_TOKENS, Refitted
+from axformer.wire.steps import Step
 
 RECENT = 6
 SIZES = (
@@ -39,6 +40,9 @@ class Display(Protocol):
 
     def show(self, trial: Trial) -> None:
         """Show one more trial."""
+
+    def tell(self, step: Step) -> None:
+        """Show what is done until the next trial comes."""
 
     def end(self) -> None:
         """Show that the pass has ended."""
@@ -91,8 +95,15 @@ class _Lines:
         self._measure = measure
         self._names = names
         self._trials: list[Trial] = []
+        self._told: str | None = None
+
+    def tell(self, step: Step) -> None:
+        if step.name != self._told:
+            self._told = step.name
+            self._console.print(step.sentence, soft_wrap=True)
 
     def show(self, trial: Trial) -> None:
+        self._told = None
         self._trials.append(trial)
         progress = self._measure(self._trials, False)
         helped = "" if trial.helped is None else f" helped={trial.helped}/{trial.samples}"
@@ -117,8 +128,14 @@ class _Screen:
         self._trials: list[Trial] = []
         self._bar = Bars(TextColumn("[bold]Trials"), BarColumn(bar_width=None), MofNCompleteColumn())
         self._task = self._bar.add_task("trials", total=None)
+        self._step: Step | None = None
+
+    def tell(self, step: Step) -> None:
+        self._step = step
+        self._update(ended=False)
 
     def show(self, trial: Trial) -> None:
+        self._step = None
         self._trials.append(trial)
         self._update(ended=False)
 
@@ -126,9 +143,12 @@ class _Screen:
         self._update(ended=True)
 
     def _update(self, *, ended: bool) -> None:
+        if not self._trials:
+            return
         progress = self._measure(self._trials, ended)
         self._bar.update(self._task, completed=progress.done, total=progress.known)
-        self._live.update(Group(self._bar, self._figures(progress.seconds_left), self._recent()))
+        now = [] if self._step is None else [Text(status_of(self._step), style="dim")]
+        self._live.update(Group(self._bar, *now, self._figures(progress.seconds_left), self._recent()))
 
     def _figures(self, seconds_left: float | None) -> Text:
         trials = passes_in(self._trials)[-1]
@@ -230,6 +250,12 @@ def _pass_name(trials: list[Trial], names: Sequence[str]) -> str:
         return ""
     number = len(passes_in(trials))
     return f"[{number}/{len(names)} {names[number - 1]}] "
+
+
+def status_of(step: Step) -> str:
+    """A step in one line, with the time left."""
+    left = "" if step.seconds_left is None else f", about {duration(step.seconds_left)} left"
+    return f"{step.sentence}{left}"
 
 
 def count(number: int, noun: str) -> str:

@@ -81,7 +81,7 @@ def prune(
 
 def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
     """Run the pass with a display, publish, and return the report."""
-    from axformer.cli.display import display_for, measured_by, names_of_passes
+    from axformer.cli.display import display_for, measured_by, names_of_passes, status_of
 
     for note in run.notes:
         console.print(f"note: {note}", soft_wrap=True)
@@ -91,15 +91,15 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
     if look.note is not None:
         console.print(f"note: {look.note}", soft_wrap=True)
     with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
-        for trial in run.trials():
+        for trial in run.trials(on_step=display.tell):
             display.show(trial)
         display.end()
     if run.closing_note is not None:
         console.print(f"note: {run.closing_note}", soft_wrap=True)
     with console.status("Training the model"):
         run.repair()  # which does nothing where there is nothing to train on
-    with console.status("Cutting, measuring and checking the model"):
-        return run.publish(output, forms)
+    with console.status("Cutting, measuring and checking the model") as status:
+        return run.publish(output, forms, on_step=lambda step: status.update(status_of(step)))
 
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:

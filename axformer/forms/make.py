@@ -25,6 +25,7 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.model.number_format import cast, computing_in
 from axformer.plan.plan import Plan
 from axformer.repair.refit import Refit
+from axformer.wire.steps import Counter
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,11 @@ def python_for(checkpoint: Checkpoint, name: str) -> FreshPython:
 
 
 def make_forms(
-    finished: Finished, names: Collection[str], result: Path, begun: Mapping[str, FreshPython] = MappingProxyType({})
+    finished: Finished,
+    names: Collection[str],
+    result: Path,
+    begun: Mapping[str, FreshPython] = MappingProxyType({}),
+    steps: Counter | None = None,
 ) -> list[Form | NotMade]:
     """Write forms into the directory of a result, each into its own subdirectory.
 
@@ -59,6 +64,7 @@ def make_forms(
         names: names from :data:`axformer.forms.kinds.KINDS`.
         result: the directory of the result.
         begun: processes of :func:`python_for` that were started earlier, by the names of their forms.
+        steps: counts the forms; each is one part.
 
     Returns:
         Each form, or the reason why this model cannot have it: it cannot be made, does not load in a fresh process, or its
@@ -68,7 +74,13 @@ def make_forms(
         ArtifactError: the compact form, on which all others are based, cannot be made.
     """
     pythons = {name: begun.get(name) or python_for(finished.checkpoint, name) for name in KINDS}
-    return [_made(finished, kind, result, pythons[name]) for name, kind in KINDS.items() if name in names]
+    forms: list[Form | NotMade] = []
+    for name, kind in KINDS.items():
+        if name in names:
+            if steps is not None:
+                steps.advance(detail=f"making and checking the form {name}")
+            forms.append(_made(finished, kind, result, pythons[name]))
+    return forms
 
 
 def _made(finished: Finished, kind: Kind, result: Path, python: FreshPython) -> Form | NotMade:

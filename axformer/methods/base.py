@@ -20,6 +20,7 @@ from axformer.plan.path import points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.repair.refit import Fits, apply_refit
+from axformer.wire.steps import OnStep, ignore
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,9 @@ class Ground:
     """Returns seconds since an arbitrary start."""
     check_cancelled: Callable[[], None] = field(default=lambda: None)
     """Called from time to time during long trials; an exception that it raises ends the run."""
+
+    on_step: OnStep = field(default=ignore)
+    """Takes reports of what is done between two trials, where that takes long."""
 
     @property
     def dimensions(self) -> Dimensions:

@@ -29,6 +29,7 @@ from axformer.scores.certificate import certify
 from axformer.scores.confidence import CONFIDENCE, Figures, first_metric, lower_bound
 from axformer.scores.scoring import figures_of, table_of
 from axformer.wire.report import Certificate
+from axformer.wire.steps import Counter, OnStep, StepName, ignore
 
 CONFIRMING = "confirming"
 """Name of the data set that confirms."""
@@ -69,6 +70,7 @@ def measure_path(
     model_of: Callable[[Plan], Any] | None = None,
     deciding: Samples | None = None,
     chooses: bool = True,
+    on_step: OnStep = ignore,
 ) -> MeasuredPath:
     """Measure every point of a path in the arithmetic that the pass used, and choose one if there are confirming rows.
 
@@ -77,16 +79,18 @@ def measure_path(
         model_of: builds the model of a plan if its weights differ from the checkpoint's; None if the plan says it all.
         deciding: rows that order the tests of ``within_points``, safest first; None to test in the order of the path.
         chooses: False to keep the last point whatever the figures are.
+        on_step: takes reports of how many models are measured.
 
     Raises:
         CheckpointError: the loss of the untouched model is not a finite number.
     """
     task = checkpoint.task
     needed = dict(sets) if deciding is None else {**sets, _DECIDING: deciding}
+    counter = Counter(StepName.PATH, len(points) * len(needed), on_step)
     if model_of is None:
-        tables = {name: _tables(checkpoint, points, samples, config) for name, samples in needed.items()}
+        tables = {name: _tables(checkpoint, points, samples, config, counter) for name, samples in needed.items()}
     else:
-        tables = _tables_of_models(checkpoint, points, needed, model_of)
+        tables = _tables_of_models(checkpoint, points, needed, model_of, counter)
     by_deciding = tables.pop(_DECIDING, None)
     figures = [
         {name: figures_of(by_point[index], task) for name, by_point in tables.items()} for index in range(len(points))
@@ -168,7 +172,11 @@ def _why_not_the_next(name: str, config: RunConfig) -> str:
 
 
 def _tables_of_models(
-    checkpoint: Checkpoint, points: Sequence[Point], sets: Mapping[str, Samples], model_of: Callable[[Plan], Any]
+    checkpoint: Checkpoint,
+    points: Sequence[Point],
+    sets: Mapping[str, Samples],
+    model_of: Callable[[Plan], Any],
+    counter: Counter,
 ) -> dict[str, list[np.ndarray]]:
     """The tables of :func:`_tables` for points whose weights differ from the checkpoint's."""
     task = checkpoint.task
@@ -179,10 +187,13 @@ def _tables_of_models(
             predictions = predict(model, task, samples)
             losses = samples.per_sample(predictions.losses)
             tables[name].append(table_of(losses, predictions.answers, task, samples))
+            counter.advance()
     return tables
 
 
-def _tables(checkpoint: Checkpoint, points: Sequence[Point], samples: Samples, config: RunConfig) -> list[np.ndarray]:
+def _tables(
+    checkpoint: Checkpoint, points: Sequence[Point], samples: Samples, config: RunConfig, counter: Counter
+) -> list[np.ndarray]:
     """The table of losses and statistics of each point on one data set.
 
     A point differs from the one before in one element, so it is evaluated like a trial: hidden states below the element are
@@ -195,4 +206,5 @@ def _tables(checkpoint: Checkpoint, points: Sequence[Point], samples: Samples, c
             losses = evaluator.losses(point.plan)
             tables.append(table_of(losses, recording.answers, checkpoint.task, samples))
             evaluator.accept(point.plan)
+            counter.advance()
     return tables

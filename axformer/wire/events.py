@@ -5,6 +5,7 @@ from typing import Any
 
 from axformer.wire.base import Schema
 from axformer.wire.states import StateWord
+from axformer.wire.steps import Step
 
 PROGRESS = "job.progress"
 """The type of the messages of a stream that are not stored."""
@@ -33,4 +34,6 @@ class ProgressData(Schema):
     known: int | None = None
     """Trials done and known to come."""
     seconds_left: float | None = None
-    """Known trials left times the mean seconds of a trial so far."""
+    """Known trials left times the mean seconds of a trial so far; after the last trial, what is left of the step."""
+    step: Step | None = None
+    """What is done between two trials or after the last one, where that takes long."""

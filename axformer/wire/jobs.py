@@ -14,6 +14,7 @@ from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.queue import PlaceRead
 from axformer.wire.references import CheckpointRef, DataRef
 from axformer.wire.states import TERMINAL, JobState, StateWord
+from axformer.wire.steps import Step
 from axformer.wire.webhooks import Webhook
 
 PRIORITY_MOST = 100
@@ -140,6 +141,8 @@ class ProgressRead(Schema):
     """Number of passes: six with ``order=search``, otherwise one."""
     order: str | None = None
     """The knob ``order`` of that pass; null for a job of an earlier version."""
+    step: Step | None = None
+    """What is done between two trials or after the last one, where that takes long."""
 
 
 class ReportRead(Schema):

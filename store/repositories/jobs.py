@@ -68,7 +68,9 @@ class Standing:
     known: int | None = None
     """Trials done and known to come."""
     seconds_left: float | None = None
-    """Estimate for those."""
+    """Estimate for those, or for the step after the last trial."""
+    step: dict[str, Any] | None = None
+    """What is done between two trials or after the last one; see :class:`axformer.wire.steps.Step`."""
 
 
 def create_job(session: Session, new: NewJob) -> Created:
@@ -119,7 +121,7 @@ def hub_token_of(session: Session, job_id: str) -> bytes | None:
 def find_standings(session: Session, job_ids: Sequence[str]) -> dict[str, Standing]:
     """The state of each of these jobs that exists, without the rest of its row."""
     done, known = Job.progress["done"].as_integer(), Job.progress["known"].as_integer()
-    figures = (done, known, Job.progress["seconds_left"].as_float())
+    figures = (done, known, Job.progress["seconds_left"].as_float(), Job.progress["step"])
     query = select(Job.id, Job.state, Job.event_count, *figures).where(Job.id.in_(job_ids))
     return {job_id: Standing(*standing) for job_id, *standing in session.execute(query)}
 

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import ColumnElement
 
 from axformer.plan.trial import Trial
+from axformer.wire.steps import Step
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
 from store.repositories.events import record_event
 from store.repositories.failures import end_if_spent, fail
@@ -80,6 +81,24 @@ def add_trials(
         job.shown_pass = pass_number
     if progress is not None:
         job.progress = dict(progress)
+    session.flush()
+
+
+def set_step(session: Session, job_id: str, fence: int, step: Step) -> None:
+    """Write into a job's progress what is done between two trials, or after the last one, when it says how long the job takes.
+
+    Before the first trial, when there is no progress, nothing is written. The progress of the next trials replaces the step.
+
+    Raises:
+        LeaseLostError: the job is no longer the caller's.
+    """
+    job = _lock_held(session, job_id, fence)
+    if job.progress is None:
+        return
+    progress = {**job.progress, "step": step.model_dump(mode="json")}
+    if progress["done"] >= progress["known"]:
+        progress["seconds_left"] = step.seconds_left
+    job.progress = progress
     session.flush()
 
 

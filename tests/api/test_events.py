@@ -105,6 +105,9 @@ def test_a_stream_from_behind_the_last_event_is_empty_and_ends_with_the_job(live
     finish.join()
 
 
+STEP = {"name": "level_table", "done": 3, "known": 12, "detail": None, "seconds_left": 9.0}
+
+
 @pytest.fixture
 def often(app):
     """A service that tells of progress whenever there is some."""
@@ -119,7 +122,9 @@ def test_a_stream_tells_how_far_a_long_phase_is(often, live, stage, crew, api):
         stream = (message for message in messages(response) if message.data)
         for done in (None, 1, 2):
             if done is not None:
-                stage.add_trials(job_id, [], {"done": done, "known": 2, "seconds": 1.0, "seconds_left": 4.5 - done})
+                step = STEP if done == 1 else None
+                counted = {"done": done, "known": 2, "seconds": 1.0, "seconds_left": 4.5 - done, "step": step}
+                stage.add_trials(job_id, [], counted)
             found.append(next(message for message in stream if message.type == "job.progress"))
         stage.succeed(job_id, {})
         rest = [message for message in stream if message.type != "job.progress"]
@@ -127,14 +132,16 @@ def test_a_stream_tells_how_far_a_long_phase_is(often, live, stage, crew, api):
         {
             "state": "running",
             "message": "the untouched model is being looked at",
-            **dict.fromkeys(("done", "known", "seconds_left")),
+            **dict.fromkeys(("done", "known", "seconds_left", "step")),
         },
         {
             "state": "running",
-            "message": "1 of 2 known trials are done, about 4 s left",
+            "message": "1 of 2 known trials are done, about 4 s left; measuring what each size of each block costs: 3 of 12, "
+            "about 9 s left",
             "done": 1,
             "known": 2,
             "seconds_left": 3.5,
+            "step": STEP,
         },
         {
             "state": "running",
@@ -142,6 +149,7 @@ def test_a_stream_tells_how_far_a_long_phase_is(often, live, stage, crew, api):
             "done": 2,
             "known": 2,
             "seconds_left": 2.5,
+            "step": None,
         },
     ]
     assert [message.id for message in found] == [None, None, None], "so that Last-Event-ID stays"

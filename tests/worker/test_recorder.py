@@ -7,6 +7,7 @@ from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from axformer.methods.outline import progress_of
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.wire.steps import Step, StepName
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
 from store.tables.trials import TrialRow
@@ -159,3 +160,24 @@ def test_the_passes_of_a_search_are_written_apart(sessions: Sessions, watch: Wat
         again.add(trial(seq, loss=0.1))
     again.flush()
     assert [item.loss for item in watch.trials(job.id)] == [0.8, 0.7]
+
+
+def test_a_step_stands_in_the_progress_until_the_next_trial(sessions: Sessions, watch: Watch, job: Job) -> None:
+    ledger, step = Ledger(sessions, job.id, job.fence), Step(name=StepName.MOMENTS, done=1, known=4, seconds_left=9.0)
+    ledger.tell(step)
+    assert watch.job(job.id).progress is None, "there is none before the first trial"
+    recording = recorder(sessions, job, batch=1)
+    recording.add(trial(0))
+    before = watch.job(job.id).progress or {}
+    ledger.tell(step)
+    assert watch.job(job.id).progress == before | {"step": step.model_dump(mode="json")}
+    recording.add(trial(1))
+    assert "step" not in (watch.job(job.id).progress or {})
+
+
+def test_after_the_last_trial_a_step_says_how_long_the_job_takes(sessions: Sessions, watch: Watch, job: Job) -> None:
+    ledger, recording = Ledger(sessions, job.id, job.fence), recorder(sessions, job)
+    recording.add(trial(0))
+    recording.end()
+    ledger.tell(Step(name=StepName.PACKAGING, done=1, known=4, seconds_left=9.0))
+    assert (watch.job(job.id).progress or {})["seconds_left"] == 9.0

@@ -1,5 +1,6 @@
 """A pass, or several with ``order=search``: store trials as they arrive, and publish the best pass."""
 
+from axformer.wire.steps import Step
 from store.errors import PauseRequestedError
 from worker.lease import StopRequestedError
 from worker.publication import publish
@@ -31,8 +32,9 @@ def carry_out(work: Work) -> None:
 
 def _follow(work: Work, recorder: Recorder) -> Searched:
     """Record trials, and yield to other jobs at the end of the time slice."""
-    conversation, time_slice = work.conversation, None
-    while not isinstance(step := conversation.next_step(), Searched):
+    time_slice = None
+    conversation = work.conversation_telling(lambda step: _tell(work, recorder, step))
+    while not isinstance(step := conversation.next(), Searched):
         if isinstance(step, Tried):
             _take(work, recorder, step)
             time_slice = time_slice or TimeSlice(work.ledger, work.context.settings)
@@ -50,3 +52,9 @@ def _follow(work: Work, recorder: Recorder) -> Searched:
 def _take(work: Work, recorder: Recorder, tried: Tried) -> None:
     work.opened.take(tried)
     recorder.add(tried.trial)
+
+
+def _tell(work: Work, recorder: Recorder, step: Step) -> None:
+    """Write the pending trials, so that viewers see them while the step goes on, and then the step."""
+    recorder.flush()
+    work.tell(step)

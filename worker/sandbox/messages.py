@@ -16,6 +16,7 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 from axformer.repair.settings import FinetuneSettings
 from axformer.wire.kinds import JobKind
+from axformer.wire.steps import Step
 
 _LONGEST_TEXT = 4000
 """Most characters of a text for a job's owner; the library's longest have some hundreds, and contain long paths."""
@@ -29,6 +30,11 @@ def _storable(text: str) -> str:
     if "\0" in text:
         raise ValueError("holds a character that PostgreSQL does not store")
     return text
+
+
+def _storable_step(step: Step) -> Step:
+    _storable(step.detail or "")
+    return step
 
 
 Text = Annotated[str, StringConstraints(max_length=_LONGEST_TEXT), AfterValidator(_storable)]
@@ -178,6 +184,13 @@ class Tried(Message):
     """Speed of the plan after this trial; None if it is that of the trial before."""
 
 
+class Working(Message):
+    """What the process does between two trials or after the last one."""
+
+    type: Literal["working"] = "working"
+    step: Annotated[Step, AfterValidator(_storable_step)]
+
+
 class Suspended(Message):
     """The process waits; no trial comes before ``go_on``."""
 
@@ -235,6 +248,7 @@ Answer = (
     | MemoryEstimate
     | Opened
     | Tried
+    | Working
     | Suspended
     | Searched
     | Trained

@@ -4,6 +4,7 @@ Each trial is sent at once. Between trials the process only polls for messages o
 """
 
 import sys
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -18,6 +19,7 @@ from axformer.intake.sizes import read_sizes
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
 from axformer.wire.kinds import JobKind
+from axformer.wire.steps import Step
 from worker.sandbox.clock import PassClock
 from worker.sandbox.lines import Lines
 from worker.sandbox.messages import (
@@ -43,9 +45,13 @@ from worker.sandbox.messages import (
     Suspended,
     Trained,
     Tried,
+    Working,
     cut,
 )
 from worker.sandbox.reasons import error_name, reason_of
+
+_STEP_SECONDS = 1.0
+"""Least seconds between two reports of one step."""
 
 
 def serve(lines: Lines, begin: Callable[[], None] = lambda: None) -> None:
@@ -113,7 +119,7 @@ _KINDS: Mapping[JobKind, Callable[[Lines, Order, PruningRun], None]] = {
 def _finish(lines: Lines, order: Order, run: PruningRun) -> None:
     run.repair(lambda: _check_worker(lines))
     _send(lines, Trained())
-    _send(lines, Published(report=run.publish(Path(order.output), order.forms)))
+    _send(lines, Published(report=run.publish(Path(order.output), order.forms, _Steps(lines))))
 
 
 def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Opened:
@@ -172,7 +178,8 @@ def _search(lines: Lines, run: PruningRun, stored: list[Trial]) -> None:
     """Send each new trial, and at the end which pass is kept."""
     clock = PassClock()
     passes: list[list[Trial]] = []
-    for index, trial in enumerate(run.trials(stored, clock, check_cancelled=lambda: _check_worker(lines))):
+    running = run.trials(stored, clock, check_cancelled=lambda: _check_worker(lines), on_step=_Steps(lines))
+    for index, trial in enumerate(running):
         if trial.phase is Phase.BASE:
             passes.append([])
         passes[-1].append(trial)
@@ -187,6 +194,23 @@ def _search(lines: Lines, run: PruningRun, stored: list[Trial]) -> None:
             clock.go_on()
     kept = next(number for number, trace in enumerate(passes, 1) if tuple(trace) == run.trace)
     _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=kept))
+
+
+class _Steps:
+    """Sends steps to the worker: one as it begins and as it ends, and between them not more than one a second."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._sent: Step | None = None
+        self._at = float("-inf")
+
+    def __call__(self, step: Step) -> None:
+        """Send a step if it is due."""
+        last = self._sent
+        is_new = last is None or (step.name, step.detail) != (last.name, last.detail)
+        if is_new or step.done == step.known or time.monotonic() - self._at >= _STEP_SECONDS:
+            _send(self._lines, Working(step=step))
+            self._sent, self._at = step, time.monotonic()
 
 
 def _speed(run: PruningRun, trace: Sequence[Trial]) -> SpeedEstimate:

@@ -15,6 +15,7 @@ from axformer.errors import AxFormerError
 from axformer.methods.axformer.progress import longest_trace
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Verdict
+from axformer.wire.steps import Step, StepName
 from store.repositories.trials import all_trials
 from store.session import Sessions, session_scope
 from store.states import WORKING, JobState
@@ -23,10 +24,11 @@ from tests.worker.conftest import Post, Watch, context, opened, post, settings, 
 from tests.worker.sandbox.rogue import HEADS, LAYERS, SPEED, WIDE, Act, Rogue, Voice, trial
 from worker.context import WorkerContext, claim_job
 from worker.failure import UNSAFE_INPUT
+from worker.ledger import Ledger
 from worker.runner import run_job
 from worker.sandbox.errors import SandboxError
 from worker.sandbox.lines import LONGEST
-from worker.sandbox.messages import Failed, Message, Searched, Suspended, Trained, Tried
+from worker.sandbox.messages import Failed, Message, Searched, Suspended, Trained, Tried, Working
 from worker.sandbox.sandbox import understood
 from worker.sandbox.sandboxes import Sandboxes
 
@@ -256,3 +258,24 @@ def test_one_that_dies_is_an_attempt_lost(run: Run, context: WorkerContext, watc
 def test_any_line_is_a_message_or_a_refusal(line: bytes) -> None:
     with suppress(SandboxError, AxFormerError):
         assert isinstance(understood(line), Message)
+
+
+def test_however_often_a_process_says_what_it_does_the_database_is_asked_now_and_then(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Step] = []
+    told = Ledger.tell
+    monkeypatch.setattr(Ledger, "tell", lambda ledger, step: (written.append(step), told(ledger, step)))
+
+    def act(voice: Voice) -> None:
+        voice.behave_until_the_search()
+        voice.say(Tried(trial=trial(0), speed=SPEED))
+        for done in range(2000):
+            voice.say(Working(step=Step(name=StepName.MOMENTS, done=done, known=2000)))
+        voice.say(Failed(reason="unforeseen", detail=""))
+
+    job = run(act)
+    assert job.state is JobState.FAILED
+    assert 1 <= len(written) < 500
+    assert job.progress is not None
+    assert job.progress["step"]["name"] == "moments"

@@ -1,0 +1,96 @@
+"""Steps: what a run does between two trials or after the last one, and how far it is, for people who wait for it.
+
+A step has no effect on a run. The library reports steps to a callback, a job's process to its worker, and the worker to
+everybody who watches the job.
+"""
+
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from axformer.wire.base import Schema, WordOf
+
+
+class StepName(StrEnum):
+    """What is done in a step."""
+
+    MOMENTS = "moments"
+    LEVEL_TABLE = "level_table"
+    REFIT = "refit"
+    PATH = "path"
+    TRAINING = "training"
+    PACKAGING = "packaging"
+
+
+_WORDS = {
+    StepName.MOMENTS: "measuring what the blocks receive",
+    StepName.LEVEL_TABLE: "measuring what each size of each block costs",
+    StepName.REFIT: "fitting the weights that stay",
+    StepName.PATH: "measuring the models on the path",
+    StepName.TRAINING: "training the model",
+    StepName.PACKAGING: "measuring, writing and checking the result",
+}
+
+
+class Step(Schema):
+    """A step, and how far it is."""
+
+    name: Annotated[StepName | str, WordOf(StepName)]
+    done: int = Field(ge=0)
+    """Parts done."""
+    known: int = Field(ge=1)
+    """Parts that there are."""
+    detail: str | None = Field(default=None, max_length=200)
+    """What is done at this moment, in a few words; null where the name says it all."""
+    seconds_left: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """The remaining parts, at the mean time of a part so far; null until one is done."""
+
+    @property
+    def sentence(self) -> str:
+        """The step in one line."""
+        detail = "" if self.detail is None else f" ({self.detail})"
+        words = _WORDS[StepName(self.name)] if self.name in list(StepName) else self.name.replace("_", " ")
+        return f"{words}{detail}: {self.done} of {self.known}"
+
+
+OnStep = Callable[[Step], None]
+"""Takes a step as it begins and each time that a part of it is done."""
+
+
+def ignore(_: Step) -> None:
+    """Take no notice of a step."""
+
+
+class Counter:
+    """Reports one step part by part, with the time left."""
+
+    def __init__(
+        self, name: StepName, known: int, on_step: OnStep = ignore, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """
+        Args:
+            name: what is done.
+            known: number of parts.
+            on_step: takes the reports.
+            clock: seconds since any fixed start.
+        """
+        self._name, self._known, self._on_step, self._clock = name, max(known, 1), on_step, clock
+        self._began = clock()
+        self._done = 0
+
+    def begin(self, detail: str | None = None) -> None:
+        """Report that the next part begins."""
+        self._report(detail)
+
+    def advance(self, parts: int = 1, detail: str | None = None) -> None:
+        """Report that so many parts are done."""
+        self._done = min(self._done + parts, self._known)
+        self._report(detail)
+
+    def _report(self, detail: str | None) -> None:
+        done, known = self._done, self._known
+        left = None if not done else (self._clock() - self._began) / done * (known - done)
+        self._on_step(Step(name=self._name, done=done, known=known, detail=detail, seconds_left=left))
