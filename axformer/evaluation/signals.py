@@ -135,7 +135,13 @@ class Signals:
                 number = number_of(self._model(**batch.inputs), batch)
             inputs = [seen[block] for block in range(len(blocks))]
             found = torch.autograd.grad(number, inputs, materialize_grads=True)
-            yield batch, [(self._rows_first(x.detach()), self._rows_first(slope)) for x, slope in zip(inputs, found, strict=True)]
+            yield (
+                batch,
+                [
+                    (self._rows_first(x.detach()), self._rows_first(slope))
+                    for x, slope in zip(inputs, found, strict=True)
+                ],
+            )
 
     def _by_unit(self, block: int, x: Tensor, slope: Tensor, batch: Batch) -> Tensor:
         each = x * slope

@@ -83,7 +83,9 @@ class Sums:
     def __add__(self, other: "Sums") -> "Sums":
         """Sums over the tokens of both, which must have the same origin."""
         pairs = ((self.x, other.x), (self.y, other.y), (self.xx, other.xx), (self.yx, other.yx), (self.yy, other.yy))
-        return Sums(self.count + other.count, self.mass + other.mass, self.x0, self.y0, *(one + more for one, more in pairs))
+        return Sums(
+            self.count + other.count, self.mass + other.mass, self.x0, self.y0, *(one + more for one, more in pairs)
+        )
 
     def of(self, columns: Tensor) -> "Sums":
         """The sums for some columns of x."""

@@ -37,14 +37,17 @@ class Sensitivity:
     """The matrix for the directions, shape (outputs, outputs), float64, positive definite."""
 
 
-def sensitivities(checkpoint: Checkpoint, samples: Samples) -> list[Sensitivity]:
-    """The sensitivity to every block of an untouched model, on some data without labels."""
+def sensitivities(
+    checkpoint: Checkpoint, samples: Samples, check_cancelled: Callable[[], None] = lambda: None
+) -> list[Sensitivity]:
+    """The sensitivity to every block of an untouched model, on some data whose labels are not used."""
     model, architecture = checkpoint.model, checkpoint.architecture
     signals = Signals(model, architecture, samples)
     backs = [_to_outputs(matrix_of(block)) for block in signals.blocks()]
     weights: list[dict[int, Tensor]] = [{} for _ in backs]
     metrics = [torch.zeros(len(back), len(back), dtype=torch.float64, device=back.device) for back in backs]
     for batch, pairs in signals.slopes(partial(_probed, checkpoint.task)):
+        check_cancelled()
         real = batch.inputs["attention_mask"].flatten(end_dim=-2).bool()
         for block, (_, slope) in enumerate(pairs):
             gradient = slope @ backs[block].T
