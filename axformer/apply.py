@@ -98,7 +98,7 @@ def _refitted(file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibra
         rows = read_rows(calibrate.path, calibrate.columns.without_answers())
         data = prepare_inputs(checking, rows, checkpoint, reading_config(file.config))
     method = METHODS[file.config.get("method", DEFAULT_METHOD)]
-    return method.fits(checkpoint, data.samples).of(file.plan) or None
+    return method.fits(model, architecture, data.samples).of(file.plan) or None
 
 
 def check_source(file: PlanFile, checkpoint: Checkpoint, *, other_weights: bool = False) -> None:

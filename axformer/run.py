@@ -87,7 +87,7 @@ class PruningRun:
         calibrating = (calibration or self.deciding).samples
         refits = None
         if config.is_refitted and can_refit(model, architecture):
-            refits = self._method.fits(checkpoint, calibrating)
+            refits = self._method.fits(model, architecture, calibrating)
         fitting = refits if isinstance(refits, LocalFits) else None
         self._ground = Ground(
             *(checkpoint, self.deciding.samples, config, self._targets),

@@ -57,8 +57,12 @@ class CompressConfig(RunConfig):
         return self.repair == "refit"
 
     @property
+    def takes_gradients(self) -> bool:
+        return self.leaving == "brain_surgeon"
+
+    @property
     def why_not_calibrated(self) -> str | None:
-        if self.is_refitted or self.leaving == "brain_surgeon":
+        if self.is_refitted or self.takes_gradients:
             return None
         return (
             f"with repair={self.repair} and leaving={self.leaving} no weights are fitted and no order is measured, so nothing "

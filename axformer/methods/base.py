@@ -72,13 +72,9 @@ class Method(Protocol):
     name: str
     """Its value of the knob ``method``."""
 
-    def fits(self, checkpoint: Checkpoint, samples: Samples) -> Fits:
-        """What fits the weights that its plans leave, where the knobs ask for that.
-
-        Args:
-            checkpoint: the untouched model; it is not changed.
-            samples: calibration data; its labels are not used.
-        """
+    @property
+    def fits(self) -> type[Fits]:
+        """What fits the weights that its plans leave, where the knobs ask for that."""
 
     def check(self, config: Any, dimensions: Dimensions) -> None:
         """Check before any work that the knobs fit the model.

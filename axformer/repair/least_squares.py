@@ -29,9 +29,6 @@ class Sums:
     """
 
     count: int
-    """Number of tokens."""
-    mass: float
-    """Sum of the tokens' weights."""
     x0: Tensor
     """The origin of x, shape (columns,)."""
     y0: Tensor
@@ -61,21 +58,14 @@ class Sums:
 
         columns, outputs = len(x0), len(y0)
         sums = zeros(columns), zeros(outputs), zeros(columns, columns), zeros(outputs, columns), zeros()
-        return cls(0, 0.0, x0, y0, *sums)
+        return cls(0, x0, y0, *sums)
 
-    def add(self, x: Tensor, y: Tensor, weights: Tensor | None = None) -> None:
-        """Add some tokens, shapes (tokens, columns) and (tokens, outputs), each with its weight, shape (tokens,), or 1."""
+    def add(self, x: Tensor, y: Tensor) -> None:
+        """Add some tokens, shapes (tokens, columns) and (tokens, outputs)."""
         self.count += len(x)
-        self.mass += len(x) if weights is None else float(weights.double().sum())
         x, y = x - self.x0.to(x.dtype), y - self.y0.to(y.dtype)
-        if weights is not None:
-            root = weights.sqrt()[:, None].to(x.dtype)
-            self.x += (x * root * root).double().sum(dim=0)
-            self.y += (y * root * root).double().sum(dim=0)
-            x, y = x * root, y * root
-        else:
-            self.x += x.double().sum(dim=0)
-            self.y += y.double().sum(dim=0)
+        self.x += x.double().sum(dim=0)
+        self.y += y.double().sum(dim=0)
         self.xx += (x.T @ x).double()
         self.yx += (y.T @ x).double()
         self.yy += y.double().square().sum()
@@ -83,26 +73,24 @@ class Sums:
     def __add__(self, other: "Sums") -> "Sums":
         """Sums over the tokens of both, which must have the same origin."""
         pairs = ((self.x, other.x), (self.y, other.y), (self.xx, other.xx), (self.yx, other.yx), (self.yy, other.yy))
-        return Sums(
-            self.count + other.count, self.mass + other.mass, self.x0, self.y0, *(one + more for one, more in pairs)
-        )
+        return Sums(self.count + other.count, self.x0, self.y0, *(one + more for one, more in pairs))
 
     def of(self, columns: Tensor) -> "Sums":
         """The sums for some columns of x."""
         xx, yx = self.xx[columns][:, columns], self.yx[:, columns]
-        return Sums(self.count, self.mass, self.x0[columns], self.y0, self.x[columns], self.y, xx, yx, self.yy)
+        return Sums(self.count, self.x0[columns], self.y0, self.x[columns], self.y, xx, yx, self.yy)
 
     @property
     def means(self) -> tuple[Tensor, Tensor]:
         """The means of x and y."""
-        return self.x0.double() + self.x / self.mass, self.y0.double() + self.y / self.mass
+        return self.x0.double() + self.x / self.count, self.y0.double() + self.y / self.count
 
     @property
     def covariances(self) -> tuple[Tensor, Tensor, float]:
         """Covariance of x, shape (columns, columns), of y with x, shape (outputs, columns), and the variance of y."""
-        x, y = self.x / self.mass, self.y / self.mass
-        variance = self.yy / self.mass - y.square().sum()
-        return self.xx / self.mass - torch.outer(x, x), self.yx / self.mass - torch.outer(y, x), float(variance)
+        x, y = self.x / self.count, self.y / self.count
+        variance = self.yy / self.count - y.square().sum()
+        return self.xx / self.count - torch.outer(x, x), self.yx / self.count - torch.outer(y, x), float(variance)
 
 
 @dataclass(frozen=True)

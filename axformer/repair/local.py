@@ -25,7 +25,7 @@ from axformer.plan.plan import LayerPlan, Plan, kept_neurons
 from axformer.repair.blockwise import Blockwise
 from axformer.repair.least_squares import Sums, refit
 from axformer.repair.leaving import Leaving, leaving_order
-from axformer.repair.refit import BlockFit, Calibration, Refit, TokenWeights, block_fit, matrix_of, put
+from axformer.repair.refit import BlockFit, Calibration, Refit, block_fit, matrix_of, put
 
 KEPT = 4
 """Number of fits kept for each block: they serve the current plan, the plan on trial, and an element whose parts are tried."""
@@ -44,10 +44,10 @@ class WholeBlock:
     """Sums over the tokens that choose between the candidates."""
 
     @classmethod
-    def before(cls, teacher: Blockwise, weights: TokenWeights | None = None) -> "WholeBlock":
+    def before(cls, teacher: Blockwise) -> "WholeBlock":
         """The current block of a walk up the untouched model."""
         weight, bias = matrix_of(teacher.weights), teacher.weights.bias
-        calibration = Calibration(weights)
+        calibration = Calibration()
         for batch, x in teacher.look():
             calibration.add(batch, x, functional.linear(x, weight, None if bias is None else bias.detach()))
         return cls(weight, bias is not None, calibration.fitting, calibration.checking)

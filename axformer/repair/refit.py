@@ -4,7 +4,7 @@ The refit is *sequential*: the input of a block is the student's after everythin
 of the teacher, the untouched model, at the same token. So errors from below are repaired above. No label is used.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,8 +37,6 @@ class BlockFit:
     """Number of tokens in the fit."""
 
 
-TokenWeights = Mapping[int, Tensor]
-"""The weight of each token in a fit: by the first row of each batch, shape (sequences, tokens)."""
 Refit = Mapping[int, BlockFit]
 """Fits by the number of the block; unchanged blocks have none."""
 
@@ -46,6 +44,14 @@ Refit = Mapping[int, BlockFit]
 class Fits(Protocol):
     """Fits the remaining weights of one model under plans. A fit is a function of the plan, the model and the calibration
     data."""
+
+    def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
+        """
+        Args:
+            model: whole and prepared; it is not changed.
+            architecture: the model's family.
+            samples: calibration data; its labels are not used.
+        """
 
     def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
         """The fitted weights of a plan."""
@@ -60,6 +66,27 @@ class Solver(Protocol):
 def solved_by_refit(block: int) -> Solver:  # noqa: ARG001 - the same for every block
     """The default solver of every block."""
     return refit
+
+
+class Refits:
+    """Sequential refits of plans (:func:`refit_plan`), each computed once; see :class:`Fits`."""
+
+    def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
+        """
+        Args:
+            model: whole and prepared; it is not changed.
+            samples: calibration data.
+        """
+        self._model = model
+        self._architecture = architecture
+        self._samples = samples
+        self._found: dict[Plan, Refit] = {}
+
+    def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
+        """The refit of a plan."""
+        if plan not in self._found:
+            self._found[plan] = refit_plan(self._model, self._architecture, self._samples, plan, check_cancelled)
+        return self._found[plan]
 
 
 def refitted(fits: Refit | None) -> Refitted | None:
@@ -86,7 +113,6 @@ def refit_plan(
     plan: Plan,
     check_cancelled: Callable[[], None] = lambda: None,
     solver_of: Callable[[int], Solver] = solved_by_refit,
-    weights: Sequence[TokenWeights] | None = None,
 ) -> Refit:
     """Fit the remaining weights of a whole, prepared model under a plan. The model itself is not changed.
 
@@ -94,7 +120,6 @@ def refit_plan(
         samples: calibration data; its labels are not used.
         check_cancelled: called between blocks; an exception from it ends the refit.
         solver_of: returns the solver of a block by its number.
-        weights: the weights of tokens in the fit of every block; None counts all alike.
     """
     full = Plan.full(architecture.dimensions(model.config))
     layers = CutLayers(model, architecture).get(plan)
@@ -107,7 +132,7 @@ def refit_plan(
         before, after = full.layers[block // 2], plan.layers[block // 2]
         is_cut = part_of(before, block) != part_of(after, block)
         if (is_changed or is_cut) and _is_kept(after, block):
-            fit = _fit_block(teacher, student, after, solver_of(block), None if weights is None else weights[block])
+            fit = _fit_block(teacher, student, after, solver_of(block))
             if fit is not None:
                 found[block] = fit
                 put(architecture, layers[block // 2], block, fit)
@@ -164,9 +189,8 @@ def part_of(plan: LayerPlan, block: int) -> tuple[object, ...]:
 class Calibration:
     """The sums of one block, separately for the sequences to fit to and for those that choose the ridge."""
 
-    def __init__(self, weights: TokenWeights | None = None) -> None:
+    def __init__(self) -> None:
         self._sums: tuple[Sums, Sums] | None = None
-        self._weights = weights
 
     def add(self, batch: Batch, x: Tensor, y: Tensor) -> None:
         """Add one batch, shapes (sequences, tokens, columns) and (sequences, tokens, outputs)."""
@@ -176,9 +200,8 @@ class Calibration:
             self._sums = Sums.around(*origin), Sums.around(*origin)
         sequences = batch.rows.repeat_interleave(len(real) // len(batch.rows))
         checked = (sequences % CHECKED_EVERY == 0)[:, None] & real
-        weights = None if self._weights is None else self._weights[int(batch.rows[0])]
         for sums, chosen in zip(self._sums, (real & ~checked, checked), strict=True):
-            sums.add(x[chosen], y[chosen], None if weights is None else weights[chosen])
+            sums.add(x[chosen], y[chosen])
 
     @property
     def fitting(self) -> Sums:
@@ -199,16 +222,14 @@ def block_fit(fit: Fit, tokens: int) -> BlockFit:
     return BlockFit(weight, None if fit.bias is None else fit.bias.float(), fit.ridge, tokens)
 
 
-def _fit_block(
-    teacher: Blockwise, student: Blockwise, plan: LayerPlan, solver: Solver, weights: TokenWeights | None
-) -> BlockFit | None:
+def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan, solver: Solver) -> BlockFit | None:
     """Fit the current block of both walks; None if no column is left and there is no bias to fit."""
     wanted, has_units = teacher.weights, bool(plan.neurons if student.block % 2 else plan.heads)
     has_bias = wanted.bias is not None
     if not has_units and not has_bias:
         return None
     matrix, bias = matrix_of(wanted), None if wanted.bias is None else wanted.bias.detach()
-    calibration = Calibration(weights)
+    calibration = Calibration()
     sources = student.look() if has_units else None
     for batch, x in teacher.look():
         source = x[..., :0] if sources is None else next(sources)[1]

@@ -76,8 +76,8 @@ def divergence(teacher: Predicted, student: Predicted, rows: int) -> Tensor:
 def probe(predicted: Predicted, rows: Tensor) -> Tensor:
     """A number whose gradient g by anything inside the model has the mean of g g^T that is its Fisher information.
 
-    The divergence grows with half of the information times the square of a small change. Each prediction is multiplied with a
-    random direction of its own distribution's covariance; with two classes there is one direction, so nothing is random.
+    The divergence of a small change is half of its square times the information. Each prediction is multiplied with a random
+    direction of its own distribution's covariance; with two classes there is one direction, so only its sign is random.
 
     Args:
         predicted: with gradients.
@@ -94,15 +94,15 @@ def probe(predicted: Predicted, rows: Tensor) -> Tensor:
         directions = drawn - chances * drawn.sum(dim=-1, keepdim=True)
     elif predicted.outcome is Outcome.FLAGS:
         chances = values.detach().sigmoid()
-        directions = (chances * (1 - chances)).sqrt() * signs
+        directions = (chances * (1 - chances) / values.shape[-1]).sqrt() * signs
     else:
-        directions = signs
+        directions = signs / values.shape[-1] ** 0.5
     each = torch.bincount(predicted.row, minlength=len(rows)).clamp(min=1)[predicted.row]
     return ((values * directions).sum(dim=-1) / each.sqrt()).sum()
 
 
 def _signs(predicted: Predicted, rows: Tensor) -> Tensor:
-    """A random sign for each outcome of each prediction, from the index of its row; shape (predictions, outcomes), on the CPU."""
+    """A sign for each outcome of each prediction, drawn by the index of its row; shape (predictions, outcomes), on the CPU."""
     signs = torch.empty(predicted.values.shape)
     row = predicted.row.cpu()
     for place, index in enumerate(rows.tolist()):

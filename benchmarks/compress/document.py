@@ -12,7 +12,7 @@ import typer
 from benchmarks.compress import costs, promises, tables
 from benchmarks.compress.cell import CALIBRATE, FEWER, TEST
 from benchmarks.compress.grid import CONFIRM, cells
-from benchmarks.compress.reading import RESULTS, Content, read_cells
+from benchmarks.compress.reading import RESULTS, Content, is_outdated, read_cells
 
 DOCUMENT = Path("docs/compress-results.md")
 
@@ -36,7 +36,7 @@ def document_of(found: Sequence[Content]) -> str:
     return f"""# What compression costs
 
 Made by `python -m benchmarks.compress`: {len(found)} of {len(cells())} cells.{_partial(found)} Each is a checkpoint that was
-fine-tuned with one seed and one run of [`method=compress`](compress.md) over it.
+fine-tuned with one seed and one run of [`method=compress`](compress.md) over it.{_outdated(found)}
 
 {_PROTOCOL}
 {"".join(sections)}"""
@@ -44,6 +44,13 @@ fine-tuned with one seed and one run of [`method=compress`](compress.md) over it
 
 def _partial(found: Sequence[Content]) -> str:
     return " **The others are not measured yet.**" if len(found) < len(cells()) else ""
+
+
+def _outdated(found: Sequence[Content]) -> str:
+    names = [f"`{one['cell']}`" for one in found if is_outdated(one)]
+    if not names:
+        return ""
+    return f"\n\n**Measured before the order of leaving changed, and not again yet:** {', '.join(names)}."
 
 
 def _section(heading: str, about: str, lines: Sequence[str]) -> str:

@@ -20,8 +20,7 @@ from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
 from axformer.opening import open_inputs
 from axformer.plan.plan import Plan
-from axformer.repair.refit import Refit, can_refit
-from axformer.repair.sequential import Refits
+from axformer.repair.refit import Refit, Refits, can_refit
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def open_cell(checkpoint: Path, files: RowFiles, config: CompressConfig) -> Open
     assert confirming is not None, "the cells set rows apart"
     refits = None
     if config.is_refitted and can_refit(found.model, found.architecture):
-        refits = TimedRefits(found, calibration.samples)
+        refits = TimedRefits(found.model, found.architecture, calibration.samples)
     parts = {"deciding": deciding, "confirming": confirming, "calibration": calibration, "test": inputs.test}
     return Opened(
         Ground(

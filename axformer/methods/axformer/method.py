@@ -4,9 +4,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 
 from axformer.config import PassConfig
-from axformer.data.batches import Samples
 from axformer.errors import PlanError
-from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.axformer.algorithm import search
 from axformer.methods.axformer.metric_limit import MetricLimit
 from axformer.methods.axformer.ordering import inspection_order
@@ -22,10 +20,7 @@ class AxFormer:
     """Hierarchical greedy removal with selective hard attention (Nagarajan et al., AxFormer, Algorithm 1)."""
 
     name = "axformer"
-
-    def fits(self, checkpoint: Checkpoint, samples: Samples) -> LocalFits:
-        """Local fits, so that a trial costs one."""
-        return LocalFits(checkpoint.model, checkpoint.architecture, samples)
+    fits = LocalFits
 
     def check(self, config: PassConfig, dimensions: Dimensions) -> None:
         """Check that the order names blocks of the model."""

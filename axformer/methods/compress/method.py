@@ -13,9 +13,7 @@ from torch import Tensor
 
 from axformer.config.compress import CompressConfig
 from axformer.errors import CheckpointError, ConfigError, PlanError
-from axformer.data.batches import Samples
 from axformer.evaluation.plain import predict
-from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.base import Ground
 from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.latency import measure_blocks
@@ -25,17 +23,14 @@ from axformer.methods.replay import Replay
 from axformer.plan.elements import Dimensions, encoder_share
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Milliseconds, Phase, Trial, Verdict
-from axformer.repair.sequential import Refits
+from axformer.repair.refit import Refits
 
 
 class Compress:
     """See :class:`axformer.methods.base.Method`."""
 
     name = "compress"
-
-    def fits(self, checkpoint: Checkpoint, samples: Samples) -> Refits:
-        """Sequential refits."""
-        return Refits(checkpoint, samples)
+    fits = Refits
 
     def check(self, config: CompressConfig, dimensions: Dimensions) -> None:
         """Any model can be compressed."""

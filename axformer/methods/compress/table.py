@@ -29,7 +29,7 @@ from axformer.repair.blockwise import Blockwise
 from axformer.repair.leaving import Leaving, leaving_order
 from axformer.repair.local import WholeBlock
 from axformer.repair.refit import BlockFit, can_refit, put
-from axformer.repair.sequential import Refits
+from axformer.repair.sensitivity import evened, sensitivities
 from axformer.tasks.divergence import Divergence
 
 
@@ -76,13 +76,13 @@ def level_table(ground: Ground, cost_of: Callable[[int, Sequence[int]], float]) 
     measure = _Measure(checkpoint, first_rows(ground.samples, config.table_rows), config.cache_budget)
     teacher = Blockwise(model, architecture, ground.calibration, full, list(architecture.layers(model)))
     fits = config.repair == "refit" and can_refit(model, architecture)
-    refits = ground.refits if isinstance(ground.refits, Refits) else Refits(checkpoint, ground.calibration)
-    found, table = refits.sensitivities(check_cancelled), []
+    found = sensitivities(checkpoint, ground.calibration, check_cancelled) if config.takes_gradients else None
+    table = []
     for block in range(2 * len(full.layers)):
         check_cancelled()
-        whole = WholeBlock.before(teacher, found[block].weights)
+        whole = WholeBlock.before(teacher)
         sizes = sizes_of(block, checkpoint.dimensions)
-        order = _order(config, whole, found[block].metric, sizes[0])
+        order = _order(config, whole, sizes[0], found[block] if found else None)
         measured = {}
         for size in measured_sizes(sizes):
             check_cancelled()
@@ -109,9 +109,9 @@ def _some_rows(batch: Batch, every: int) -> Batch:
     return Batch(batch.rows[::every], inputs, batch.labels[::every])
 
 
-def _order(config: CompressConfig, whole: WholeBlock, metric: Tensor, units: int) -> Leaving:
-    if config.leaving == "brain_surgeon":
-        return leaving_order(whole.weight, whole.covariance, units, metric=metric)
+def _order(config: CompressConfig, whole: WholeBlock, units: int, information: Tensor | None) -> Leaving:
+    if information is not None:
+        return leaving_order(whole.weight, whole.covariance, units, metric=evened(information))
     if config.leaving == "contiguous":
         return Leaving(list(range(units))[::-1], [0.0] * units)
     sizes = whole.weight.view(len(whole.weight), units, -1).square().sum(dim=(0, 2))
