@@ -8,7 +8,7 @@ from axformer.config import DEFAULT_METHOD, fits_weights, reading_config
 from axformer.data.reading import read_rows
 from axformer.errors import ConfigError, PlanError
 from axformer.forms.form import Form, NotMade
-from axformer.forms.make import Finished, make_forms
+from axformer.forms.make import Finished, make_forms, usual_forms
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, DataSource, prepare, prepare_inputs
 from axformer.methods.registry import METHODS
@@ -30,7 +30,7 @@ def apply_plan(
     data: DataSource,
     output: Path,
     *,
-    forms: Collection[str],
+    forms: Collection[str] | None,
     stop: Stop | None = None,
     other_weights: bool = False,
     fits: Refit | None = None,
@@ -44,7 +44,7 @@ def apply_plan(
         checkpoint: a local directory, or ``hf://organisation/name``.
         data: real inputs; every form is compared on all of them with the model in memory.
         output: a directory that is empty or does not exist. If anything fails, nothing is left there.
-        forms: names from :data:`axformer.forms.kinds.KINDS`.
+        forms: names from :data:`axformer.forms.kinds.KINDS`; None for the usual ones of the plan.
         stop: a point on the path of the plan's pass; None for its end.
         other_weights: whether the checkpoint may have other weights than the plan was made with, for example after more
             fine-tuning.
@@ -74,10 +74,11 @@ def apply_plan(
     elif calibrate is not None:
         raise ConfigError(_NOTHING_TO_FIT)
     small = compact(loaded.model, loaded.architecture, file.plan)
-    apply_refit(small, loaded.architecture, fits or {})
+    apply_refit(small, loaded.architecture, file.plan, fits or {})
     model = cast(small, loaded.dtype)
     with new_directory(output) as draft:
-        made = make_forms(Finished(loaded, file.plan, model, checking.samples, fits), forms, draft)
+        names = usual_forms(file.plan, loaded.dimensions) if forms is None else forms
+        made = make_forms(Finished(loaded, file.plan, model, checking.samples, fits), names, draft)
         if fits is not None:
             write_refit(fits, draft)
         source = file.source.model_copy(update={"sha256": loaded.sha256})

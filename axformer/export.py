@@ -8,20 +8,20 @@ from axformer.config import reading_config
 from axformer.data.reading import read_rows
 from axformer.errors import ConfigError
 from axformer.forms.form import Form, NotMade
-from axformer.forms.kinds import ONNX, ONNX_INT8
+from axformer.forms.kinds import ONNX, ONNX_INT8, STOCK
 from axformer.forms.make import Finished, make_forms
 from axformer.intake.dataset import DataSource, prepare
 from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 
-FROM_COMPACT = (ONNX, ONNX_INT8)
+FROM_COMPACT = (STOCK, ONNX, ONNX_INT8)
 """The forms that can be made from the compact one."""
 
 
 def export(
     result: Path, data: DataSource, output: Path, *, forms: Collection[str], device: str = "cpu"
 ) -> Sequence[Form | NotMade]:
-    """Write ONNX forms of a result's compact model, each in its own directory.
+    """Write forms of a result's compact model, each in its own directory.
 
     Args:
         result: the directory that a pass wrote.

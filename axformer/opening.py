@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from axformer.config import PassConfig, RunConfig
+from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
+from axformer.data.rows import Rows
 from axformer.data.source import DataSource
 from axformer.errors import ConfigError
 from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
@@ -13,8 +15,10 @@ from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode, prepare, prepare_inputs, prepare_like
 from axformer.intake.likeness import figures_of, unlike
 from axformer.repair.base import Repair
+from axformer.repair.freezing import check_freezes
 from axformer.repair.refit import can_refit
-from axformer.repair.settings import FinetuneSettings, check_trainable
+from axformer.repair.settings import FinetuneSettings, check_trainable, completed
+from axformer.repair.teacher import for_teacher
 from axformer.repair.training import Training
 from axformer.scores.within_points import too_few_rows
 from axformer.tasks.causal_lm import CausalLanguageModelling
@@ -51,7 +55,8 @@ def open_inputs(
     Raises:
         InputError: something cannot be read, or does not fit the other inputs.
     """
-    training_rows = None if train is None else read_rows(train.path, train.columns)
+    settings = completed(finetune, config.finetune_defaults)
+    training_rows = None if train is None else _training_rows(train, settings)
     rows = read_rows(validation.path, validation.columns)
     held_out = None if test is None else read_rows(test.path, test.columns)
     if calibrate is not None:
@@ -64,9 +69,25 @@ def open_inputs(
     repair = None
     if training_rows is not None:
         check_trainable(loaded.task.name, device)
+        check_freezes(loaded.model, loaded.architecture, settings)
         training_rows = replace(training_rows, labels_as=deciding.rows.labels_as)
-        repair = Training(training_rows, encode(training_rows, loaded, config), finetune or FinetuneSettings())
+        encoded = _encoded(deciding, training_rows, loaded, config, settings)
+        repair = Training(training_rows, encoded, settings, config, "" if more is None else more.digest())
     return Inputs(loaded, deciding, measuring, repair, calibration)
+
+
+def _training_rows(train: DataSource, settings: FinetuneSettings) -> Rows:
+    return read_rows(train.path, train.columns if settings.needs_labels else train.columns.without_answers())
+
+
+def _encoded(
+    deciding: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig, settings: FinetuneSettings
+) -> Encoded:
+    """The training rows as the model takes them; without their labels if only a teacher is asked."""
+    if settings.needs_labels:
+        return encode(rows, checkpoint, config)
+    inputs = prepare_inputs(deciding, rows, checkpoint, config).samples.encoded
+    return for_teacher(inputs, checkpoint.tokenizer)
 
 
 def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:

@@ -1,7 +1,7 @@
 """Publishes the result of a finished pass: the model in its forms, measured and checked, with its plan, trace and reports."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from axformer.drawing.curve import CURVE, path_curve
 from axformer.drawing.picture import picture
 from axformer.evaluation.plain import Predictions
 from axformer.forms.kinds import COMPACT
-from axformer.forms.make import Finished, make_forms, python_for
+from axformer.forms.make import Finished, make_forms, python_for, usual_forms
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.passes import Passes
@@ -62,6 +62,9 @@ class Made:
     calibration: DataSet | None = None
     """Separate data that the weights were fitted on; None if they were fitted on the deciding rows."""
 
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The contents of the files that the method adds to the usual ones, by name."""
+
     @property
     def refitted(self) -> Refitted | None:
         """The summary of the refit for the report."""
@@ -87,7 +90,7 @@ def publish(
         made: the model.
         others: the confirming rows and held-out data, by their names in reports.
         directory: a directory that is empty or does not exist.
-        forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the compact form.
+        forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the usual ones of the plan.
         seen: the predictions of the untouched model on the validation data in the checkpoint's number format; None if unknown.
         on_step: takes reports of how far the work is.
 
@@ -96,7 +99,7 @@ def publish(
         ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
     checkpoint, passes = decided.checkpoint, decided.passes
-    names = {COMPACT, *forms}
+    names = {*usual_forms(passes.plan, checkpoint.dimensions), *forms}
     steps = Counter(StepName.PACKAGING, len(names) + 2, on_step)
     with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python:
         steps.begin("measuring both models")
@@ -110,7 +113,7 @@ def publish(
         finetuning = None if made.repaired is None else made.repaired.record
         trace = tuple(passes.trace)
         certificate = passes.certificate
-        if certificate is not None and finetuning is not None:
+        if certificate is not None and made.repaired is not None and not made.repaired.is_measured:
             certificate = before_training(certificate)
         outcome = Outcome(
             trace,
@@ -126,7 +129,7 @@ def publish(
         )
         steps.advance(detail="measuring the speed of all forms")
         report = make_report(checkpoint, outcome, validation, others, decided.config, scores)
-        write_texts(draft, texts_of(decided, report, trace, is_fitted=made.fits is not None))
+        write_texts(draft, {**texts_of(decided, report, trace, is_fitted=made.fits is not None), **made.files})
     return report
 
 

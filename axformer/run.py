@@ -31,10 +31,11 @@ from axformer.opening import CALIBRATION, check_fits, notes_on, open_inputs
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
-from axformer.repair.base import Repair, Repaired
+from axformer.repair.base import Repair, Repaired, Surroundings
 from axformer.repair.local import LocalFits
 from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings
+from axformer.repair.training import Training
 from axformer.reporting.look import Look, look_at
 from axformer.wire.steps import OnStep, ignore
 
@@ -89,11 +90,15 @@ class PruningRun:
         if config.is_refitted and can_refit(model, architecture):
             refits = self._method.fits(model, architecture, calibrating)
         fitting = refits if isinstance(refits, LocalFits) else None
+        recovery = None
+        if isinstance(repair, Training):
+            recovery = self._method.extras.recovery(checkpoint, repair, self.deciding, config)
         self._ground = Ground(
             *(checkpoint, self.deciding.samples, config, self._targets),
             calibration=calibrating,
             untouched=Untouched(checkpoint, self.deciding.samples, config, shards, fitting),
             refits=refits,
+            recovery=recovery,
         )
         self.passes = self._no_passes()
         """The passes with their trials so far."""
@@ -155,6 +160,7 @@ class PruningRun:
         upto: int | None = None,
         check_cancelled: Callable[[], None] = lambda: None,
         on_step: OnStep = ignore,
+        directory: Path | None = None,
     ) -> Generator[Trial, None, None]:
         """Run the pass, or with ``order=search`` one pass after another.
 
@@ -167,6 +173,7 @@ class PruningRun:
                 continues to the end. Not with ``order=search``.
             check_cancelled: called at intervals during long trials; an exception from it ends the run.
             on_step: takes reports of what is done between two trials and after the last one.
+            directory: for the state of trainings, if the method trains the model of every trial; None to keep none.
 
         Yields:
             Every trial, the replayed ones first. Each pass begins with its base trial.
@@ -181,8 +188,10 @@ class PruningRun:
                 f"upto={upto}: a search of orders has several passes; name the order of the one that is meant"
             )
         self.passes = self._no_passes()
-        ground = replace(self._ground, clock=clock, check_cancelled=check_cancelled, on_step=on_step)
-        with closing(self._method.trials(ground, replay)) as running:
+        self._ground = replace(
+            self._ground, clock=clock, check_cancelled=check_cancelled, on_step=on_step, directory=directory
+        )
+        with closing(self._method.trials(self._ground, replay)) as running:
             for trial in running:
                 self.passes.add(trial)
                 yield trial
@@ -216,7 +225,10 @@ class PruningRun:
     def notes(self) -> list[str]:
         """Notes for the user before the pass, on the input or on this machine."""
         sets = {"validation": self._validation, "test": self._test, CALIBRATION: self.calibration}
-        return notes_on(self._checkpoint, sets, self._confirming, self.config)
+        return [
+            *notes_on(self._checkpoint, sets, self._confirming, self.config),
+            *self._method.extras.notes(self.config, is_trained=self._repair is not None),
+        ]
 
     @property
     def _others(self) -> dict[str, DataSet | None]:
@@ -251,17 +263,23 @@ class PruningRun:
         """The compact model in float32."""
         return self._ground.model_of(self.plan)
 
-    def repair(self, check_cancelled: Callable[[], None] = lambda: None) -> None:
-        """Repair the model of the finished run if a repair was given. After an interrupted call, the repair starts again.
+    def repair(self, surroundings: Surroundings | None = None) -> None:
+        """Repair the model of the finished run if a repair was given.
 
         Args:
-            check_cancelled: called before every step; an exception from it ends the repair.
+            surroundings: where it happens. With a directory, a repair that was interrupted continues, also in another process;
+                without, it starts again.
         """
-        if self._repair is not None and self._repaired is None:
-            sets = {"validation": self._validation, **self._others}
+        recovery = self._ground.recovery
+        if self._repair is None or self._repaired is not None:
+            return
+        sets, around = {"validation": self._validation, **self._others}, surroundings or Surroundings()
+        if recovery is None:
             self._repaired = self._repair.carry_out(
-                self._checkpoint, self._small_model(), self.plan, sets, check_cancelled
+                *(self._checkpoint, self._small_model(), self.plan, sets, self.deciding, around)
             )
+        elif self.plan.dropped:
+            self._repaired = recovery.repaired(self.plan, sets, around)
 
     def publish(self, directory: Path, forms: Collection[str] = (), on_step: OnStep = ignore) -> dict[str, Any]:
         """Cut, measure, write and check the model, after the repair if there is one. If anything fails, nothing is left behind.
@@ -284,7 +302,8 @@ class PruningRun:
         repaired, decided = self._repaired, Decided(self._checkpoint, self.passes, self._targets, self.config)
         model = self.compact_model() if repaired is None else repaired.model
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
-        made = Made(model, repaired, fits or None, self.calibration)
+        files = self._method.extras.files(self._ground, self.trace)
+        made = Made(model, repaired, fits or None, self.calibration, files)
         is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
         seen = self._ground.untouched.predictions(keep=False) if is_known else None
         report = publish(decided, made, self._validation, self._others, directory, forms, seen, on_step)

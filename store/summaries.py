@@ -1,4 +1,5 @@
-"""The part of a report that is shown with its job: figures for lists and tables, but no list that grows with the model."""
+"""The part of a report that is shown with its job: figures for lists and tables, but no list that grows with the model or its
+training."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,4 +24,6 @@ _SHOWN = (
 def summary_of(report: Mapping[str, Any]) -> dict[str, Any]:
     """Selected parts of a report, and the number of elements and layers in its lists."""
     counts = {f"{name}_count": len(report.get(name, ())) for name in ("removed", "hard_attention")}
-    return {name: report[name] for name in _SHOWN if name in report} | counts
+    shown = {name: report[name] for name in _SHOWN if name in report} | counts
+    training = shown.get("finetune")
+    return shown if training is None else shown | {"finetune": {**training, "curve": []}}

@@ -11,6 +11,7 @@ LAWS = {
     "test_masked_equals_removed": "masked = removed",
     "test_fast_equals_plain": "fast = plain",
     "test_saved_equals_loaded": "saved = loaded",
+    "test_dropped_equals_fewer_layers": "dropped = fewer layers",
     "test_parameters_are_counted": "parameters counted",
     "test_keeping_everything_changes_nothing": "whole plan = stock",
     "test_masked_equals_removed_in_int8": "masked = removed in int8",
@@ -26,6 +27,8 @@ What a pass can work on, and which laws hold there. Written by `make families` f
 - **fast = plain**: the evaluator that a pass runs (cached prefixes, untouched samples skipped, the tail only where the head
   reads) gives the losses of whole forward passes, accepted and rejected trials mixed (within 1e-5).
 - **saved = loaded**: a compact model loads by the Auto class and by `axformer.load`, and computes the same (within 1e-6).
+- **dropped = fewer layers**: a model with dropped layers is the one that transformers builds with fewer layers and the weights
+  of the others. Its losses are the same to the last bit, and its stock form has the same weights, configuration and logits.
 - **parameters counted**: what a trial says it would remove is what surgery removes, exactly.
 - **whole plan = stock**: a plan that keeps everything gives the losses of the untouched transformers model (within 1e-5).
 - **masked = removed in int8**: the first law where a pass decides in int8 (within 1e-4).

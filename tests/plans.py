@@ -7,10 +7,10 @@ from axformer.plan.plan import LayerPlan, Plan
 
 
 def plans(dimensions: Dimensions) -> st.SearchStrategy[Plan]:
-    """Any plan of a model, those that empty or remove blocks included."""
-    return st.lists(layer_plans(dimensions), min_size=dimensions.layers, max_size=dimensions.layers).map(
-        lambda layers: Plan(layers=tuple(layers))
-    )
+    """Any plan of a model, those that empty or remove blocks or drop layers included."""
+    layers = st.lists(layer_plans(dimensions), min_size=dimensions.layers, max_size=dimensions.layers)
+    dropped = st.sets(st.integers(0, dimensions.layers - 1), max_size=dimensions.layers - 1)
+    return st.builds(lambda some, gone: Plan(layers=tuple(some)).dropping(gone), layers, st.just(set()) | dropped)
 
 
 @st.composite

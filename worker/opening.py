@@ -3,9 +3,11 @@
 from contextlib import ExitStack
 from functools import partial
 
-from axformer.config import make_config
+from axformer.config import RunConfig, make_config
 from axformer.data.source import DataSource
+from axformer.methods.outline import outline_of
 from axformer.repair.settings import make_settings
+from axformer.wire.steps import StepName
 from store.states import JobState
 from store.tables.jobs import Job
 from worker.context import WorkerContext
@@ -22,6 +24,11 @@ from worker.sandbox.messages import Order, Source
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import limits_of
 from worker.warm import WarmSlot
+
+BEGINS_ANEW = (
+    "the training begins anew: the job was in it on another machine, or before its first checkpoint, so there is no state to "
+    "continue from"
+)
 
 
 def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: WarmSlot) -> OpenJob:
@@ -43,12 +50,23 @@ def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, war
             loaded = conversation.open(order, partial(make_room, settings=context.settings, warm=warm))
         if loaded.notes:
             ledger.note("job.noted", {"notes": list(loaded.notes)})
+        if _has_trained(job, order.config) and not sandbox.state.is_dir():
+            ledger.note("job.noted", {"notes": [BEGINS_ANEW]})
         ledger.enter(JobState.RUNNING)
         stored = ledger.stored_trials(context.settings.trace_chunk)
         conversation.begin(stored)
         resources.pop_all()
         dimensions = loaded.shape.dimensions
         return OpenJob(sandbox, inputs, dimensions, limits_of(dimensions, order.config), stored, loaded.first_look)
+
+
+def _has_trained(job: Job, config: RunConfig) -> bool:
+    """Whether an earlier process of a job had begun to train."""
+    progress = job.progress or {}
+    if job.train is not None and outline_of(config).trains_each:
+        return bool(progress.get("done"))
+    step = progress.get("step")
+    return step is not None and step["name"] == StepName.TRAINING
 
 
 def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -> Order:
@@ -64,6 +82,7 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         shards=context.settings.shards,
         finetune=None if job.finetune is None else make_settings(job.finetune),
         output=str(sandbox.made / RESULT),
+        state=str(sandbox.state),
         forms=tuple(job.forms),
         upto=job.upto,
     )

@@ -1,6 +1,7 @@
 """The last step of every job with a model: check what its process publishes, store it, and end the job."""
 
 from contextlib import ExitStack
+from shutil import rmtree
 
 from pydantic import ValidationError
 
@@ -33,6 +34,7 @@ def publish(work: Work, searched: Searched) -> None:
     work.opened.sandbox.end_process()
     report = _checked(published)
     work.ledger.succeed(report, _store(work), searched.kept_pass)
+    rmtree(work.opened.sandbox.state, ignore_errors=True)
 
 
 def _checked(published: Published) -> dict[str, object]:

@@ -1,19 +1,23 @@
 """Resources shared by the pages of an app: templates, static files, and the seal of the cookies."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from api.pages import formats
 from api.pages.session import Seal
 from api.pages.static_files import StaticFiles, read_static_files
 from axformer import __version__
+from axformer.drawing.losses import has_losses, loss_curve
 from axformer.drawing.marks import MARKS
+from axformer.drawing.svg import inline
 from axformer.plan.elements import label_of
+from axformer.wire.finetuning import LossPoint
 from store.settings import Settings
 from store.signing import signing_key
 
@@ -53,6 +57,11 @@ _FILTERS: dict[str, Callable[..., Any]] = {
 }
 
 
+def _losses(curve: Sequence[LossPoint]) -> Markup:
+    """The curve of a training's losses; empty until there is one."""
+    return Markup(inline(loss_curve(curve)) if has_losses(curve) else "")  # noqa: S704 - made of numbers
+
+
 @dataclass
 class Pages:
     """Templates, static files and the seal."""
@@ -77,7 +86,7 @@ class Pages:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        made.filters.update(_FILTERS, label=label_of)
+        made.filters.update(_FILTERS, label=label_of, losses=_losses)
         made.globals.update(static=self.static.url, marks=MARKS, version=__version__)
         return made
 

@@ -21,7 +21,7 @@ def form_like(job: Job) -> tuple[JobForm, list[str]]:
     values |= {name: one["uri"] for name, one in given.items() if shown(one["uri"]) == one["uri"]}
     values |= {COLUMN + role: name for role, name in _columns_of(job.validation).items()}
     values |= {KNOB + name: _text(name, value) for name, value in _changed_knobs(job).items()}
-    values |= {FINETUNE + name: str(value) for name, value in (job.finetune or {}).items()}
+    values |= {FINETUNE + name: str(value) for name, value in (job.finetune or {}).items() if value is not None}
     values["labels"] = " ".join(f"{key}:{value}" for key, value in job.labels.items() if not SEPARATORS.search(value))
     return JobForm(values, forms=tuple(job.forms) or (COMPACT,)), _left_out(job, given)
 

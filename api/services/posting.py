@@ -12,11 +12,11 @@ from api.errors import FieldError, InvalidInputError, Refusals
 from api.references import check_reference, refused
 from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
-from axformer.config import Preset, RunConfig, make_config
+from axformer.config import Preset, RunConfig, make_config, usual_preset
 from axformer.config.goals import config_for, parse_goal
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS
-from axformer.repair.settings import FinetuneSettings
+from axformer.repair.settings import completed
 from axformer.wire.jobs import JobCreate
 from store.references import HUB_PREFIX, UPLOAD_PREFIX
 from store.repositories.jobs import Created, NewJob, create_job
@@ -84,7 +84,7 @@ def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | 
         test=body.test.model_dump(exclude_none=True) if body.test else None,
         calibrate=_calibrate(body, config),
         train=body.train.model_dump(exclude_none=True) if body.train else None,
-        finetune=_finetune(body),
+        finetune=_finetune(body, config),
         preset=preset.value,
         config=config.model_dump(mode="json"),
         priority=body.priority,
@@ -141,9 +141,10 @@ def _config(body: JobCreate) -> tuple[Preset, RunConfig]:
         detail = str(error)
         raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer="#/goal")]) from None
     try:
-        return (
-            config_for(goal, body.config) if goal is not None else (body.preset, make_config(body.preset, body.config))
-        )
+        if goal is not None:
+            return config_for(goal, body.config)
+        preset = body.preset if "preset" in body.model_fields_set else usual_preset(body.config)
+        return preset, make_config(preset, body.config)
     except ConfigError as error:
         detail = str(error)
         raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer="#/config")]) from None
@@ -158,9 +159,12 @@ def _calibrate(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
     raise InvalidInputError(f"calibrate {detail}", errors=[FieldError(detail, pointer="#/calibrate")])
 
 
-def _finetune(body: JobCreate) -> dict[str, Any] | None:
+def _finetune(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
     if body.train is not None:
-        return (body.finetune or FinetuneSettings()).model_dump(mode="json")
+        try:
+            return completed(body.finetune, config.finetune_defaults).model_dump(mode="json")
+        except ConfigError as error:
+            raise InvalidInputError(str(error), errors=[FieldError(str(error), pointer="#/finetune")]) from None
     if body.finetune is None:
         return None
     detail = "says how to train, and train on what; give train too, or leave it out"

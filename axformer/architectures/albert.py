@@ -70,9 +70,8 @@ class _Unrolled(nn.Module):
         config = encoder.config
         self.embedding_hidden_mapping_in = encoder.embedding_hidden_mapping_in
         self.albert_layer_groups = encoder.albert_layer_groups
-        uses = range(config.num_hidden_layers)
-        self.owners = [use * config.num_hidden_groups // config.num_hidden_layers for use in uses]
-        self.uses = nn.ModuleList(_with_the_same_weights(self.owner(use), config) for use in uses)
+        self.owners = _owners(config.num_hidden_layers, config.num_hidden_groups)
+        self.uses = nn.ModuleList(_with_the_same_weights(self.owner(use), config) for use in range(len(self.owners)))
 
     def owner(self, use: int) -> Any:
         """The layer that owns the weights of a use."""
@@ -84,6 +83,11 @@ class _Unrolled(nn.Module):
         for use in self.uses:
             hidden = use(hidden, attention_mask, **arguments)
         return BaseModelOutput(last_hidden_state=hidden)
+
+
+def _owners(uses: int, groups: int) -> list[int]:
+    """The group whose weights each use takes."""
+    return [use * groups // uses for use in range(uses)]
 
 
 def _with_the_same_weights(layer: nn.Module, config: Any) -> nn.Module:
@@ -155,6 +159,29 @@ def _cut_or_empty(block: BlockWeights, units: Sequence[int], total: int, is_bias
         block.output.module.bias = None  # type: ignore[assignment]
 
 
+def _needs(config: Any, plan: Plan) -> str | None:
+    """The uses that are left must share their weights as transformers lets that many uses share them."""
+    owners = _owners(config.num_hidden_layers, config.num_hidden_groups)
+    left = [owners[use] for use in plan.remaining]
+    groups = sorted(set(left))
+    if [groups.index(group) for group in left] == _owners(len(left), len(groups)):
+        return None
+    return (
+        f"its {config.num_hidden_layers} layers share the weights of {config.num_hidden_groups} groups, and those that are "
+        "left do not share them evenly"
+    )
+
+
+def _shorten(model: Any, plan: Plan) -> None:
+    """Drop the groups that no use is left of."""
+    encoder: _Unrolled = model.base_model.encoder
+    left = [encoder.owners[use] for use in plan.remaining]
+    groups = sorted(set(left))
+    encoder.albert_layer_groups = nn.ModuleList(encoder.albert_layer_groups[group] for group in groups)
+    encoder.owners = [groups.index(group) for group in left]
+    model.config.num_hidden_groups = len(groups)
+
+
 ALBERT = Architecture(
     "albert",
     AlbertAttention(),
@@ -162,4 +189,6 @@ ALBERT = Architecture(
     layers_of=lambda base: base.encoder.uses,
     prepare=_prepare,
     finish=_finish,
+    needs=_needs,
+    shorten=_shorten,
 )

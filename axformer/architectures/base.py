@@ -16,6 +16,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from axformer.architectures.hard_attention import ATTENTION_NAME
 from axformer.architectures.heads import Head, heads_of
 from axformer.architectures.slices import Slice
+from axformer.errors import PlanError
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan
 
@@ -139,6 +140,11 @@ class Architecture:
     """The transformer layers of a base model (one without head), bottom first."""
     intermediate_size: Callable[[Any], int] = lambda config: int(config.intermediate_size)
     """Neurons of an FFN block, from a config."""
+    neurons_key: str = "intermediate_size"
+    """The key of a config that says this number."""
+    fewer_heads: Callable[[Any, Plan], Mapping[str, int] | None] = lambda *_: None
+    """What a config says of a model whose layers have fewer heads, from the config of the whole model and the plan of the
+    layers; None if no config describes it."""
     max_tokens: Callable[[Any], int | None] = max_positions
     """The longest input including special tokens, from a config; None if there is no limit."""
     read_position: Callable[[Any, Tensor], Tensor | None] = read_first
@@ -162,6 +168,10 @@ class Architecture:
     """Changes a whole model so that hard attention can be switched on and every layer is a separate module."""
     finish: Callable[[Any, Plan], None] = _unchanged
     """The last step after the layers of a prepared model are cut."""
+    needs: Callable[[Any, Plan], str | None] = lambda *_: None
+    """Why a model with this config cannot do without the layers that a plan drops; None if it can."""
+    shorten: Callable[[Any, Plan], None] = _unchanged
+    """The last step after the dropped layers were taken out of a prepared model."""
 
     @property
     def base_class(self) -> Any:
@@ -189,6 +199,17 @@ class Architecture:
             hidden_size=config.hidden_size,
             intermediate_size=self.intermediate_size(config),
         )
+
+    def check_droppable(self, config: Any, plan: Plan) -> None:
+        """Check that the model without the layers that a plan drops is one that transformers can build.
+
+        Raises:
+            PlanError: it is not.
+        """
+        reason = self.needs(config, plan) if plan.dropped else None
+        if reason is not None:
+            dropped = ", ".join(map(str, plan.dropped))
+            raise PlanError(f"a {self.model_type} model cannot do without the layers {dropped}: {reason}")
 
     def adopt(self, model: Any) -> None:
         """Prepare a whole model for a pass: hard attention can be switched on, and every layer is a separate module."""

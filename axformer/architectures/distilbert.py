@@ -60,4 +60,5 @@ DISTILBERT = Architecture(
     DistilBertFeedForward(),
     layers_of=lambda base: base.transformer.layer,
     intermediate_size=lambda config: int(config.hidden_dim),
+    neurons_key="hidden_dim",
 )

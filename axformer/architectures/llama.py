@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from axformer.architectures.base import Architecture, read_last
 from axformer.architectures.pre_norm import PreNormAttention, PreNormFeedForward
 from axformer.architectures.slices import Slice, into
+from axformer.plan.plan import Plan
 
 
 def _inputs(attention: Any) -> tuple[Slice, ...]:
@@ -50,6 +51,15 @@ class _HandedOut(nn.Module):
         return heads[..., self.owners, :].flatten(start_dim=-2)
 
 
+def _fewer_heads(config: Any, plan: Plan) -> dict[str, int] | None:
+    """The head size stands in the config, so there may be any number of heads, if they share keys and values evenly."""
+    share = config.num_attention_heads // config.num_key_value_heads
+    shared = [Counter(head // share for head in layer.heads) for layer in plan.layers]
+    if len({(len(owners), heads) for owners in shared for heads in owners.values()}) > 1:
+        return None
+    return {"num_attention_heads": shared[0].total(), "num_key_value_heads": len(shared[0])}
+
+
 def _family(model_type: str, head_norms: tuple[str, ...] = ()) -> Architecture:
     attention = PreNormAttention(
         norm="input_layernorm",
@@ -63,7 +73,13 @@ def _family(model_type: str, head_norms: tuple[str, ...] = ()) -> Architecture:
     )
     ffn = PreNormFeedForward("post_attention_layernorm", inputs=("gate_proj", "up_proj"), output="down_proj")
     return Architecture(
-        model_type, attention, ffn, layers_of=lambda base: base.layers, read_position=read_last, causal=True
+        model_type,
+        attention,
+        ffn,
+        layers_of=lambda base: base.layers,
+        fewer_heads=_fewer_heads,
+        read_position=read_last,
+        causal=True,
     )
 
 

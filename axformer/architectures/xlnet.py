@@ -101,6 +101,7 @@ XLNET = Architecture(
     XLNetFeedForward(),
     layers_of=lambda base: base.layer,
     intermediate_size=lambda config: int(config.d_inner),
+    neurons_key="d_inner",
     max_tokens=lambda _: None,
     read_position=_read_position,
     returned=lambda hidden: (hidden, None),

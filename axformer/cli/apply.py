@@ -25,8 +25,12 @@ def apply(
     data: Annotated[str, typer.Option(help="Data to check every form with: a .jsonl, .json, .csv, .tsv or .parquet.")],
     output: Annotated[Path, typer.Option(help="Directory for the forms; it must not exist, or be empty.")],
     forms: Annotated[
-        str, typer.Option(help="Forms to make, comma-separated: compact, zeroed, onnx, onnx_int8.")
-    ] = "compact",
+        str | None,
+        typer.Option(
+            help="Forms to make, comma-separated: compact, stock, zeroed, onnx, onnx_int8. By default compact, and stock where "
+            "whole layers are dropped and nothing else."
+        ),
+    ] = None,
     columns: ColumnsOption = None,
     upto: Annotated[
         int | None,
@@ -49,7 +53,7 @@ def apply(
 ) -> None:
     """Apply a plan to a checkpoint without another pass, and write the forms of the result."""
     with failing():
-        names, read = forms_of(forms), columns_of(columns)
+        names, read = None if forms is None else forms_of(forms), columns_of(columns)
         console = Console(highlight=False, stderr=as_json)
         sources = DataSource(data, read), None if calibrate is None else DataSource(calibrate, read)
         made = _run(console, plan, checkpoint, sources, output, names, device, upto=upto, other_weights=other_weights)
@@ -62,7 +66,7 @@ def _run(
     checkpoint: str,
     sources: tuple[DataSource, DataSource | None],
     output: Path,
-    names: list[str],
+    names: list[str] | None,
     device: str,
     *,
     upto: int | None,

@@ -20,12 +20,12 @@ def export(
     result: Annotated[Path, typer.Argument(help="Directory of a result, as axformer prune writes it.")],
     data: Annotated[str, typer.Option(help="Data to check every form with: a .jsonl, .json, .csv, .tsv or .parquet.")],
     output: Annotated[Path, typer.Option(help="Directory for the forms; it must not exist, or be empty.")],
-    forms: Annotated[str, typer.Option(help="Forms to make, comma-separated: onnx, onnx_int8.")] = "onnx",
+    forms: Annotated[str, typer.Option(help="Forms to make, comma-separated: stock, onnx, onnx_int8.")] = "onnx",
     columns: ColumnsOption = None,
     device: DeviceOption = "auto",
     as_json: MadeJsonOption = False,
 ) -> None:
-    """Write ONNX forms of a finished result, without its checkpoint."""
+    """Write more forms of a finished result, without its checkpoint."""
     with failing():
         console = Console(highlight=False, stderr=as_json)
         made = _run(console, result, data, output, forms_of(forms), columns_of(columns), device)

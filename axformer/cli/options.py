@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, METHODS, AnyConfig, Preset, make_config, parse_knob
+from axformer.config import (
+    ABOUT_METHODS,
+    ABOUT_PRESETS,
+    DEFAULT_PRESET,
+    METHODS,
+    AnyConfig,
+    Preset,
+    RunConfig,
+    make_config,
+    parse_knob,
+    usual_preset,
+)
 from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
 from axformer.config.nearest import or_all, suggestion
 from axformer.data.columns import Columns
@@ -47,6 +58,24 @@ PresetOption = Annotated[
 ]
 
 
+MethodOption = Annotated[
+    str | None,
+    typer.Option(
+        help="The way to a smaller model, if neither goal nor preset names it: "
+        + "; ".join(f"{name}: {about}" for name, about in ABOUT_METHODS.items())
+        + ".",
+        metavar="METHOD",
+        autocompletion=lambda: list(METHODS),
+    ),
+]
+
+
+WithinPointsOption = Annotated[
+    float | None,
+    typer.Option(help="Keep the smallest model certified to have lost less than this many points of its metric."),
+]
+
+
 def config_from(goal: str | None, preset: Preset | None, knobs: dict[str, Any]) -> AnyConfig:
     """The config of a goal or a preset, with some knobs changed.
 
@@ -54,7 +83,7 @@ def config_from(goal: str | None, preset: Preset | None, knobs: dict[str, Any]) 
         ConfigError: both are given, or one of them or a knob is not right.
     """
     if goal is None:
-        return make_config(preset or DEFAULT_PRESET, knobs)
+        return make_config(preset or usual_preset(knobs), knobs)
     if preset is not None:
         raise ConfigError(f"--goal {goal} and --preset {preset.value}: a goal has its own preset; leave one out")
     return config_for(parse_goal(goal), knobs)[1]
@@ -88,13 +117,18 @@ CalibrateOption = Annotated[
         help="Data that weights are fitted on, with method=compress; it needs no labels. The rows that decide if none is given."
     ),
 ]
-TrainOption = Annotated[str | None, typer.Option(help="Data to train the finished model on.")]
+TrainOption = Annotated[
+    str | None,
+    typer.Option(help="Data to train the finished model on; it needs no labels if only a teacher is asked."),
+]
 FinetuneOption = Annotated[
     list[str] | None,
-    typer.Option(help="How to train, for example epochs=2 (learning_rate, batch_size, seed); may be repeated."),
+    typer.Option(
+        help="How to train, for example epochs=2, teacher=true or freeze=lower:4 (docs/training.md); may be repeated."
+    ),
 ]
 FormsOption = Annotated[
-    str, typer.Option(help="Forms of the result, comma-separated: compact, zeroed, onnx, onnx_int8.")
+    str, typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_int8.")
 ]
 
 AcceptPoorModelOption = Annotated[
@@ -150,25 +184,30 @@ def labels_of(texts: list[str] | None) -> dict[str, str]:
     return labels
 
 
-def knobs_of(file: Path | None, set_: list[str] | None, *, accept_poor_model: bool = False) -> dict[str, Any]:
-    """The knobs of a file, overridden by those on the command line and by the flag for poor models.
+def knobs_of(file: Path | None, set_: list[str] | None) -> dict[str, Any]:
+    """The knobs of a file, overridden by those on the command line.
 
     Raises:
         ConfigError: the file cannot be read or holds no knobs, or an option is not ``name=value``.
     """
-    flags = {"accept_poor_model": True} if accept_poor_model else {}
-    return _in_file(file) | dict(parse_knob(text) for text in set_ or []) | flags
+    return _in_file(file) | dict(parse_knob(text) for text in set_ or [])
 
 
-def finetune_of(train: str | None, texts: list[str] | None) -> FinetuneSettings | None:
-    """The training settings, if there is training data.
+def flags_of(*, method: str | None, within_points: float | None, accept_poor_model: bool) -> dict[str, Any]:
+    """The knobs that have options of their own, as far as they are given."""
+    given = {"method": method, "within_points": within_points, "accept_poor_model": accept_poor_model or None}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def finetune_of(train: str | None, texts: list[str] | None, config: RunConfig) -> FinetuneSettings | None:
+    """The training settings, if there is training data; those that are not given as the method has them.
 
     Raises:
         ConfigError: there are settings but no training data, a setting is unknown, or a value is out of range.
     """
     if train is None and texts:
         raise ConfigError("--finetune says how to train, and --train on what; give --train too")
-    settings = make_settings(dict(parse_knob(text) for text in texts or []))
+    settings = make_settings(dict(parse_knob(text) for text in texts or []), config.finetune_defaults)
     return None if train is None else settings
 
 

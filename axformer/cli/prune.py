@@ -1,6 +1,7 @@
 """``axformer prune``: run a pass over a checkpoint and write the smaller model."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,8 @@ def prune(
     test: options.TestOption = None,
     goal: options.GoalOption = None,
     preset: options.PresetOption = None,
+    method: options.MethodOption = None,
+    within_points: options.WithinPointsOption = None,
     set_: options.SetOption = None,
     config: options.ConfigOption = None,
     columns: options.ColumnsOption = None,
@@ -42,9 +45,11 @@ def prune(
 ) -> None:
     """Prune a fine-tuned model, and write the smaller, verified model."""
     with failing():
-        knobs = options.config_from(goal, preset, options.knobs_of(config, set_, accept_poor_model=accept_poor_model))
+        flags = options.flags_of(method=method, within_points=within_points, accept_poor_model=accept_poor_model)
+        given = options.knobs_of(config, set_) | flags
+        knobs = options.config_from(goal, preset, given)
         names, made = options.columns_of(columns), options.forms_of(forms)
-        settings = options.finetune_of(train, finetune)
+        settings = options.finetune_of(train, finetune, knobs)
         console = Console(highlight=False, stderr=as_json)
 
         with importing():
@@ -82,6 +87,7 @@ def prune(
 def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
     """Run the pass with a display, publish, and return the report."""
     from axformer.cli.display import display_for, measured_by, names_of_passes, status_of
+    from axformer.repair.base import Surroundings
 
     for note in run.notes:
         console.print(f"note: {note}", soft_wrap=True)
@@ -90,16 +96,20 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
     console.print(f"validation: {look.sentence}", soft_wrap=True)
     if look.note is not None:
         console.print(f"note: {look.note}", soft_wrap=True)
+    whole = output.resolve()  # "." has no name of its own
+    state = whole.with_name(f".{whole.name}-training")
     with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
-        for trial in run.trials(on_step=display.tell):
+        for trial in run.trials(on_step=display.tell, directory=state):
             display.show(trial)
         display.end()
     if run.closing_note is not None:
         console.print(f"note: {run.closing_note}", soft_wrap=True)
-    with console.status("Training the model"):
-        run.repair()  # which does nothing where there is nothing to train on
+    with console.status("Training the model") as status:  # there may be nothing to train on
+        run.repair(Surroundings(state, on_step=lambda step: status.update(status_of(step))))
     with console.status("Cutting, measuring and checking the model") as status:
-        return run.publish(output, forms, on_step=lambda step: status.update(status_of(step)))
+        report = run.publish(output, forms, on_step=lambda step: status.update(status_of(step)))
+    shutil.rmtree(state, ignore_errors=True)
+    return report
 
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:

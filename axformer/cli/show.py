@@ -60,7 +60,7 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
             yield name, str(data["uri"])
     yield "knobs", knobs(job.preset, changed_knobs(job.preset, job.config))
     if job.finetune is not None:
-        yield "finetune", ", ".join(f"{name}={value}" for name, value in job.finetune.items())
+        yield "finetune", ", ".join(f"{name}={value}" for name, value in job.finetune.items() if value is not None)
     yield "forms", ", ".join(job.forms)
     if job.labels:
         yield "labels", ", ".join(f"{key}={value}" for key, value in job.labels.items())

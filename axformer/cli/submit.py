@@ -15,7 +15,7 @@ from axformer.cli.watch import follow
 from axformer.cli.words import place
 from axformer.client import Client, Job, Upload
 from axformer.client.references import is_reference
-from axformer.config import DEFAULT_PRESET
+from axformer.config import usual_preset
 from axformer.errors import ConfigError, DataError
 
 
@@ -25,6 +25,8 @@ def submit(
     test: options.TestOption = None,
     goal: options.GoalOption = None,
     preset: options.PresetOption = None,
+    method: options.MethodOption = None,
+    within_points: options.WithinPointsOption = None,
     set_: options.SetOption = None,
     config: options.ConfigOption = None,
     columns: options.ColumnsOption = None,
@@ -49,11 +51,12 @@ def submit(
 ) -> None:
     """Queue a job for a checkpoint and its data, and print its id. Local files are uploaded first."""
     with service() as client:
-        knobs = options.knobs_of(config, set_, accept_poor_model=accept_poor_model)
+        flags = options.flags_of(method=method, within_points=within_points, accept_poor_model=accept_poor_model)
+        knobs = options.knobs_of(config, set_) | flags
         settled = options.config_from(goal, preset, knobs)  # errors are reported before anything is sent
         if calibrate is not None:
             settled.check_calibrates()
-        training = options.finetune_of(train, finetune)
+        training = options.finetune_of(train, finetune, settled)
         labels, made = options.labels_of(label), options.forms_of(forms)
         renamed = options.columns_of(columns).model_dump(exclude_defaults=True)
         token = hub_token_of(hub_token, (checkpoint, data, test, calibrate, train))
@@ -68,7 +71,7 @@ def submit(
             columns=renamed,
             finetune=None if training is None else training.model_dump(),
             goal=goal,
-            preset=None if goal is not None else (preset or DEFAULT_PRESET).value,
+            preset=None if goal is not None else (preset or usual_preset(knobs)).value,
             config=knobs,
             forms=made,
             priority=priority,

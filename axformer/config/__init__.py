@@ -13,10 +13,22 @@ from pydantic import Field, ValidationError
 from axformer.config.axformer import REMOVED, HelpedReference, Order, PassConfig, Safeguard, TaskName
 from axformer.config.common import RunConfig
 from axformer.config.compress import CompressConfig
+from axformer.config.layers import LayersConfig
 from axformer.config.nearest import choice_suggestion, or_all
+from axformer.config.rank import RankConfig
 from axformer.errors import ConfigError, reason_of
 
-__all__ = ["CompressConfig", "HelpedReference", "Order", "PassConfig", "RunConfig", "Safeguard", "TaskName"]
+__all__ = [
+    "CompressConfig",
+    "HelpedReference",
+    "LayersConfig",
+    "Order",
+    "PassConfig",
+    "RankConfig",
+    "RunConfig",
+    "Safeguard",
+    "TaskName",
+]
 
 
 class Preset(StrEnum):
@@ -37,11 +49,21 @@ ABOUT_PRESETS: dict[Preset, str] = {
 """A description of each preset for users."""
 DEFAULT_PRESET = Preset.ROBUST
 """Used by the commands and the service if no preset is given."""
-AnyConfig = Annotated[PassConfig | CompressConfig, Field(discriminator="method")]
+AnyConfig = Annotated[PassConfig | CompressConfig | LayersConfig | RankConfig, Field(discriminator="method")]
 """The knobs of any method, discriminated by ``method``."""
-METHODS: dict[str, type[PassConfig | CompressConfig]] = {"axformer": PassConfig, "compress": CompressConfig}
+METHODS: dict[str, type[PassConfig | CompressConfig | LayersConfig | RankConfig]] = {
+    "axformer": PassConfig,
+    "compress": CompressConfig,
+    "layers": LayersConfig,
+    "rank": RankConfig,
+}
 """The config class of each method, by its name."""
-ABOUT_METHODS: dict[str, str] = {"axformer": "the pass", "compress": "compression"}
+ABOUT_METHODS: dict[str, str] = {
+    "axformer": "the pass",
+    "compress": "compression",
+    "layers": "layer dropping",
+    "rank": "ranked pruning",
+}
 """The name of each method for users."""
 DEFAULT_METHOD = "axformer"
 _MOST_NAMED = 8
@@ -77,6 +99,15 @@ def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = No
     return config
 
 
+def usual_preset(knobs: Mapping[str, Any]) -> Preset:
+    """The preset of a run that names none: the default one, or if the knobs name another method the first of that method;
+    ``paper``, which changes no knob, if it has none."""
+    method = knobs.get("method", DEFAULT_METHOD)
+    if method == DEFAULT_METHOD:
+        return DEFAULT_PRESET
+    return next((name for name, chosen in PRESETS.items() if chosen.get("method") == method), Preset.PAPER)
+
+
 def make_pass_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = None) -> PassConfig:
     """Make the config of a pass of Algorithm 1.
 
@@ -96,7 +127,7 @@ def _check_method(method: Any) -> None:
 
 def _preset_for(method: str) -> str:
     own = [name.value for name, knobs in PRESETS.items() if knobs.get("method", DEFAULT_METHOD) == method]
-    return f"take {' or '.join(own)}"
+    return f"take {' or '.join(own)}" if own else "leave the preset out"
 
 
 def config_of(knobs: Mapping[str, Any]) -> "AnyConfig":

@@ -1,6 +1,7 @@
 """The knobs of every method: which data decides, when a run ends, and how losses are computed."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,6 +12,9 @@ class RunConfig(BaseModel):
     """The knobs of every method. Each method adds its own. Unknown knobs and values out of range are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    finetune_defaults: ClassVar[Mapping[str, Any]] = {}
+    """The method's own defaults of the settings of a training after it."""
 
     method: str
     """The way to a smaller model: ``axformer`` is Algorithm 1 of the AxFormer paper."""

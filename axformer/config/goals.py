@@ -1,7 +1,8 @@
 """What a person wishes, and the preset and knobs that go for it.
 
-A goal is written as one word, or as a word with a number: ``no-worse``, ``within-points=1``, ``speedup=2``, ``as-paper``.
-Commands, service, pages and documents use the same words. Knobs that are given beside a goal change it.
+A goal is written as one word, or as a word with a number: ``no-worse``, ``within-points=1``, ``speedup=2``,
+``fewer-layers=1``, ``as-paper``. Commands, service, pages and documents use the same words. Knobs that are given beside a goal
+change it.
 """
 
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ class GoalName(StrEnum):
     NO_WORSE = "no-worse"
     WITHIN_POINTS = "within-points"
     SPEEDUP = "speedup"
+    FEWER_LAYERS = "fewer-layers"
     AS_PAPER = "as-paper"
 
 
@@ -60,6 +62,14 @@ ABOUT_GOALS: dict[GoalName, About] = {
         "to see it.",
         "times fewer operations",
     ),
+    GoalName.FEWER_LAYERS: About(
+        "Fewer layers, trained again",
+        "Drops layers from the top and trains what is left on your training data, one layer more each time, and keeps the "
+        "smallest model that is certified to have lost less than N points. The result is an ordinary checkpoint of its family. "
+        "It takes as long as the trainings do.",
+        "points of the metric that may be lost",
+        1.0,
+    ),
     GoalName.AS_PAPER: About("As the paper", "Algorithm 1 as the paper has it; gains may not hold on other data."),
 }
 """What each goal does, for help texts, forms and documents."""
@@ -80,13 +90,15 @@ class Goal:
         """The preset that it starts from."""
         if self.name is GoalName.NO_WORSE:
             return Preset.ROBUST
-        return Preset.PAPER if self.name is GoalName.AS_PAPER else Preset.SMALLEST
+        return Preset.SMALLEST if self.name in (GoalName.WITHIN_POINTS, GoalName.SPEEDUP) else Preset.PAPER
 
     @property
     def knobs(self) -> dict[str, Any]:
         """The knobs that differ from the preset."""
         if self.name is GoalName.WITHIN_POINTS:
             return {"within_points": self.number}
+        if self.name is GoalName.FEWER_LAYERS:
+            return {"method": "layers", "within_points": self.number}
         if self.name is GoalName.SPEEDUP:
             assert self.number is not None, "it was checked"
             budgets = (self.number**-0.5, *(share / self.number for share in _BELOW))

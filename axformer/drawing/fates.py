@@ -15,6 +15,7 @@ from axformer.plan.elements import (
     head,
     is_of_encoder,
     layer,
+    layer_drop,
     neurons,
     parse,
 )
@@ -45,7 +46,12 @@ class Part:
 
 
 def planned(index: int, left: LayerPlan, dimensions: Dimensions) -> tuple[list[Part], list[Part]]:
-    """The heads and runs of neurons in a layer's plan; a removed block is one part."""
+    """The heads and runs of neurons in a layer's plan; a removed block is one part, and so is that of a dropped layer."""
+    if left.dropped:
+        sizes = dimensions.heads, dimensions.intermediate_size
+        return [_planned(layer_drop(index), 0, sizes[0], is_kept=False)], [
+            _planned(layer_drop(index), 0, sizes[1], is_kept=False)
+        ]
     heads = [
         _planned(head(index, number), number, number + 1, number in left.heads) for number in range(dimensions.heads)
     ]
@@ -105,9 +111,10 @@ class Fates:
         return [self._part(neurons(index, 0, size), 0, size, block=block), *map(self._part, groups, *_places(groups))]
 
     def _block(self, block: Element) -> Tried | None:
-        """The trial that decided about a block, or about its layer if that was removed."""
-        whole = self._trials.get(layer(block.layer).id)
-        return whole if whole is not None and whole.verdict == Verdict.ACCEPT else self._trials.get(block.id)
+        """The trial that decided about a block, or about its layer if that was removed or dropped."""
+        whole = (self._trials.get(of.id) for of in (layer_drop(block.layer), layer(block.layer)))
+        gone = (trial for trial in whole if trial is not None and trial.verdict == Verdict.ACCEPT)
+        return next(gone, self._trials.get(block.id))
 
     def _part(
         self, element: Element, start: int, stop: int, *, of: Tried | None = None, block: Tried | None = None

@@ -90,11 +90,13 @@ def describe_plan(plan: Plan, dimensions: Dimensions) -> str:
     """The picture in words."""
     heads = sum(len(layer.heads) for layer in plan.layers)
     neurons = sum(layer.neuron_count for layer in plan.layers)
-    gone = [attention(index).id for index, layer in enumerate(plan.layers) if not layer.attention]
-    gone += [ffn(index).id for index, layer in enumerate(plan.layers) if not layer.ffn]
+    left = [(index, layer) for index, layer in enumerate(plan.layers) if not layer.dropped]
+    gone = [attention(index).id for index, layer in left if not layer.attention]
+    gone += [ffn(index).id for index, layer in left if not layer.ffn]
+    dropped = f", dropped: {', '.join(map(str, plan.dropped))}" if plan.dropped else ""
     hard = [str(index) for index, layer in enumerate(plan.layers) if layer.hard_attention is not None]
     parts = [
-        f"{dimensions.layers} layers",
+        f"{dimensions.layers} layers{dropped}",
         f"{heads} of {dimensions.layers * dimensions.heads} heads kept",
         f"{neurons} of {dimensions.layers * dimensions.intermediate_size} neurons kept",
         f"removed blocks: {', '.join(gone) or 'none'}",
@@ -127,19 +129,21 @@ def _row(
     )
     shade = "ink" if layer.attention else "faint"
     yield words(columns.attention + columns.strip + 8, y + 13, _heads_left(layer, dimensions, columns), shade)
-    left = _percent(layer.neuron_count, dimensions.intermediate_size) if layer.ffn else _removed(columns)
+    left = _percent(layer.neuron_count, dimensions.intermediate_size) if layer.ffn else _removed(layer, columns)
     yield words(columns.ffn + columns.strip + 8, y + 13, left, "ink" if layer.ffn else "faint")
 
 
 def _heads_left(layer: LayerPlan, dimensions: Dimensions, columns: _Columns) -> str:
     if not layer.attention:
-        return _removed(columns)
+        return _removed(layer, columns)
     hard = "" if layer.hard_attention is None or columns.is_narrow else f", K {layer.hard_attention}"
     return f"{len(layer.heads)}/{dimensions.heads}{hard}"
 
 
-def _removed(columns: _Columns) -> str:
-    return "–" if columns.is_narrow else "removed"
+def _removed(layer: LayerPlan, columns: _Columns) -> str:
+    if columns.is_narrow:
+        return "–"
+    return "dropped" if layer.dropped else "removed"
 
 
 def _percent(kept: int, total: int) -> str:

@@ -61,4 +61,4 @@ def units_removed(now: Plan, then: Plan) -> Units | None:
 
 
 def _attention_of(layer: LayerPlan) -> tuple[object, ...]:
-    return layer.attention, layer.heads, layer.hard_attention
+    return layer.dropped, layer.attention, layer.heads, layer.hard_attention

@@ -62,6 +62,8 @@ class CutLayers:
         return layer
 
     def _carve(self, index: int, plan: LayerPlan) -> nn.Module:
+        if plan.dropped:
+            return nn.Identity()
         whole = self._architecture.layers(self._model)[index]
         shared = {id(parameter): parameter for parameter in whole.parameters()}
         layer = deepcopy(whole, shared | {id(self._model.config): self._model.config})

@@ -25,6 +25,7 @@ from axformer.evaluation.changes import Units, first_changed_block, longest_unto
 from axformer.evaluation.cut_layers import CutLayers
 from axformer.evaluation.fitting import Fitting
 from axformer.evaluation.multiply import multiply_fast
+from axformer.evaluation.positions import read_positions
 from axformer.evaluation.route import Route, route_of
 from axformer.evaluation.shares import added, has_shares
 from axformer.evaluation.techniques import ALL, Techniques
@@ -228,14 +229,7 @@ class PrefixEvaluator(Evaluator):
         return tail_start(plan, earliest, reads_one=self._model._supports_attention_backend)
 
     def _read_position(self, batch: Batch) -> ReadPosition | None:
-        if not self._task.pooled:
-            return None
-        head = self._architecture.head_of(self._model)
-        if head is not None and head.auto_class in self._architecture.reads_behind_padding:
-            return ReadPosition(batch.starts().flatten(), self._architecture.token_axis)
-        ids = batch.inputs["input_ids"]
-        tokens = self._architecture.read_position(self._model.config, ids.flatten(end_dim=-2))
-        return None if tokens is None else ReadPosition(tokens, self._architecture.token_axis)
+        return read_positions(self._model, self._architecture, batch) if self._task.pooled else None
 
 
 @dataclass(frozen=True)

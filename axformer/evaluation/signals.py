@@ -71,13 +71,15 @@ class Signals:
         self._samples = samples
         self._dimensions = architecture.dimensions(model.config)
 
+    @staticmethod
+    def blocks_of(model: Any, architecture: Architecture) -> list[BlockWeights]:
+        """The weights of every block of a model, by its number."""
+        layouts = (architecture.attention, architecture.ffn)
+        return [layout.weights(layer) for layer in architecture.layers(model) for layout in layouts]
+
     def blocks(self) -> list[BlockWeights]:
         """The weights of every block, by its number."""
-        return [
-            layout.weights(layer)
-            for layer in self._architecture.layers(self._model)
-            for layout in (self._architecture.attention, self._architecture.ffn)
-        ]
+        return self.blocks_of(self._model, self._architecture)
 
     def units(self, block: int) -> int:
         """Number of heads or neurons of a block."""

@@ -89,6 +89,8 @@ class Walk:
 
     def _run(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         layout, plan = self.architecture.layout(block), self.plan.layers[block // 2]
+        if plan.dropped:
+            return hidden
         is_kept = plan.ffn if block % 2 else plan.attention
         return layout.run(layer, hidden, arguments) if is_kept else layout.skip(layer, hidden)
 

@@ -18,10 +18,10 @@ def main(name: str) -> None:
     from safetensors.torch import load_file, save_file
     from transformers import AutoTokenizer
 
+    from axformer.forms.alone import TEXTS
     from axformer.forms.fresh import outputs_of, texts_of
     from axformer.forms.kinds import kind_named
     from axformer.forms.memory import peak_bytes
-    from axformer.forms.stock import TEXTS
 
     load = kind_named(name).load
     line = sys.stdin.readline()

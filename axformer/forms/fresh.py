@@ -3,7 +3,7 @@
 The program in this process does its imports and reads one line, a JSON list of ``DIRECTORY DEVICE INPUTS OUTPUTS``. It loads
 the form from the directory, computes the inputs, writes the outputs, and prints one line of JSON with the figures of
 :class:`Fresh`. There are two such programs: :mod:`axformer.forms.answering` for forms that need this package, and
-:mod:`axformer.forms.stock` for those that do not.
+:mod:`axformer.forms.alone` for those that do not.
 """
 
 import json
@@ -19,9 +19,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from axformer.errors import ArtifactError
-from axformer.forms import answering, interpreter, stock
-from axformer.forms.kinds import BASE, ZEROED
-from axformer.forms.stock import TEXTS
+from axformer.forms import alone, answering, interpreter
+from axformer.forms.alone import TEXTS
+from axformer.forms.kinds import BASE, STOCK, ZEROED
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ def in_package(name: str) -> tuple[str, ...]:
 
 def in_stock_transformers(auto_class: str) -> tuple[str, ...]:
     """The arguments of a fresh Python that loads a model without this package, by the Auto class of its head."""
-    return ("-I", stock.__file__, auto_class)
+    return ("-I", alone.__file__, auto_class)
 
 
 def program_of(name: str, auto_class: str) -> tuple[str, ...]:
     """The arguments of a fresh Python that loads a form, or the untouched checkpoint, as its users do."""
-    return in_stock_transformers(auto_class) if name in (BASE.name, ZEROED) else in_package(name)
+    return in_stock_transformers(auto_class) if name in (BASE.name, STOCK, ZEROED) else in_package(name)
 
 
 class FreshPython:

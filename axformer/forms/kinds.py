@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 WEIGHTS = "*.safetensors"
-COMPACT, ZEROED, ONNX, ONNX_INT8 = "compact", "zeroed", "onnx", "onnx_int8"
+STOCK, COMPACT, ZEROED, ONNX, ONNX_INT8 = "stock", "compact", "zeroed", "onnx", "onnx_int8"
 """The names of the forms. The others are compared with the compact form."""
 
 
@@ -59,6 +59,14 @@ BASE = Kind(
 """The untouched checkpoint, measured like a form."""
 
 _FORMS = (
+    Kind(
+        name=STOCK,
+        directory="stock",
+        files=WEIGHTS,
+        module="axformer.forms.whole",
+        tolerance=1e-4,
+        summary="physically smaller; transformers alone loads it",
+    ),
     Kind(
         name=COMPACT,
         directory="model",

@@ -16,13 +16,15 @@ from axformer.forms.agreement import compare_outputs
 from axformer.forms.files import write_model, write_tokenizer
 from axformer.forms.form import Checked, Form, NotMade
 from axformer.forms.fresh import FreshPython, program_of
-from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED, Kind
+from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED, Kind
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
 from axformer.forms.selfcheck import check_difference, self_check
+from axformer.forms.stock import stock
 from axformer.forms.zeroed import zeroed
 from axformer.intake.checkpoint import Checkpoint
 from axformer.model.number_format import cast, computing_in
+from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan
 from axformer.repair.refit import Refit
 from axformer.wire.steps import Counter
@@ -43,6 +45,11 @@ class Finished:
     """The weights that were fitted in closed form; None if none were."""
     is_trained: bool = False
     """Whether the compact model was trained, so that all its weights differ from the checkpoint's."""
+
+
+def usual_forms(plan: Plan, dimensions: Dimensions) -> tuple[str, ...]:
+    """The forms of a plan where no others are asked for; of a plan that only drops layers the first one needs no package."""
+    return (STOCK, COMPACT) if plan.only_drops(dimensions) else (COMPACT,)
 
 
 def python_for(checkpoint: Checkpoint, name: str) -> FreshPython:
@@ -113,6 +120,12 @@ def _write_compact(finished: Finished, result: Path) -> None:
     write_model(finished.model, finished.checkpoint.companions, result / KINDS[COMPACT].directory)
 
 
+def _write_stock(finished: Finished, result: Path) -> None:
+    checkpoint = finished.checkpoint
+    ordinary = stock(finished.model, checkpoint.head.model_class, checkpoint.architecture, finished.plan)
+    write_model(cast(ordinary, checkpoint.dtype), checkpoint.companions, result / KINDS[STOCK].directory)
+
+
 def _write_zeroed(finished: Finished, result: Path) -> None:
     checkpoint = finished.checkpoint
     if finished.is_trained:
@@ -146,6 +159,7 @@ def _export(finished: Finished, directory: Path) -> None:
 
 
 _WRITERS: Mapping[str, Callable[[Finished, Path], None]] = {
+    STOCK: _write_stock,
     COMPACT: _write_compact,
     ZEROED: _write_zeroed,
     ONNX: _write_onnx,

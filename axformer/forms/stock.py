@@ -1,51 +1,78 @@
-"""Loads and runs a model with transformers alone. It is run by its path, so that this package is not on the import path.
+"""The stock form: an ordinary checkpoint, as small as the compact form, which transformers loads without this package.
 
-``python -I stock.py AUTO_CLASS`` reads a JSON list of ``MODEL DEVICE INPUTS OUTPUTS`` and prints its measurements as one line
-of JSON.
+A configuration of transformers gives all layers of a model the same size. So a model has this form if its plan drops whole
+layers, or cuts all layers alike. Its weights are those of the compact form under the same names, trained or fitted ones too.
 """
 
-import gc
-import json
-import runpy
-import sys
-import time
-from pathlib import Path
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
 
-import torch
-import transformers
-from safetensors.torch import load_file, save_file
+from transformers import PreTrainedConfig
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-TEXTS = "texts of the tokenizer"
-
-
-def main(auto_class: str) -> None:
-    """Compute the inputs, and write all output tensors and the tokenizer's texts of the inputs."""
-    line = sys.stdin.readline()
-    if not line:
-        return  # the parent process has no request
-    directory, device, inputs, outputs = json.loads(line)
-    peak_bytes = runpy.run_path(str(Path(__file__).with_name("memory.py")))["peak_bytes"]
-    auto = getattr(transformers, auto_class)
-    auto._model_mapping[
-        type(transformers.AutoConfig.from_pretrained(directory, local_files_only=True))
-    ]  # imports its class
-    idle, start = peak_bytes(), time.perf_counter()
-    model = auto.from_pretrained(directory, local_files_only=True).to(device).eval()
-    seconds = time.perf_counter() - start
-    asked = load_file(inputs, device=device)
-    with torch.inference_mode():
-        found = model(**asked)
-    figures = {"load_seconds": seconds, "idle_bytes": idle, "peak_bytes": peak_bytes()}
-    answer = {name: values.contiguous().cpu() for name, values in found.items() if isinstance(values, torch.Tensor)}
-    tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
-    texts = tokenizer.batch_decode(asked["input_ids"].flatten(0, -2))
-    answer[TEXTS] = torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)
-    if any(name.partition(".")[0] == "axformer" for name in sys.modules):
-        raise SystemExit("axformer was imported")
-    save_file(answer, outputs)
-    sys.stdout.write(f"\n{json.dumps(figures)}\n")
+from axformer.architectures.base import Architecture
+from axformer.errors import FormError
+from axformer.model.compact import NOT_OF_THE_FAMILY, stock_attention
+from axformer.plan.plan import LayerPlan, Plan
 
 
-if __name__ == "__main__":
-    main(sys.argv[1])
-    gc.freeze()  # without this, a last garbage collection over all imported objects takes a second
+def stock(model: Any, family: Any, architecture: Architecture, plan: Plan) -> Any:
+    """The same model as one of the family's own class, in evaluation mode on the same device, in PyTorch's default dtype.
+
+    Args:
+        model: the compact model of the plan.
+        family: the class of the whole model.
+        architecture: its family.
+        plan: the plan.
+
+    Raises:
+        FormError: no configuration of the family describes the model.
+    """
+    config = _config(model, architecture, plan)
+    ordinary = family(config).to(model.device).eval()
+    weights, shapes = model.state_dict(), {name: values.shape for name, values in ordinary.state_dict().items()}
+    if any(weights[name].shape != shape for name, shape in shapes.items()):
+        raise _refused("layers that share their weights keep different parts of them")
+    ordinary.load_state_dict({name: weights[name] for name in shapes})
+    if model.can_generate():
+        ordinary.generation_config = deepcopy(model.generation_config)
+    return ordinary
+
+
+def _config(model: Any, architecture: Architecture, plan: Plan) -> PreTrainedConfig:
+    """The configuration of a compact model as one of its family."""
+    knowledge = model.config.to_dict() | _sizes(model.config, architecture, plan.of_remaining())
+    for name in (*NOT_OF_THE_FAMILY, "axformer_layers"):
+        knowledge.pop(name, None)
+    config = CONFIG_MAPPING[architecture.model_type](**knowledge)
+    config._attn_implementation = stock_attention(model)
+    return config
+
+
+def _sizes(config: Any, architecture: Architecture, plan: Plan) -> dict[str, int]:
+    """What the configuration says of the sizes of layers, where they are not those of the whole model."""
+    whole, sizes = architecture.dimensions(config), dict[str, int]()
+    _check_whole_blocks(plan.layers)
+    neurons = {layer.neuron_count for layer in plan.layers}
+    if len(neurons) > 1:
+        raise _refused(f"its layers keep {min(neurons):,} to {max(neurons):,} neurons, not all equally many")
+    if neurons != {whole.intermediate_size}:
+        sizes[architecture.neurons_key] = neurons.pop()
+    if any(len(layer.heads) < whole.heads for layer in plan.layers):
+        heads = architecture.fewer_heads(config, plan)
+        if heads is None:
+            raise _refused("its layers have lost heads, and not all layers have what a configuration can say of that")
+        sizes |= heads
+    return sizes
+
+
+def _check_whole_blocks(layers: Sequence[LayerPlan]) -> None:
+    if any(layer.hard_attention is not None for layer in layers):
+        raise _refused("transformers by itself does not compute hard attention")
+    if any(not layer.heads or not layer.neurons for layer in layers):
+        raise _refused("a layer has lost its attention block or its FFN block, and not both with their norms")
+
+
+def _refused(reason: str) -> FormError:
+    return FormError(f"there is no stock form of this model: {reason}; take the compact or the ONNX form")

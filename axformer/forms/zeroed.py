@@ -1,7 +1,7 @@
 """The zeroed form: a model with its original shapes, which stock transformers loads without this package.
 
-Removed parts add nothing, because their output weights are 0; the remaining columns have their fitted weights. The form is
-neither smaller nor faster. It is for users who cannot install this package.
+Removed parts add nothing, because their output weights are 0; the remaining columns have their fitted weights. Dropped layers
+are taken out; otherwise the form is neither smaller nor faster. It is for users who cannot install this package.
 """
 
 from copy import deepcopy
@@ -10,9 +10,10 @@ from typing import Any
 from axformer.architectures.base import Architecture
 from axformer.errors import FormError
 from axformer.model.compact import needs_hard_attention, stock_attention
+from axformer.model.depth import drop_layers
 from axformer.plan.plan import Plan
 from axformer.repair.in_place import masked_and_fitted
-from axformer.repair.refit import Refit
+from axformer.repair.refit import Refit, of_remaining
 
 
 def zeroed(model: Any, architecture: Architecture, plan: Plan, fits: Refit | None = None) -> Any:
@@ -27,6 +28,8 @@ def zeroed(model: Any, architecture: Architecture, plan: Plan, fits: Refit | Non
             needs what another has lost.
         PlanError: the plan belongs to another model.
     """
+    if plan.dropped:
+        model, fits, plan = _without_dropped(model, architecture, plan, fits or {})
     hard = [index for index, layer in enumerate(plan.layers) if layer.hard_attention is not None]
     if needs_hard_attention(plan):
         raise FormError(
@@ -46,6 +49,13 @@ def zeroed(model: Any, architecture: Architecture, plan: Plan, fits: Refit | Non
         weights = {name: values for name, values in model.state_dict().items() if name in names}
         stock.load_state_dict(weights)
     return stock
+
+
+def _without_dropped(model: Any, architecture: Architecture, plan: Plan, fits: Refit) -> tuple[Any, Refit, Plan]:
+    """A copy of the model without the dropped layers, whose norms zeros cannot undo, and the fits and plan of the others."""
+    twin = deepcopy(model)
+    drop_layers(twin, architecture, plan)
+    return twin, of_remaining(fits, plan), plan.of_remaining()
 
 
 def _layers_share_weights(model: Any, architecture: Architecture) -> bool:

@@ -5,21 +5,26 @@ need not know which method yielded them.
 """
 
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet
 from axformer.methods.targets import Targets
 from axformer.model.compact import compact
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
+from axformer.repair.base import Surroundings
+from axformer.repair.recovery import Recovery
 from axformer.repair.refit import Fits, apply_refit
+from axformer.repair.training import Training
 from axformer.wire.steps import OnStep, ignore
 
 
@@ -40,6 +45,10 @@ class Ground:
     """Measures losses on the deciding samples, and has measured the untouched model if the run has looked at it."""
     refits: Fits | None = None
     """Refits the weights that stay; None if they are left unchanged."""
+    recovery: Recovery | None = None
+    """Trains the model of every plan, for methods that do; None if models are only cut and refitted."""
+    directory: Path | None = None
+    """For the state of trainings, which lets a run continue in another process; None to keep no state."""
     clock: Callable[[], float] = field(default=time.monotonic)
     """Returns seconds since an arbitrary start."""
     check_cancelled: Callable[[], None] = field(default=lambda: None)
@@ -54,16 +63,44 @@ class Ground:
         return self.checkpoint.dimensions
 
     def model_of(self, plan: Plan) -> Any:
-        """Build the smaller model of a plan in float32, with refitted weights if the run has a refit."""
+        """Build the smaller model of a plan in float32, with the weights that the run has for it."""
+        if self.recovery is not None and plan.dropped:
+            surroundings = Surroundings(self.directory, self.on_step, self.check_cancelled)
+            return self.recovery.model_of(plan, surroundings)[0]
         small = compact(self.checkpoint.model, self.checkpoint.architecture, plan)
         if self.refits is not None:
-            apply_refit(small, self.checkpoint.architecture, self.refits.of(plan, self.check_cancelled))
+            apply_refit(small, self.checkpoint.architecture, plan, self.refits.of(plan, self.check_cancelled))
         return small
 
     @property
     def fitted_model_of(self) -> Callable[[Plan], Any] | None:
         """Builds the model of a plan if its weights differ from the checkpoint's; None if the plan says it all."""
-        return None if self.refits is None else self.model_of
+        return None if self.refits is None and self.recovery is None else self.model_of
+
+
+def _no_recovery(*_: Any) -> Recovery | None:
+    return None
+
+
+def _no_files(*_: Any) -> Mapping[str, str]:
+    return {}
+
+
+def _no_notes(*_: Any, is_trained: bool) -> Iterable[str]:  # noqa: ARG001 - as for every method
+    return ()
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What some methods do beside yielding trials."""
+
+    recovery: Callable[[Checkpoint, Training, DataSet, Any], Recovery | None] = _no_recovery
+    """Makes what trains the model of every plan, from the untouched model, the training, the deciding rows and the knobs; None
+    where only the kept model is trained."""
+    files: Callable[[Ground, Sequence[Trial]], Mapping[str, str]] = _no_files
+    """The files that the method adds to a result, by name; their contents follow from the ground and the trace."""
+    notes: Callable[..., Iterable[str]] = _no_notes
+    """Notes for the user before the run, from the knobs and ``is_trained``, whether there is training data."""
 
 
 class Method(Protocol):
@@ -71,6 +108,9 @@ class Method(Protocol):
 
     name: str
     """Its value of the knob ``method``."""
+
+    extras: Extras
+    """What it does beside yielding trials."""
 
     @property
     def fits(self) -> type[Fits]:

@@ -8,7 +8,7 @@ from axformer.config import RunConfig
 from axformer.methods.axformer.acceptance import refused_by_safeguard
 from axformer.methods.axformer.orders import pass_configs
 from axformer.methods.axformer.progress import PassMeter, longest_trace
-from axformer.methods.compress.progress import BudgetMeter
+from axformer.methods.compress.progress import PlanMeter
 from axformer.methods.compress.progress import longest_trace as longest_compression
 from axformer.methods.progress import Progress
 from axformer.plan.elements import Dimensions
@@ -41,11 +41,26 @@ class Outline:
     """An upper bound on the number of trials of a run."""
     refused_by_safeguard: Callable[[Sequence[Trial], Any], int | None]
     """How many trials of a trace only the safeguard rejected; None without a safeguard."""
+    trains_each: bool = False
+    """Whether the model of every trial is trained, where training data is given, and not only the one that is kept."""
+
+
+def _of_plans(longest: Callable[[Dimensions, Any], int], *, trains_each: bool = False) -> Outline:
+    """The outline of a method with one pass, whose trials hold whole plans."""
+    return Outline(
+        passes=lambda config: [config],
+        meter=lambda dimensions, config: PlanMeter(longest(dimensions, config)),
+        longest_trace=longest,
+        refused_by_safeguard=lambda _trace, _config: None,
+        trains_each=trains_each,
+    )
 
 
 OUTLINES: Mapping[str, Outline] = {
     "axformer": Outline(pass_configs, PassMeter, longest_trace, refused_by_safeguard),
-    "compress": Outline(lambda config: [config], BudgetMeter, longest_compression, lambda _trace, _config: None),
+    "compress": _of_plans(longest_compression),
+    "layers": _of_plans(lambda dimensions, _: dimensions.layers, trains_each=True),
+    "rank": _of_plans(lambda _, config: 1 + len(config.shares)),
 }
 """The outlines by method name."""
 

@@ -6,8 +6,10 @@ from axformer.config import RunConfig
 from axformer.methods.axformer.method import AxFormer
 from axformer.methods.base import Method
 from axformer.methods.compress.method import Compress
+from axformer.methods.layers.method import Layers
+from axformer.methods.rank.method import Rank
 
-METHODS: Mapping[str, Method] = {method.name: method for method in (AxFormer(), Compress())}
+METHODS: Mapping[str, Method] = {method.name: method for method in (AxFormer(), Compress(), Layers(), Rank())}
 
 
 def method_of(config: RunConfig) -> Method:

@@ -24,6 +24,8 @@ from axformer.plan.plan import Plan
 from axformer.tasks.registry import task_of
 
 MODEL_TYPE_PREFIX = "axformer-"
+NOT_OF_THE_FAMILY = ("model_type", "architectures", "_name_or_path")
+"""Keys of a config that differ between compact models and others of their family."""
 
 
 @cache
@@ -74,16 +76,17 @@ def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
     The whole model stays unchanged.
 
     Raises:
-        PlanError: the plan is one of another model.
+        PlanError: the plan is one of another model, or drops layers that the model cannot do without.
     """
     plan.check_fits(architecture.dimensions(model.config))
-    knowledge = model.config.to_dict() | {"axformer_layers": plan.model_dump(mode="json")["layers"]}
-    for name in ("model_type", "architectures", "_name_or_path"):
+    twin = deepcopy(model)
+    operate(twin, architecture, plan)
+    layers = plan.of_remaining().model_dump(mode="json")["layers"]
+    knowledge = twin.config.to_dict() | {"axformer_layers": layers}
+    for name in NOT_OF_THE_FAMILY:
         knowledge.pop(name, None)
     config = compact_config_class(architecture.model_type)(**knowledge)
     config._attn_implementation = stock_attention(model)
-    twin = deepcopy(model)
-    operate(twin, architecture, plan)
     small: Any = compact_model_class(architecture.model_type, model.__class__)(config).to(model.device).eval()
     small.load_state_dict(twin.state_dict())
     if model.can_generate():

@@ -9,7 +9,7 @@ layer needs it.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -26,9 +26,8 @@ class ParameterCount:
         dimensions = architecture.dimensions(model.config)
         self._units = dimensions.heads, dimensions.intermediate_size
         layers = architecture.layers(model)
-        inside = {id(parameter): parameter.numel() for layer in layers for parameter in layer.parameters()}
-        self._encoder: int = sum(inside.values())
-        self._outside: int = sum(parameter.numel() for parameter in model.parameters()) - self._encoder
+        self._inside = [{id(weight): weight.numel() for weight in layer.parameters()} for layer in layers]
+        self._outside: int = sum(parameter.numel() for parameter in model.parameters()) - _total(self._inside)
         self._blocks = [(architecture.attention.weights(layer), architecture.ffn.weights(layer)) for layer in layers]
 
     def left(self, plan: Plan) -> int:
@@ -38,11 +37,20 @@ class ParameterCount:
     def encoder(self, plan: Plan) -> int:
         """Parameters of the encoder; nothing else can be removed."""
         uses = _Uses()
-        for blocks, layer in zip(self._blocks, plan.layers, strict=True):
+        for index in plan.remaining:
+            blocks, layer = self._blocks[index], plan.layers[index]
             kept = ((layer.attention, layer.heads), (layer.ffn, kept_neurons(layer)))
             for block, (is_kept, units), total in zip(blocks, kept, self._units, strict=True):
                 uses.add(block, is_kept, units, total)
-        return self._encoder - uses.removed()
+        return _total(self._inside[index] for index in plan.remaining) - uses.removed()
+
+
+def _total(layers: Iterable[Mapping[int, int]]) -> int:
+    """Parameters of some layers together, those that they share counted once."""
+    sizes: dict[int, int] = {}
+    for inside in layers:
+        sizes.update(inside)
+    return sum(sizes.values())
 
 
 class _Uses:

@@ -1,4 +1,5 @@
-"""Apply a plan to a model permanently: cut the rows and columns of removed heads and neurons, and drop removed blocks."""
+"""Apply a plan to a model permanently: take out dropped layers, cut the rows and columns of removed heads and neurons, and drop
+removed blocks."""
 
 from typing import Any
 
@@ -6,6 +7,7 @@ from torch import nn
 
 from axformer.architectures.base import Architecture
 from axformer.architectures.hard_attention import TOP_K_ATTRIBUTE
+from axformer.model.depth import drop_layers
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import LayerPlan, Plan, kept_neurons
 
@@ -14,13 +16,15 @@ def operate(model: Any, architecture: Architecture, plan: Plan) -> None:
     """Remove from a whole, prepared model, in place, everything that the plan does not keep.
 
     Raises:
-        PlanError: the plan is one of another model.
+        PlanError: the plan is one of another model, or drops layers that the model cannot do without.
     """
     dimensions = architecture.dimensions(model.config)
     plan.check_fits(dimensions)
-    for layer, layer_plan in zip(architecture.layers(model), plan.layers, strict=True):
+    drop_layers(model, architecture, plan)
+    remaining = plan.of_remaining()
+    for layer, layer_plan in zip(architecture.layers(model), remaining.layers, strict=True):
         operate_on_layer(architecture, layer, layer_plan, dimensions)
-    architecture.finish(model, plan)
+    architecture.finish(model, remaining)
 
 
 def operate_on_layer(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dimensions: Dimensions) -> None:

@@ -13,7 +13,7 @@ class Difference:
 
     layer: int
     part: str
-    """``attention``, ``heads``, ``ffn``, ``neurons`` or ``hard attention``."""
+    """``layer``, ``attention``, ``heads``, ``ffn``, ``neurons`` or ``hard attention``."""
     first: str
     """What the first plan keeps of it that the second does not."""
     second: str
@@ -39,6 +39,9 @@ def differences(first: Plan, second: Plan) -> list[Difference]:
 
 
 def _of_layer(index: int, first: LayerPlan, second: LayerPlan) -> Iterator[Difference]:
+    if first.dropped != second.dropped:
+        yield Difference(index, "layer", _layer(first), _layer(second))
+        return
     if first.attention != second.attention:
         yield Difference(index, "attention", _block(first.attention), _block(second.attention))
     if first.heads != second.heads:
@@ -49,6 +52,10 @@ def _of_layer(index: int, first: LayerPlan, second: LayerPlan) -> Iterator[Diffe
         yield Difference(index, "neurons", *_each_alone(kept_neurons(first), kept_neurons(second)))
     if first.hard_attention != second.hard_attention:
         yield Difference(index, "hard attention", _top_k(first), _top_k(second))
+
+
+def _layer(plan: LayerPlan) -> str:
+    return "dropped" if plan.dropped else "kept"
 
 
 def _block(is_kept: bool) -> str:

@@ -2,7 +2,8 @@
 
 | id                              | kind           | what removal means                                                 |
 |---------------------------------|----------------|--------------------------------------------------------------------|
-| ``layer.3``                     | layer          | both of its blocks are removed                                     |
+| ``layer.3``                     | layer          | both of its blocks are removed; their LayerNorms stay              |
+| ``layer.3.drop``                | layer_drop     | the layer returns its input: no block and no LayerNorm is left     |
 | ``layer.3.attention``           | attention      | the block adds nothing to the residual stream; its LayerNorm stays |
 | ``layer.3.ffn``                 | ffn            | the same                                                           |
 | ``layer.3.attention.head.5``    | head           | the head's slice of the context is 0; the projection's bias stays  |
@@ -21,6 +22,8 @@ from axformer.errors import PlanError
 
 Ranges = tuple[tuple[int, int], ...]
 
+_DROP = "drop"
+"""How the id of a dropped layer ends."""
 _SHOWN = 40
 """Characters of a wrong id that a message shows."""
 _REMEMBERED = 20_000
@@ -31,6 +34,7 @@ class ElementKind(StrEnum):
     """What an element is."""
 
     LAYER = "layer"
+    LAYER_DROP = "layer_drop"
     ATTENTION = "attention"
     FFN = "ffn"
     HEAD = "head"
@@ -62,6 +66,8 @@ class Element:
         match self.kind:
             case ElementKind.LAYER:
                 return f"layer.{self.layer}"
+            case ElementKind.LAYER_DROP:
+                return f"layer.{self.layer}.{_DROP}"
             case ElementKind.HEAD:
                 return f"layer.{self.layer}.attention.head.{self.start}"
             case ElementKind.NEURONS:
@@ -94,6 +100,11 @@ class Dimensions:
 def layer(index: int) -> Element:
     """Both blocks of one layer."""
     return Element(ElementKind.LAYER, index)
+
+
+def layer_drop(index: int) -> Element:
+    """One layer with its norms, which then returns its input."""
+    return Element(ElementKind.LAYER_DROP, index)
 
 
 def attention(index: int) -> Element:
@@ -169,6 +180,16 @@ def encoder_share(share: float) -> str:
     return f"{_ENCODER}{share:g}"
 
 
+def units_left(gone: float) -> str:
+    """The id of a trial of a whole plan: this share of the heads and neurons has left, for example ``encoder.less.0.25``."""
+    return f"{_ENCODER}less.{gone:g}"
+
+
+def depth(layers: int) -> str:
+    """The id of a trial of a whole plan that keeps this many layers, for example ``encoder.layers.6``."""
+    return f"{_ENCODER}layers.{layers}"
+
+
 def is_of_encoder(id: str | None) -> bool:
     """Whether an id is that of a trial of a whole plan."""
     return id is not None and id.startswith(_ENCODER)
@@ -176,7 +197,7 @@ def is_of_encoder(id: str | None) -> bool:
 
 _ID = re.compile(
     r"layer\.(?P<layer>\d+)"
-    r"(?:\.(?P<block>attention|ffn|hard_attention)|\.attention\.head\.(?P<head>\d+)|\.ffn\.neurons\.(?P<start>\d+):(?P<stop>\d+)"
+    r"(?:\.(?P<drop>drop)|\.(?P<block>attention|ffn|hard_attention)|\.attention\.head\.(?P<head>\d+)|\.ffn\.neurons\.(?P<start>\d+):(?P<stop>\d+)"
     r"|\.ffn\.neurons\.(?P<scattered>\d+(?::\d+)?(?:,\d+(?::\d+)?)+))?"
 )
 
@@ -192,6 +213,8 @@ def parse(id: str) -> Element:
     if found is None:
         raise PlanError(f"'{id}' is not an element id; ids look like layer.0.ffn or layer.3.attention.head.5")
     index = int(found["layer"])
+    if found["drop"]:
+        return layer_drop(index)
     if found["block"]:
         return Element(ElementKind(found["block"]), index)
     if found["head"]:

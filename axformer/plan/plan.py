@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from axformer.errors import PlanError, reason_of
 from axformer.plan.elements import (
@@ -15,15 +15,18 @@ from axformer.plan.elements import (
     attention,
     ffn,
     head,
+    layer_drop,
     neurons,
+    parse,
 )
 
 PLAN_FORMAT: Literal["axformer-plan/1"] = "axformer-plan/1"
-FITTED_FORMAT: Literal["axformer-plan/2"] = "axformer-plan/2"
-"""Format of plans with repaired weights, which readers of the first format cannot apply."""
+SECOND_FORMAT: Literal["axformer-plan/2"] = "axformer-plan/2"
+"""Format of plans with repaired weights or dropped layers, which readers of the first format cannot apply."""
 
 _NO_ATTENTION: dict[str, Any] = {"attention": False, "heads": (), "hard_attention": None}
 _NO_FFN: dict[str, Any] = {"ffn": False, "neurons": ()}
+_NOTHING: dict[str, Any] = _NO_ATTENTION | _NO_FFN | {"dropped": True}
 _NO_HEADS: dict[str, Any] = {"heads": (), "hard_attention": None}
 _NO_NEURONS: dict[str, Any] = {"neurons": ()}
 
@@ -32,7 +35,8 @@ class LayerPlan(BaseModel):
     """What is left of one layer.
 
     A removed block has no heads, neurons or hard attention. A kept block without heads or neurons differs from it: it still
-    adds the bias of its output projection.
+    adds the bias of its output projection. A dropped layer has no block, and differs from one whose blocks are both removed:
+    no LayerNorm is left of it either.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,6 +51,8 @@ class LayerPlan(BaseModel):
     """Kept neurons, as ascending half-open ranges that do not touch."""
     hard_attention: int | None
     """K of the layer's hard attention; None for soft attention."""
+    dropped: bool = Field(default=False, exclude_if=lambda dropped: not dropped)
+    """Whether the layer is gone with its norms, so that it returns its input."""
 
     @model_validator(mode="after")
     def _ascending(self) -> "LayerPlan":
@@ -57,6 +63,8 @@ class LayerPlan(BaseModel):
             raise ValueError(f"neurons {list(self.neurons)} are not ascending ranges")
         if self.hard_attention is not None and self.hard_attention < 1:
             raise ValueError(f"hard_attention {self.hard_attention} keeps no attention")
+        if self.dropped and (self.attention or self.heads or self.ffn or self.neurons or self.hard_attention):
+            raise ValueError("a dropped layer keeps no block, head, neuron or hard attention")
         return self
 
     @property
@@ -84,6 +92,31 @@ class Plan(BaseModel):
         )
         return cls(layers=(whole,) * dimensions.layers)
 
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """The dropped layers, ascending."""
+        return tuple(index for index, layer in enumerate(self.layers) if layer.dropped)
+
+    @property
+    def remaining(self) -> tuple[int, ...]:
+        """The layers that are not dropped, ascending."""
+        return tuple(index for index, layer in enumerate(self.layers) if not layer.dropped)
+
+    def of_remaining(self) -> "Plan":
+        """The same plan for the model from which the dropped layers were taken out."""
+        return Plan(layers=tuple(self.layers[index] for index in self.remaining))
+
+    def only_drops(self, dimensions: Dimensions) -> bool:
+        """Whether the plan drops layers and does nothing else."""
+        return bool(self.dropped) and self == Plan.full(dimensions).dropping(self.dropped)
+
+    def dropping(self, layers: Iterable[int]) -> "Plan":
+        """This plan with more layers dropped."""
+        plan = self
+        for index in layers:
+            plan = plan.apply(layer_drop(index), top_k=None)
+        return plan
+
     def apply(self, element: Element, *, top_k: int | None, keeps_bias: bool = False) -> "Plan":
         """This plan with one element removed, or with hard attention (``top_k``) in one layer.
 
@@ -105,10 +138,12 @@ class Plan(BaseModel):
         """Check that the plan fits a model with these dimensions.
 
         Raises:
-            PlanError: the plan has other layers, or heads or neurons that the model lacks.
+            PlanError: the plan has other layers, heads or neurons that the model lacks, or drops all layers.
         """
         if len(self.layers) != dimensions.layers:
             raise PlanError(f"the plan has {len(self.layers)} layers, the model has {dimensions.layers}")
+        if len(self.dropped) == dimensions.layers:
+            raise PlanError(f"the plan drops all {dimensions.layers} layers; at least one must stay")
         for index, layer in enumerate(self.layers):
             if layer.heads and layer.heads[-1] >= dimensions.heads:
                 raise PlanError(
@@ -121,10 +156,14 @@ class Plan(BaseModel):
 
 def _changed(old: LayerPlan, element: Element, top_k: int | None, keeps_bias: bool) -> LayerPlan:
     """A layer with one element removed, or with hard attention."""
+    if old.dropped:
+        return old
     no_attention, no_ffn = (_NO_HEADS, _NO_NEURONS) if keeps_bias else (_NO_ATTENTION, _NO_FFN)
     match element.kind:
         case ElementKind.LAYER:
             change: dict[str, Any] = no_attention | no_ffn
+        case ElementKind.LAYER_DROP:
+            change = _NOTHING
         case ElementKind.ATTENTION:
             change = no_attention
         case ElementKind.FFN:
@@ -167,8 +206,9 @@ class PlanFile(BaseModel):
 
 def said_fitted(file: PlanFile, *, is_fitted: bool) -> PlanFile:
     """The plan file of a model whose weights were fitted, or of one where they were not."""
+    is_second = is_fitted or bool(file.plan.dropped)
     return file.model_copy(
-        update={"format": FITTED_FORMAT, "repair": "refit"} if is_fitted else {"format": PLAN_FORMAT, "repair": None}
+        update={"format": SECOND_FORMAT if is_second else PLAN_FORMAT, "repair": "refit" if is_fitted else None}
     )
 
 
@@ -224,9 +264,12 @@ def without(ranges: Ranges, others: Ranges) -> Ranges:
 
 
 def missing_from(plan: Plan, dimensions: Dimensions) -> list[Element]:
-    """The blocks, heads and runs of neurons that a plan does not keep, bottom layer first."""
+    """The layers, blocks, heads and runs of neurons that a plan does not keep, bottom layer first."""
     missing: list[Element] = []
     for index, layer in enumerate(plan.layers):
+        if layer.dropped:
+            missing.append(layer_drop(index))
+            continue
         if layer.attention:
             missing += [head(index, number) for number in range(dimensions.heads) if number not in layer.heads]
         else:
@@ -244,4 +287,12 @@ def missing_from(plan: Plan, dimensions: Dimensions) -> list[Element]:
 def removed_elements(accepted: Iterable[str]) -> list[str]:
     """Ids of accepted elements without those that a larger accepted element contains."""
     ids = list(accepted)
-    return [id for id in ids if not any(id != other and id.startswith(f"{other}.") for other in ids)]
+    return [id for id in ids if not any(id != other and _contains(other, id) for other in ids)]
+
+
+def _contains(larger: str, id: str) -> bool:
+    """Whether an element, by its id, contains another one. A dropped layer contains whatever was removed of it before."""
+    whole = parse(larger) if larger.endswith(".drop") else None
+    if whole is not None:
+        return parse(id).layer == whole.layer
+    return id.startswith(f"{larger}.") and not id.endswith(".drop")

@@ -20,6 +20,14 @@ class Phase(StrEnum):
     """Elements tried again after the gains, with ``tolerance``."""
     BUDGET = "budget"
     """A whole plan within a budget, with ``method=compress``."""
+    RANK = "rank"
+    """A whole plan after a step, with ``method=rank``."""
+    LAYER_DROP = "layer_drop"
+    """A whole plan with fewer layers, with ``method=layers``."""
+
+
+OF_PLANS = frozenset({Phase.BUDGET, Phase.RANK, Phase.LAYER_DROP})
+"""The phases whose trials hold whole plans."""
 
 
 class Verdict(StrEnum):

@@ -2,12 +2,26 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.plan.plan import Plan
 from axformer.wire.report import Finetuning
+from axformer.wire.steps import OnStep, ignore
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a repair happens. Nothing here has any influence on its result."""
+
+    directory: Path | None = None
+    """For the state of repairs, so that an interrupted one can continue; None to keep no state."""
+    on_step: OnStep = ignore
+    """Takes reports of how far the repair is."""
+    check_cancelled: Callable[[], None] = lambda: None
+    """Called at intervals; an exception from it ends the repair."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +32,8 @@ class Repaired:
     """In the number format of its checkpoint."""
     record: Finetuning
     """The record for the report."""
+    is_measured: bool = False
+    """Whether the path was measured with its models repaired, so that its figures and certificate are those of this model."""
 
 
 class Repair(Protocol):
@@ -30,7 +46,8 @@ class Repair(Protocol):
         model: Any,
         plan: Plan,
         sets: Mapping[str, DataSet | None],
-        check_cancelled: Callable[[], None],
+        deciding: DataSet,
+        surroundings: Surroundings,
     ) -> Repaired:
         """Repair a compact model in place.
 
@@ -39,5 +56,6 @@ class Repair(Protocol):
             model: the compact model of the plan, in float32.
             plan: the plan.
             sets: data to measure the model on before the repair, by its name in reports.
-            check_cancelled: called at intervals; an exception from it ends the repair.
+            deciding: the deciding rows, which may end a training.
+            surroundings: where it happens.
         """

@@ -1,108 +1,231 @@
-"""Fine-tune the result of a pass: a few epochs of transformers' Trainer; the plan is fixed and no shape changes.
+"""Train a model: epochs of transformers' Trainer; the plan is fixed and no shape changes.
 
-The loss is the task's own, the same as in the pass. Rows go through the model in the batches that Trainer draws, padded as in
-the pass. Files are only written to a temporary directory, no metrics are sent anywhere, and the caller's random number
-generators are left in the state they had before. On a CPU, the same rows, settings and threads give the same weights.
+Rows go through the model in the batches that Trainer draws, padded as in the pass. No metrics are sent anywhere, and the
+caller's random number generators are left in the state they had before. On a CPU, the same rows, settings and threads give the
+same weights, also if the training was interrupted and continued from its directory.
 """
 
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from axformer.data.batches import Batch, assemble
 from axformer.data.encoding import Encoded
-from axformer.repair.settings import FinetuneSettings, check_trainable
-from axformer.tasks.base import Task
+from axformer.repair.losses import Course, curve_of, step_of
+from axformer.repair.saving import SAVE_SECONDS, Resumable, Saving, last_in, read_outcome, write_outcome
+from axformer.repair.settings import FinetuneSettings
+from axformer.repair.teacher import Objective
+from axformer.wire.steps import OnStep, ignore
+
+_LOGS = 0.01
+"""Share of the steps between two points of the curve of losses."""
+_DECIDING = "eval_loss"
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a model is trained on, and how."""
+
+    encoded: Encoded
+    """The training rows, with only those features that the model takes."""
+    objective: Objective
+    settings: FinetuneSettings
+    deciding_loss: Callable[[Any], float] | None = None
+    """The loss of a model on the deciding rows, measured after each epoch; early stopping needs it."""
 
 
 def finetune(
     model: Any,
-    task: Task,
     tokenizer: Any,
-    encoded: Encoded,
-    settings: FinetuneSettings,
+    lesson: Lesson,
+    *,
+    directory: Path | None = None,
+    on_step: OnStep = ignore,
     check_cancelled: Callable[[], None] = lambda: None,
-) -> Any:
-    """Train a model in place.
+    save_seconds: float = SAVE_SECONDS,
+) -> Course:
+    """Train a model in place; afterwards it is in evaluation mode on the same device.
 
     Args:
         model: compact or whole.
-        task: the model's task.
         tokenizer: pads the inputs.
-        encoded: the training rows, with only those features that the model takes.
-        settings: the training settings.
-        check_cancelled: called before every step; an exception from it ends the training.
+        lesson: the rows and the settings.
+        directory: for the state of this training alone, which continues from what is there; None for no state.
+        on_step: takes a report after every step.
+        check_cancelled: called before every step; an exception from it ends the training, and leaves its state.
+        save_seconds: seconds between two checkpoints; there is also one after each epoch.
 
     Returns:
-        The same model, in evaluation mode on the same device.
-
-    Raises:
-        ConfigError: the task's data is not suitable for training, or Trainer cannot use the device.
+        The course of the training.
     """
     device = model.device
-    check_trainable(task.name, str(device))
+    keeping = tempfile.TemporaryDirectory(prefix="axformer-finetune-") if directory is None else nullcontext(directory)
+    with keeping as place, _isolated_rng(device):
+        trained = _LossModel(model, lesson.objective)
+        ended = None if directory is None else read_outcome(directory)
+        if ended is not None:
+            trained.load_state_dict(ended[0], strict=False)
+            course = Course.model_validate_json(ended[1])
+        else:
+            saves = directory is not None
+            course = _train(trained, tokenizer, lesson, Path(place), saves, on_step, check_cancelled, save_seconds)
+            if saves:
+                write_outcome(Path(place), trained.state_dict(), course.model_dump_json())
+    model.to(device).eval()
+    return course
+
+
+def _train(
+    model: "_LossModel",
+    tokenizer: Any,
+    lesson: Lesson,
+    place: Path,
+    saves: bool,
+    on_step: OnStep,
+    check_cancelled: Callable[[], None],
+    save_seconds: float,
+) -> Course:
+    encoded, settings, last = lesson.encoded, lesson.settings, last_in(place)
 
     def collate(indices: Sequence[int]) -> dict[str, Any]:
         batch = assemble(encoded, indices, tokenizer, "cpu")
         return {"rows": batch.rows, "inputs": batch.inputs, "answers": batch.labels}
 
-    with tempfile.TemporaryDirectory(prefix="axformer-finetune-") as scratch, _isolated_rng(device):
-        trainer = Trainer(
-            model=_LossModel(model, task),
-            args=_arguments(settings, scratch, device, alone=encoded.padding.alone),
-            data_collator=collate,
-            train_dataset=range(len(encoded.labels)),
-            callbacks=[_CheckingCancelled(check_cancelled)],
-        )
-        trainer.remove_callback(PrinterCallback)
-        trainer.train()
-    return model.to(device).eval()
+    saving = Saving(0.0 if last is None else last.seconds, save_seconds)
+    watching = _Watching(saving, 0 if last is None else last.step, on_step, check_cancelled)
+    trainer = _Trainer(
+        lesson.deciding_loss,
+        model=model,
+        args=_arguments(lesson, place, model.device, last, saves=saves),
+        data_collator=collate,
+        train_dataset=range(len(encoded.labels)),
+        eval_dataset=() if lesson.deciding_loss is not None else None,
+        callbacks=[watching, *([saving] if saves else []), *_stopping(settings)],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train(resume_from_checkpoint=None if last is None else str(last.path))
+    return Course(
+        steps=trainer.state.global_step,
+        epochs=round(trainer.state.epoch or 0),
+        kept_epoch=_kept_epoch(trainer, settings),
+        seconds=saving.seconds,
+        curve=curve_of(trainer.state.log_history),
+    )
+
+
+def _stopping(settings: FinetuneSettings) -> list[TrainerCallback]:
+    return [] if settings.patience is None else [EarlyStoppingCallback(early_stopping_patience=settings.patience)]
+
+
+def _kept_epoch(trainer: Trainer, settings: FinetuneSettings) -> int:
+    """The epoch whose weights are kept, from 1."""
+    step = trainer.state.global_step if settings.patience is None else trainer.state.best_global_step
+    logged = [entry["epoch"] for entry in trainer.state.log_history if entry["step"] == step]
+    return round(logged[-1])
+
+
+class _Trainer(Trainer):
+    """Measures the loss on the deciding rows as the pass does."""
+
+    def __init__(self, deciding_loss: Callable[[Any], float] | None, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._deciding_loss = deciding_loss
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """The loss on the deciding rows, under the name that Trainer knows it by."""
+        assert self._deciding_loss is not None, "only asked for where there are deciding rows"
+        assert isinstance(self.model, _LossModel)
+        metrics = {_DECIDING: self._deciding_loss(self.model.model.eval())}
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        return metrics
 
 
 class _LossModel(nn.Module):
-    """A model whose output is the task's loss."""
+    """A model whose output is its loss. Weights with several names are saved under their first."""
 
-    def __init__(self, model: nn.Module, task: Task) -> None:
+    def __init__(self, model: Any, objective: Objective) -> None:
         super().__init__()
         self.model = model
-        self._task = task
+        self.device: torch.device = model.device
+        self._objective = objective
+        self.register_state_dict_post_hook(_once)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_post_hook(_ignore_other_names)  # type: ignore[no-untyped-call]
 
     def forward(self, rows: Tensor, inputs: Mapping[str, Tensor], answers: Tensor) -> dict[str, Tensor]:
-        batch = Batch(rows, dict(inputs), answers)
-        return {"loss": self._task.losses(self.model(**inputs), batch).mean()}
+        return {"loss": self._objective.loss(self.model, Batch(rows, dict(inputs), answers))}
 
 
-class _CheckingCancelled(TrainerCallback):
-    """Checks before every step whether the training was cancelled."""
+def _ignore_other_names(model: nn.Module, keys: Any) -> None:
+    """After loading: a weight that was saved under its first name lacks under no other."""
+    saved = set(model.state_dict())
+    keys.missing_keys[:] = [name for name in keys.missing_keys if name in saved]
 
-    def __init__(self, check_cancelled: Callable[[], None]) -> None:
+
+def _once(_: nn.Module, weights: dict[str, Tensor], *__: Any) -> None:
+    seen: set[tuple[Any, ...]] = set()
+    for name, weight in list(weights.items()):
+        identity = (weight.data_ptr(), weight.shape, weight.stride())
+        if weight.numel() and identity in seen:
+            del weights[name]
+        seen.add(identity)
+
+
+class _Watching(TrainerCallback):
+    """Tells how far the training is, and checks before every step whether it was cancelled."""
+
+    def __init__(self, saving: Saving, begun_at: int, on_step: OnStep, check_cancelled: Callable[[], None]) -> None:
+        self._saving = saving
+        self._begun_at = begun_at
+        self._before = saving.seconds
+        self._on_step = on_step
         self._check_cancelled = check_cancelled
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
         self._check_cancelled()
 
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 - Trainer's names
+        seconds = (self._saving.seconds - self._before) / (state.global_step - self._begun_at)
+        self._on_step(step_of(state, seconds, self._begun_at))
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 - Trainer's names
+        control.should_log = True  # so that a checkpoint never lies between two points of the curve
+
 
 def _arguments(
-    settings: FinetuneSettings, scratch: str, device: torch.device, *, alone: bool = False
+    lesson: Lesson, place: Path, device: torch.device, last: Resumable | None, *, saves: bool
 ) -> TrainingArguments:
-    """The arguments of Trainer. With ``alone``, the rows of a step go through the model one at a time."""
+    """The arguments of Trainer."""
+    settings, alone = lesson.settings, lesson.encoded.padding.alone  # alone: one row at a time goes through the model
+    keeps_best = settings.patience is not None
     arguments = TrainingArguments(
-        output_dir=scratch,
-        num_train_epochs=settings.epochs,
+        output_dir=str(place),
+        num_train_epochs=last.epoch if last is not None and last.has_stopped else settings.epochs,
         learning_rate=settings.learning_rate,
         per_device_train_batch_size=1 if alone else settings.batch_size,
         gradient_accumulation_steps=settings.batch_size if alone else 1,
+        warmup_steps=settings.warmup,
+        weight_decay=settings.weight_decay,
+        max_grad_norm=settings.max_grad_norm,
         seed=settings.seed,
         use_cpu=device.type == "cpu",
-        save_strategy="no",
-        logging_strategy="no",
+        eval_strategy="no" if lesson.deciding_loss is None else "epoch",
+        save_strategy="epoch" if saves or keeps_best else "no",
+        save_total_limit=2,
+        load_best_model_at_end=keeps_best,
+        metric_for_best_model=_DECIDING if keeps_best else None,
+        greater_is_better=False if keeps_best else None,
+        logging_strategy="steps",
+        logging_steps=_LOGS,
         report_to="none",
         disable_tqdm=True,
         remove_unused_columns=False,

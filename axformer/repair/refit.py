@@ -147,11 +147,17 @@ def refit_plan(
     return found
 
 
-def apply_refit(model: Any, architecture: Architecture, fits: Refit) -> None:
+def apply_refit(model: Any, architecture: Architecture, plan: Plan, fits: Refit) -> None:
     """Put fitted weights into a model in place. The model was cut as in the plan."""
     layers = architecture.layers(model)
-    for block, fit in fits.items():
+    for block, fit in of_remaining(fits, plan).items():
         put(architecture, layers[block // 2], block, fit)
+
+
+def of_remaining(fits: Refit, plan: Plan) -> Refit:
+    """The fits of a plan by the numbers that blocks have once the dropped layers were taken out."""
+    places = {index: place for place, index in enumerate(plan.remaining)}
+    return {2 * places[block // 2] + block % 2: fit for block, fit in fits.items()}
 
 
 def put(architecture: Architecture, layer: nn.Module, block: int, fit: BlockFit) -> None:

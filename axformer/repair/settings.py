@@ -1,4 +1,4 @@
-"""Settings of fine-tuning after a pass. This module does not import torch, so any program can check settings."""
+"""Settings of the training after a pass. This module does not import torch, so any program can check settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,16 +11,22 @@ from axformer.wire.finetuning import FinetuneSettings as FinetuneSettings
 
 FIXED_MASKS = frozenset({"masked_lm"})
 """Tasks whose data masks the same tokens every time: a model would memorise these tokens instead of learning to predict."""
+_OF_TEACHERS = ("teacher_weight", "temperature", "hidden_weight")
+"""Settings that mean nothing without a teacher."""
 
 
-def make_settings(values: Mapping[str, Any]) -> FinetuneSettings:
-    """Make settings from values by name; the others keep their defaults.
+def make_settings(values: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> FinetuneSettings:
+    """Make settings from values by name.
+
+    Args:
+        values: the settings that are given.
+        defaults: the method's own defaults; the others are those of :class:`FinetuneSettings`.
 
     Raises:
-        ConfigError: a setting is unknown, or a value is out of range.
+        ConfigError: a setting is unknown, a value is out of range, or two settings contradict each other.
     """
     try:
-        return FinetuneSettings(**values)
+        settings = FinetuneSettings(**{**(defaults or {}), **values})
     except ValidationError as error:
         first = error.errors()[0]
         name, known = first["loc"][0], FinetuneSettings.model_fields
@@ -28,6 +34,21 @@ def make_settings(values: Mapping[str, Any]) -> FinetuneSettings:
             raise ConfigError(f"finetune '{name}' is unknown; {or_all(name, known, 'the settings are')}") from None
         listed = ", ".join(known)
         raise ConfigError(f"finetune {name}={first['input']!r}: {first['msg']}; the settings are {listed}") from None
+    idle = [name for name in _OF_TEACHERS if name in values and values[name] != getattr(FinetuneSettings(), name)]
+    if idle and not settings.teacher:
+        raise ConfigError(
+            f"finetune {idle[0]}={values[idle[0]]!r} says how to learn from a teacher; set teacher=true too"
+        )
+    return settings
+
+
+def completed(settings: FinetuneSettings | None, defaults: Mapping[str, Any]) -> FinetuneSettings:
+    """The same settings with a method's defaults for those that were not given.
+
+    Raises:
+        ConfigError: two settings contradict each other.
+    """
+    return make_settings({} if settings is None else settings.model_dump(exclude_unset=True), defaults)
 
 
 def check_trainable(task: str, device: str) -> None:

@@ -1,21 +1,34 @@
-"""Fine-tuning as a repair: the training data, the training and its record."""
+"""Training as a repair: the training data, one training of one plan's model, and its record."""
 
-import time
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
+from axformer.config import RunConfig
+from axformer.data.batches import batched
 from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
+from axformer.devices import batch_tokens_of
+from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet
 from axformer.model.number_format import cast, computing_in
 from axformer.plan.plan import Plan
-from axformer.repair.base import Repaired
-from axformer.repair.finetune import finetune
+from axformer.repair.base import Repaired, Surroundings
+from axformer.repair.finetune import Lesson, finetune
+from axformer.repair.freezing import frozen
+from axformer.repair.losses import Course
 from axformer.repair.settings import FinetuneSettings
+from axformer.repair.teacher import Objective, TaskLoss, Taught
 from axformer.scores.sets import Sets, scores_of
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.report import Finetuning
+from axformer.wire.report import Finetuning, Scores
+
+_DECIDES_WEIGHTS = ("torch", "transformers", "accelerate", "axformer")
+"""Packages whose versions a training must have begun with to be continued."""
 
 
 @dataclass(frozen=True)
@@ -25,24 +38,123 @@ class Training:
     rows: Rows
     encoded: Encoded
     settings: FinetuneSettings
+    config: RunConfig
+    fitted_to: str = ""
+    """Digest of separate calibration data, to which weights may have been fitted before."""
 
     def carry_out(
         self,
         checkpoint: Checkpoint,
         model: Any,
-        plan: Plan,  # noqa: ARG002 - the model is already cut
+        plan: Plan,
         sets: Sets,
-        check_cancelled: Callable[[], None],
+        deciding: DataSet,
+        surroundings: Surroundings,
     ) -> Repaired:
         """Train a compact model in place, in float32. Before that, it is measured in the checkpoint's number format."""
         with computing_in(model, checkpoint.dtype):
             before = scores_of(model, checkpoint.task, sets)
-        started = time.monotonic()
-        finetune(model, checkpoint.task, checkpoint.tokenizer, self.encoded, self.settings, check_cancelled)
-        record = Finetuning(
-            settings=self.settings.model_dump(mode="json"),
-            data=DataSummary(rows=len(self.rows), cut=self.encoded.cut, sha256=self.rows.digest()),
-            seconds=time.monotonic() - started,
-            before=before,
+        course = train(model, checkpoint, plan, self, deciding, surroundings)
+        return Repaired(cast(model, checkpoint.dtype), record_of(self, course, before))
+
+
+def record_of(training: Training, course: Course, before: Scores) -> Finetuning:
+    """The record of a training for the report.
+
+    Args:
+        training: the rows and the settings.
+        course: its course.
+        before: the figures of the model before it was trained.
+    """
+    return Finetuning(
+        settings=training.settings.model_dump(mode="json"),
+        data=DataSummary(rows=len(training.rows), cut=training.encoded.cut, sha256=training.rows.digest()),
+        seconds=course.seconds,
+        before=before,
+        steps=course.steps,
+        epochs=course.epochs,
+        kept_epoch=course.kept_epoch,
+        curve=course.curve,
+    )
+
+
+def train(
+    model: Any,
+    checkpoint: Checkpoint,
+    plan: Plan,
+    training: Training,
+    deciding: DataSet,
+    surroundings: Surroundings,
+    *,
+    history: str = "",
+) -> Course:
+    """Train the model of one plan in place, in float32.
+
+    The result depends on the checkpoint, the plan, the training and the history alone. If ``surroundings`` has a directory, the
+    state of every training lies there under its own name, so that several can share the directory: one that was interrupted
+    continues, and one that had ended gives its weights at once.
+
+    Args:
+        model: the plan's model in float32, compact or whole.
+        checkpoint: the checkpoint that the plan belongs to, whose model is the teacher if there is one.
+        plan: what is left of it.
+        training: the rows and the settings.
+        deciding: the deciding rows, on which the loss is measured after each epoch.
+        surroundings: where the state is kept, and who is told.
+        history: what else decided the model's weights, such as an earlier training.
+
+    Returns:
+        The course of the training.
+    """
+    settings, directory = training.settings, None
+    if surroundings.directory is not None:
+        directory = surroundings.directory / fingerprint(checkpoint, plan, training, deciding, history)
+        directory.mkdir(parents=True, exist_ok=True)
+    lesson = Lesson(
+        encoded=training.encoded,
+        objective=_objective(checkpoint, plan, training, surroundings.check_cancelled),
+        settings=settings,
+        deciding_loss=lambda trained: loss_on(trained, checkpoint, deciding),
+    )
+    with frozen(model, checkpoint.architecture, plan, settings):
+        return finetune(
+            *(model, checkpoint.tokenizer, lesson),
+            directory=directory,
+            on_step=surroundings.on_step,
+            check_cancelled=surroundings.check_cancelled,
         )
-        return Repaired(cast(model, checkpoint.dtype), record)
+
+
+def fingerprint(checkpoint: Checkpoint, plan: Plan, training: Training, deciding: DataSet, history: str = "") -> str:
+    """A name for everything that decides the weights that a training ends with, in hexadecimal."""
+    decisive = {
+        "checkpoint": checkpoint.sha256,
+        "layers": plan.model_dump(mode="json"),
+        "config": training.config.model_dump(mode="json"),
+        "settings": training.settings.model_dump(mode="json"),
+        "rows": training.rows.digest(),
+        "deciding": deciding.rows.digest(),
+        "fitted_to": training.fitted_to,
+        "history": history,
+        "versions": {name: version(name) for name in _DECIDES_WEIGHTS},
+    }
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _objective(
+    checkpoint: Checkpoint, plan: Plan, training: Training, check_cancelled: Callable[[], None]
+) -> Objective:
+    settings, model = training.settings, checkpoint.model
+    if not settings.teacher:
+        return TaskLoss(checkpoint.task)
+    taught = Taught(checkpoint.task, model, plan.remaining, settings)
+    if settings.epochs > 1:
+        device = str(model.device)
+        rows = batched(training.encoded, checkpoint.tokenizer, batch_tokens=batch_tokens_of(device), device=device)
+        taught.remember(rows, check_cancelled)
+    return taught
+
+
+def loss_on(model: Any, checkpoint: Checkpoint, deciding: DataSet) -> float:
+    """The mean loss of a model on the deciding rows, as in the pass."""
+    return float(deciding.samples.per_sample(predict(model, checkpoint.task, deciding.samples).losses).mean())

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from axformer.architectures.heads import Head
-from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
+from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED
 from axformer.reporting.rendering import passage
 from axformer.reporting.table import Table
 from axformer.tasks.base import Task
@@ -14,6 +14,7 @@ _MANY = 32
 """The batch whose throughput the card shows."""
 _UNKNOWN = "–"
 _TITLES = {
+    STOCK: "Stock, without this package",
     COMPACT: "Compact",
     ZEROED: "Zeroed, without this package",
     ONNX: "ONNX",
@@ -128,7 +129,7 @@ def _programs(name: str, loading: Loading) -> list[str]:
     if name == COMPACT:
         return ['import axformer\nmodel = axformer.load("model")', f"import axformer.auto\n{loading.code}"]
     directory = KINDS[name].directory
-    if name == ZEROED:
+    if name in (STOCK, ZEROED):
         auto = loading.auto_class
         return [f'from transformers import {auto}\nmodel = {auto}.from_pretrained("{directory}")']
     texts, rank = _EXAMPLES.get(loading.tag, ('"a text"', ""))

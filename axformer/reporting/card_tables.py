@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from axformer.plan.elements import Dimensions, label_of
-from axformer.plan.plan import Plan
+from axformer.plan.plan import LayerPlan, Plan
 from axformer.reporting.latency import share
 from axformer.reporting.table import Table
 from axformer.wire.report import InInt8, Interval, Report, Scores
@@ -26,12 +26,16 @@ def by_layer(plan: Plan, dimensions: Dimensions) -> Table:
     rows = [
         [
             f"{index}",
-            f"{len(layer.heads)} of {dimensions.heads}" if layer.attention else "gone",
-            f"{layer.neuron_count:,} of {dimensions.intermediate_size:,}" if layer.ffn else "gone",
+            f"{len(layer.heads)} of {dimensions.heads}" if layer.attention else _gone(layer),
+            f"{layer.neuron_count:,} of {dimensions.intermediate_size:,}" if layer.ffn else _gone(layer),
         ]
         for index, layer in enumerate(plan.layers)
     ]
     return Table(["layer", "heads", "neurons"], rows)
+
+
+def _gone(layer: LayerPlan) -> str:
+    return "dropped" if layer.dropped else "gone"
 
 
 def in_int8(both: InInt8) -> Table:

@@ -11,13 +11,16 @@ from axformer.reporting.table import Table
 
 BEFORE = "base"
 """The name of the untouched model among the forms of a report."""
+STOCK = "stock"
+"""The name of the form that needs no package besides transformers."""
 MANY = 32
 """The batch whose throughput is shown."""
 WORTH_IT = 1.03
-"""A model that is less than this many times as fast is not worth replacing another for."""
+"""A model that is less than this many times as fast is not worth replacing another for, nor installing a package for."""
 UNKNOWN = "–"
 TITLES = {
     BEFORE: "before",
+    STOCK: "PyTorch, stock",
     "compact": "PyTorch",
     "zeroed": "PyTorch, zeroed",
     "onnx": "ONNX",
@@ -70,10 +73,14 @@ class Deployables:
 
     @property
     def best(self) -> Deployable | None:
-        """The fastest form whose metric is not reliably worse than allowed; None if no form is worth the change."""
+        """The fastest form whose metric is not reliably worse than allowed, or the stock form if that is about as fast; None if
+        no form is worth the change."""
         allowed = [row for row in self.rows[1:] if row.times is not None and not self._is_worse(row)]
         fastest = max(allowed, key=lambda row: row.times or 0.0, default=None)
-        return fastest if fastest is not None and (fastest.times or 0.0) >= WORTH_IT else None
+        if fastest is None or (fastest.times or 0.0) < WORTH_IT:
+            return None
+        stock = next((row for row in allowed if row.name == STOCK), fastest)
+        return stock if (stock.times or 0.0) * WORTH_IT > (fastest.times or 0.0) else fastest
 
     @property
     def shown(self) -> Deployable:

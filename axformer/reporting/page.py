@@ -13,6 +13,7 @@ from markupsafe import Markup
 from axformer.config import defaults_beside
 from axformer.drawing.chart import loss_chart
 from axformer.drawing.curve import path_curve
+from axformer.drawing.losses import has_losses, loss_curve
 from axformer.drawing.picture import picture
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
@@ -61,12 +62,19 @@ def report_page(
         chart=Markup(inline(loss_chart(trace))),  # noqa: S704 - made of numbers and escaped words
         map=Markup(inline(picture(plan.plan, dimensions))),  # noqa: S704 - the same
         curve=Markup(inline(path_curve(report.path))),  # noqa: S704 - the same
+        losses=_losses(report),
         accepted=_accepted(trace),
         speed=_speed(report),
         knobs=_knobs(report),
         data=_data(report),
         environment=_environment(report),
     )
+
+
+def _losses(report: Report) -> Markup:
+    """The curve of the training's losses; empty where there was none."""
+    curve = () if report.finetune is None else report.finetune.curve
+    return Markup(inline(loss_curve(curve)) if has_losses(curve) else "")  # noqa: S704 - made of numbers
 
 
 def _headlines(report: Report) -> list[Headline]:

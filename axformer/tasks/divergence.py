@@ -58,17 +58,24 @@ def where(values: Tensor, mask: Tensor) -> Predicted:
     return Predicted(values[mask], mask.nonzero()[:, 0], Outcome.CLASS)
 
 
-def divergence(teacher: Predicted, student: Predicted, rows: int) -> Tensor:
-    """The divergence of each row, shape (rows,)."""
+def divergence(teacher: Predicted, student: Predicted, rows: int, temperature: float = 1.0) -> Tensor:
+    """The divergence of each row, shape (rows,).
+
+    Args:
+        temperature: T divides all logits, and the divergence is multiplied by T^2, so that its gradients keep their size
+            (Hinton et al. 2015, section 2.1). For numbers, whose variance would then be T^2, this changes nothing.
+    """
+    wanted, values = teacher.values.float() / temperature, student.values.float() / temperature
     match teacher.outcome:
         case Outcome.CLASS:
-            expected, given = (functional.log_softmax(one.values.float(), dim=-1) for one in (teacher, student))
+            expected, given = (functional.log_softmax(one, dim=-1) for one in (wanted, values))
             each = (expected.exp() * (expected - given)).sum(dim=-1)
         case Outcome.FLAGS:
-            wanted = teacher.values.float().sigmoid()
-            each = (_flag_losses(student.values, wanted) - _flag_losses(teacher.values, wanted)).mean(dim=-1)
+            shares = wanted.sigmoid()
+            each = (_flag_losses(values, shares) - _flag_losses(wanted, shares)).mean(dim=-1)
         case Outcome.NUMBERS:
-            each = (teacher.values.float() - student.values.float()).square().mean(dim=-1) / 2
+            each = (wanted - values).square().mean(dim=-1) / 2
+    each = each * temperature**2
     sums = torch.zeros(rows, device=each.device).index_add_(0, teacher.row, each)
     return sums / torch.bincount(teacher.row, minlength=rows).clamp(min=1)
 
@@ -114,7 +121,7 @@ def _signs(predicted: Predicted, rows: Tensor) -> Tensor:
 
 
 def _flag_losses(logits: Tensor, wanted: Tensor) -> Tensor:
-    return functional.binary_cross_entropy_with_logits(logits.float(), wanted, reduction="none")
+    return functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
 
 
 class Divergence:

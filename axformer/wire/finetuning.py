@@ -1,6 +1,21 @@
-"""Settings for fine-tuning after a pass."""
+"""Settings of the training after a pass, and its losses."""
 
-from pydantic import BaseModel, ConfigDict, Field
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+LOWER = "lower:"
+"""The beginning of a value of ``freeze`` that counts layers from the bottom."""
+_FREEZE = re.compile(rf"{LOWER}[1-9][0-9]{{0,3}}|[0-9]{{1,4}}(,[0-9]{{1,4}})*")
+
+
+def _as_text(value: Any) -> Any:
+    """A list of layers, or a single one, as text: ``0,1,2``; anything else is left as it is."""
+    layers = [value] if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(layers, list | tuple):
+        return ",".join(map(str, layers))
+    return value.replace(" ", "") if isinstance(value, str) else value
 
 
 class FinetuneSettings(BaseModel):
@@ -15,5 +30,63 @@ class FinetuneSettings(BaseModel):
     """Initial learning rate; it decays linearly to 0. The default is the smallest that BERT's authors fine-tune with."""
     batch_size: int = Field(default=32, ge=1, le=4096)
     """Rows per step, as BERT's authors use."""
+    warmup: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Share of the steps in which the learning rate rises from 0. The default is that of transformers."""
+    weight_decay: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Decay of all weights but biases and norms, as in AdamW. The default is that of transformers."""
+    max_grad_norm: float = Field(default=1.0, ge=0.0, le=1e6)
+    """Longer gradients are shortened to this norm; 0 shortens none. The default is that of transformers."""
+    freeze: Annotated[str | None, BeforeValidator(_as_text, json_schema_input_type=str | list[int] | None)] = None
+    """Layers of the untouched model that are not trained: ``lower:4``, or their numbers from 0, as ``0,1,5``."""
+    freeze_embeddings: bool = False
+    """Whether the embeddings are not trained."""
+    patience: int | None = Field(default=None, ge=1, le=100)
+    """End after this many epochs without a lower loss on the deciding rows, and keep the best epoch's weights. Without it, all
+    epochs are trained, and the last one's weights are kept."""
+    teacher: bool = False
+    """Whether the model also learns from the untouched model's predictions."""
+    teacher_weight: float = Field(default=0.5, ge=0.0, le=1.0)
+    """Weight of the teacher's predictions in the loss; the labels have the rest. With 1, the rows need no labels."""
+    temperature: float = Field(default=2.0, gt=0.0, le=100.0)
+    """Divides both models' logits before they are compared, so that less likely classes count more (Hinton et al. 2015)."""
+    hidden_weight: float = Field(default=0.0, ge=0.0, le=1e6)
+    """Weight of the difference from the teacher's hidden states in the loss (Sun et al. 2019)."""
     seed: int = Field(default=0, ge=0, lt=2**32)
     """Seed of the order of rows and of dropout."""
+
+    @field_validator("freeze")
+    @classmethod
+    def _known_layers(cls, value: str | None) -> str | None:
+        if value is not None and not _FREEZE.fullmatch(value):
+            raise ValueError("write lower:N for the N lowest layers, or layers by number, for example 0,1,5")
+        return value
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether the training rows' labels are looked at."""
+        return not (self.teacher and self.teacher_weight == 1.0)
+
+    def frozen_layers(self) -> tuple[int, ...]:
+        """The layers of the untouched model that are not trained, ascending."""
+        if self.freeze is None:
+            return ()
+        if self.freeze.startswith(LOWER):
+            return tuple(range(int(self.freeze.removeprefix(LOWER))))
+        return tuple(sorted({int(layer) for layer in self.freeze.split(",")}))
+
+
+class LossPoint(BaseModel):
+    """The losses of a training after a step."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: int = Field(ge=0)
+    epoch: float = Field(ge=0, allow_inf_nan=False)
+    loss: float | None = Field(
+        default=None,
+        allow_inf_nan=False,
+        description="Mean training loss since the point before; null if it was not finite.",
+    )
+    deciding: float | None = Field(
+        default=None, allow_inf_nan=False, description="Loss on the deciding rows; null within an epoch."
+    )

@@ -21,7 +21,7 @@ PRIORITY_MOST = 100
 _GOAL_LENGTH = 40
 _TOKEN_LENGTH = 500
 """Characters; those of Hugging Face have 37."""
-FormName = Literal["compact", "zeroed", "onnx", "onnx_int8"]
+FormName = Literal["compact", "stock", "zeroed", "onnx", "onnx_int8"]
 """The names of :data:`axformer.forms.kinds.KINDS`."""
 
 
@@ -79,9 +79,10 @@ class JobCreate(Schema):
     finetune: FinetuneSettings | None = None
     """Training settings; only with ``train``. The report also has the figures before training."""
     goal: str | None = Field(default=None, max_length=_GOAL_LENGTH)
-    """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2`` or ``as-paper``."""
+    """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2``, ``fewer-layers=1`` or
+    ``as-paper``."""
     preset: Preset = DEFAULT_PRESET
-    """The preset that the knobs start from."""
+    """The preset that the knobs start from; without it, the one that belongs to the method of ``config``."""
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
     """Knobs that differ from the preset; ``GET /v1/knobs`` lists them."""
     priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)
@@ -182,7 +183,8 @@ class ReportRead(Schema):
     """What each order led to where ``order`` is ``search``: ``order``, ``loss``, ``trials``, ``seconds``, ``parameters``,
     ``encoder_parameters``, and whether it was ``kept``."""
     finetune: dict[str, Any] | None = None
-    """Where the model was trained: ``settings``, ``data``, ``seconds``, and the pruned model's figures ``before``."""
+    """Where the model was trained: ``settings``, ``data``, ``seconds``, ``steps``, ``epochs``, ``kept_epoch``, and the pruned
+    model's figures ``before``. The ``curve`` of losses is in ``report.json`` alone."""
 
 
 class JobLinks(Schema):

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from axformer.wire.data_summary import DataSummary
+from axformer.wire.finetuning import LossPoint
 
 Interval = tuple[float, float]
 REPORT_FORMAT: Literal["axformer-report/2"] = "axformer-report/2"
@@ -317,6 +318,12 @@ class Finetuning(BaseModel):
     data: DataSummary
     seconds: float
     before: Scores = Field(description="The pruned model as the pass left it.")
+    steps: int | None = Field(default=None, description="Steps that were trained; null in older reports.")
+    epochs: int | None = Field(
+        default=None, description="Epochs that were trained, fewer than asked for if it ended early."
+    )
+    kept_epoch: int | None = Field(default=None, description="The epoch whose weights were kept, from 1.")
+    curve: tuple[LossPoint, ...] = Field(default=(), description="About 100 points, and one at the end of each epoch.")
 
 
 ENOUGH_TOKENS = 10

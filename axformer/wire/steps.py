@@ -12,6 +12,10 @@ from typing import Annotated
 from pydantic import Field
 
 from axformer.wire.base import Schema, WordOf
+from axformer.wire.finetuning import LossPoint
+
+MOST_POINTS = 300
+"""A training has about 100 points, and one more for each of at most 100 epochs."""
 
 
 class StepName(StrEnum):
@@ -19,6 +23,7 @@ class StepName(StrEnum):
 
     MOMENTS = "moments"
     LEVEL_TABLE = "level_table"
+    RANKING = "ranking"
     REFIT = "refit"
     PATH = "path"
     TRAINING = "training"
@@ -28,6 +33,7 @@ class StepName(StrEnum):
 _WORDS = {
     StepName.MOMENTS: "measuring what the blocks receive",
     StepName.LEVEL_TABLE: "measuring what each size of each block costs",
+    StepName.RANKING: "ranking heads and neurons",
     StepName.REFIT: "fitting the weights that stay",
     StepName.PATH: "measuring the models on the path",
     StepName.TRAINING: "training the model",
@@ -47,13 +53,23 @@ class Step(Schema):
     """What is done at this moment, in a few words; null where the name says it all."""
     seconds_left: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """The remaining parts, at the mean time of a part so far; null until one is done."""
+    curve: tuple[LossPoint, ...] = Field(default=(), max_length=MOST_POINTS)
+    """The losses of a training so far; empty for other steps."""
 
     @property
     def sentence(self) -> str:
         """The step in one line."""
         detail = "" if self.detail is None else f" ({self.detail})"
         words = _WORDS[StepName(self.name)] if self.name in list(StepName) else self.name.replace("_", " ")
-        return f"{words}{detail}: {self.done} of {self.known}"
+        return f"{words}{detail}: {self.done} of {self.known}{self._losses}"
+
+    @property
+    def _losses(self) -> str:
+        """The last losses, in words."""
+        trained = [point.loss for point in self.curve if point.loss is not None]
+        deciding = [point.deciding for point in self.curve if point.deciding is not None]
+        named = (("loss", trained), ("on the deciding rows", deciding))
+        return "".join(f", {name} {values[-1]:.4f}" for name, values in named if values)
 
 
 OnStep = Callable[[Step], None]

@@ -104,5 +104,7 @@ def _model_of(ground: Ground, plan: Plan, *, tunes: bool) -> Any:
     small = compact(model, architecture, plan)
     if tunes:
         tuning = Tuning(ground.checkpoint)
-        apply_refit(small, architecture, refit_plan(model, architecture, ground.calibration, plan, solver_of=tuning))
+        apply_refit(
+            small, architecture, plan, refit_plan(model, architecture, ground.calibration, plan, solver_of=tuning)
+        )
     return small

@@ -34,7 +34,7 @@ def test_a_route_says_what_it_takes(routes):
     assert body.media_type == "application/json"
     assert '"checkpoint": "hf://acme/bert-reviews@main"' in body.example
     assert kinds(body.fields)["test"] == "DataRef or null"
-    assert kinds(body.fields)["forms"] == "list of `compact`, `zeroed`, `onnx`, `onnx_int8`"
+    assert kinds(body.fields)["forms"] == "list of `compact`, `stock`, `zeroed`, `onnx`, `onnx_int8`"
     assert [field.name for field in body.fields if field.is_needed] == ["name", "checkpoint", "validation"]
     assert [answer.status for answer in post.answers if answer.is_good] == ["202"]
     assert '"state": "running"' in post.example

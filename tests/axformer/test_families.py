@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import AutoModel, RobertaConfig, RobertaForSequenceClassification, RobertaTokenizer, pipeline
 
@@ -20,7 +20,8 @@ from axformer.config import PassConfig
 from axformer.evaluation.int8 import Int8Evaluator, in_int8
 from axformer.evaluation.plain import PlainEvaluator, predict
 from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.intake.checkpoint import Checkpoint
+from axformer.forms.stock import stock
+from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import DataSource
 from axformer.model.compact import compact
 from axformer.model.parameters import ParameterCount
@@ -29,13 +30,16 @@ from axformer.plan.plan import Plan
 from axformer.run import PruningRun
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan, stock_model
 from tests.plans import plans
-from tests.tiny_families import DIMENSIONS, tiny_family_model
+from tests.shallow import kept_without, shallow
+from tests.tiny_families import DIMENSIONS, tiny_family_model, tiny_family_tokenizer
 from tests.tiny_models import tiny_rows, write_rows
 
 BUDGET = 1_000_000_000
 """Bytes; more than any of these needs."""
 FULL = Plan.full(DIMENSIONS)
 PLANS = [some_plan(seed) for seed in range(3)]
+DROPS = ((3,), (1, 3), (1, 2))
+DROPPED = some_plan(3).dropping((1, 3))
 RELATIVE = {"deberta-v2", "llama", "modernbert", "qwen3", "xlnet"}
 """Families that count positions relative to each other: nothing breaks when an input is longer than they are meant for."""
 families = pytest.mark.parametrize("family", sorted(ARCHITECTURES))
@@ -58,7 +62,7 @@ def small_model(checkpoint: Checkpoint, plan: Plan) -> Any:
 
 @cases
 def test_masked_equals_removed(case: Case) -> None:
-    for plan in PLANS:
+    for plan in (*PLANS, DROPPED):
         removed = losses(small_model(checkpoint_of(case), plan), case)
         torch.testing.assert_close(removed, plain(case).losses(plan), rtol=1e-5, atol=1e-5)
 
@@ -76,6 +80,8 @@ def test_fast_equals_plain(case: Case) -> None:
         "layer.2.attention.head.1",
         "layer.1.ffn.neurons.3:20",
         "layer.0",
+        "layer.3.drop",
+        "layer.1.drop",
     ):
         trial = plan.apply(parse(id), top_k=3)
         torch.testing.assert_close(fast.losses(trial), plain(case).losses(trial), rtol=1e-5, atol=2e-6)
@@ -87,7 +93,7 @@ def test_fast_equals_plain(case: Case) -> None:
 
 @cases
 def test_saved_equals_loaded(case: Case, tmp_path: Path) -> None:
-    small = small_model(checkpoint_of(case), PLANS[1])
+    small = small_model(checkpoint_of(case), PLANS[1].dropping((2,)))
     small.save_pretrained(tmp_path)
     by_auto_class = checkpoint_of(case).head.auto_class.from_pretrained(tmp_path).eval()
     assert by_auto_class.config.model_type == f"axformer-{case.family}"
@@ -99,10 +105,30 @@ def test_saved_equals_loaded(case: Case, tmp_path: Path) -> None:
 
 
 @cases
+def test_dropped_equals_fewer_layers(case: Case) -> None:
+    """To the last bit: masked in the arithmetic of a pass, and in the stock form."""
+    checkpoint, samples = checkpoint_of(case), data_of(case).samples
+    for dropped in DROPS:
+        plan, expected = FULL.dropping(dropped), shallow(stock_model(case), kept_without(dropped))
+        adopted = from_memory(expected, tiny_family_tokenizer(case.family))
+        assert torch.equal(plain(case).losses(plan), losses(adopted.model, case))
+        small = small_model(checkpoint, plan)
+        ordinary = stock(small, checkpoint.head.model_class, checkpoint.architecture, plan)
+        assert type(ordinary) is type(expected)
+        ours, theirs = ordinary.config.to_dict(), expected.config.to_dict()
+        assert {name: ours[name] for name in theirs} == theirs
+        with torch.inference_mode():
+            found, wanted = (model(**samples.batches[0].inputs) for model in (ordinary, expected))
+        logits = [name for name in wanted if name.endswith("logits")]
+        assert logits
+        assert all(torch.equal(found[name], wanted[name]) for name in logits)
+
+
+@cases
 def test_parameters_are_counted(case: Case) -> None:
     checkpoint = checkpoint_of(case)
     count = ParameterCount(checkpoint.model, checkpoint.architecture)
-    for plan in (FULL, *PLANS):
+    for plan in (FULL, *PLANS, DROPPED):
         small = small_model(checkpoint, plan)
         assert count.left(plan) == sum(parameter.numel() for parameter in small.parameters())
 
@@ -118,13 +144,14 @@ def test_keeping_everything_changes_nothing(case: Case) -> None:
 def test_masked_equals_removed_in_int8(case: Case) -> None:
     """Rounding makes much of a last bit, so both must compute attention alike."""
     checkpoint = checkpoint_of(case)
-    small = small_model(checkpoint, PLANS[2])
+    plan = PLANS[2].dropping((3,))
+    small = small_model(checkpoint, plan)
     if small._supports_attention_backend:
         small.config._attn_implementation = ATTENTION_NAME
     with in_int8(small, checkpoint.architecture):
         removed = losses(small, case)
     evaluator = Int8Evaluator(plain(case), checkpoint.model, checkpoint.architecture)
-    torch.testing.assert_close(removed, evaluator.losses(PLANS[2]), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(removed, evaluator.losses(plan), rtol=1e-4, atol=1e-4)
     assert (evaluator.losses(FULL) != plain(case).losses(FULL)).any(), "int8 is not float32"
 
 
@@ -157,6 +184,7 @@ def test_the_base_model_loads_without_its_head(family: str, tmp_path: Path) -> N
 def test_any_plan_can_be_carried_out(family: str, plan: Plan) -> None:
     case = Case(family, "classification")
     checkpoint = checkpoint_of(case)
+    assume(checkpoint.architecture.needs(checkpoint.model.config, plan) is None)
     fast = PrefixEvaluator(
         checkpoint.model, checkpoint.architecture, checkpoint.task, data_of(case).samples, FULL, budget=BUDGET
     )

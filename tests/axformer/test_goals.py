@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.config import CompressConfig, PassConfig, Preset, Safeguard
+from axformer.config import CompressConfig, LayersConfig, PassConfig, Preset, Safeguard
 from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal
 from axformer.errors import ConfigError
 
@@ -21,6 +21,9 @@ def test_every_goal_is_described_and_gives_a_config() -> None:
     _, small = config_for(parse_goal("within-points=2"))
     assert isinstance(small, CompressConfig)
     assert (small.within_points, small.confirm) == (2.0, CompressConfig().confirm)
+    preset, shallow = config_for(parse_goal("fewer-layers=2"))
+    assert isinstance(shallow, LayersConfig)
+    assert (preset, shallow.within_points, shallow.finetune_defaults) == (Preset.PAPER, 2.0, {"epochs": 3})
     assert config_for(parse_goal("within-points")) == config_for(parse_goal("within-points=1"))
 
 
@@ -42,7 +45,7 @@ def test_knobs_beside_a_goal_change_it() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("fast", "goal 'fast' is unknown; there are no-worse, within-points=1, speedup=2, as-paper"),
+        ("fast", "goal 'fast' is unknown; there are no-worse, within-points=1, speedup=2, fewer-layers=1, as-paper"),
         ("no_worse", "goal 'no_worse' is unknown; did you mean no-worse?"),
         ("within-point=1", "goal 'within-point=1' is unknown; did you mean within-points?"),
         ("no-worse=1", "no-worse takes no number"),

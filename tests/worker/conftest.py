@@ -135,6 +135,12 @@ class Watch:
         with session_scope(self.sessions) as session:
             return [event.type for event in events_after(session, job_id, limit=100).items]
 
+    def notes(self, job_id: str) -> list[str]:
+        """Notes for the job's owner."""
+        with session_scope(self.sessions) as session:
+            events = events_after(session, job_id, limit=100).items
+            return [note for event in events if event.type == "job.noted" for note in event.data["notes"]]
+
     def at_trial(self, job_id: str, count: int, act: Callable[[], None]) -> threading.Thread:
         """Act as soon as so many trials are stored; the thread has started and is to be joined."""
         deadline = time.monotonic() + _WATCH_SECONDS

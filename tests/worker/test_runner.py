@@ -1,6 +1,7 @@
 import hashlib
 import json
 import re
+import shutil
 import tarfile
 import threading
 from collections.abc import Callable
@@ -33,6 +34,7 @@ from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_to
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch
 from worker.context import WorkerContext
 from worker.ledger import Ledger
+from worker.opening import BEGINS_ANEW
 from worker.packing import ARCHIVE_NAME
 from worker.runner import run_job
 
@@ -180,6 +182,7 @@ def test_a_job_whose_worker_died_behind_its_target_measures_no_trial_again(
 
 
 LESSONS = {"epochs": 20, "learning_rate": 0.001, "batch_size": 1, "seed": 0}
+STEPS_AN_EPOCH = 30
 
 
 @pytest.fixture
@@ -194,13 +197,21 @@ def undisturbed(opened: Open, tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_job_that_is_paused_while_it_trains_trains_anew_and_ends_as_if_undisturbed(
-    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open, undisturbed: dict[str, Any]
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
+def test_a_job_that_is_paused_while_it_trains_continues_and_ends_as_if_undisturbed(
+    context: WorkerContext,
+    post: Post,
+    watch: Watch,
+    claim: Claim,
+    opened: Open,
+    undisturbed: dict[str, Any],
+    elsewhere: bool,
 ) -> None:
+    """On this machine it continues from its last checkpoint; elsewhere it begins anew, and says so."""
     job_id = post(train={"uri": opened.uri("train.jsonl")}, finetune=LESSONS)
 
     def pause() -> None:
-        while (watch.job(job_id).progress or {}).get("seconds_left") != 0:
+        while ((watch.job(job_id).progress or {}).get("step") or {"done": 0})["done"] < STEPS_AN_EPOCH:
             threading.Event().wait(0.01)
         with session_scope(context.sessions) as session:
             request_pause(session, job_id)
@@ -211,7 +222,11 @@ def test_a_job_that_is_paused_while_it_trains_trains_anew_and_ends_as_if_undistu
     assert (watch.job(job_id).state, watch.job(job_id).report) == (JobState.PAUSED, None)
     before = watch.trials(job_id)
     assert len(before) == undisturbed["trials"]
-    assert left_behind(context, job_id) == []
+    (kept,) = left_behind(context, job_id)
+    assert kept.name == f"{job_id}.kept"
+    assert list(kept.glob("made/state/*/checkpoint-*/whole.json"))
+    if elsewhere:
+        shutil.rmtree(kept)
 
     with session_scope(context.sessions) as session:
         resume_job(session, job_id)
@@ -224,6 +239,8 @@ def test_a_job_that_is_paused_while_it_trains_trains_anew_and_ends_as_if_undistu
         told["finetune"].pop("seconds")
     assert job.report["finetune"] == undisturbed["finetune"]
     assert job.report["pruned"]["validation"] == undisturbed["pruned"]["validation"]
+    assert list(context.settings.work_dir.iterdir()) == []
+    assert [note for note in watch.notes(job_id) if "begins anew" in note] == [BEGINS_ANEW] * elsewhere
 
 
 def test_a_job_is_cancelled_while_it_trains(

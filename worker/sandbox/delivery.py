@@ -22,6 +22,7 @@ _TOP = frozenset(
         "path.svg",
         "plan.json",
         "plan.svg",
+        "ranking.jsonl",
         "repair.safetensors",
         "report.html",
         "report.json",

@@ -74,6 +74,8 @@ class Order(Message):
     finetune: FinetuneSettings | None
     output: str
     """Directory for the result."""
+    state: str
+    """Directory for what lets the job continue in another process."""
     forms: tuple[str, ...]
     upto: int | None = None
     """For an export: the trial after which its pass ends."""

@@ -10,6 +10,8 @@ from worker.sandbox.lines import Lines
 
 INPUTS, MADE, LOG = "inputs", "made", "errors.log"
 """In a job's directory: what the process may read, where it may write, and its standard output and error."""
+STATE = f"{MADE}/state"
+"""What the process writes to continue in another one; it outlives the directory."""
 _LOG_BYTES = 4000
 """Bytes of the log's end that the operator is shown; enough for a traceback."""
 _REPORT_BYTES = 256

@@ -21,7 +21,7 @@ from worker.sandbox.errors import ProcessDiedError, ProcessMisbehavedError, Work
 from worker.sandbox.lines import CheckStop, LineTooLongError
 from worker.sandbox.messages import FROM_PROCESS, Answer, Failed, Message, Ready, Refused, Restrictions
 from worker.sandbox.probe import check_required
-from worker.sandbox.process import INPUTS, MADE, Start
+from worker.sandbox.process import INPUTS, MADE, STATE, Start
 from worker.workspace import Workspace
 
 _ERRORS: dict[str, type[AxFormerError]] = {
@@ -38,7 +38,7 @@ class Sandbox:
     def __init__(self, settings: Settings, start: Start) -> None:
         """Start the process; :meth:`make_ready` waits until it is ready."""
         self._settings = settings
-        self._workspace = Workspace(settings.ahead_dir)
+        self._workspace = Workspace(settings.ahead_dir, STATE)
         self._is_closed = self._has_restrictions = False
         try:
             for name in (INPUTS, MADE):
@@ -64,12 +64,18 @@ class Sandbox:
         """Directory that the process writes to."""
         return self.directory / MADE
 
+    @property
+    def state(self) -> Path:
+        """Directory for what lets the job continue in another process. Earlier ones of the job on this machine may have filled
+        it."""
+        return self.directory / STATE
+
     def is_alive(self) -> bool:
         """Whether its process runs and its files exist."""
         return self._process.is_alive() and self.made.is_dir()
 
     def give_to(self, job_id: str) -> None:
-        """Rename the directory for a job, replacing what a killed worker left of the same job."""
+        """Rename the directory for a job, replacing what a killed worker left of the same job, but for its state."""
         self._wait_for_restrictions(lambda: None)  # they refer to the directories by their present names
         self._workspace.give_to(self._settings.work_dir, job_id)
 
@@ -133,7 +139,7 @@ class Sandbox:
             self._process.end()
 
     def close(self) -> None:
-        """End the process and remove the files."""
+        """End the process and remove the files, but for the job's state."""
         self.end_process()
         self._workspace.remove()
 

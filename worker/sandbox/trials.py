@@ -9,7 +9,7 @@ from axformer.errors import PlanError
 from axformer.methods.outline import outline_of
 from axformer.plan.elements import Dimensions, ElementKind, is_of_encoder, parse
 from axformer.plan.plan import LayerPlan, Plan
-from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.plan.trial import OF_PLANS, Phase, Trial, Verdict
 from worker.sandbox.errors import ProcessMisbehavedError
 
 MOST = 500_000
@@ -59,7 +59,7 @@ def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dime
         raise ProcessMisbehavedError(f"trial {trial.seq} where {expected} comes next")
     if sum(map(len, passes)) >= limits.trials:
         raise ProcessMisbehavedError(f"trial {trial.seq} of a job that has {limits.trials} trials at most")
-    is_whole = trial.phase is Phase.BUDGET
+    is_whole = trial.phase in OF_PLANS
     if is_base != (trial.seq == 0) or is_base != (trial.element is None):
         raise ProcessMisbehavedError(f"trial {trial.seq} of the phase {trial.phase} for '{_short(trial.element)}'")
     if len(trial.precision) > _LONGEST_NAME or not trial.precision.isidentifier():

@@ -17,6 +17,7 @@ from axformer.evaluation.budget import free_bytes, total_bytes
 from axformer.intake.footprint import Footprint, at_ease, least
 from axformer.intake.sizes import read_sizes
 from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.repair.base import Surroundings
 from axformer.run import PruningRun
 from axformer.wire.kinds import JobKind
 from axformer.wire.steps import Step
@@ -97,14 +98,14 @@ def _prune(lines: Lines, order: Order, run: PruningRun) -> None:
     look = run.look()
     notes = [*run.notes, *([] if look.note is None else [look.note])]
     _send(lines, _opened(run, notes, look.sentence))
-    _search(lines, run, _stored(lines))
+    _search(lines, order, run, _stored(lines))
     _finish(lines, order, run)
 
 
 def _export(lines: Lines, order: Order, run: PruningRun) -> None:
     """Write the model after one trial of another job's pass."""
     _send(lines, _opened(run, run.notes, None))
-    for _ in run.trials(_stored(lines), upto=order.upto):
+    for _ in run.trials(_stored(lines), upto=order.upto, directory=Path(order.state)):
         _check_worker(lines)
     _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=1))
     _finish(lines, order, run)
@@ -117,7 +118,7 @@ _KINDS: Mapping[JobKind, Callable[[Lines, Order, PruningRun], None]] = {
 
 
 def _finish(lines: Lines, order: Order, run: PruningRun) -> None:
-    run.repair(lambda: _check_worker(lines))
+    run.repair(Surroundings(Path(order.state), _Steps(lines), lambda: _check_worker(lines)))
     _send(lines, Trained())
     _send(lines, Published(report=run.publish(Path(order.output), order.forms, _Steps(lines))))
 
@@ -174,11 +175,17 @@ def _stored(lines: Lines) -> list[Trial]:
     return trials
 
 
-def _search(lines: Lines, run: PruningRun, stored: list[Trial]) -> None:
+def _search(lines: Lines, order: Order, run: PruningRun, stored: list[Trial]) -> None:
     """Send each new trial, and at the end which pass is kept."""
     clock = PassClock()
     passes: list[list[Trial]] = []
-    running = run.trials(stored, clock, check_cancelled=lambda: _check_worker(lines), on_step=_Steps(lines))
+    running = run.trials(
+        stored,
+        clock,
+        check_cancelled=lambda: _check_worker(lines),
+        on_step=_Steps(lines),
+        directory=Path(order.state),
+    )
     for index, trial in enumerate(running):
         if trial.phase is Phase.BASE:
             passes.append([])

@@ -9,7 +9,7 @@ from axformer.methods.axformer.algorithm import search
 from axformer.methods.axformer.metric_limit import MetricLimit
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.orders import opening_of, pass_configs
-from axformer.methods.base import Ground
+from axformer.methods.base import Extras, Ground
 from axformer.methods.traces import passes_in
 from axformer.plan.elements import Dimensions, Element, neuron_group
 from axformer.plan.trial import Trial
@@ -21,6 +21,7 @@ class AxFormer:
 
     name = "axformer"
     fits = LocalFits
+    extras = Extras()
 
     def check(self, config: PassConfig, dimensions: Dimensions) -> None:
         """Check that the order names blocks of the model."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from axformer.config.compress import CompressConfig
 from axformer.errors import CheckpointError, ConfigError, PlanError
 from axformer.evaluation.plain import predict
-from axformer.methods.base import Ground
+from axformer.methods.base import Extras, Ground
 from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.latency import measure_blocks
 from axformer.methods.compress.sizes import sizes_of, with_units
@@ -31,6 +31,7 @@ class Compress:
 
     name = "compress"
     fits = Refits
+    extras = Extras()
 
     def check(self, config: CompressConfig, dimensions: Dimensions) -> None:
         """Any model can be compressed."""

@@ -1,4 +1,4 @@
-"""The progress of a compression, computed from its trials alone, and the largest length of its trace."""
+"""The progress of a run of whole plans, computed from its trials alone, and the largest length of a compression's trace."""
 
 from collections.abc import Iterable
 
@@ -8,11 +8,15 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 
 
-class BudgetMeter:
-    """Counts the trials: the untouched model and the budgets."""
+class PlanMeter:
+    """Counts the trials: the untouched model and the plans."""
 
-    def __init__(self, dimensions: Dimensions, config: CompressConfig) -> None:
-        self._known = longest_trace(dimensions, config)
+    def __init__(self, longest: int) -> None:
+        """
+        Args:
+            longest: the largest number of trials.
+        """
+        self._known = longest
         self._count = 0
         self._seconds = 0.0
 
@@ -23,7 +27,7 @@ class BudgetMeter:
             self._seconds = trial.seconds
 
     def progress(self, *, ended: bool = False) -> Progress:
-        """The progress so far. The time left is known after the first budget, whose trial includes the level table."""
+        """The progress so far. The time left is known after the first plan, which includes what all share."""
         known = self._count if ended else self._known
         left = (
             self._seconds / self._count * (known - self._count) if self._count > 1 or (ended and self._count) else None

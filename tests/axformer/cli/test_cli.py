@@ -20,6 +20,7 @@ from axformer.cli.options import knob_names
 from axformer.config import METHODS, PassConfig
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.repair.settings import make_settings
 from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
 
 
@@ -69,7 +70,9 @@ def test_prune_trains_what_is_left_where_it_is_told_to(tmp_path: Path, checkpoin
     assert report == json.loads((tmp_path / "out" / "report.json").read_text())
     assert f"{report['trials']} of {report['trials']} done" in result.stderr
     told = report["finetune"]
-    assert told["settings"] == {"epochs": 2, "learning_rate": 0.001, "batch_size": 32, "seed": 0}
+    assert told["settings"] == make_settings({"epochs": 2, "learning_rate": 0.001}).model_dump()
+    assert (told["epochs"], told["kept_epoch"]) == (2, 2)
+    assert not list(tmp_path.glob(".*-training")), "the state of the training goes with its end"
     assert told["data"]["rows"] == 24
 
 

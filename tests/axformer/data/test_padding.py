@@ -23,8 +23,9 @@ from axformer.evaluation.plain import predict
 from axformer.forms.facts import facts_of
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import prepare
-from axformer.repair.finetune import finetune
+from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.settings import FinetuneSettings
+from axformer.repair.teacher import TaskLoss
 from axformer.run import PruningRun
 from tests.tiny_families import tiny_family_config, tiny_family_model
 from tests.tiny_models import WORDS, tagged_rows, tiny_rows, tiny_tokenizer
@@ -149,8 +150,9 @@ def test_rows_that_go_alone_are_learned_from_in_the_same_steps() -> None:
         checkpoint = from_memory(model, tokenizer_with("[PAD]"))
         samples = prepare(rows_of(tiny_rows(10)), checkpoint, PassConfig()).samples
         assert samples.encoded.padding.alone is (pad is None)
-        trained = finetune(checkpoint.model, checkpoint.task, checkpoint.tokenizer, samples.encoded, settings)
-        found.append(predict(trained, checkpoint.task, samples).losses)
+        lesson = Lesson(samples.encoded, TaskLoss(checkpoint.task), settings)
+        finetune(checkpoint.model, checkpoint.tokenizer, lesson)
+        found.append(predict(checkpoint.model, checkpoint.task, samples).losses)
     torch.testing.assert_close(*found, rtol=1e-3, atol=1e-4)
 
 

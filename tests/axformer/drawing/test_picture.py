@@ -91,6 +91,23 @@ def test_a_whole_model_is_described_as_whole() -> None:
     assert 'class="gone" data-element' not in picture(Plan.full(dimensions), dimensions)
 
 
+@pytest.mark.parametrize("has_trials", [False, True])
+def test_a_dropped_layer_is_shown_as_one(has_trials: bool) -> None:
+    dimensions = SIZES[0]
+    plan = Plan.full(dimensions).dropping((1,))
+    assert describe_plan(plan, dimensions) == (
+        "3 layers, dropped: 1; 8 of 12 heads kept; 96 of 144 neurons kept; removed blocks: none; "
+        "hard attention in layers: none"
+    )
+    trials = [some_trial(1, "layer.1.drop", 0.5, 0.6, Verdict.ACCEPT)] if has_trials else None
+    text = picture(plan, dimensions, trials)
+    assert text.count(">dropped</text>") == 2, "beside its heads and beside its neurons"
+    assert text.count(">removed</text>") == 1, "in the legend"
+    parts = [part for part in ElementTree.fromstring(text).iter(f"{SVG}rect") if "data-element" in part.attrib]
+    gone = {part.attrib["data-element"] for part in parts if part.attrib["class"] in ("gone", "gap")}
+    assert gone == ({"layer.1.attention", "layer.1.ffn"} if has_trials else {"layer.1.drop"})
+
+
 def test_with_the_trials_every_element_tells_what_became_of_it() -> None:
     dimensions = Dimensions(2, 4, 32, 48)
     tried = {

@@ -16,7 +16,7 @@ from axformer.cli.main import app
 from axformer.errors import ArtifactError
 from axformer.forms import make
 from axformer.forms.form import Form, NotMade
-from axformer.forms.kinds import KINDS
+from axformer.forms.kinds import KINDS, STOCK
 from axformer.forms.make import Finished, make_forms
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.model.compact import compact
@@ -73,6 +73,7 @@ def test_a_result_tells_of_all_its_forms(every_form: Path) -> None:
     report = json.loads((every_form / "report.json").read_text())
     forms = {form["name"]: form for form in report["forms"]}
     assert list(forms) == list(KINDS)
+    assert "a layer has lost its attention block or its FFN block" in forms.pop(STOCK)["reason"]
     for name, form in forms.items():
         assert form["made"], form["reason"]
         assert form["bytes"] == KINDS[name].bytes_in(every_form / form["directory"]) > 0
@@ -125,7 +126,7 @@ def test_a_result_is_exported_without_its_checkpoint(tmp_path: Path, result: Pat
     assert json.loads(done.stdout) == [told]
     for arguments, reason in (
         (("export", result, "--forms", "zeroed"), "axformer apply makes all"),
-        (("export", result, "--forms", "tiny"), "'tiny' is not a form; there are compact, zeroed"),
+        (("export", result, "--forms", "tiny"), "'tiny' is not a form; there are stock, compact, zeroed"),
         (("export", tmp_path / "nowhere"), "cannot be read"),
     ):
         refused = run(*arguments, "--data", data, "--output", tmp_path / "none")

@@ -44,8 +44,8 @@ cases = pytest.mark.parametrize(
 
 @cache
 def model_of(case: Case) -> Any:
-    """A model with removed and emptied blocks, cut ones and hard attention."""
-    checkpoint, plan = checkpoint_of(case), some_plan(2)
+    """A model with removed and emptied blocks, cut ones, hard attention and a dropped layer."""
+    checkpoint, plan = checkpoint_of(case), some_plan(2).dropping((3,))
     assert any(layer.hard_attention for layer in plan.layers)
     return compact(checkpoint.model, checkpoint.architecture, plan)
 

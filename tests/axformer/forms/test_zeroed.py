@@ -43,36 +43,40 @@ CASES = [case for case in all_cases() if case.family != "albert"]
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_zeroed_equals_compact(case: Case) -> None:
     checkpoint, samples = checkpoint_of(case), data_of(case).samples
-    small = compact(checkpoint.model, checkpoint.architecture, PLAN)
-    whole = zeroed(checkpoint.model, checkpoint.architecture, PLAN)
-    assert type(whole) is type(checkpoint.model)
-    assert type(whole).__module__.startswith("transformers.")
-    expected, found = (predict(model, checkpoint.task, samples).losses for model in (small, whole))
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    for plan in (PLAN, PLAN.dropping((1,))):
+        small = compact(checkpoint.model, checkpoint.architecture, plan)
+        whole = zeroed(checkpoint.model, checkpoint.architecture, plan)
+        assert type(whole) is type(checkpoint.model)
+        assert type(whole).__module__.startswith("transformers.")
+        assert whole.config.num_hidden_layers == len(plan.remaining)
+        expected, found = (predict(model, checkpoint.task, samples).losses for model in (small, whole))
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def fits_of(case: Case) -> Refit:
+def fits_of(case: Case, plan: Plan = FITTED) -> Refit:
     checkpoint = checkpoint_of(case)
-    return refit_plan(checkpoint.model, checkpoint.architecture, data_of(case).samples, FITTED)
+    return refit_plan(checkpoint.model, checkpoint.architecture, data_of(case).samples, plan)
 
 
-def fitted_compact(case: Case, fits: Refit) -> torch.nn.Module:
+def fitted_compact(case: Case, fits: Refit, plan: Plan = FITTED) -> torch.nn.Module:
     checkpoint = checkpoint_of(case)
-    small = compact(checkpoint.model, checkpoint.architecture, FITTED)
-    apply_refit(small, checkpoint.architecture, fits)
+    small = compact(checkpoint.model, checkpoint.architecture, plan)
+    apply_refit(small, checkpoint.architecture, plan, fits)
     return small
 
 
+@pytest.mark.parametrize("dropped", [(), (1,)], ids=["none dropped", "one dropped"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_with_fitted_weights_masked_zeroed_and_compact_are_one(case: Case) -> None:
+def test_with_fitted_weights_masked_zeroed_and_compact_are_one(case: Case, dropped: tuple[int, ...]) -> None:
+    plan = FITTED.dropping(dropped)
     checkpoint, samples = checkpoint_of(case), data_of(case).samples
     model, architecture, task = checkpoint.model, checkpoint.architecture, checkpoint.task
-    fits, before = fits_of(case), {name: value.clone() for name, value in model.state_dict().items()}
-    whole = zeroed(model, architecture, FITTED, fits)
+    fits, before = fits_of(case, plan), {name: value.clone() for name, value in model.state_dict().items()}
+    whole = zeroed(model, architecture, plan, fits)
     assert type(whole) is type(model)
-    expected, found = (predict(one, task, samples).losses for one in (fitted_compact(case, fits), whole))
+    expected, found = (predict(one, task, samples).losses for one in (fitted_compact(case, fits, plan), whole))
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
-    with masked_and_fitted(model, architecture, FITTED, fits):
+    with masked_and_fitted(model, architecture, plan, fits):
         masked = predict(model, task, samples).losses
     torch.testing.assert_close(masked, expected, rtol=1e-5, atol=1e-5)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())

@@ -34,6 +34,17 @@ KNOBS: Mapping[str, Sequence[dict[str, Any]]] = {
         {"budgets": (0.9, 0.6), "repair": "none", "target_size": 0.9, "confirm": 0.0, "within_points": None},
         {"budgets": (0.9, 0.7, 0.5), "cost": "latency", "confirm": 0.0, "within_points": None},
     ),
+    "layers": (
+        {"confirm": 0.0, "within_points": None},
+        {"strategy": "greedy", "drop": 2},
+        {"strategy": "contribution", "confirm": 0.3, "within_points": 40},
+    ),
+    "rank": (
+        {"step": 0.25, "until": 0.75, "confirm": 0.0, "within_points": None},
+        {"step": 0.3, "score": "l1", "units": "heads", "normalisation": "l1", "confirm": 0.0, "within_points": None},
+        {"step": 0.4, "repair": "refit", "reestimate": False, "confirm": 0.0, "within_points": None},
+        {"step": 0.2, "score": "random", "relative": 0.7, "confirm": 0.0, "within_points": None},
+    ),
 }
 """For every method some knobs with which it accepts something."""
 configs = st.sampled_from(

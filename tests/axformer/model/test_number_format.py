@@ -15,8 +15,9 @@ from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import DataSource
 from axformer.model.compact import compact
 from axformer.model.number_format import KEPT, cast, computing_in, format_of, most_common
-from axformer.repair.finetune import finetune
+from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.settings import FinetuneSettings
+from axformer.repair.teacher import TaskLoss
 from axformer.run import PruningRun
 from axformer.scores.sets import scores_of
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan, stock_model
@@ -100,5 +101,6 @@ def test_training_after_a_pass_computes_in_float32_and_hands_out_what_came_in(tm
     )
     checkpoint, lessons = run._checkpoint, run._validation.samples.encoded
     whole = compact(checkpoint.model, checkpoint.architecture, run.plan)
-    same = cast(finetune(whole, checkpoint.task, checkpoint.tokenizer, lessons, how), torch.bfloat16).state_dict()
+    finetune(whole, checkpoint.tokenizer, Lesson(lessons, TaskLoss(checkpoint.task), how))
+    same = cast(whole, torch.bfloat16).state_dict()
     assert all(torch.equal(part, same[name]) for name, part in trained.model.state_dict().items())

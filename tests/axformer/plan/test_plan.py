@@ -69,4 +69,6 @@ def test_removed_elements_names_the_largest_only() -> None:
         "layer.1.ffn.neurons.0:4",
         "layer.10.ffn",
     ]
+    assert removed_elements([*accepted, "layer.1", "layer.2.drop"]) == ["layer.10.ffn", "layer.1", "layer.2.drop"]
+    assert removed_elements(["layer.1", "layer.1.drop", "layer.10.drop"]) == ["layer.1.drop", "layer.10.drop"]
     assert removed_elements(accepted) == ["layer.2.ffn", "layer.1.attention", "layer.1.ffn.neurons.0:4", "layer.10.ffn"]

@@ -27,6 +27,10 @@ def numbers(text: str) -> set[int]:
 def test_the_differences_lead_from_one_plan_to_the_other(first: Plan, second: Plan) -> None:
     found = {(one.layer, one.part): one for one in differences(first, second)}
     for index, (one, other) in enumerate(zip(first.layers, second.layers, strict=True)):
+        assert ((index, "layer") in found) == (one.dropped != other.dropped)
+        if one.dropped != other.dropped:
+            assert [part for place, part in found if place == index] == ["layer"]
+            continue
         assert ((index, "attention") in found) == (one.attention != other.attention)
         assert ((index, "ffn") in found) == (one.ffn != other.ffn)
         assert ((index, "hard attention") in found) == (one.hard_attention != other.hard_attention)

@@ -13,8 +13,9 @@ import axformer.auto  # noqa: F401 - some heads build their base model by its co
 from axformer.errors import ConfigError
 from axformer.evaluation.plain import predict
 from axformer.model.compact import compact
-from axformer.repair.finetune import finetune
+from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.settings import FinetuneSettings, check_trainable, make_settings
+from axformer.repair.teacher import TaskLoss
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
 
 SETTINGS = FinetuneSettings(epochs=12, learning_rate=1e-3, batch_size=4)
@@ -31,9 +32,14 @@ def small(case: Case) -> Any:
     return compact(checkpoint.model, checkpoint.architecture, some_plan(3))
 
 
+def lesson(case: Case, settings: FinetuneSettings = SETTINGS) -> Lesson:
+    return Lesson(data_of(case).samples.encoded, TaskLoss(checkpoint_of(case).task), settings)
+
+
 def trained(case: Case, settings: FinetuneSettings = SETTINGS) -> Any:
-    checkpoint, encoded = checkpoint_of(case), data_of(case).samples.encoded
-    return finetune(small(case), checkpoint.task, checkpoint.tokenizer, encoded, settings)
+    model = small(case)
+    finetune(model, checkpoint_of(case).tokenizer, lesson(case, settings))
+    return model
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -61,7 +67,7 @@ def test_nothing_is_left_behind(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     case = Case("bert", "classification")
-    model, checkpoint, encoded = small(case), checkpoint_of(case), data_of(case).samples.encoded
+    model = small(case)
 
     def drawn() -> tuple[float, float, float]:
         return random.random(), float(np.random.random()), torch.rand(()).item()
@@ -73,7 +79,7 @@ def test_nothing_is_left_behind(
     random.seed(5)
     np.random.seed(5)
     torch.manual_seed(5)
-    finetune(model, checkpoint.task, checkpoint.tokenizer, encoded, SETTINGS)
+    finetune(model, checkpoint_of(case).tokenizer, lesson(case))
     assert drawn() == expected
     assert list(tmp_path.iterdir()) == []
     assert capsys.readouterr().out == ""
@@ -82,7 +88,6 @@ def test_nothing_is_left_behind(
 def test_a_training_that_is_to_end_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     case, steps = Case("bert", "classification"), []
-    checkpoint = checkpoint_of(case)
 
     def check_stop() -> None:
         steps.append(1)
@@ -90,9 +95,7 @@ def test_a_training_that_is_to_end_ends(tmp_path: Path, monkeypatch: pytest.Monk
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        finetune(
-            small(case), checkpoint.task, checkpoint.tokenizer, data_of(case).samples.encoded, SETTINGS, check_stop
-        )
+        finetune(small(case), checkpoint_of(case).tokenizer, lesson(case), check_cancelled=check_stop)
     assert len(steps) == 3
     assert list(tmp_path.iterdir()) == []
 
@@ -106,7 +109,7 @@ def test_another_gpu_than_the_first_is_refused() -> None:
 
 def test_data_with_fixed_masks_is_refused() -> None:
     with pytest.raises(ConfigError, match="'masked_lm' cannot be fine-tuned here"):
-        trained(Case("bert", "masked_lm"))
+        check_trainable("masked_lm", "cpu")
 
 
 @pytest.mark.parametrize(
@@ -115,6 +118,8 @@ def test_data_with_fixed_masks_is_refused() -> None:
         ({"epochs": 0}, "finetune epochs=0: Input should be greater than or equal to 1"),
         ({"rate": 1}, r"finetune 'rate' is unknown; did you mean learning_rate\?"),
         ({"x": 1}, "finetune 'x' is unknown; the settings are epochs, learning_rate, "),
+        ({"freeze": "upper:2"}, "finetune freeze='upper:2': .*lower:N for the N lowest layers"),
+        ({"temperature": 4}, "finetune temperature=4 says how to learn from a teacher; set teacher=true too"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_value(values: dict[str, object], message: str) -> None:

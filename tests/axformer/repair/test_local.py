@@ -63,7 +63,7 @@ def test_a_trial_measures_the_model_that_is_handed_out(case: Case) -> None:
     for seed in range(4):
         plan = cut_plan(seed)
         small = compact(model, architecture, plan)
-        apply_refit(small, architecture, fits.of(plan))
+        apply_refit(small, architecture, plan, fits.of(plan))
         wanted = samples.per_sample(predict(small, checkpoint.task, samples).losses)
         torch.testing.assert_close(evaluator.losses(plan), wanted, rtol=1e-4, atol=1e-5)
         evaluator.accept(plan)

@@ -41,7 +41,7 @@ def refitted(case: Case, plan: Plan, samples: Samples | None = None) -> torch.nn
     checkpoint = checkpoint_of(case)
     small = compact(checkpoint.model, checkpoint.architecture, plan)
     fits = refit_plan(checkpoint.model, checkpoint.architecture, samples or data_of(case).samples, plan)
-    apply_refit(small, checkpoint.architecture, fits)
+    apply_refit(small, checkpoint.architecture, plan, fits)
     return small
 
 

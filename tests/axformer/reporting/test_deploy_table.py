@@ -93,3 +93,11 @@ def test_what_a_report_of_an_earlier_version_lacks_is_unknown() -> None:
         ["before", UNKNOWN, "", UNKNOWN, "", UNKNOWN, UNKNOWN],
         ["PyTorch", UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN],
     ]
+
+
+@pytest.mark.parametrize(("ms", "best"), [(5.1, "stock"), (6.0, "compact"), (9.9, "compact")])
+def test_a_form_that_needs_nothing_installed_is_advised_where_it_is_about_as_fast(ms: float, best: str) -> None:
+    found = deployables(report(form("stock", ms, 0.85, (-0.01, 0.01)), form("compact", 5.0, 0.85, (-0.01, 0.01))))
+    assert found is not None
+    assert found.best is not None
+    assert found.best.name == best

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import psutil
 import pytest
@@ -15,7 +16,7 @@ from axformer.reporting.commit import commit
 from store.settings import Settings
 from store.states import WORKING, JobState
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch, context, opened, post, settings, watch
-from tests.worker.test_runner import artifacts_of, library_run
+from tests.worker.test_runner import STEPS_AN_EPOCH, artifacts_of, library_run
 from worker.context import WorkerContext, claim_job
 from worker.runner import run_job
 from worker.sandbox.errors import RestrictionsMissingError
@@ -44,6 +45,12 @@ def assert_alike(stored: Sequence[Trial], expected: Sequence[Trial]) -> None:
     """The confined processes may share their work out among other numbers of threads, so losses have a tolerance."""
     assert [(one.element, one.verdict) for one in stored] == [(one.element, one.verdict) for one in expected]
     assert [one.loss for one in stored] == pytest.approx([one.loss for one in expected], rel=1e-4)
+
+
+def kill_processes_of_jobs() -> None:
+    for one in psutil.Process().children(recursive=True):
+        if one.name() == NAME:
+            os.kill(one.pid, signal.SIGKILL)
 
 
 def test_training_and_forms_work_in_the_sandbox(
@@ -75,12 +82,7 @@ def test_a_process_that_is_killed_in_the_middle_is_an_attempt_lost_and_the_job_g
     job = claim_job(confined)
     assert job is not None
 
-    def kill() -> None:
-        for one in psutil.Process().children(recursive=True):
-            if one.name() == NAME:
-                os.kill(one.pid, signal.SIGKILL)
-
-    watcher = watch.at_trial(job_id, 10, kill)
+    watcher = watch.at_trial(job_id, 10, kill_processes_of_jobs)
     run_job(confined, job, NEVER)
     watcher.join()
     assert watch.job(job_id).state in WORKING
@@ -90,6 +92,50 @@ def test_a_process_that_is_killed_in_the_middle_is_an_attempt_lost_and_the_job_g
     run_job(confined, again, NEVER)
     assert (watch.job(job_id).state, watch.job(job_id).attempt) == (JobState.SUCCEEDED, 2)
     assert_alike(watch.trials(job_id), library_run(opened, LONG_PASS).trace)
+
+
+def test_a_process_that_is_killed_while_it_trains_continues_from_its_state(
+    confined: WorkerContext, post: Post, watch: Watch, opened: Open
+) -> None:
+    job_id = post(
+        train={"uri": opened.uri("train.jsonl")}, finetune={"epochs": 20, "learning_rate": 0.001, "batch_size": 1}
+    )
+    job = claim_job(confined)
+    assert job is not None
+
+    def step_of() -> dict[str, Any]:
+        return (watch.job(job_id).progress or {}).get("step") or {"done": 0, "detail": ""}
+
+    def kill() -> None:
+        while step_of()["done"] < STEPS_AN_EPOCH:
+            threading.Event().wait(0.01)
+        kill_processes_of_jobs()
+
+    watcher = watch.at_trial(job_id, 1, kill)
+    run_job(confined, job, NEVER)
+    watcher.join()
+    assert watch.job(job_id).state is not JobState.SUCCEEDED
+    assert list(confined.settings.work_dir.glob(f"{job_id}.kept/made/state/*/checkpoint-*/whole.json"))
+
+    told: set[str] = set()
+
+    def listen() -> None:
+        while watch.job(job_id).state is not JobState.SUCCEEDED:
+            told.add(step_of()["detail"] or "")
+            threading.Event().wait(0.01)
+
+    job = claim_job(confined)
+    assert job is not None
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    run_job(confined, job, NEVER)
+    finished = watch.job(job_id)
+    assert (finished.state, finished.error, finished.attempt) == (JobState.SUCCEEDED, None, 2)
+    listener.join()
+    assert any("continued after step" in detail for detail in told)
+    assert finished.report is not None
+    assert finished.report["finetune"]["steps"] == 20 * STEPS_AN_EPOCH
+    assert list(confined.settings.work_dir.iterdir()) == []
 
 
 def test_restrictions_that_are_required_and_missing_stop_a_worker(settings: Settings) -> None:

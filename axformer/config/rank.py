@@ -1,0 +1,85 @@
+"""The knobs of ranked pruning, the baselines of Table IV of the AxFormer paper and of *Why Can You Lay Off Heads?*."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from axformer.config.common import RunConfig
+from axformer.errors import ConfigError
+
+Score = Literal["taylor", "gradient", "fisher", "activation", "l1", "magnitude", "random"]
+"""What a unit is ranked by (:mod:`axformer.methods.rank.scores`)."""
+
+
+class RankConfig(RunConfig):
+    """The knobs of ``method=rank``."""
+
+    method: Literal["rank"] = "rank"
+    """``rank``: heads and neurons leave in the order of a score, the lowest first, a share of them in every step."""
+    confirm: float = Field(default=0.4, ge=0.0, le=0.5)
+    """Share of the validation rows that neither rank nor decide, but choose between the models of the steps."""
+    within_points: float | None = Field(default=1.0, ge=0.0, le=100.0)
+    """Keep the cheapest model that is certified to have lost less than this many points (hundredths) of its metric. None keeps
+    the model with the lowest loss on the confirming rows, or without ``confirm`` the last one."""
+    score: Score = "taylor"
+    """What units are ranked by: ``taylor`` and ``fisher`` by the gradient of a gate on each unit (first-order Taylor expansion,
+    Molchanov et al., 2017, which is also the importance of Michel et al., 2019, for heads; and its square), ``gradient`` by
+    that of the unit's weights, ``activation`` by the unit's activations, ``l1`` and ``magnitude`` by the unit's weights, and
+    ``random`` by nothing, as a control."""
+    units: Literal["both", "heads", "neurons"] = "both"
+    """What is removed. Heads and neurons are ranked apart; ``both`` takes the same share of each in a step."""
+    normalisation: Literal["none", "l1", "l2"] = "none"
+    """Divide the scores of a block by their sum (``l1``) or by the root of the sum of their squares (``l2``), so that blocks
+    compare (Chiang et al., 2020, equation 4; it finds ``l1`` best for heads)."""
+    step: float = Field(default=0.05, gt=0.0, le=0.5)
+    """Share of the original units that leaves in a step; Table IV of the AxFormer paper takes 5 %."""
+    until: float = Field(default=0.95, gt=0.0, le=1.0)
+    """Share of the original units that has left after the last step."""
+    reestimate: bool = True
+    """Rank the remaining units again after every step, on the model as it is then. Otherwise the untouched model's ranking is
+    used throughout."""
+    keep_one_head: bool = False
+    """Let no layer lose its last head. By default a layer without heads keeps only the bias of its output projection."""
+    relative: float | None = Field(default=None, gt=0.0, le=1.0)
+    """Accept a step only if the metric on the deciding rows is at least this share of the untouched model's, for example 0.9 as
+    in Chiang et al.; the last such step ends the path. None accepts every step."""
+    repair: Literal["none", "refit"] = "none"
+    """``refit`` fits the remaining weights to the outputs of the untouched model after every step; ``none`` leaves them."""
+
+    def check(self) -> None:
+        super().check()
+        if self.evaluate_in != "float32":
+            raise ConfigError(
+                f"evaluate_in={self.evaluate_in}: ranked pruning measures in float32; take the form onnx_int8, or "
+                "method=axformer"
+            )
+        if self.step > self.until:
+            raise ConfigError(f"step={self.step:g} is above until={self.until:g}, so no step would be made")
+
+    @property
+    def one_process(self) -> str | None:
+        return f"method={self.method}"
+
+    @property
+    def measures_path(self) -> bool:
+        return True
+
+    @property
+    def expects_cost(self) -> bool:
+        return self.within_points is None
+
+    @property
+    def is_refitted(self) -> bool:
+        return self.repair == "refit"
+
+    @property
+    def why_not_calibrated(self) -> str | None:
+        return (
+            None if self.is_refitted else f"with repair={self.repair} no weights are fitted, so nothing is calibrated"
+        )
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The share of the units that has left after each step, ascending; the last is ``until``."""
+        whole = round(self.until / self.step + 0.499999)
+        return tuple(round(min(self.until, self.step * count), 10) for count in range(1, whole + 1))

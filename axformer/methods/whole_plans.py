@@ -1,0 +1,132 @@
+"""What methods share whose trials hold whole plans: the untouched model's trial, the records, and the replay."""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from axformer.errors import CheckpointError, PlanError
+from axformer.evaluation.plain import Predictions, predict
+from axformer.methods.base import Ground
+from axformer.methods.replay import Replay
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.scores.confidence import first_metric
+from axformer.scores.scoring import figures_of, table_of
+
+
+class WholePlans:
+    """The trials of one run, each of a whole plan."""
+
+    def __init__(self, ground: Ground, replay: Replay, phase: Phase) -> None:
+        """
+        Args:
+            ground: what the method works with.
+            replay: the trials that the same run yielded before it was stopped.
+            phase: of all trials but the first.
+        """
+        self._ground = ground
+        self._replay = replay
+        self._phase = phase
+        self._started = ground.clock() - replay.seconds
+        self._full = Plan.full(ground.dimensions)
+        self._min_loss = float("inf")
+        self._untouched: Predictions | None = None
+
+    def base(self) -> Trial:
+        """The trial of the untouched model.
+
+        Raises:
+            CheckpointError: its loss is not finite.
+        """
+        trial = self._replay.next(None)
+        if trial is None:
+            trial = self._record(None, self._full, self._losses(self.untouched), Verdict.BASE)
+            if not trial.loss < float("inf"):
+                raise CheckpointError(
+                    f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
+                )
+        self._min_loss = trial.loss
+        return trial
+
+    def stored(self, element: str) -> Trial | None:
+        """The stored trial of a plan; None if the plan was not tried before the run was stopped.
+
+        Raises:
+            PlanError: the stored trial has no plan, so it is not of this run.
+        """
+        trial = self._replay.next(element)
+        if trial is not None:
+            if trial.plan is None:
+                raise PlanError(f"the stored trace is not one of this run: its trial {trial.seq} has no plan")
+            self._min_loss = min(self._min_loss, trial.loss)
+        return trial
+
+    def is_left_out(self, element: str) -> bool:
+        """Whether the stored trials go on with another plan, so that this one was not tried."""
+        upcoming = self._replay.upcoming
+        return upcoming is not None and upcoming.element != element
+
+    def tried(self, element: str, plan: Plan, judge: Callable[[Predictions], Verdict]) -> Trial:
+        """The trial of a plan: its model is built and measured.
+
+        Args:
+            element: the plan's id.
+            plan: the plan.
+            judge: decides on the model's predictions on the deciding rows.
+        """
+        ground = self._ground
+        predictions = predict(ground.model_of(plan), ground.checkpoint.task, ground.samples)
+        trial = self._record(element, plan, self._losses(predictions), judge(predictions))
+        self._min_loss = min(self._min_loss, trial.loss)
+        return trial
+
+    def end(self) -> None:
+        """Check that every stored trial belongs to this run.
+
+        Raises:
+            PlanError: a stored trial does not.
+        """
+        stored = self._replay.upcoming
+        if stored is not None:
+            raise PlanError(
+                f"the stored trace is not one of this run: its trial {stored.seq} is {stored.element}, which it does not try"
+            )
+
+    @property
+    def untouched(self) -> Predictions:
+        """The predictions of the untouched model on the deciding rows."""
+        if self._untouched is None:
+            self._untouched = self._ground.untouched.predictions(keep=False)
+        return self._untouched
+
+    def metric(self, predictions: Predictions) -> float:
+        """The task's first metric on the deciding rows."""
+        task, samples = self._ground.checkpoint.task, self._ground.samples
+        figures = figures_of(table_of(self._losses(predictions), predictions.answers, task, samples), task)
+        return figures[first_metric(figures)]
+
+    def _losses(self, predictions: Predictions) -> Tensor:
+        return self._ground.samples.per_sample(predictions.losses)
+
+    def _record(self, element: str | None, plan: Plan, losses: Tensor, verdict: Verdict) -> Trial:
+        ground, is_base, loss = self._ground, element is None, losses.mean().item()
+        left = ground.targets.parameters
+        trial = Trial(
+            seq=self._replay.seq,
+            phase=Phase.BASE if is_base else self._phase,
+            element=element,
+            loss=loss,
+            loss_is_bound=False,
+            loss_band=0.0,
+            helped=None if is_base else int((losses < self._losses(self.untouched)).sum()),
+            samples=len(losses),
+            total=len(losses),
+            min_loss=loss if is_base else self._min_loss,
+            verdict=verdict,
+            precision="float32",
+            parameters=left(self._full) - left(plan),
+            seconds=ground.clock() - self._started,
+            plan=None if is_base else plan.layers,
+        )
+        self._replay.seq += 1
+        return trial

@@ -1,0 +1,190 @@
+"""Layer dropping from its trials to its result, with and without training."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from axformer.config import make_config
+from axformer.config.layers import Schedule, Strategy
+from axformer.data.source import DataSource
+from axformer.errors import ConfigError
+from axformer.methods.layers.method import order_of
+from axformer.model.compact import compact
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Trial, Verdict
+from axformer.repair.recovery import Recovery, put_back
+from axformer.repair.settings import make_settings
+from axformer.repair.training import Training
+from axformer.run import PruningRun
+from tests.axformer.methods.test_any_method import CHECKPOINT, run_of, timeless
+from tests.family_cases import Case, all_cases, checkpoint_of, data_of
+from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
+
+PLAIN: dict[str, Any] = {"method": "layers", "confirm": 0.0, "within_points": None}
+LAYERS = 4
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("layers")
+    save_tiny_checkpoint(directory / "checkpoint", tiny_config(layers=LAYERS))
+    for name, count, seed in (("validation", 24, 1), ("test", 16, 2), ("train", 24, 3)):
+        write_rows(directory / f"{name}.jsonl", tiny_rows(count, seed=seed))
+    return directory
+
+
+def open_run(files: Path, **knobs: object) -> PruningRun:
+    return PruningRun.open(
+        files / "checkpoint",
+        DataSource(str(files / "validation.jsonl")),
+        test=DataSource(str(files / "test.jsonl")),
+        config=make_config("paper", {**PLAIN, **knobs}),
+        train=DataSource(str(files / "train.jsonl")),
+        finetune=make_settings({"epochs": 1, "batch_size": 8, "learning_rate": 1e-3}),
+    )
+
+
+def weights_of(run: PruningRun) -> dict[str, Tensor]:
+    return {name: weight.clone() for name, weight in run.compact_model().state_dict().items()}
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def dropped(trial: Trial) -> tuple[int, ...]:
+    assert trial.plan is not None
+    return Plan(layers=trial.plan).dropped
+
+
+def test_one_layer_more_goes_in_every_trial() -> None:
+    base, *trials = run_of(make_config("paper", PLAIN)).trials()
+    layers = CHECKPOINT.dimensions.layers
+    assert [dropped(trial) for trial in trials] == [tuple(range(layers - count, layers)) for count in range(1, layers)]
+    assert [trial.element for trial in trials] == [f"encoder.layers.{layers - count}" for count in range(1, layers)]
+    assert base.plan is None
+
+
+def test_as_many_layers_go_as_are_asked_for_and_no_rows_are_set_apart() -> None:
+    config = make_config("paper", {"method": "layers", "drop": 2})
+    assert (config.confirm, config.within_points) == (0.0, None)
+    assert [dropped(trial) for trial in list(run_of(config).trials())[1:]] == [(1, 2)]
+
+
+def test_a_run_ends_with_the_first_model_that_lost_more_than_is_allowed() -> None:
+    *trials, last = run_of(make_config("paper", {**PLAIN, "confirm": 0.3, "within_points": 0.0})).trials()
+    assert last.verdict is Verdict.REJECT
+    assert all(trial.verdict is not Verdict.REJECT for trial in trials)
+
+
+@pytest.mark.parametrize("strategy", [strategy for strategy in Strategy if strategy is not Strategy.EXPLICIT])
+def test_every_strategy_drops_what_its_order_says(strategy: Strategy) -> None:
+    run = run_of(make_config("paper", {**PLAIN, "strategy": strategy}))
+    order = order_of(run._ground)
+    trials = list(run.trials())[1:]
+    assert [dropped(trial) for trial in trials] == [tuple(sorted(order[: count + 1])) for count in range(len(trials))]
+
+
+def test_greedy_drops_the_layer_without_which_the_loss_is_lowest() -> None:
+    run = run_of(make_config("paper", {**PLAIN, "strategy": "greedy", "drop": 1}))
+    (_, chosen) = run.trials()
+    every = [
+        list(run_of(make_config("paper", {**PLAIN, "strategy": "explicit", "layers": [index]})).trials())[1].loss
+        for index in range(CHECKPOINT.dimensions.layers)
+    ]
+    assert chosen.loss == pytest.approx(min(every), abs=1e-6)
+
+
+def test_the_threshold_says_how_many_layers_go() -> None:
+    scores = order_of(run_of(make_config("paper", {**PLAIN, "strategy": "contribution"}))._ground)
+    assert len(scores) == CHECKPOINT.dimensions.layers
+    with pytest.raises(ConfigError, match=r"threshold=0\.0001: 3 of the model's 3 layers change their input less"):
+        list(run_of(make_config("paper", {**PLAIN, "strategy": "contribution", "threshold": 0.0001})).trials())
+
+
+@pytest.mark.parametrize(
+    ("knobs", "message"),
+    [
+        ({"strategy": "explicit"}, "strategy=explicit and layers go together"),
+        ({"layers": [1]}, "strategy=explicit and layers go together"),
+        ({"threshold": 0.9}, "threshold=0.9 is of strategy=contribution"),
+        ({"strategy": "contribution", "threshold": 0.9, "drop": 1}, "both say how many layers go"),
+        ({"drop": 3}, "3 layers cannot be dropped: of 3 layers this strategy drops 0 to 2"),
+        ({"strategy": "even_alternate", "drop": 2}, "2 layers cannot be dropped"),
+        ({"strategy": "explicit", "layers": [0, 9]}, "layer 9 cannot be dropped"),
+        ({"strategy": "explicit", "layers": [0, 1, 2]}, "all 3 layers of the model are named"),
+        ({"evaluate_in": "int8"}, "layer dropping measures in float32"),
+    ],
+)
+def test_wrong_knobs_are_named(knobs: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run_of(make_config("paper", {**PLAIN, **knobs}))
+
+
+def test_a_run_without_training_data_says_what_to_expect() -> None:
+    assert any("give --train" in note for note in run_of(make_config("paper", PLAIN)).notes)
+
+
+def test_every_model_of_the_path_is_trained_and_the_result_is_an_ordinary_checkpoint(
+    files: Path, tmp_path: Path
+) -> None:
+    run = open_run(files, confirm=0.4)
+    trained = list(run.trials())
+    untrained = list(run_of(make_config("paper", PLAIN)).trials())
+    assert trained[1].loss != untrained[1].loss
+    run.repair()
+    report = run.publish(tmp_path / "result")
+    kept = next(point for point in report["path"] if point["kept"])
+    assert kept["seq"] > 0, "a random model loses nothing by training"
+    assert report["finetune"]["settings"]["epochs"] == 1
+    assert report["pruned"]["test"]["loss"] == pytest.approx(kept["test"]["loss"], abs=1e-5)
+    config = json.loads((tmp_path / "result" / "stock" / "config.json").read_text())
+    assert (config["model_type"], config["num_hidden_layers"]) == ("bert", LAYERS - kept["seq"])
+
+
+@pytest.mark.parametrize("schedule", Schedule)
+def test_a_resumed_run_gives_the_same_weights(files: Path, tmp_path: Path, schedule: Schedule) -> None:
+    undisturbed = open_run(files, schedule=schedule)
+    whole = list(undisturbed.trials())[:3]
+    resumed = open_run(files, schedule=schedule)
+    trials = resumed.trials(replay=whole[:2], directory=tmp_path)
+    assert timeless([next(trials) for _ in range(3)]) == timeless(whole)
+    again = open_run(files, schedule=schedule)
+    assert timeless(list(again.trials(upto=2))) == timeless(whole)
+    trials.close()
+    assert same(weights_of(again), weights_of(resumed))
+
+
+def test_schedules_lead_to_different_models(files: Path) -> None:
+    losses = {schedule: list(open_run(files, schedule=schedule).trials(upto=1))[1].loss for schedule in Schedule}
+    assert len(set(losses.values())) == len(Schedule)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in all_cases() if case.task == "classification" and case.family != "albert"], ids=str
+)
+def test_weights_put_back_into_the_whole_model_are_those_of_the_smaller_one(case: Case) -> None:
+    checkpoint = checkpoint_of(case)
+    full = Plan.full(checkpoint.dimensions)
+    plan = full.dropping([checkpoint.dimensions.layers - 1])
+    small = compact(checkpoint.model, checkpoint.architecture, plan)
+    with torch.no_grad():
+        for weight in small.parameters():
+            weight.mul_(1.5)
+    again = compact(put_back(checkpoint.model, checkpoint.architecture, plan, small), checkpoint.architecture, plan)
+    assert same(dict(again.state_dict()), dict(small.state_dict()))
+    inputs = data_of(case).samples.batches[0].inputs
+    with torch.inference_mode():
+        assert torch.equal(again(**inputs).logits, small(**inputs).logits)
+
+
+def test_shared_layers_are_only_dropped_at_once(files: Path) -> None:
+    checkpoint = checkpoint_of(Case("albert", "classification"))
+    run = open_run(files)
+    assert isinstance(run._repair, Training)
+    with pytest.raises(ConfigError, match="share their weights, so none can be trained and then left out"):
+        Recovery(checkpoint, run._repair, run.deciding, Schedule.GRADUAL)

@@ -1,0 +1,179 @@
+"""A training that was interrupted, at any point, continues and ends as if undisturbed: the same weights, byte for byte."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from axformer.repair.finetune import Lesson, finetune
+from axformer.repair.losses import Course
+from axformer.repair.saving import last_in
+from axformer.repair.settings import FinetuneSettings
+from axformer.repair.teacher import TaskLoss, Taught
+from axformer.repair.training import loss_on
+from tests.axformer.repair.test_finetune import small
+from tests.family_cases import Case, all_cases, checkpoint_of, data_of
+
+PLAIN = FinetuneSettings(epochs=3, learning_rate=1e-3, batch_size=4, warmup=0.2, weight_decay=0.01)
+PATIENT = PLAIN.model_copy(update={"epochs": 8, "learning_rate": 3e-2, "patience": 1})
+"""It learns so fast that the loss on the deciding rows soon rises."""
+BERT = Case("bert", "classification")
+CASES = [case for case in all_cases() if case.task == "classification"] + [Case("gpt2", "causal_lm")]
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import torch
+from tests.axformer.repair.test_resuming import BERT, PLAIN, trained
+steps = []
+def kill():
+    steps.append(1)
+    if len(steps) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+torch.set_num_threads(1)
+trained(BERT, PLAIN, Path(sys.argv[1]), check_cancelled=kill)
+"""
+
+
+class InterruptedTrainingError(Exception):
+    """Ends a training in the middle."""
+
+
+def lesson_of(case: Case, settings: FinetuneSettings) -> Lesson:
+    checkpoint, data = checkpoint_of(case), data_of(case)
+    objective = Taught(checkpoint.task, checkpoint.model, range(4), settings) if settings.teacher else None
+    if objective is not None:
+        objective.remember(data.samples, lambda: None)
+    return Lesson(
+        data.samples.encoded,
+        objective or TaskLoss(checkpoint.task),
+        settings,
+        lambda model: loss_on(model, checkpoint, data),
+    )
+
+
+def trained(case: Case, settings: FinetuneSettings, directory: Path | None, **how: Any) -> tuple[Any, Course]:
+    model = small(case)
+    course = finetune(
+        model, checkpoint_of(case).tokenizer, lesson_of(case, settings), directory=directory, save_seconds=0.0, **how
+    )
+    return model, course
+
+
+@cache
+def undisturbed(case: Case, settings: FinetuneSettings) -> tuple[Any, Course]:
+    return trained(case, settings, None)
+
+
+def check_same(one: tuple[Any, Course], other: tuple[Any, Course]) -> None:
+    weights, same = one[0].state_dict(), other[0].state_dict()
+    assert all(torch.equal(value, same[name]) for name, value in weights.items())
+    assert (one[1].curve, one[1].steps, one[1].kept_epoch) == (other[1].curve, other[1].steps, other[1].kept_epoch)
+
+
+def interrupted(case: Case, settings: FinetuneSettings, directory: Path, step: int) -> None:
+    """A training that ends at the beginning of a step, counted from 1."""
+    steps = []
+
+    def stop() -> None:
+        steps.append(1)
+        if len(steps) == step:
+            raise InterruptedTrainingError
+
+    with pytest.raises(InterruptedTrainingError):
+        trained(case, settings, directory, check_cancelled=stop)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_an_interrupted_training_ends_as_if_undisturbed(case: Case, tmp_path: Path) -> None:
+    interrupted(case, PLAIN, tmp_path, 6)
+    assert last_in(tmp_path) is not None
+    check_same(trained(case, PLAIN, tmp_path), undisturbed(case, PLAIN))
+
+
+@pytest.mark.parametrize("step", [1, 3, 4, 9])
+def test_it_may_be_interrupted_at_any_step_and_again(step: int, tmp_path: Path) -> None:
+    interrupted(BERT, PLAIN, tmp_path, step)
+    if step < 8:
+        interrupted(BERT, PLAIN, tmp_path, 2)
+    check_same(trained(BERT, PLAIN, tmp_path), undisturbed(BERT, PLAIN))
+
+
+def test_a_killed_process_loses_nothing_that_was_saved(tmp_path: Path) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path), "6"],
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+    )
+    assert killed.returncode == -signal.SIGKILL
+    last = last_in(tmp_path)
+    assert last is not None
+    assert last.step >= 3
+    first_steps = []
+    resumed = trained(BERT, PLAIN, tmp_path, on_step=lambda step: first_steps.append(step.done))
+    assert first_steps[0] == last.step + 1
+    check_same(resumed, undisturbed(BERT, PLAIN))
+
+
+def test_the_best_epoch_is_kept_wherever_the_training_is_interrupted(tmp_path: Path) -> None:
+    whole = undisturbed(BERT, PATIENT)
+    course = whole[1]
+    assert course.kept_epoch == course.epochs - 1 < PATIENT.epochs - 1
+    best = min((point for point in course.curve if point.deciding is not None), key=lambda point: point.deciding or 0)
+    assert round(best.epoch) == course.kept_epoch
+    assert loss_on(whole[0], checkpoint_of(BERT), data_of(BERT)) == best.deciding
+    for step in (3, 5, course.steps):
+        interrupted(BERT, PATIENT, tmp_path / str(step), step)
+        moved = (tmp_path / str(step)).rename(tmp_path / "moved")
+        check_same(trained(BERT, PATIENT, moved), whole)
+        shutil.rmtree(moved)
+
+
+def test_a_training_that_had_stopped_early_does_not_go_on(tmp_path: Path) -> None:
+    whole = undisturbed(BERT, PATIENT)
+    real = Path.replace
+
+    def killed_before_the_outcome(self: Path, target: Path) -> Path:
+        if "trained" in target.name:
+            raise InterruptedTrainingError
+        return real(self, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", killed_before_the_outcome)
+        with pytest.raises(InterruptedTrainingError):
+            trained(BERT, PATIENT, tmp_path)
+    check_same(trained(BERT, PATIENT, tmp_path), whole)
+
+
+def test_a_torn_checkpoint_is_not_used(tmp_path: Path) -> None:
+    interrupted(BERT, PLAIN, tmp_path, 6)
+    last = last_in(tmp_path)
+    assert last is not None
+    (last.path / "whole.json").unlink()
+    (last.path / "model.safetensors").write_bytes(b"half")
+    before = last_in(tmp_path)
+    assert before is None or before.step < last.step
+    assert not last.path.exists()
+    check_same(trained(BERT, PLAIN, tmp_path), undisturbed(BERT, PLAIN))
+
+
+def test_a_training_that_had_ended_gives_its_weights_without_a_step(tmp_path: Path) -> None:
+    first = trained(BERT, PLAIN, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"trained.safetensors", "trained.json"}
+    steps = []
+    check_same(trained(BERT, PLAIN, tmp_path, on_step=steps.append), first)
+    assert steps == []
+    assert json.loads((tmp_path / "trained.json").read_text())["steps"] == 9
+
+
+def test_a_taught_model_continues_too(tmp_path: Path) -> None:
+    settings = PLAIN.model_copy(update={"teacher": True})
+    interrupted(BERT, settings, tmp_path, 6)
+    check_same(trained(BERT, settings, tmp_path), undisturbed(BERT, settings))
