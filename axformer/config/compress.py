@@ -28,8 +28,8 @@ class CompressConfig(RunConfig):
     repair: Literal["refit", "none"] = "refit"
     """``refit`` fits the remaining weights to the outputs of the untouched model; ``none`` leaves them as they are."""
     leaving: Literal["brain_surgeon", "magnitude", "contiguous"] = "brain_surgeon"
-    """The order in which units leave a block: cheapest to refit first, smallest weights first, or highest number first. The
-    last two serve for comparison."""
+    """The order in which units leave a block: those first whose loss, once repaired, changes the predictions least; smallest
+    weights first; or highest number first. The last two serve for comparison."""
     table_rows: int = Field(default=128, ge=1)
     """Number of deciding rows for the level table. More rows make the table more reliable and take proportionally longer."""
 
