@@ -53,7 +53,8 @@ def evened(information: Tensor) -> Tensor:
 
 def to_outputs(matrix: Tensor) -> Tensor:
     """The matrix that turns the derivative by x into that by y = W x, as far as x can change y; shape (outputs, columns)."""
-    return torch.linalg.pinv(matrix.double()).T.to(matrix.dtype)
+    inverse: Tensor = torch.linalg.pinv(matrix.double())
+    return inverse.T.to(matrix.dtype)
 
 
 def _probed(task: Predicts, output: Any, batch: Batch) -> Tensor:
