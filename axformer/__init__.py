@@ -1,4 +1,4 @@
-"""AxFormer: make a fine-tuned transformer more accurate, smaller and faster without training.
+"""AxFormer: shrink and speed up a fine-tuned transformer without retraining it.
 
 ``import axformer`` is light: PyTorch is imported when :func:`prune` or :func:`load` is first used.
 """

@@ -1,7 +1,7 @@
 """Opens the inputs of a pass: loads a checkpoint and its data, checks that they fit together, and writes notes for the user."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from axformer.config import PassConfig, RunConfig
@@ -23,6 +23,8 @@ from axformer.repair.training import Training
 from axformer.scores.within_points import too_few_rows
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
+from axformer.wire.names import shown_name
+from axformer.wire.report import ENOUGH_TOKENS
 
 CALIBRATION = "calibration"
 """The name of separate calibration data."""
@@ -37,6 +39,8 @@ class Inputs:
     test: DataSet | None = None
     repair: Repair | None = None
     calibration: DataSet | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
 
 
 def open_inputs(
@@ -73,7 +77,14 @@ def open_inputs(
         training_rows = replace(training_rows, labels_as=deciding.rows.labels_as)
         encoded = _encoded(deciding, training_rows, loaded, config, settings)
         repair = Training(training_rows, encoded, settings, config, "" if more is None else more.digest())
-    return Inputs(loaded, deciding, measuring, repair, calibration)
+    names = _names(checkpoint, {"validation": validation, "test": test, "calibrate": calibrate, "train": train})
+    return Inputs(loaded, deciding, measuring, repair, calibration, names)
+
+
+def _names(checkpoint: str | Path, sources: Mapping[str, DataSource | None]) -> dict[str, str]:
+    """The inputs' names for people."""
+    references = {part: source.path for part, source in sources.items() if source is not None}
+    return {part: shown_name(reference) for part, reference in {"checkpoint": str(checkpoint), **references}.items()}
 
 
 def _training_rows(train: DataSource, settings: FinetuneSettings) -> Rows:
@@ -124,18 +135,24 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:
 
 
 def notes_on(
-    checkpoint: Checkpoint, sets: Mapping[str, DataSet | None], confirming: DataSet | None, config: RunConfig
+    checkpoint: Checkpoint,
+    sets: Mapping[str, DataSet | None],
+    confirming: DataSet | None,
+    config: RunConfig,
+    fitted: DataSet,
 ) -> list[str]:
     """Notes for the user before the pass, on the input or on this machine.
 
     Args:
         sets: data by its name in notes, including ``validation``, which ``calibration`` should resemble.
         confirming: the confirming part of the validation data.
+        fitted: what weights are fitted to, if the knobs ask for a fit.
     """
     given = {name: data for name, data in sets.items() if data is not None}
     return [
         *_on_data(given, config),
         *_on_calibration(checkpoint, given),
+        *(_on_fit(checkpoint, fitted) if config.is_refitted else []),
         *_on_padding(checkpoint),
         *_on_points(checkpoint, confirming, config),
         *_on_precision(checkpoint, config),
@@ -164,6 +181,24 @@ def _on_calibration(checkpoint: Checkpoint, sets: Mapping[str, DataSet]) -> Iter
         yield f"{CALIBRATION} data: {note}"
     if calibration.rows.has("text") and calibration.rows.has("text_pair") and not validation.rows.has("text_pair"):
         yield f"{CALIBRATION} data: its rows are pairs, for it has a column of second texts, which the validation data has not"
+
+
+def _on_fit(checkpoint: Checkpoint, fitted: DataSet) -> Iterator[str]:
+    """Notes if weights cannot be fitted, or not to much."""
+    if not can_refit(checkpoint.model, checkpoint.architecture):
+        yield (
+            f"the layers of models of type '{checkpoint.architecture.model_type}' share their weights, which cannot be fitted "
+            "to one layer, so they stay as they are"
+        )
+        return
+    tokens = sum(int(batch.inputs["attention_mask"].sum()) for batch in fitted.samples.batches)
+    neurons = checkpoint.dimensions.intermediate_size
+    if tokens < ENOUGH_TOKENS * neurons:
+        yield (
+            f"weights are fitted to {tokens:,} tokens, {tokens / neurons:.2g} for each of a block's {neurons:,} neurons; fewer "
+            f"than {ENOUGH_TOKENS} are few, and where they do not suffice only the bias is fitted: give more rows, without "
+            "labels, with --calibrate"
+        )
 
 
 def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:

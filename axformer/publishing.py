@@ -40,6 +40,8 @@ class Decided:
     targets: Targets
     config: RunConfig
     """The knobs of the run, which may have several passes."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
 
     def plan_file(self, *, is_fitted: bool) -> PlanFile:
         """The plan, with the knobs of the pass that led to it."""
@@ -129,6 +131,7 @@ def publish(
         )
         steps.advance(detail="measuring the speed of all forms")
         report = make_report(checkpoint, outcome, validation, others, decided.config, scores)
+        report = report.model_copy(update={"names": dict(decided.names)})
         write_texts(draft, {**texts_of(decided, report, trace, is_fitted=made.fits is not None), **made.files})
     return report
 
@@ -141,7 +144,7 @@ def texts_of(decided: Decided, report: Report, trace: Sequence[Trial], *, is_fit
         "plan.json": plan.model_dump_json(indent=1) + "\n",
         "trace.jsonl": "".join(trial.model_dump_json() + "\n" for trial in trace),
         "report.json": report.model_dump_json(indent=1) + "\n",
-        "README.md": write_card(report, plan.plan, checkpoint.dimensions, loading),
+        "README.md": write_card(report, plan, checkpoint.dimensions, loading),
         PICTURE: picture(plan.plan, checkpoint.dimensions),
         CURVE: path_curve(report.path),
         PAGE: report_page(report, plan, checkpoint.dimensions, trace, loading),

@@ -1,7 +1,7 @@
 """A pass from beginning to end: load, check, search, cut, measure, write. The command line and the service both use this."""
 
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,12 +65,14 @@ class PruningRun:
         shards: int = 1,
         repair: Repair | None = None,
         calibration: DataSet | None = None,
+        names: Mapping[str, str] | None = None,
     ) -> None:
         self._method, self._configs = method_of(config), outline_of(config).passes(config)
         self._method.check(config, checkpoint.dimensions)
         check_fits(config, checkpoint, shards)
         self.config = config
         self.dimensions = checkpoint.dimensions
+        self._names = dict(names or {})
         self._checkpoint = checkpoint
         self._validation = validation
         self.deciding, self._confirming = split_off(validation, checkpoint, config)
@@ -116,6 +118,7 @@ class PruningRun:
         train: DataSource | None = None,
         finetune: FinetuneSettings | None = None,
         calibrate: DataSource | None = None,
+        names: Mapping[str, str] | None = None,
     ) -> "PruningRun":
         """Load a checkpoint and its data, and check that they fit together.
 
@@ -130,6 +133,8 @@ class PruningRun:
             finetune: the training settings; None for the defaults.
             calibrate: calibration data, like the validation data; None for the deciding rows. It needs no labels, and labels in
                 it are not used.
+            names: the inputs' names for people, by ``checkpoint``, ``validation``, ``test``, ``calibrate`` and ``train``; None
+                for their own.
 
         Raises:
             InputError: something does not fit; the message says what is wrong and what to do.
@@ -138,7 +143,10 @@ class PruningRun:
         inputs = open_inputs(
             checkpoint, validation, config, device, test=test, train=train, finetune=finetune, calibrate=calibrate
         )
-        return cls(inputs.checkpoint, inputs.validation, inputs.test, config, shards, inputs.repair, inputs.calibration)
+        return cls(
+            *(inputs.checkpoint, inputs.validation, inputs.test, config, shards),
+            *(inputs.repair, inputs.calibration, inputs.names if names is None else names),
+        )
 
     def look(self) -> Look:
         """Check before the pass whether the untouched model is better than guessing on the deciding rows.
@@ -225,8 +233,9 @@ class PruningRun:
     def notes(self) -> list[str]:
         """Notes for the user before the pass, on the input or on this machine."""
         sets = {"validation": self._validation, "test": self._test, CALIBRATION: self.calibration}
+        fitted = self.calibration or self.deciding
         return [
-            *notes_on(self._checkpoint, sets, self._confirming, self.config),
+            *notes_on(self._checkpoint, sets, self._confirming, self.config, fitted),
             *self._method.extras.notes(self.config, is_trained=self._repair is not None),
         ]
 
@@ -299,7 +308,8 @@ class PruningRun:
             ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
         """
         self.repair()
-        repaired, decided = self._repaired, Decided(self._checkpoint, self.passes, self._targets, self.config)
+        repaired = self._repaired
+        decided = Decided(self._checkpoint, self.passes, self._targets, self.config, self._names)
         model = self.compact_model() if repaired is None else repaired.model
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
         files = self._method.extras.files(self._ground, self.trace)

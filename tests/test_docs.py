@@ -3,24 +3,22 @@
 import ast
 import json
 import re
-import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
-from axformer.cli.main import app
 from axformer.config import METHODS
+from axformer.config.goals import GoalName
 from docs.hooks.reference import document, routes
 from store.setting_groups import RetainSettings
 from store.settings import Settings
 from store.signing import SigningKey
+from tests.documents import PAGES, ROOT, blocks_of
 from tests.family_cases import all_cases
 from worker.webhooks.sender import signatures
 
-ROOT = Path(__file__).parent.parent
 MOST_LINES = 80
 
 
@@ -37,12 +35,6 @@ def test_the_table_of_families_is_of_today_and_green() -> None:
     rows = [line.split(" | ")[:2] for line in table.splitlines() if line.startswith("| ") and "✓" in line]
     assert [f"{family[2:]}-{task}" for family, task in rows] == [str(case) for case in all_cases()]
     assert "✗" not in table.partition("| family")[2]
-
-
-def test_links_between_documents_lead_somewhere() -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_the_receiver_on_the_page_about_webhooks_knows_what_is_genuine() -> None:
@@ -67,53 +59,22 @@ def test_the_settings_on_the_page_about_retention_are_there() -> None:
     assert retain <= named <= retain | set(Settings.model_fields)
 
 
-def blocks_of(page: Path, language: str) -> list[str]:
-    """What stands in a page's blocks of code in one language."""
-    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-
-
 GUIDES = [
     ROOT / "docs" / f"{name}.md" for name in ("first-job", "validation-data", "trace", "knobs", "teams", "faq", "api")
 ]
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_code_on_the_guides_is_code(page: Path) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_code_on_a_page_is_code(page: Path) -> None:
     for block in blocks_of(page, "python"):
         ast.parse(block)
     for block in blocks_of(page, "json"):
         json.loads(block)
 
 
-def test_commands_on_the_guides_are_there_with_their_options() -> None:
-    known = {name: {option for part in command.params for option in part.opts} for name, command in commands().items()}
-    used = [words for page in GUIDES for block in blocks_of(page, "sh") for words in commands_in(block)]
-    assert len(used) > 5
-    for name, *words in used:
-        assert name in known, f"there is no axformer {name}"
-        options = {word for word in words if word.startswith("--")}
-        assert options <= known[name], f"axformer {name} knows no {options - known[name]}"
-
-
-def commands() -> dict[str, Any]:
-    """Every command of the command line by its name."""
-    return dict(getattr(get_command(app), "commands"))  # noqa: B009 - a group has them; its type says a command
-
-
-def commands_in(block: str) -> list[list[str]]:
-    """The words of every ``axformer`` command of a block, comments and what they are piped into left out."""
-    lines = block.replace("\\\n", " ").replace("$(", "").replace(")\n", "\n").splitlines()
-    found = []
-    for line in lines:
-        words = shlex.split(line.replace("JOB=", ""), comments=True) if "axformer " in line else []
-        if "axformer" in words:
-            found.append(words[words.index("axformer") + 1 :])
-    return found
-
-
 def test_knobs_on_the_guides_are_knobs() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in GUIDES)
-    named = set(re.findall(r"(?:`|--set )([a-z_]+)=", text)) - {"preset", "name"}
+    named = set(re.findall(r"(?:`|--set )([a-z_]+)=", text)) - {"preset", "name", *GoalName}
     assert named <= {name for config in METHODS.values() for name in config.model_fields}
     assert len(named) > 10
 

@@ -7,6 +7,7 @@ from axformer.config import RunConfig, make_config
 from axformer.data.source import DataSource
 from axformer.methods.outline import outline_of
 from axformer.repair.settings import make_settings
+from axformer.wire.names import says_nothing, shown_name
 from axformer.wire.steps import StepName
 from store.states import JobState
 from store.tables.jobs import Job
@@ -85,7 +86,14 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         state=str(sandbox.state),
         forms=tuple(job.forms),
         upto=job.upto,
+        names=_names(job, inputs),
     )
+
+
+def _names(job: Job, inputs: Inputs) -> dict[str, str]:
+    """The owner's names for the inputs; a checkpoint whose own says nothing has that of the job."""
+    names = {part: shown_name(name) if "://" in name else name for part, name in inputs.names.items()}
+    return names | {"checkpoint": job.name} if says_nothing(names["checkpoint"]) else names
 
 
 def _source(source: DataSource) -> Source:

@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from api.openapi import answer
-from api.services.knobs import list_knobs
+from axformer.wire.knob_list import list_knobs
 from axformer.wire.knobs import KnobsRead
 
 router = APIRouter(prefix="/knobs", tags=["knobs"])

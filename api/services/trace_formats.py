@@ -23,7 +23,7 @@ PARQUET = "application/vnd.apache.parquet"
 
 _FIELDS = tuple(Trial.model_fields)
 _ROW_GROUP = 1000  # trials held at a time while Parquet is written; more compresses no better
-_NESTED = ("plan", "milliseconds")
+_NESTED = ("plan", "milliseconds", "levels")
 _ARROW_SCHEMA = pa.schema(
     [
         pa.field("seq", pa.int64(), nullable=False),
@@ -42,6 +42,7 @@ _ARROW_SCHEMA = pa.schema(
         pa.field("seconds", pa.float64(), nullable=False),
         pa.field("plan", pa.string()),
         pa.field("milliseconds", pa.string()),
+        pa.field("levels", pa.string()),
     ]
 )
 

@@ -9,6 +9,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from axformer.cli.examples import EXAMPLES
+
 
 @dataclass(frozen=True)
 class Command:
@@ -75,10 +77,16 @@ class _Loaded(MutableMapping[str, Any]):
 
 
 def _loaded(name: str, module: Any) -> Any:
-    """Make a command from a module's function, or take the module's group of commands."""
+    """Make a command from a module's function, or take the module's group of commands; its examples end its help."""
     found = getattr(module, name)
     if isinstance(found, typer.Typer):
-        return get_command(found)
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name)(found)
-    return get_command(alone)
+        command = get_command(found)
+    else:
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone.command(name)(found)
+        command = get_command(alone)
+    examples = EXAMPLES.get(name, ())  # of the groups' own commands only the groups have any
+    command.epilog = (
+        "\n\n".join([f"{'Examples' if len(examples) > 1 else 'Example'}:", *examples]) if examples else None
+    )
+    return command

@@ -1,6 +1,7 @@
 """The first answer of a finished run: what can be deployed, at which metric and speed, and which form to take."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from axformer.cli.failing import EXIT_MISSED
+from axformer.forms.kinds import COMPACT, KINDS, WEIGHTS
 from axformer.reporting.deploy_table import deployables
 
 
@@ -37,6 +39,28 @@ def is_missed(report: Mapping[str, Any]) -> bool:
     """Whether the target was not reached."""
     target = report.get("target")
     return target is not None and not target["reached"]
+
+
+def show_loading(console: Console, report: Mapping[str, Any], directory: Path) -> None:
+    """Print how to load each form of a result that was written to a directory.
+
+    Args:
+        report: the content of its ``report.json``.
+        directory: where it lies.
+    """
+    made = [form["name"] for form in report["forms"] if form["made"]]
+    lines = [f"{directory / KINDS[name].directory}/: {_loaded_by(name)}" for name in made]
+    if made == [COMPACT]:
+        lines.append(f"without this package: axformer export {directory} --data FILE --output DIR --forms onnx_int8")
+    console.print("Load it:", *lines, sep="\n  ", soft_wrap=True)
+
+
+def _loaded_by(name: str) -> str:
+    if name == COMPACT:
+        return "by transformers' own classes and pipeline, after `import axformer.auto`"
+    if KINDS[name].files == WEIGHTS:
+        return "by transformers alone"
+    return "by ONNX Runtime, without PyTorch and without this package"
 
 
 def show_deployables(console: Console, report: Mapping[str, Any]) -> None:

@@ -32,7 +32,8 @@ class _Listed(LazyGroup):
             _HERE,
             "Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not.",
         ),
-        "export": Command(_HERE, "Write ONNX forms of a finished result, without its checkpoint."),
+        "export": Command(_HERE, "Write more forms of a finished result, without its checkpoint."),
+        "knobs": Command(_HERE, "List the knobs, or explain one."),
         "families": Command(_HERE, "List the supported model families, and the tasks of each."),
         "plot": Command(_HERE, "Write the pictures of a pass as SVG."),
         "login": Command(_SERVICE, "Store the address of the service and a key, readable by you alone."),
@@ -94,4 +95,4 @@ def _axformer(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Make fine-tuned transformers more accurate, smaller and faster without training."""
+    """Shrink and speed up fine-tuned transformers without retraining, and measure what it costs."""

@@ -101,7 +101,11 @@ def knob_names(incomplete: str) -> list[tuple[str, str]]:
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="A knob, for example refine_margin=1.2; may be repeated.", autocompletion=knob_names),
+    typer.Option(
+        "--set",
+        help="A knob, for example max_length=128; may be repeated. axformer knobs lists and explains them.",
+        autocompletion=knob_names,
+    ),
 ]
 ConfigOption = Annotated[Path | None, typer.Option(help="Knobs in a .toml or .json file; --set overrides it.")]
 ColumnsOption = Annotated[

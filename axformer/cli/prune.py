@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from axformer.cli import options
-from axformer.cli.deploying import exit_if_missed, show_deployables, show_target
+from axformer.cli.deploying import exit_if_missed, show_deployables, show_loading, show_target
 from axformer.cli.failing import failing
 from axformer.cli.importing import importing
 
@@ -131,3 +131,4 @@ def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
         [*directories, "plan.json", "trace.jsonl", "report.json", "report.html", "README.md", "plan.svg", "path.svg"]
     )
     console.print(f"Wrote {output}/ ({written})", soft_wrap=True)
+    show_loading(console, report, output)

@@ -123,6 +123,8 @@ def _shown(console: Console, updates: Iterator[Update]) -> Job:
                 says(_standing(update.job))
             for trial in update.trials:
                 display.show(trial)
+            if not update.job.has_ended and update.job.progress is not None and update.job.progress.step is not None:
+                display.tell(update.job.progress.step)
             if is_over:
                 says(_standing(update.job))
         if meter.has_trials:
@@ -165,8 +167,6 @@ def _standing(job: Job) -> str:
     words = f"{job.id} is {job.state}" if not job.has_ended else f"{job.id} has {_ENDED.get(job.state, job.state)}"
     if job.queue is not None and job.queue.position is not None:
         words += f" at place {job.queue.position}"
-    if not job.has_ended and job.progress is not None and job.progress.step is not None:
-        words += f": {job.progress.step.sentence}"
     if job.status_reason and not job.error:
         words += f": {job.status_reason}"
     if job.attempt > 1:

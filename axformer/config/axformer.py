@@ -37,6 +37,7 @@ class Order(StrEnum):
     MIDDLE_BOTTOM_TOP = "middle-bottom-top"
     BOTTOM_TOP_MIDDLE = "bottom-top-middle"
     BOTTOM_MIDDLE_TOP = "bottom-middle-top"
+    IMPORTANCE = "importance"
     RANDOM = "random"
     EXPLICIT = "explicit"
     SEARCH = "search"
@@ -95,10 +96,15 @@ class PassConfig(RunConfig):
     neuron_search: Literal["groups", "bisect"] = "groups"
     """``bisect`` tries the halves of a kept group whose loss is within ``refine_margin``, down to single neurons; ``groups``
     leaves groups whole."""
+    neuron_groups: Literal["contiguous", "ranked"] = "contiguous"
+    """Which neurons form a group: neighbours, whose numbers mean nothing, or with ``ranked`` those of similar importance, the
+    least important ones first, by the gradients of gates on them. With ``refit`` they are always grouped by what can be
+    repaired best."""
     order: Order = Order.AUTO
     """The order in which blocks are inspected. ``auto`` takes Table VII's order for ``task_name``, or top to bottom without
-    one. ``search`` runs six passes, one for each permutation of the regions, and keeps the one with the lowest validation loss
-    (appendix A)."""
+    one. ``importance`` inspects the block first that the loss depends on least, by the gradients of gates on its heads or
+    neurons (:mod:`axformer.methods.rank.scores`), and needs no name of a task. ``search`` runs six passes, one for each
+    permutation of the regions, and keeps the one with the lowest validation loss (appendix A)."""
     task_name: TaskName | None = None
     """The task in the terms of Table VII; only ``order=auto`` reads it."""
     explicit_order: tuple[str, ...] = ()
@@ -128,6 +134,10 @@ class PassConfig(RunConfig):
     """Fit the rest of a trial's block in closed form before the loss is measured. The output projection of a block that lost
     heads or neurons then gives nearly the same outputs as before, and a removed block leaves a constant. Neurons are grouped in
     the order in which their loss can be repaired best. The fit uses no labels."""
+    non_inferiority: float | None = Field(default=None, gt=0.0, lt=0.5)
+    """With ``refit``, a test in place of the majority. A removal is accepted if the loss falls and, with 95 % confidence, the
+    share of samples whose loss is below the untouched model's is less than this margin short of one half. A repaired removal
+    changes most losses a little and in both directions, so a majority is a matter of luck. None asks for the majority."""
     early_decision: bool = True
     """Stop a trial as soon as the samples measured so far decide its verdict; its loss in the trace is then a lower bound.
     ``false`` measures every trial on all samples."""
@@ -147,6 +157,21 @@ class PassConfig(RunConfig):
     @property
     def is_refitted(self) -> bool:
         return self.refit
+
+    @property
+    def has_ranked_groups(self) -> bool:
+        """Whether a group may hold neurons that do not lie side by side, so that the data says which."""
+        return self.refit or self.neuron_groups == "ranked"
+
+    @property
+    def needs_importance(self) -> bool:
+        """Whether the importance of heads and neurons is measured before the pass."""
+        return self.order is Order.IMPORTANCE or self.neuron_groups == "ranked"
+
+    @property
+    def compared_with(self) -> HelpedReference:
+        """The model that a sample is compared with. ``non_inferiority`` is always to the untouched model."""
+        return self.helped_reference if self.non_inferiority is None else HelpedReference.ORIGINAL
 
     @property
     def why_not_calibrated(self) -> str | None:
@@ -208,6 +233,33 @@ class PassConfig(RunConfig):
         for name, plain in _WITHOUT_REFIT.items():
             if self.refit and getattr(self, name) != plain:
                 raise ConfigError(f"refit goes with {name}={plain} alone, not with {name}={getattr(self, name)}")
+
+        self._check_groups()
+        self._check_non_inferiority()
+
+    def _check_groups(self) -> None:
+        if self.neuron_groups == "contiguous":
+            return
+        if self.refit:
+            raise ConfigError(
+                "neuron_groups=ranked: with refit, neurons are grouped by what can be repaired best; leave one of them out"
+            )
+        if self.neuron_search != "groups":
+            raise ConfigError(
+                f"neuron_groups=ranked goes with neuron_search=groups alone, not with neuron_search={self.neuron_search}"
+            )
+
+    def _check_non_inferiority(self) -> None:
+        if self.non_inferiority is None:
+            return
+        given = f"non_inferiority={self.non_inferiority:g}"
+        if not self.refit:
+            raise ConfigError(f"{given} is a rule for removals that are repaired; give refit=true too, or leave it out")
+        if self.majority_fraction != PassConfig.model_fields["majority_fraction"].default:
+            raise ConfigError(
+                f"{given} takes the place of the majority, so majority_fraction={self.majority_fraction:g} would not be looked "
+                "at; give one of them"
+            )
 
     def group_size(self, intermediate_size: int) -> int:
         """Number of neurons in a group for blocks of this width."""

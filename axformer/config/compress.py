@@ -1,6 +1,6 @@
 """The knobs of compression without training (COMPRESS, section 2)."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -69,9 +69,16 @@ class CompressConfig(RunConfig):
             "is calibrated"
         )
 
+    @field_validator("budgets", mode="before")
+    @classmethod
+    def _several(cls, budgets: Any) -> Any:
+        if not isinstance(budgets, list | tuple):
+            raise ValueError("budgets are a list, also where there is only one, for example [0.5]")
+        return budgets
+
     @field_validator("budgets")
     @classmethod
     def _descending(cls, budgets: tuple[float, ...]) -> tuple[float, ...]:
         if not budgets or list(budgets) != sorted(set(budgets), reverse=True) or not 0 < budgets[-1] <= budgets[0] < 1:
-            raise ValueError("budgets are shares between 0 and 1, largest first, for example (0.8, 0.65, 0.5)")
+            raise ValueError("budgets are shares between 0 and 1, largest first, for example [0.8, 0.65, 0.5]")
         return budgets

@@ -7,6 +7,7 @@ need not know which method yielded them.
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,7 +26,7 @@ from axformer.repair.base import Surroundings
 from axformer.repair.recovery import Recovery
 from axformer.repair.refit import Fits, apply_refit
 from axformer.repair.training import Training
-from axformer.wire.steps import OnStep, ignore
+from axformer.wire.steps import Counter, OnStep, StepName, ignore
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,14 @@ class Ground:
             return self.recovery.model_of(plan, surroundings)[0]
         small = compact(self.checkpoint.model, self.checkpoint.architecture, plan)
         if self.refits is not None:
-            apply_refit(small, self.checkpoint.architecture, plan, self.refits.of(plan, self.check_cancelled))
+            counter = Counter(StepName.REFIT, 2 * len(plan.layers), self.on_step)
+            parts_done = chain([0], repeat(1))  # a block is done when the next one begins
+
+            def next_block() -> None:
+                self.check_cancelled()
+                counter.advance(next(parts_done))
+
+            apply_refit(small, self.checkpoint.architecture, plan, self.refits.of(plan, next_block))
         return small
 
     @property

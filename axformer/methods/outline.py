@@ -59,7 +59,7 @@ def _of_plans(longest: Callable[[Dimensions, Any], int], *, trains_each: bool = 
 OUTLINES: Mapping[str, Outline] = {
     "axformer": Outline(pass_configs, PassMeter, longest_trace, refused_by_safeguard),
     "compress": _of_plans(longest_compression),
-    "layers": _of_plans(lambda dimensions, _: dimensions.layers, trains_each=True),
+    "layers": _of_plans(lambda dimensions, config: 2 if config.tries_one else dimensions.layers, trains_each=True),
     "rank": _of_plans(lambda _, config: 1 + len(config.shares)),
 }
 """The outlines by method name."""

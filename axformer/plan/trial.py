@@ -48,6 +48,17 @@ class Milliseconds(BaseModel):
     ffn: tuple[float, ...]
 
 
+class BlockLevels(BaseModel):
+    """What the level table says of one block."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    leaving: tuple[int, ...]
+    """All heads or neurons, in the order in which they leave."""
+    divergences: tuple[float, ...]
+    """Mean divergence of the predictions in nats, with this block alone cut, at each of its sizes, all units first."""
+
+
 class Trial(BaseModel):
     """One record of a pass; the field names are the same in the trace file, in the database and in the API."""
 
@@ -77,4 +88,8 @@ class Trial(BaseModel):
     milliseconds: Milliseconds | None = Field(
         default=None,
         description="What a block costs at each of its sizes, in the base trial of a run that chooses by latency; else null.",
+    )
+    levels: tuple[BlockLevels, ...] | None = Field(
+        default=None,
+        description="The level table, block by block, in the first trial that needed it, for runs that are resumed; else null.",
     )

@@ -6,8 +6,9 @@ from axformer.config import DEFAULT_METHOD, defaults_beside
 from axformer.drawing.curve import describe_path
 from axformer.drawing.picture import describe_plan
 from axformer.plan.elements import Dimensions, parse
-from axformer.plan.plan import Plan
+from axformer.plan.plan import Plan, PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
+from axformer.reporting.card_metadata import metadata, name_of_data, name_of_model
 from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, orders_table, path_table
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.findings import limit_of
@@ -15,23 +16,40 @@ from axformer.reporting.first_look import first_look_of
 from axformer.reporting.latency import without_removal
 from axformer.reporting.rendering import passage, render
 from axformer.reporting.sources import PAPER
+from axformer.reporting.table import Table
 from axformer.scores.confidence import CONFIDENCE, first_metric
 from axformer.wire.report import Judgement, Report
 
 CARD = "README.md"
+_MOST_CLASSES = 12
+"""Classes that the summary names."""
+_UNNAMED = "–"
+_PARTS = {
+    "validation": "validation: decided",
+    "confirming": "the part of it that confirmed and did not decide",
+    "test": "held-out: only measured",
+    "calibrate": "calibration: weights were fitted on it, without labels",
+    "train": "training, after the removal",
+}
+"""The parts of a run's data, for people."""
 PICTURE = "plan.svg"
 """File name of the plan's picture, which lies next to the card."""
 
 
-def write_card(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) -> str:
-    """Render the model card as Markdown."""
-    values, default = shown(report, plan, dimensions, loading), defaults_beside(report.config)
+def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: Loading) -> str:
+    """Render the model card as Markdown, with the metadata that model hubs read."""
+    values, default = shown(report, plan.plan, dimensions, loading), defaults_beside(report.config)
     assert values["first_look"] is not None, "new reports have it"
     return render(
         CARD,
         **values,
+        metadata=metadata(report, loading),
         limit=limit_of(report),
         loading=loading,
+        source=plan.source,
+        layers=len(plan.layers),
+        classes=_classes(report),
+        data=_data(report),
         curve_in_words=describe_path(report.path),
         removed=[element.label for element in sorted(map(parse, report.removed), key=lambda element: element.layer)],
         knobs=[(name, value) for name, value in report.config.items() if value != default[name]],
@@ -44,7 +62,8 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
     method = report.config.get("method", DEFAULT_METHOD)
     return {
         "report": report,
-        "title": passage(f"title_{method}"),
+        "title": _title(report),
+        "name": name_of_model(report),
         "made": passage(f"made_{method}", report, PAPER),
         "by_layer": by_layer(plan, dimensions) if len(report.removed) > MOST_NAMED else None,
         "finding": report.finding,
@@ -69,6 +88,40 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
     }
 
 
+def _title(report: Report) -> str:
+    """The name of the model with the result: how many times as fast, and the metric before and after."""
+    found = deployables(report.model_dump(mode="json"))
+    best = None if found is None else found.best
+    if found is None or best is None:
+        return f"{name_of_model(report)}: no form is both faster and as good"
+    metric = "" if best.metric is None else f", {found.data} {found.metric.replace('_', ' ')} {found.before_and_after}"
+    return f"{name_of_model(report)}: {best.times:.1f} times as fast ({best.title}){metric}"
+
+
+def _classes(report: Report) -> list[str]:
+    """The names of the classes, the most frequent first; empty if answers are no classes."""
+    data = report.data["validation"]
+    return [] if data is None or data.shares is None else list(data.shares)[:_MOST_CLASSES]
+
+
+def _data(report: Report) -> Table:
+    """Every data set with its part in the result."""
+    training = None if report.finetune is None else report.finetune.data
+    calibration = None if report.refit is None else report.refit.data
+    sets = {**report.data, "calibrate": calibration, "train": training}
+    rows = [
+        [
+            name_of_data(report, "validation" if part == "confirming" else part) or _UNNAMED,
+            about,
+            f"{data.rows:,}" + (f", {data.cut:,} of them cut" if data.cut else ""),
+            f"`{data.sha256}`",
+        ]
+        for part, about in _PARTS.items()
+        if (data := sets.get(part)) is not None
+    ]
+    return Table(["data", "what it did", "rows", "SHA-256"], rows)
+
+
 def _latency(report: Report) -> str:
     """The part of the latency gain that needs no removal; empty if there is none."""
     before, between, after = report.base.latency_ms, report.one_position_ms, report.pruned.latency_ms
@@ -90,5 +143,6 @@ def _limits(report: Report) -> list[str]:
         *([] if report.dtype == "float32" else [passage("limit_of_precision", report.dtype)]),
         passage("limit_of_machine", report.environment),
         passage("limit_of_inputs", report.data["test"] is not None),
+        *([] if report.certificate is None else [passage("limit_of_certificate", report.config["evaluate_in"])]),
         passage("limit_of_deciding"),
     ]

@@ -363,6 +363,11 @@ class Report(BaseModel):
 
     format: Literal["axformer-report/2"] = REPORT_FORMAT
     task: str
+    names: dict[str, str] = Field(
+        default={},
+        description="The inputs' names for people, by `checkpoint`, `validation`, `test`, `calibrate` and `train`: a reference "
+        "to a hub as it was given, of other places the last part; empty in reports of earlier versions.",
+    )
     dtype: str = Field(
         default="float32",
         description="The number format of the checkpoint, which the result has too. Both were measured in it; the pass decided "

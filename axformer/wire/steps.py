@@ -33,7 +33,7 @@ class StepName(StrEnum):
 _WORDS = {
     StepName.MOMENTS: "measuring what the blocks receive",
     StepName.LEVEL_TABLE: "measuring what each size of each block costs",
-    StepName.RANKING: "ranking heads and neurons",
+    StepName.RANKING: "ranking what may leave",
     StepName.REFIT: "fitting the weights that stay",
     StepName.PATH: "measuring the models on the path",
     StepName.TRAINING: "training the model",
@@ -61,7 +61,8 @@ class Step(Schema):
         """The step in one line."""
         detail = "" if self.detail is None else f" ({self.detail})"
         words = _WORDS[StepName(self.name)] if self.name in list(StepName) else self.name.replace("_", " ")
-        return f"{words}{detail}: {self.done} of {self.known}{self._losses}"
+        count = "" if self.known == 1 else f": {self.done} of {self.known}"
+        return f"{words}{detail}{count}{self._losses}"
 
     @property
     def _losses(self) -> str:

@@ -131,6 +131,9 @@ def finish_succeeded(
     job.report = {name: value for name, value in report.items() if name != "path"}
     job.path = report.get("path")
     job.shown_pass = kept_pass
+    if job.progress is not None:
+        told = {name: value for name, value in job.progress.items() if name != "step"}
+        job.progress = {**told, "seconds_left": 0.0}
     session.add_all(artifacts)
     move_job(session, job, JobState.SUCCEEDED, data={"artifacts": [artifact.name for artifact in artifacts]})
     return job

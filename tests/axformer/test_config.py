@@ -33,6 +33,8 @@ def test_a_group_is_a_twelfth_of_the_block_unless_told() -> None:
         ("paper", {"margin": 2}, r"knob 'margin' is unknown; did you mean refine_margin\?$"),
         ("paper", {"speedup": 2, "margin": 2}, r"did you mean target_speedup\?; knob 'margin' is unknown"),
         ("paper", {"top_k": 9, "seed": -1}, r"did you mean attention_top_k\?; knob seed=-1: input should be"),
+        ("smallest", {"budgets": 0.5}, "knob budgets=0.5: budgets are a list, also where there is only one"),
+        ("smallest", {"budgets": [0.5, 0.8]}, "largest first, for example \\[0.8, 0.65, 0.5\\]"),
         ("paper", {"budgets": [1]}, "knob 'budgets' is of method=compress, not of method=axformer"),
         ("paper", {f"x{number}": 1 for number in range(10)}, "knob 'x7' is unknown; .*; 2 more knobs are unknown$"),
         ("paper", {"refine_margin": 0.5}, "knob refine_margin=0.5: input should be greater than or equal to 1"),

@@ -127,6 +127,8 @@ def test_a_job_runs_from_references_to_artifacts(
     assert written == job.report
     assert job.report is not None
     assert job.report["pruned"]["test"] is not None
+    assert job.report["names"].keys() == {"checkpoint", "validation", "test"}
+    assert (job.report["names"]["checkpoint"], job.report["names"]["test"]) == (job.name, "test.jsonl")
     lines = contents["trace.jsonl"].decode().splitlines()
     assert [Trial.model_validate_json(line) for line in lines] == watch.trials(job_id)
     with tarfile.open(fileobj=BytesIO(contents.pop(ARCHIVE_NAME))) as archive:

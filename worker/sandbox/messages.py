@@ -79,6 +79,8 @@ class Order(Message):
     forms: tuple[str, ...]
     upto: int | None = None
     """For an export: the trial after which its pass ends."""
+    names: dict[str, str]
+    """The owner's names for checkpoint and data, by part of the job."""
 
 
 class GoAhead(Message):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from axformer.config import RunConfig
 from axformer.errors import PlanError
+from axformer.methods.compress.sizes import are_levels_of
 from axformer.methods.outline import outline_of
 from axformer.plan.elements import Dimensions, ElementKind, is_of_encoder, parse
 from axformer.plan.plan import LayerPlan, Plan
@@ -68,10 +69,7 @@ def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dime
         raise ProcessMisbehavedError(f"trial {trial.seq} of a whole plan for '{_short(trial.element)}'")
     if trial.element is not None and not is_whole and not _is_in(trial.element, dimensions):
         raise ProcessMisbehavedError(f"trial {trial.seq} of '{_short(trial.element)}', which the model does not have")
-    if is_whole != (trial.plan is not None) or (trial.plan is not None and not _fits(trial.plan, dimensions)):
-        raise ProcessMisbehavedError(f"trial {trial.seq} has a plan that is not one of this model")
-    if trial.milliseconds is not None and not _is_measured(trial, dimensions):
-        raise ProcessMisbehavedError(f"trial {trial.seq} has milliseconds that are not those of this model's blocks")
+    _check_what_it_holds(trial, dimensions)
     if not 0 <= (trial.helped or 0) <= trial.total <= _MOST_COUNT or trial.samples > trial.total:
         raise ProcessMisbehavedError(f"trial {trial.seq} counts {trial.samples} of {trial.total} samples")
     if trial.parameters > _MOST_PARAMETERS:
@@ -79,6 +77,17 @@ def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dime
     stands = trial.verdict in (Verdict.BASE, Verdict.ACCEPT)
     if not math.isfinite(trial.seconds) or (stands and not math.isfinite(trial.loss)):
         raise ProcessMisbehavedError(f"trial {trial.seq} has a loss of {trial.loss} after {trial.seconds} s")
+
+
+def _check_what_it_holds(trial: Trial, dimensions: Dimensions) -> None:
+    """Check the plan and the measurements that some trials hold."""
+    is_whole = trial.phase is Phase.BUDGET
+    if is_whole != (trial.plan is not None) or (trial.plan is not None and not _fits(trial.plan, dimensions)):
+        raise ProcessMisbehavedError(f"trial {trial.seq} has a plan that is not one of this model")
+    if trial.milliseconds is not None and not _is_measured(trial, dimensions):
+        raise ProcessMisbehavedError(f"trial {trial.seq} has milliseconds that are not those of this model's blocks")
+    if trial.levels is not None and not (is_whole and are_levels_of(trial.levels, dimensions)):
+        raise ProcessMisbehavedError(f"trial {trial.seq} has a level table that is not one of this model's blocks")
 
 
 def _is_in(id: str, dimensions: Dimensions) -> bool:

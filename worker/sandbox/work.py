@@ -161,6 +161,7 @@ def _open(order: Order) -> PruningRun:
         calibrate=None if order.calibrate is None else _source(order.calibrate),
         train=None if order.train is None else _source(order.train),
         finetune=order.finetune,
+        names=order.names,
     )
 
 

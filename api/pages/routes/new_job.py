@@ -16,13 +16,14 @@ from api.pages.once import key_of
 from api.pages.posted_again import form_like
 from api.resources import Resources
 from api.routes.uploads import post_upload
-from api.services import jobs, knobs, posting, uploads
+from api.services import jobs, posting, uploads
 from axformer.config import ABOUT_METHODS, ABOUT_PRESETS
 from axformer.config.goals import ABOUT_GOALS
 from axformer.data.columns import Columns
 from axformer.repair.settings import FinetuneSettings
 from axformer.wire.devices import Device
 from axformer.wire.jobs import FormName, JobCreate
+from axformer.wire.knob_list import list_knobs
 from axformer.wire.knobs import KnobRead, KnobsRead
 from axformer.wire.webhooks import ENDS, WebhookEvent
 from store.errors import StorageError
@@ -123,7 +124,7 @@ def _page(
     like: Job | None = None,
     left_out: Sequence[str] = (),
 ) -> Response:
-    listed = knobs.list_knobs()
+    listed = list_knobs()
     values: dict[str, Any] = {
         "form": form,
         "is_checked": is_checked,

@@ -47,6 +47,7 @@ def search(
     screen: Screen | None = None,
     metric_limit: MetricLimit | None = None,
     ranked_groups: Callable[[int], list[Element]] | None = None,
+    importance: Sequence[float] | None = None,
     replay: Sequence[Trial] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Trial]:
@@ -61,6 +62,7 @@ def search(
         screen: decides trials that are far from every threshold, in low precision; None if the evaluator decides all trials.
         metric_limit: the limit of a trade on the metric; its recording is the evaluator's task. None to limit the loss only.
         ranked_groups: returns the groups of neurons of a layer; None for groups of neighbouring neurons.
+        importance: of every block by its number, for ``order=importance``.
         replay: the first trials of the same pass, as yielded before it stopped.
         clock: seconds since any fixed start.
 
@@ -73,9 +75,10 @@ def search(
         PlanError: the replayed trials do not belong to this pass.
     """
     on_base = (lambda _: None) if metric_limit is None else metric_limit.begin
-    standing = Standing(evaluator, screen, dimensions, config.helped_reference, on_base)
+    standing = Standing(evaluator, screen, dimensions, config.compared_with, on_base)
     judge = Judge(evaluator, screen, config, safeguard_of(config, evaluator.total), metric_limit)
-    running = _Pass(standing, judge, dimensions, config, parameters_left, ranked_groups, Replay(replay), clock)
+    queue = inspection_order(dimensions, config, importance)  # 8: Q = Order_elements_for_inspection(T, D)
+    running = _Pass(standing, judge, dimensions, config, queue, parameters_left, ranked_groups, Replay(replay), clock)
     for trial in running.trials():
         yield trial
         if trial.verdict is Verdict.ACCEPT and is_enough(standing.plan):
@@ -91,6 +94,7 @@ class _Pass:
         judge: Judge,
         dimensions: Dimensions,
         config: PassConfig,
+        queue: Sequence[Element],
         parameters_left: Callable[[Plan], int],
         ranked_groups: Callable[[int], list[Element]] | None,
         replay: Replay,
@@ -100,6 +104,7 @@ class _Pass:
         self._judge = judge
         self._dimensions = dimensions
         self._config = config
+        self._queue = queue
         self._parameters_left = lru_cache(maxsize=2)(parameters_left)  # every trial needs the current plan's
         self._ranked_groups = ranked_groups
         self._replay = replay
@@ -109,14 +114,13 @@ class _Pass:
     def trials(self) -> Iterator[Trial]:
         """Yield all trials, up to the last element."""
         yield self._measure_base()  # 7: Min_Loss = Evaluate(T, D)
-        queue = inspection_order(self._dimensions, self._config)  # 8: Q = Order_elements_for_inspection(T, D)
         if self._config.hard_attention:
             for layer in range(self._dimensions.layers):  # 9: for each layer L in T do
                 yield self._analyze(hard_attention(layer))[0]  # 10-15: analyzed like an element
-        yield from self._inspect_all(queue)  # 16-25
+        yield from self._inspect_all(self._queue)  # 16-25
         for share in self._config.trade_shares:  # not in the paper: inspect what is left again
             self._judge.trade_share = share
-            yield from self._inspect_all(queue)
+            yield from self._inspect_all(self._queue)
 
     def _inspect_all(self, queue: Sequence[Element]) -> Iterator[Trial]:
         for element in queue:  # 16: while Q is not empty do; 17: TrialElement = Q.pop()

@@ -10,7 +10,7 @@ from axformer.config import PassConfig
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.guard import Guard
 from axformer.evaluation.screen import Screen
-from axformer.methods.axformer.acceptance import Rule, decided, verdict_of_kept
+from axformer.methods.axformer.acceptance import Rule, decided, helped_above, verdict_of_kept
 from axformer.methods.axformer.metric_limit import MetricLimit
 from axformer.methods.axformer.standing import Standing
 from axformer.methods.axformer.tally import Tally
@@ -87,11 +87,13 @@ class Judge:
 
     def _rule(self, element: Element, standing: Standing, *, has_parts: bool) -> Rule:
         config, share = self._config, self.trade_share
+        is_removal = element.kind is not ElementKind.HARD_ATTENTION
         allowed = None if share is None else 1 + share * (config.tolerance or 0.0)
         return Rule(
             min_loss=standing.min_loss,
-            total=self._evaluator.total,
-            majority_fraction=None if share is not None else config.majority_fraction,
+            helped_above=None
+            if share is not None
+            else helped_above(config, self._evaluator.total, is_removal=is_removal),
             loss_margin=config.coarse_margin if element.kind in _COARSE else 1.0,
             refine_margin=config.refine_margin if has_parts else None,
             budget=None if allowed is None else allowed * standing.base_loss,

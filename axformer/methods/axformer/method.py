@@ -1,7 +1,7 @@
 """AxFormer as a method: one pass of Algorithm 1, or six with ``order=search`` (appendix A)."""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 from axformer.config import PassConfig
 from axformer.errors import PlanError
@@ -10,10 +10,13 @@ from axformer.methods.axformer.metric_limit import MetricLimit
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.orders import opening_of, pass_configs
 from axformer.methods.base import Extras, Ground
+from axformer.methods.rank.ranking import Scores
+from axformer.methods.rank.scores import Ranked, owners_of, scores_of
 from axformer.methods.traces import passes_in
 from axformer.plan.elements import Dimensions, Element, neuron_group
 from axformer.plan.trial import Trial
 from axformer.repair.local import LocalFits
+from axformer.wire.steps import Counter, StepName
 
 
 class AxFormer:
@@ -50,7 +53,7 @@ def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Ge
     if config.within_points is not None and config.trades_within_points:
         recording = ground.untouched.recording
         limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points, recording)
-    fits = ground.refits if isinstance(ground.refits, LocalFits) else None
+    scores = _importance(ground) if config.needs_importance else None
     with ground.untouched.evaluators(recorded=limit is not None) as (evaluator, screen):
         yield from search(
             evaluator,
@@ -60,18 +63,35 @@ def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Ge
             is_enough=ground.targets.is_reached,
             screen=screen,
             metric_limit=limit,
-            ranked_groups=None if fits is None else _ranked_groups(fits, config, ground.dimensions),
+            ranked_groups=_ranked_groups(ground, config, scores),
+            importance=None if scores is None else [float(scores[block].sum()) for block in sorted(scores)],
             replay=replay,
             clock=ground.clock,
         )
 
 
-def _ranked_groups(fits: LocalFits, config: PassConfig, dimensions: Dimensions) -> Callable[[int], list[Element]]:
-    """The function that returns the groups of neurons of a layer, the ones that are cheapest to repair first."""
-    size = config.group_size(dimensions.intermediate_size)
+def _importance(ground: Ground) -> Scores:
+    """The importance of every unit of the untouched model: the mean absolute gradient of a gate on it."""
+    Counter(StepName.RANKING, 1, ground.on_step).begin()
+    checkpoint = ground.checkpoint
+    ranked = Ranked(checkpoint, ground.samples, nullcontext, share=0.0, seed=0, owners=owners_of(checkpoint))
+    return scores_of("taylor", ranked)
+
+
+def _ranked_groups(ground: Ground, config: PassConfig, scores: Scores | None) -> Callable[[int], list[Element]] | None:
+    """The function that returns the groups of neurons of a layer: those first that are cheapest to repair, or least important;
+    None for groups of neighbouring neurons."""
+    if not config.has_ranked_groups:
+        return None
+    size, fits = config.group_size(ground.dimensions.intermediate_size), ground.refits
 
     def groups_of(layer: int) -> list[Element]:
-        order = fits.order(2 * layer + 1).units
+        block = 2 * layer + 1
+        if isinstance(fits, LocalFits):
+            order = fits.order(block).units
+        else:
+            assert scores is not None, "groups are ranked by importance"
+            order = scores[block].argsort(kind="stable").tolist()
         return [neuron_group(layer, order[start : start + size]) for start in range(0, len(order), size)]
 
     return groups_of

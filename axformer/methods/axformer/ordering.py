@@ -1,11 +1,12 @@
 """The order in which a pass inspects blocks (section III-A.2 and appendix A).
 
 Layers fall into three regions: bottom, middle, top. An order names the regions first to last; inside a region the last
-layer comes first, and inside a layer the FFN block comes before the attention block.
+layer comes first, and inside a layer the FFN block comes before the attention block. ``order=importance`` is not in the paper:
+the least important block comes first.
 """
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from axformer.config import Order, PassConfig
 from axformer.errors import ConfigError
@@ -15,20 +16,28 @@ from axformer.plan.elements import Dimensions, Element, ElementKind, attention, 
 _ORDER_OF_TASK = {"linguistic_acceptability": Order.TOP_BOTTOM_MIDDLE}
 
 
-def inspection_order(dimensions: Dimensions, config: PassConfig) -> list[Element]:
+def inspection_order(
+    dimensions: Dimensions, config: PassConfig, importance: Sequence[float] | None = None
+) -> list[Element]:
     """The queue of Algorithm 1, line 8: blocks, or whole layers with ``inspect_layers_first``.
+
+    Args:
+        dimensions: the model's dimensions.
+        config: the knobs.
+        importance: of every block by its number, for ``order=importance``. Without it, the blocks then come in the order of
+            ``auto``, which is enough for those who count them.
 
     Raises:
         ConfigError: an explicit order names an element that is not a block of this model.
     """
-    blocks = block_order(dimensions, config)
+    blocks = block_order(dimensions, config, importance)
     if config.inspect_layers_first:
         return [layer(index) for index in dict.fromkeys(block.layer for block in blocks)]
     return blocks
 
 
-def block_order(dimensions: Dimensions, config: PassConfig) -> list[Element]:
-    """The blocks to inspect, first to last.
+def block_order(dimensions: Dimensions, config: PassConfig, importance: Sequence[float] | None = None) -> list[Element]:
+    """The blocks to inspect, first to last; arguments as for :func:`inspection_order`.
 
     Raises:
         ConfigError: an explicit order names an element that is not a block of this model, or the order is still to be searched.
@@ -44,6 +53,11 @@ def block_order(dimensions: Dimensions, config: PassConfig) -> list[Element]:
         blocks = _blocks_of(range(dimensions.layers))
         random.Random(config.seed).shuffle(blocks)  # noqa: S311 - an experiment's seed, not a secret
         return blocks
+    if order is Order.IMPORTANCE:
+        order = Order.TOP_MIDDLE_BOTTOM
+        if importance is not None:
+            of_block = {block: importance[_number(block)] for block in _blocks_of(reversed(range(dimensions.layers)))}
+            return sorted(of_block, key=lambda block: of_block[block])
     regions = _regions(dimensions.layers)
     return [block for name in order.value.split("-") for block in _blocks_of(reversed(regions[name]))]
 
@@ -58,6 +72,11 @@ def order_of(config: PassConfig) -> Order:
 def _regions(layers: int) -> dict[str, range]:
     first, second = layers // 3, 2 * layers // 3
     return {"bottom": range(first), "middle": range(first, second), "top": range(second, layers)}
+
+
+def _number(block: Element) -> int:
+    """Layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``."""
+    return 2 * block.layer + (block.kind is ElementKind.FFN)
 
 
 def _blocks_of(layers: Iterable[int]) -> list[Element]:

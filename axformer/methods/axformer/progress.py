@@ -91,6 +91,8 @@ class _SinglePass:
         """Rounds of the trade that have not begun."""
         self._traded = 0
         """Trials of the rounds that have begun: the blocks that remained when each began."""
+        self._inspected: list[Element] = []
+        """The blocks in the order in which they were first tried."""
         self._last_index = len(self._blocks)
         """Index of the block that was tried last in the trade; a new round begins when the index does not rise."""
         self.count = 0
@@ -106,8 +108,10 @@ class _SinglePass:
         if trial.element is None:
             return
         element = parse(trial.element)
-        if trial.phase is Phase.TRADE and element in self._blocks:
-            self._trade(self._blocks.index(element))
+        if element in self._blocks and element not in self._inspected:
+            self._inspected.append(element)
+        elif trial.phase is Phase.TRADE and element in self._blocks:
+            self._trade(self._inspected.index(element))
         if trial.verdict is Verdict.REFINE:
             self._parts += self._parts_left(element)
         elif trial.verdict is Verdict.ACCEPT:
@@ -118,7 +122,9 @@ class _SinglePass:
 
     def _parts_left(self, element: Element) -> int:
         parts = parts_of(element, self._dimensions, self._config)
-        if self._config.refit and element.kind is ElementKind.FFN:  # which neurons a group holds goes by the data
+        if (
+            self._config.has_ranked_groups and element.kind is ElementKind.FFN
+        ):  # which neurons a group holds goes by the data
             return len(parts) - self._groups_gone[element.layer]
         return sum(self._plan.holds(part, keeps_bias=self._config.is_refitted) for part in parts)
 

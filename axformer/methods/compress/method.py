@@ -2,8 +2,8 @@
 
 Moments and the level table are measured once, on the untouched model (:mod:`axformer.methods.compress.table`). Each budget is
 then a choice of levels (:mod:`axformer.methods.compress.allocation`) followed by a sequential refit
-(:mod:`axformer.repair.refit`). The result depends on the checkpoint, the data and the knobs alone, so a resumed run measures
-the same table again and continues with the same plans.
+(:mod:`axformer.repair.refit`). The result depends on the checkpoint, the data and the knobs alone. The first budget's trial
+stores the table, so that a resumed run continues at once; one that stopped before measures the same table again.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -18,11 +18,11 @@ from axformer.methods.base import Extras, Ground
 from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.latency import measure_blocks
 from axformer.methods.compress.sizes import sizes_of, with_units
-from axformer.methods.compress.table import Table, level_table
+from axformer.methods.compress.table import Table, level_table, measure_levels
 from axformer.methods.replay import Replay
 from axformer.plan.elements import Dimensions, encoder_share
 from axformer.plan.plan import Plan
-from axformer.plan.trial import Milliseconds, Phase, Trial, Verdict
+from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial, Verdict
 from axformer.repair.refit import Refits
 
 
@@ -63,6 +63,9 @@ class _Run:
         self._full = Plan.full(ground.dimensions)
         self._min_loss = float("inf")
         self._base: Tensor | None = None
+        self._levels: tuple[BlockLevels, ...] | None = None
+        self._unstored: tuple[BlockLevels, ...] | None = None
+        """The levels from their measurement until a trial stores them."""
         self._table: Table | None = None
         self._milliseconds: Milliseconds | None = None
 
@@ -104,6 +107,7 @@ class _Run:
         if trial is not None:
             if trial.plan is None:
                 raise PlanError(f"the stored trace is not one of this run: its trial {trial.seq} has no plan")
+            self._levels = self._levels or trial.levels
         else:
             plan = self._plan_within(share)
             if plan is None or plan == before or (before is None and plan == self._full):
@@ -129,7 +133,9 @@ class _Run:
     def _plan_within(self, share: float) -> Plan | None:
         ground = self._ground
         if self._table is None:
-            self._table = level_table(ground, self._cost_of())
+            if self._levels is None:
+                self._levels = self._unstored = measure_levels(ground)
+            self._table = level_table(self._levels, ground.dimensions, self._cost_of())
         blocks = [[Choice(level.cost, level.divergence) for level in levels] for levels in self._table]
         whole = sum(levels[0].cost for levels in self._table)
         total = whole if self._milliseconds is not None else ground.targets.encoder_operations(self._full)
@@ -185,6 +191,8 @@ class _Run:
             seconds=ground.clock() - self._started,
             plan=None if plan is None else plan.layers,
             milliseconds=self._milliseconds if is_base else None,
+            levels=self._unstored,
         )
+        self._unstored = None
         self._replay.seq += 1
         return trial

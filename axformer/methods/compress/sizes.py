@@ -1,9 +1,11 @@
 """The sizes that a block may have, and plans that give it one of them."""
 
+import math
 from collections.abc import Sequence
 
 from axformer.plan.elements import Dimensions, ranges_of
 from axformer.plan.plan import Plan
+from axformer.plan.trial import BlockLevels
 
 NEURON_LEVELS = 20
 """Number of sizes below all neurons that a feed-forward block may have, none included."""
@@ -35,3 +37,16 @@ def sizes_of(block: int, dimensions: Dimensions) -> list[int]:
 def measured_sizes(sizes: Sequence[int]) -> list[int]:
     """The sizes at which the divergence is measured, largest first."""
     return sorted({min(sizes[1:], key=lambda size: abs(size - share * sizes[0])) for share in MEASURED}, reverse=True)
+
+
+def are_levels_of(measured: Sequence[BlockLevels], dimensions: Dimensions) -> bool:
+    """Whether these are the measured levels of such a model: each block's units once, and a figure for each of its sizes."""
+    if len(measured) != 2 * dimensions.layers:
+        return False
+    for block, levels in enumerate(measured):
+        sizes = sizes_of(block, dimensions)
+        if sorted(levels.leaving) != list(range(sizes[0])) or len(levels.divergences) != len(sizes):
+            return False
+        if not all(math.isfinite(one) and one >= 0 for one in levels.divergences):
+            return False
+    return True

@@ -2,7 +2,7 @@
 
 The units of a block leave in a fixed order. At some sizes, this block alone is cut, refitted and put into the untouched model,
 and the divergence of the predictions from the untouched model's is measured on some of the deciding rows (``table_rows``). No
-label is used.
+label is used. A run stores what was measured in its first budget's trial, where it takes about twice the space of a plan.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from axformer.config.compress import CompressConfig
 from axformer.data.batches import Batch, Samples
+from axformer.errors import PlanError
 from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.cut_layers import CutLayers
 from axformer.evaluation.multiply import multiply_fast
@@ -23,14 +24,17 @@ from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.techniques import Techniques
 from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.base import Ground
-from axformer.methods.compress.sizes import measured_sizes, sizes_of, with_units
+from axformer.methods.compress.sizes import are_levels_of, measured_sizes, sizes_of, with_units
+from axformer.plan.elements import Dimensions
 from axformer.plan.plan import LayerPlan, Plan
+from axformer.plan.trial import BlockLevels
 from axformer.repair.blockwise import Blockwise
 from axformer.repair.leaving import Leaving, leaving_order
 from axformer.repair.local import WholeBlock
 from axformer.repair.refit import BlockFit, can_refit, put
 from axformer.repair.sensitivity import evened, sensitivities
 from axformer.tasks.divergence import Divergence
+from axformer.wire.steps import Counter, StepName
 
 
 @dataclass(frozen=True)
@@ -63,39 +67,63 @@ def curve(measured: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
     return [float(value) for value in np.square(read)]
 
 
-def level_table(ground: Ground, cost_of: Callable[[int, Sequence[int]], float]) -> Table:
-    """Measure all blocks at all sizes.
+def level_table(
+    measured: Sequence[BlockLevels], dimensions: Dimensions, cost_of: Callable[[int, Sequence[int]], float]
+) -> Table:
+    """The level table of measured blocks.
 
     Args:
-        ground: the model and its data; the model is not changed.
+        measured: the result of :func:`measure_levels`.
+        dimensions: of the model.
         cost_of: computes the cost of a block from its number and its kept units.
+
+    Raises:
+        PlanError: these are not the blocks of such a model.
     """
+    if not are_levels_of(measured, dimensions):
+        raise PlanError("the stored trace is not one of this run: its level table is not one of this model's blocks")
+    table = []
+    for block, one in enumerate(measured):
+        order = Leaving(list(one.leaving), [])
+        kept = [order.kept(size) for size in sizes_of(block, dimensions)]
+        levels = zip(kept, one.divergences, strict=True)
+        table.append([Level(tuple(units), cost_of(block, units), divergence) for units, divergence in levels])
+    return table
+
+
+def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
+    """Measure the order of leaving of all blocks, and the divergence at all their sizes; the model is not changed."""
     checkpoint, config, check_cancelled = ground.checkpoint, ground.config, ground.check_cancelled
     model, architecture = checkpoint.model, checkpoint.architecture
     full = Plan.full(checkpoint.dimensions)
     measure = _Measure(checkpoint, first_rows(ground.samples, config.table_rows), config.cache_budget)
     teacher = Blockwise(model, architecture, ground.calibration, full, list(architecture.layers(model)))
     fits = config.repair == "refit" and can_refit(model, architecture)
-    found = sensitivities(checkpoint, ground.calibration, check_cancelled) if config.takes_gradients else None
-    table = []
-    for block in range(2 * len(full.layers)):
+    blocks = [sizes_of(block, checkpoint.dimensions) for block in range(2 * len(full.layers))]
+    parts = config.takes_gradients + sum(1 + len(measured_sizes(sizes)) for sizes in blocks)
+    counter = Counter(StepName.LEVEL_TABLE, parts, ground.on_step)
+    information = None
+    if config.takes_gradients:
+        counter.begin("what errors of each block do to the predictions")
+        information = sensitivities(checkpoint, ground.calibration, check_cancelled)
+        counter.advance()
+    levels = []
+    for block, sizes in enumerate(blocks):
         check_cancelled()
+        counter.begin(f"block {block + 1} of {len(blocks)}, its inputs")
         whole = WholeBlock.before(teacher)
-        sizes = sizes_of(block, checkpoint.dimensions)
-        order = _order(config, whole, sizes[0], found[block] if found else None)
+        order = _order(config, whole, sizes[0], information[block] if information else None)
+        counter.advance(detail=f"block {block + 1} of {len(blocks)}")
         measured = {}
         for size in measured_sizes(sizes):
             check_cancelled()
             units = order.kept(size)
             fit = whole.fit(units, sizes[0]) if fits else None
             measured[size] = measure(with_units(full, block, units), block, fit)
-        levels = []
-        for size, divergence in zip(sizes, curve(measured, sizes), strict=True):
-            kept = order.kept(size)
-            levels.append(Level(tuple(kept), cost_of(block, kept), divergence))
-        table.append(levels)
+            counter.advance(detail=f"block {block + 1} of {len(blocks)}")
+        levels.append(BlockLevels(leaving=tuple(order.units), divergences=tuple(curve(measured, sizes))))
         teacher.advance()
-    return table
+    return tuple(levels)
 
 
 def first_rows(samples: Samples, count: int) -> list[Batch]:

@@ -16,7 +16,7 @@ from axformer.config import make_config
 from axformer.data.columns import ANSWERS, Columns
 from axformer.data.reading import read_rows, rows_of
 from axformer.errors import ConfigError, DataError
-from axformer.intake.dataset import DataSource, prepare_inputs
+from axformer.intake.dataset import DataSource, prepare, prepare_inputs
 from axformer.intake.likeness import SHORTER_TOKENS, UNKNOWN_SHARE, TokenFigures, figures_of, unlike
 from axformer.plan.plan import Plan
 from axformer.repair.refit import refit_plan
@@ -137,18 +137,32 @@ def test_a_run_tells_of_its_calibration_data_and_on_how_much_it_fitted(
     rows[:10] = [{"text": f"unheard of {index}"} for index in range(10)]
     calibrate = DataSource(str(write_rows(tmp_path / "calibrate.jsonl", rows)), Columns(label="stars"))
     run = PruningRun.open(checkpoint, DataSource(str(data)), config=make_config("paper", COMPRESS), calibrate=calibrate)
-    (note,) = run.notes
+    note, on_fit = run.notes
     assert note.startswith("calibration data: 1")
+    tokens = int(run.calibration.samples.lengths.sum()) if run.calibration is not None else 0
+    assert on_fit.startswith(
+        f"weights are fitted to {tokens:,} tokens, {tokens / 48:.2g} for each of a block's 48 neurons;"
+    )
     assert "% of its tokens are unknown to the tokenizer (validation data: 0.0%)" in note
     list(run.trials())
     report = run.publish(tmp_path / "result")
     told = report["refit"]
     assert (told["data"]["rows"], told["data"]["cut"]) == (30, 0)
-    assert run.calibration is not None
-    assert told["tokens"] == int(run.calibration.samples.lengths.sum())
+    assert told["tokens"] == tokens
     fits = read_refit(tmp_path / "result").values()
     widest = max(fit.weight.shape[1] for fit in fits if fit.weight is not None)
     assert told["tokens_per_unknown"] == pytest.approx(told["tokens"] / widest)
+
+
+def test_a_run_says_before_it_begins_what_it_cannot_fit() -> None:
+    config, notes = make_config("paper", COMPRESS), {}
+    for family in ("albert", "bert"):
+        whole = checkpoint_of(Case(family, "classification"))
+        many = rows_of(tiny_rows(200, labels=3))
+        notes[family] = PruningRun(whole, prepare(many, whole, config), None, config).notes
+    (note,) = notes["albert"]
+    assert note.startswith("the layers of models of type 'albert' share their weights")
+    assert notes["bert"] == [], "so many tokens suffice"
 
 
 def test_the_command_tells_tokens_for_each_unknown_also_where_only_biases_were_fitted(

@@ -27,6 +27,8 @@ KNOBS: Mapping[str, Sequence[dict[str, Any]]] = {
         {"tolerance": 0.1, "target_speedup": 1.3},
         {"order": "search", "neuron_group_size": 24, "majority_fraction": 0.2},
         {"refit": True, "neuron_group_size": 9, "majority_fraction": 0.2, "attention_top_k": 3},
+        {"order": "importance", "neuron_groups": "ranked", "neuron_group_size": 9, "tolerance": 0.1},
+        {"refit": True, "non_inferiority": 0.3, "neuron_group_size": 9, "attention_top_k": 3},
         {"refit": True, "tolerance": 0.2, "neuron_group_size": 9, "inspect_layers_first": True},
     ),
     "compress": (

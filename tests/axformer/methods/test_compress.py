@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -23,24 +24,30 @@ from axformer.evaluation.plain import predict
 from axformer.export import export
 from axformer.forms.form import Form
 from axformer.forms.kinds import KINDS
-from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
 from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.sizes import MULTIPLE, measured_sizes, sizes_of
 from axformer.methods.compress.table import curve
+from axformer.methods.outline import outline_of
 from axformer.model.number_format import cast
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file, said_fitted
+from axformer.plan.trial import Trial
 from axformer.repair.refit import refit_plan
 from axformer.repair.storage import REPAIR_NAME, read_refit, write_refit
 from axformer.run import PruningRun
+from axformer.wire.steps import Step, StepName
 from tests.family_cases import Case, checkpoint_of, data_of
-from tests.tiny_models import save_tiny_checkpoint, tiny_model, tiny_rows, write_rows
+from tests.tiny_families import DIMENSIONS
+from tests.tiny_models import save_tiny_checkpoint, tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
 ALL = {"method": "compress", "confirm": 0.0, "within_points": None}
 """All rows decide, and the last budget is kept."""
 COMPRESS = make_config("paper", {**ALL, "budgets": [0.8, 0.5, 0.3], "max_length": 24})
+TINY = from_memory(tiny_model(), tiny_tokenizer())
+TINY_ROWS = rows_of(tiny_rows(30))
 choices = st.builds(Choice, cost=st.floats(0, 10), error=st.floats(0, 5))
 
 
@@ -111,6 +118,43 @@ def test_every_budget_is_kept_and_each_model_is_what_its_trial_says(case: Case) 
         for batch in samples.batches:
             rows[batch.rows] = task.losses(small(**batch.inputs), batch)
     assert float(samples.per_sample(rows).mean()) == pytest.approx(trials[-1].loss, rel=1e-4)
+
+
+def test_a_resumed_run_takes_the_level_table_from_its_trace() -> None:
+    run, resumed = (PruningRun(TINY, prepare(TINY_ROWS, TINY, COMPRESS), None, COMPRESS) for _ in range(2))
+    told: list[Step] = []
+    trials = list(run.trials(on_step=told.append))
+    assert [trial.levels is not None for trial in trials] == [False, True, False, False]
+    counted = [step for step in told if step.name == StepName.LEVEL_TABLE]
+    assert [step.done for step in counted] == sorted(step.done for step in counted)
+    assert counted[-1].done == counted[-1].known
+    assert {step.name for step in told} == {StepName.LEVEL_TABLE, StepName.REFIT}
+    told.clear()
+    again = list(resumed.trials(replay=trials[:2], on_step=told.append))
+    assert {step.name for step in told} == {StepName.REFIT}
+    assert [(one.plan, one.loss) for one in again] == [(one.plan, one.loss) for one in trials]
+
+
+def test_the_time_left_is_that_of_budgets_without_the_table() -> None:
+    config, left = make_config("paper", {**ALL, "budgets": [0.9, 0.8, 0.7, 0.6, 0.5]}), []
+    meter = outline_of(config).meter(DIMENSIONS, config)
+    for seconds in (2.0, 62.0, 67.0, 71.0):
+        meter.add([Trial.model_construct(seconds=seconds)])
+        left.append(meter.progress().seconds_left)
+    assert left == [None, 4 * 31.0, 3 * 5.0, 2 * 4.5]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"leaving": (0, 0, 1, 2)}, {"divergences": (0.0,)}, {"divergences": (float("nan"),) * 5}]
+)
+def test_a_level_table_of_another_model_is_refused(changed: dict[str, Any]) -> None:
+    run = PruningRun(TINY, prepare(TINY_ROWS, TINY, COMPRESS), None, COMPRESS)
+    base, first, *_ = run.trials()
+    assert first.levels is not None
+    assert len(first.levels[0].leaving) == 4
+    damaged = (first.levels[0].model_copy(update=changed), *first.levels[1:])
+    with pytest.raises(PlanError, match="its level table is not one of this model's blocks"):
+        list(run.trials(replay=[base, first.model_copy(update={"levels": damaged})]))
 
 
 def test_a_published_result_loads_and_its_plan_can_be_carried_out_again_without_other_data(

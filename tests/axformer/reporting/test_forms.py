@@ -46,7 +46,8 @@ REASON = "its graph has a shape that cannot be written"
 def made(result: Path, checkpoint: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, str]:
     """A report of two forms and one that was not made, measured on held-out data too, with its card."""
     whole = load_checkpoint(checkpoint)
-    plan = read_plan_file(result).plan
+    file = read_plan_file(result)
+    plan = file.plan
     validation = prepare(read_rows(str(data)), whole, PassConfig(max_length=10))
     rows = write_rows(tmp_path_factory.mktemp("held_out") / "test.jsonl", tiny_rows(40, seed=7))
     held_out = prepare(read_rows(str(rows)), whole, PassConfig(max_length=10))
@@ -68,7 +69,7 @@ def made(result: Path, checkpoint: Path, data: Path, tmp_path_factory: pytest.Te
     outcome = Outcome(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, None, path)
     scores = score_both(whole, outcome.model, validation, {"test": held_out})
     report = make_report(whole, outcome, validation, {"test": held_out}, PassConfig(max_length=10), scores)
-    return report, write_card(report, plan, whole.dimensions, loading_of(whole.task, whole.head))
+    return report, write_card(report, file, whole.dimensions, loading_of(whole.task, whole.head))
 
 
 def test_every_form_is_measured_like_the_untouched_model(made: tuple[Report, str], result: Path) -> None:

@@ -14,7 +14,7 @@ from axformer.config import make_config
 from axformer.errors import AxFormerError
 from axformer.methods.axformer.progress import longest_trace
 from axformer.plan.elements import Dimensions
-from axformer.plan.trial import Phase, Verdict
+from axformer.plan.trial import BlockLevels, Phase, Verdict
 from axformer.wire.steps import Step, StepName
 from store.repositories.trials import all_trials
 from store.session import Sessions, session_scope
@@ -138,6 +138,7 @@ def test_a_line_that_is_no_message_fails_the_job(run: Run, line: bytes) -> None:
     "trials",
     [
         ({"seq": 1},),
+        ({"levels": (BlockLevels(leaving=(0,), divergences=(0.0, 1.0)),)},),
         ({}, {"seq": 5}),
         ({}, {"seq": 0}),
         ({}, {"phase": Phase.BASE}),

@@ -1,3 +1,5 @@
+from contextlib import nullcontext
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,7 +7,10 @@ from hypothesis import strategies as st
 from axformer.config import Order, PassConfig, make_config
 from axformer.errors import ConfigError, PlanError
 from axformer.methods.axformer.ordering import block_order, inspection_order
-from axformer.plan.elements import Dimensions, attention, ffn
+from axformer.methods.rank.scores import Ranked, owners_of, scores_of
+from axformer.plan.elements import Dimensions, attention, ffn, parse
+from axformer.plan.trial import Phase
+from tests.axformer.methods.test_any_method import CHECKPOINT, run_of
 
 named_orders = st.sampled_from([order for order in Order if order not in (Order.EXPLICIT, Order.SEARCH)])
 
@@ -59,3 +64,34 @@ def test_an_explicit_order_holds_ids() -> None:
 def test_layers_first_inspects_each_layer_once_in_the_order_of_its_blocks() -> None:
     elements = inspection_order(dimensions(3), PassConfig(inspect_layers_first=True))
     assert [element.id for element in elements] == ["layer.2", "layer.1", "layer.0"]
+
+
+def test_the_least_important_block_is_inspected_first() -> None:
+    importance = [5.0, 1.0, 4.0, 0.5, 2.0, 2.0]
+    blocks = block_order(dimensions(3), PassConfig(order=Order.IMPORTANCE), importance)
+    assert blocks == [ffn(1), ffn(0), ffn(2), attention(2), attention(1), attention(0)]
+    assert set(blocks) == set(block_order(dimensions(3), PassConfig(order=Order.IMPORTANCE)))
+
+
+def test_groups_by_importance_hold_every_neuron_once_the_least_important_first() -> None:
+    run = run_of(make_config("paper", {"neuron_groups": "ranked", "neuron_group_size": 7, "refine_margin": 100}))
+    tried = [parse(trial.element) for trial in run.trials() if trial.phase is Phase.NEURONS and trial.element]
+    scores = scores_of(
+        "taylor",
+        Ranked(CHECKPOINT, run.deciding.samples, nullcontext, share=0.0, seed=0, owners=owners_of(CHECKPOINT)),
+    )
+    for layer in range(CHECKPOINT.dimensions.layers):
+        groups = [[n for low, high in one.ranges for n in range(low, high)] for one in tried if one.layer == layer]
+        if groups:  # the block was kept, so its parts were tried
+            means = [scores[2 * layer + 1][group].mean() for group in groups]
+            assert means == sorted(means)
+            assert sorted(neuron for group in groups for neuron in group) == list(
+                range(CHECKPOINT.dimensions.intermediate_size)
+            )
+    assert tried
+
+
+@pytest.mark.parametrize("other", [{"refit": True}, {"neuron_search": "bisect"}])
+def test_ranked_groups_exclude_what_groups_otherwise(other: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="neuron_groups=ranked"):
+        make_config("paper", {"neuron_groups": "ranked", **other})

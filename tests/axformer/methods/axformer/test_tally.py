@@ -28,7 +28,7 @@ def test_an_early_verdict_is_the_verdict(
     seed: int, size: int, ties_help: bool, least: float, refine_margin: float | None, step: int
 ) -> None:
     losses, reference = losses_of(seed, size)
-    rule = Rule(least * reference.mean().item(), size, 0.5, refine_margin=refine_margin)
+    rule = Rule(least * reference.mean().item(), size / 2, refine_margin=refine_margin)
     helps = losses <= reference if ties_help else losses < reference
     expected = verdict_of(losses.mean().item(), int(helps.sum()), rule)
     tally = Tally(size, reference, ties_help=ties_help)
@@ -43,7 +43,7 @@ def test_an_early_verdict_is_the_verdict(
 
 def test_half_the_samples_not_helped_decide() -> None:
     tally = Tally(10, torch.ones(10), ties_help=False)
-    rule = Rule(1.0, 10, 0.5)
+    rule = Rule(1.0, 5)
     tally.add(Part(torch.arange(4), torch.full((4,), 1.01)))
     assert decided(tally.bounds, rule) is None
     tally.add(Part(torch.arange(4, 5), torch.full((1,), 1.01)))
@@ -76,7 +76,7 @@ def test_an_error_that_is_no_number_lets_low_precision_decide_nothing() -> None:
     guard = Guard.measured(torch.tensor([0.1, float("nan")]), torch.tensor([0.1, 0.1]))
     tally = Tally(4, torch.ones(4), ties_help=False, guard=guard)
     tally.add(Part(torch.arange(4), torch.full((4,), 50.0)))
-    assert decided(tally.bounds, Rule(1.0, 4, 0.5)) is None
+    assert decided(tally.bounds, Rule(1.0, 2)) is None
 
 
 def test_losses_that_are_all_alike_are_one_range() -> None:

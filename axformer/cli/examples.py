@@ -1,0 +1,40 @@
+"""An example or two for the help page of each command. A test parses them with the commands themselves."""
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "prune": (
+        "axformer prune my-model --data dev.jsonl --test test.jsonl --output pruned",
+        "axformer prune my-model --data dev.csv --columns text=review,label=stars --output fast --goal speedup=2 "
+        "--forms compact,onnx_int8",
+    ),
+    "apply": ("axformer apply pruned/plan.json my-model --data dev.jsonl --output again --forms compact,onnx",),
+    "diff": ("axformer diff pruned fast",),
+    "bench": ("axformer bench fast --checkpoint my-model --data dev.jsonl",),
+    "disagree": ("axformer disagree my-model fast --data unlabelled.jsonl --output needed.jsonl",),
+    "certify": ("axformer certify my-model fast --data labelled.jsonl --rows 5000 --within-points 1",),
+    "export": ("axformer export fast --data dev.jsonl --output fast-onnx --forms onnx_int8",),
+    "knobs": ("axformer knobs", "axformer knobs target_speedup"),
+    "families": ("axformer families",),
+    "plot": ("axformer plot pruned --output pictures",),
+    "login": ("axformer login http://127.0.0.1:8000",),
+    "upload": ("axformer upload my-model",),
+    "submit": (
+        "JOB=$(axformer submit my-model --data dev.jsonl --test test.jsonl --goal within-points=1)",
+        "axformer submit hf://acme/reviews --data s3://acme/dev.jsonl --goal speedup=2 --forms compact,onnx_int8 --watch",
+    ),
+    "watch": ("axformer watch $JOB",),
+    "jobs": ("axformer jobs --state running",),
+    "show": ("axformer show $JOB",),
+    "queue": ("axformer queue",),
+    "trace": ("axformer trace $JOB --format csv",),
+    "download": ("axformer download $JOB --output result", "axformer download $JOB --name report.html"),
+    "path": ("axformer path $JOB", "axformer path $JOB --export 12"),
+    "cancel": ("axformer cancel $JOB",),
+    "pause": ("axformer pause $JOB",),
+    "resume": ("axformer resume $JOB",),
+    "retry": ("axformer retry $JOB",),
+    "compare": ("axformer compare $JOB $OTHER",),
+    "grid": ("axformer grid grid.toml",),
+    "group": ("axformer group $GROUP",),
+    "groups": ("axformer groups",),
+    "keys": ("axformer keys list", "axformer keys create laptop --scope write"),
+}

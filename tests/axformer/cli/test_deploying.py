@@ -1,0 +1,31 @@
+"""What a finished command says of its result: how to load each form."""
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from axformer.cli.deploying import show_loading
+from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
+
+
+def told(*made: str) -> str:
+    console = Console(file=StringIO(), width=60)
+    report = {"forms": [{"name": name, "made": name in made} for name in KINDS]}
+    show_loading(console, report, Path("some/result"))
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("made", [(COMPACT, ONNX_INT8), (COMPACT, ZEROED, ONNX), tuple(KINDS)])
+def test_every_form_that_was_made_is_named_with_what_loads_it_and_no_other(made: tuple[str, ...]) -> None:
+    lines = told(*made).splitlines()
+    assert [line.partition(":")[0].strip() for line in lines] == [
+        "Load it",
+        *(f"some/result/{KINDS[name].directory}/" for name in made),
+    ]
+    assert "import axformer.auto" in lines[1 + made.index(COMPACT)]
+
+
+def test_where_all_forms_need_this_package_the_way_out_is_told() -> None:
+    assert "without this package: axformer export some/result --data FILE" in told(COMPACT)

@@ -1,0 +1,116 @@
+"""The model card: metadata that model hubs read, and the first lines for who reads no further."""
+
+from pathlib import Path
+
+import pytest
+from huggingface_hub import ModelCard
+
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import PlanFile, read_plan_file
+from axformer.reporting.card import write_card
+from axformer.reporting.card_forms import Loading
+from axformer.reporting.card_metadata import metadata, name_of_model, plain_name
+from axformer.reporting.deploy_table import TITLES, deployables
+from axformer.wire.names import shown_name
+from axformer.wire.report import Report
+
+LOADING = Loading("text-classification", 'predict = pipeline("text-classification", model="model")', "AutoModel")
+HOSTILE = 'x"\n---\nlicense: mit\n# <script>`'
+
+
+@pytest.fixture(scope="module")
+def report(result: Path) -> Report:
+    return Report.model_validate_json((result / "report.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def plan(result: Path) -> PlanFile:
+    return read_plan_file(result)
+
+
+@pytest.fixture(scope="module")
+def card(result: Path) -> ModelCard:
+    """The card as model hubs read it, which refuse metadata that is not theirs."""
+    return ModelCard.load(result / "README.md")
+
+
+def test_a_hub_reads_every_held_out_figure_of_the_report(card: ModelCard, report: Report) -> None:
+    assert report.pruned.test is not None
+    assert (card.data.library_name, card.data.pipeline_tag) == ("axformer", "text-classification")
+    results = card.data.eval_results
+    assert {result.dataset_name for result in results} == {"validation.jsonl"}
+    compact = {result.metric_type: result.metric_value for result in results if "," not in result.metric_name}
+    names = {"loss": "loss", "accuracy": "accuracy", "matthews_correlation": "matthews_correlation", "f1_macro": "f1"}
+    assert compact == {names[name]: value for name, value in report.pruned.test.items()}
+    others = {result.metric_name: result.metric_value for result in results if "," in result.metric_name}
+    assert others == {
+        f"accuracy, {TITLES[form.name]}": form.test["accuracy"]
+        for form in report.forms
+        if form.name != "compact" and form.test is not None
+    }
+    assert others
+
+
+def test_references_to_a_hub_become_its_ids_and_other_places_do_not(report: Report) -> None:
+    names = {
+        "checkpoint": "hf://acme/reviews",
+        "validation": "hf://datasets/acme/rows/dev.jsonl",
+        "test": "hf://datasets/acme/rows/test.jsonl",
+        "train": "rows.jsonl",
+    }
+    found = ModelCard(f"---\n{metadata(report.model_copy(update={'names': names}), LOADING)}\n---\n").data
+    assert (found.base_model, found.datasets) == ("acme/reviews", ["acme/rows"])
+    assert {result.dataset_type for result in found.eval_results} == {"acme/rows"}
+    local = ModelCard(f"---\n{metadata(report, LOADING)}\n---\n").data
+    assert (local.base_model, local.datasets) == (None, None)
+
+
+def test_without_held_out_data_nothing_is_claimed_to_a_hub(report: Report) -> None:
+    pruned = report.pruned.model_copy(update={"test": None, "test_intervals": None})
+    forms = [form.model_copy(update={"test": None}) for form in report.forms]
+    found = ModelCard(f"---\n{metadata(report.model_copy(update={'pruned': pruned, 'forms': forms}), LOADING)}\n---\n")
+    assert found.data.eval_results is None
+    assert "model-index" not in found.data.to_dict()
+
+
+def test_the_title_tells_the_result_and_five_lines_follow(card: ModelCard, report: Report) -> None:
+    found = deployables(report.model_dump(mode="json"))
+    assert found is not None
+    title, *lines = [line for line in card.text.splitlines() if line][:6]
+    name = name_of_model(report)
+    best = found.best
+    if best is None:
+        assert title == f"# {name}: no form is both faster and as good"
+    else:
+        assert title.startswith(f"# {name}: {best.times:.1f} times as fast ({best.title}), held-out accuracy ")
+    assert [line.split("**")[1] for line in lines] == [
+        *("What it is.", "What to deploy.", "Is it as good?", "How sure.", "How it was made."),
+    ]
+    assert found.sentence in lines[1]
+
+
+def test_names_from_outside_write_no_metadata_and_no_markup(report: Report, plan: PlanFile) -> None:
+    hostile = report.model_copy(update={"names": dict.fromkeys(("checkpoint", "validation", "test"), HOSTILE)})
+    text = write_card(hostile, plan, Dimensions(3, 4, 16, 64), LOADING)
+    found = ModelCard(text)
+    assert found.data.license is None
+    assert "<script>" not in text
+    assert plain_name(HOSTILE) in {result.dataset_name for result in found.data.eval_results}
+    assert text.count("\n# ") == 1
+
+
+@pytest.mark.parametrize(
+    ("reference", "name"),
+    [
+        ("hf://acme/reviews", "hf://acme/reviews"),
+        ("s3://bucket/rows/dev.jsonl", "dev.jsonl"),
+        ("https://host/rows/dev.jsonl?token=secret#part", "dev.jsonl"),
+        ("https://host/model/", "model"),
+        ("some/where/dev.jsonl", "dev.jsonl"),
+        ("some/reviews/checkpoint-500", "reviews"),
+        ("some/reviews/model", "reviews"),
+        (".", Path().resolve().name),
+    ],
+)
+def test_the_name_of_an_input_tells_no_place_and_no_secret(reference: str, name: str) -> None:
+    assert shown_name(reference) == name

@@ -1,0 +1,34 @@
+"""How ``axformer watch`` shows what a job does between two trials."""
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from api.schemas.examples import JOB
+from axformer.cli.watch import _shown
+from axformer.client import Job, Update
+
+
+def update(done: int, state: str = "running") -> Update:
+    step: dict[str, Any] = {
+        "name": "level_table",
+        "done": done,
+        "known": 3,
+        "detail": f"block {done}",
+        "seconds_left": 2.0,
+    }
+    progress = JOB["progress"] | {"step": None if state == "succeeded" else step}
+    return Update(Job.model_validate(JOB | {"state": state, "progress": progress}), [])
+
+
+def shown() -> str:
+    console = Console(file=io.StringIO(), force_terminal=False, width=150, highlight=False)
+    _shown(console, iter([update(1), update(2), update(2), update(3), update(3, "succeeded")]))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_step_is_one_line_in_a_pipe_however_often_it_is_told() -> None:
+    told = [line for line in shown().splitlines() if "measuring" in line]
+    assert told == ["measuring what each size of each block costs (block 1): 1 of 3"]

@@ -1,0 +1,111 @@
+"""Figures in README and in the documents are those of the files that they were taken from."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.goals import RUNS, Ran, brought, table
+from tests.documents import PAGES, ROOT, commands_of
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MOST_LINES = 150
+
+
+def flat(text: str) -> str:
+    """Text on one line."""
+    return " ".join(text.split())
+
+
+def rows_of(page: str, heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8").partition(heading)[2]
+    lines = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_readme_is_short() -> None:
+    assert len(README.splitlines()) <= MOST_LINES
+
+
+def test_the_table_of_goals_is_that_of_the_runs() -> None:
+    for row in table().markdown().splitlines()[2:]:
+        assert row in README, f"README lacks what `python -m benchmarks.goals` prints: {row}"
+
+
+@pytest.mark.parametrize("ran", RUNS, ids=lambda ran: ran.name)
+def test_the_commands_of_the_runs_are_shown_as_they_were_run(ran: Ran) -> None:
+    assert shlex.split(ran.command) in list(commands_of(ROOT / "docs" / "first-job.md"))
+    assert brought(ran) in README
+
+
+def test_the_output_in_readme_is_that_of_its_run() -> None:
+    (output,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
+    shown = flat(output.replace("\\\n", " "))
+    ran = next(one for one in RUNS if one.name == "speedup")
+    assert ran.command in shown
+    assert ran.report["target"]["sentence"] in shown
+    for row in ran.forms.table().rows:
+        assert flat(" ".join(row)) in shown
+    assert ran.forms.sentence in shown
+
+
+def test_what_compression_costs_in_readme_is_what_was_measured() -> None:
+    (half,) = (row for row in rows_of("docs/compress-results.md", "## Over all sets") if row[0] == "0.5")
+    sets, mean, worst = int(half[1]), float(half[2]), float(half[3])
+    words = {5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}
+    sentence = f"{words.get(sets, sets)} data sets lost {-mean:.1f} points on average, {-worst:.1f} at worst"
+    assert sentence in flat(README), f"docs/compress-results.md says: {sentence}"
+
+
+def test_what_the_strict_rule_removes_in_readme_is_what_was_measured() -> None:
+    rows = {row[0]: row[1] for row in rows_of("docs/safeguards.md", "## The preset `robust`")}
+    passes, better = rows["passes"], rows["held-out loss reliably better, no reliable change, reliably worse"]
+    removed = rows["parameters removed, mean (most)"].partition(" (")[0]
+    assert f"{passes} passes removed [{removed} of the parameters on average]" in flat(README)
+    assert f"{better.split(',')[0]} made one reliably better" in flat(README)
+    assert better.endswith("**0**")
+
+
+@pytest.mark.parametrize(
+    ("claim", "page", "found"),
+    [
+        ("3.5 to 5.4 times as fast", "docs/forms.md", r"ONNX int8 3\.5 to 5\.4"),
+        ("56 times as fast", "docs/results.md", r"\b56\b"),
+        ("about half of the time", "docs/compress.md", r"0\.52 to 0\.61 of the untouched model's time"),
+    ],
+)
+def test_other_figures_of_readme_stand_in_the_page_that_it_links_to(claim: str, page: str, found: str) -> None:
+    assert claim in README
+    assert re.search(found, (ROOT / page).read_text(encoding="utf-8"))
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The places of a page that links may name, as the site and the hub of the code write them."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"(?m)^#+ (.*)$", text)
+    plain = [re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", heading)).strip().lower() for heading in headings]
+    return {re.sub(r" +", "-", heading) for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_to_files_and_headings_that_are_there(page: Path) -> None:
+    links: list[Any] = re.findall(
+        r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)", page.read_text(encoding="utf-8")
+    )
+    for file, anchor in links:
+        target = (page.parent / file).resolve() if file else page
+        assert target.exists(), f"{page.name} links to {file}"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors_of(target), f"{page.name} links to {file}#{anchor}"
+
+
+def test_every_picture_is_shown() -> None:
+    shown = {
+        target
+        for page in PAGES
+        for target in re.findall(r"!\[[^\]]*\]\((?:docs/)?(images/[^)]+)\)", page.read_text("utf-8"))
+    }
+    assert shown == {f"images/{path.name}" for path in (ROOT / "docs" / "images").iterdir()}
