@@ -109,6 +109,7 @@ def test_data_that_a_worker_would_stop_at_is_told(member, upload, name, content,
         ("m.tar.gz", packed({"../config.json": b"{}"}), "leaves it"),
         ("m.tar.gz", packed({"a.safetensors": b"\0" * (17 << 20)} | CHECKPOINT), "too long to be looked at"),
     ],
+    ids=range(12),
 )  # fmt: skip
 def test_a_checkpoint_that_a_worker_would_stop_at_is_told(member, upload, name, content, said):
     lines, is_bad = check(member, checkpoint=upload(name, content), validation=upload("dev.csv", ROWS))
