@@ -13,6 +13,7 @@ from axformer.wire.webhooks import Webhook
 from store.errors import IllegalTransitionError
 from store.page import Page
 from store.references import shown
+from store.summaries import outcome_of
 from store.tables.jobs import Job
 
 _NOT_FOUND = "your team has no job '{}' that fits"
@@ -33,6 +34,7 @@ def job_read(job: Job, place: Place | None = None) -> JobRead:
         upto=job.upto,
         name=job.name,
         state=job.state,
+        outcome=outcome_of(job.summary),
         status_reason=job.status_reason,
         checkpoint=_reference(job.checkpoint),
         validation=_reference(job.validation),

@@ -15,7 +15,7 @@ from axformer.methods.registry import METHODS
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
 from axformer.plan.path import Stop, file_at
-from axformer.plan.plan import PlanFile, said_fitted
+from axformer.plan.plan import PlanFile, said_repaired
 from axformer.repair.refit import Refit, apply_refit, can_refit
 from axformer.repair.storage import write_refit
 
@@ -46,8 +46,7 @@ def apply_plan(
         output: a directory that is empty or does not exist. If anything fails, nothing is left there.
         forms: names from :data:`axformer.forms.kinds.KINDS`; None for the usual ones of the plan.
         stop: a point on the path of the plan's pass; None for its end.
-        other_weights: whether the checkpoint may have other weights than the plan was made with, for example after more
-            fine-tuning.
+        other_weights: whether the checkpoint may have other weights than the plan was made with.
         fits: the fitted weights stored with the plan; None if it has none. For another point on the path, or with other
             weights, the model is refitted.
         calibrate: the calibration data of that refit, which needs no labels; None for ``data``.
@@ -82,7 +81,7 @@ def apply_plan(
         if fits is not None:
             write_refit(fits, draft)
         source = file.source.model_copy(update={"sha256": loaded.sha256})
-        text = said_fitted(file.model_copy(update={"source": source}), is_fitted=fits is not None)
+        text = said_repaired(file.model_copy(update={"source": source}), is_fitted=fits is not None)
         (draft / "plan.json").write_text(f"{text.model_dump_json(indent=1)}\n", encoding="utf-8")
     return made
 

@@ -16,7 +16,7 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.passes import Passes
 from axformer.methods.targets import Targets
-from axformer.plan.plan import PlanFile, PlanSource, said_fitted
+from axformer.plan.plan import PlanFile, PlanSource, said_repaired
 from axformer.plan.trial import Trial
 from axformer.repair.base import Repaired
 from axformer.repair.refit import Refit, refitted
@@ -43,12 +43,12 @@ class Decided:
     names: Mapping[str, str] = field(default_factory=dict)
     """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
 
-    def plan_file(self, *, is_fitted: bool) -> PlanFile:
+    def plan_file(self, *, is_fitted: bool, is_trained: bool) -> PlanFile:
         """The plan, with the knobs of the pass that led to it."""
         source = PlanSource(model_type=self.checkpoint.architecture.model_type, sha256=self.checkpoint.sha256)
         config = self.passes.config.model_dump(mode="json")
         file = PlanFile(source=source, config=config, layers=self.passes.plan.layers)
-        return said_fitted(file, is_fitted=is_fitted)
+        return said_repaired(file, is_fitted=is_fitted, is_trained=is_trained)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,8 @@ def publish(
 
 def texts_of(decided: Decided, report: Report, trace: Sequence[Trial], *, is_fitted: bool) -> dict[str, str]:
     """The contents of the files next to the model, by file name."""
-    plan, checkpoint = decided.plan_file(is_fitted=is_fitted), decided.checkpoint
+    checkpoint = decided.checkpoint
+    plan = decided.plan_file(is_fitted=is_fitted, is_trained=report.finetune is not None)
     loading = loading_of(checkpoint.task, checkpoint.head)
     return {
         "plan.json": plan.model_dump_json(indent=1) + "\n",

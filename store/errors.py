@@ -7,6 +7,8 @@ StoreError
 ├── PauseRequestedError      the job's owner asked to pause it; the worker should give it back
 ├── StorageError             content cannot be stored or is not there
 │   └── TooLargeError        more bytes than allowed
+├── ArchiveError             an archive is damaged, or holds what it must not
+├── ArchiveTooLargeError     an archive holds more than is taken
 ├── ReferenceFormError       a reference to a checkpoint or data is not written in a form that is understood
 ├── EmbeddedServerError      an embedded server did not start
 ├── SigningKeyError          a secret was made with another key than the service has now
@@ -41,6 +43,14 @@ class StorageError(StoreError):
 
 class TooLargeError(StorageError):
     """There are more bytes than allowed."""
+
+
+class ArchiveError(StoreError):
+    """An archive is damaged, or holds what it must not."""
+
+
+class ArchiveTooLargeError(StoreError):
+    """An archive holds more than is taken."""
 
 
 class ReferenceFormError(StoreError):

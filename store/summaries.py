@@ -4,6 +4,8 @@ training."""
 from collections.abc import Mapping
 from typing import Any
 
+from axformer.wire.states import JobOutcome
+
 _SHOWN = (
     "base",
     "pruned",
@@ -27,3 +29,11 @@ def summary_of(report: Mapping[str, Any]) -> dict[str, Any]:
     shown = {name: report[name] for name in _SHOWN if name in report} | counts
     training = shown.get("finetune")
     return shown if training is None else shown | {"finetune": {**training, "curve": []}}
+
+
+def outcome_of(summary: Mapping[str, Any] | None) -> JobOutcome | None:
+    """What became of a succeeded job; None for any other, which has no summary."""
+    if summary is None:
+        return None
+    target = summary.get("target")
+    return JobOutcome.TARGET_MISSED if target is not None and not target["reached"] else JobOutcome.DONE

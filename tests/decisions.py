@@ -52,9 +52,9 @@ def write_run(family: str, name: str, directory: Path) -> None:
 
 
 def _lines(trials: list[Trial]) -> str:
-    """A line a trial, with the fields that every version knows, and of the others (``plan``, ``milliseconds``) those that are
-    set."""
-    later = {"plan", "milliseconds"}
+    """A line a trial, with the fields that every version knows, and of the others (``plan``, ``milliseconds``, ``levels``)
+    those that are set."""
+    later = {"plan", "milliseconds", "levels"}
     return "".join(
         json.dumps(
             trial.model_dump(

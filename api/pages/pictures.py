@@ -49,7 +49,8 @@ def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> 
     if not points:
         return None
     tally = Tally(totals.trials, totals.accepted, totals.refined, totals.rejected, totals.early)
-    return markup(loss_chart(points, tally, width))
+    kept = next((one["seq"] for one in job.path or [] if one["kept"]), None)
+    return markup(loss_chart(points, tally, width, kept=kept))
 
 
 def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
@@ -72,10 +73,8 @@ def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
 
 
 def curve_of(path: Sequence[PathPoint], width: int = PLACE) -> Markup | None:
-    """The curve of loss against size and speed; None without a path, or for a path of an earlier version without latencies."""
-    if not path or any(point.estimated_latency_ms is None for point in path):
-        return None
-    return markup(path_curve(path, width))
+    """The curve of what speed costs; None without a path."""
+    return markup(path_curve(path, width)) if path else None
 
 
 def _standing(points: Sequence[Point], path: Sequence[Mapping[str, Any]]) -> Sequence[Point]:

@@ -15,6 +15,7 @@ from axformer.wire.bulk import BulkCancel, BulkRead
 from axformer.wire.jobs import JobCreate, JobRead
 from axformer.wire.kinds import JobKind
 from axformer.wire.page import PageRead
+from axformer.wire.states import JobOutcome
 from store.states import JobState
 from store.storage import job_folder
 
@@ -60,10 +61,20 @@ def list_jobs(
     state: Annotated[list[JobState], Query(description="Only in these states.")] = [],  # noqa: B006 - never changed
     kind: Annotated[list[JobKind], Query(description="Only of these kinds.")] = [],  # noqa: B006
     label: Annotated[list[str], Query(description="Only with all of these, written `key:value`.")] = [],  # noqa: B006
+    outcome: Annotated[
+        JobOutcome | None, Query(description="Only succeeded jobs that reached their target, or that missed it.")
+    ] = None,
 ) -> Response:
     """List your team's jobs."""
     page = jobs.list_jobs(
-        session, caller.team_id, limit=limit.page, after=after, states=state, kinds=kind, labels=label
+        session,
+        caller.team_id,
+        limit=limit.page,
+        after=after,
+        states=state,
+        kinds=kind,
+        labels=label,
+        outcome=outcome,
     )
     return as_json(jobs_page(page))
 

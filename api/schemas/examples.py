@@ -19,6 +19,7 @@ JOB: dict[str, Any] = {
     "upto": None,
     "name": "reviews, nightly",
     "state": "running",
+    "outcome": None,
     "status_reason": None,
     "checkpoint": {"uri": "hf://acme/bert-reviews@main"},
     "validation": {
@@ -272,6 +273,7 @@ GROUP = {
             "latency": _spread(1.04, 0.02, 0.9903, 1.0897),
             "latency_by_pruning": _spread(1.01, 0.02, 0.9603, 1.0597),
             "verdicts": {"gain": 1, "no_reliable_gain": 2},
+            "missed": 0,
         }
     ],
     "cells": [

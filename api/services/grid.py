@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from api.errors import FieldError, InvalidInputError
-from axformer.config import make_config
+from axformer.config.goals import config_of_wish
 from axformer.errors import ConfigError
 from axformer.wire.groups import GroupCreate, GroupSet, GroupSetting
 from axformer.wire.jobs import JobCreate
@@ -65,7 +65,7 @@ def _job(grid: GroupCreate, set_: GroupSet, at_checkpoint: int, setting: GroupSe
         validation=set_.validation,
         test=set_.test,
         calibrate=calibrate,
-        preset=setting.preset,
+        **({"preset": setting.preset} if setting.goal is None else {"goal": setting.goal}),
         config=setting.config | ({} if seed is None else {"seed": seed}),
         priority=grid.priority,
         device=grid.device,
@@ -79,6 +79,6 @@ def _calibrates(setting: GroupSetting) -> bool:
     """Whether data that calibrates goes into the setting's jobs; also where its knobs cannot be used, for which the job itself
     is refused."""
     try:
-        return make_config(setting.preset, setting.config).why_not_calibrated is None
+        return config_of_wish(setting.goal, setting.preset, setting.config)[1].why_not_calibrated is None
     except ConfigError:
         return True

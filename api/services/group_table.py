@@ -32,6 +32,7 @@ class Row:
     latency: Spread | None
     latency_by_pruning: Spread | None
     verdicts: Mapping[str, int]
+    missed: int
 
 
 def table(grid: Mapping[str, Sequence[str]], cells: Sequence[CellRow]) -> list[Row]:
@@ -64,6 +65,7 @@ def _row(name: str, setting: str, cells: Sequence[CellRow]) -> Row:
         latency_by_pruning=_spread(
             [figure.one_position_ms / figure.latency_ms[1] for figure in figures if figure.one_position_ms is not None]
         ),
+        missed=sum(figure.is_target_reached is False for figure in figures),
         verdicts=Counter(figure.verdict for figure in figures if figure.verdict is not None),
     )
 

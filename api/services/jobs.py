@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from api.errors import FieldError, InvalidInputError, NotFoundError
 from api.paging import parse_cursor, unknown_cursor
 from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobOutcome
 from store.ids import JOB_PREFIX
 from store.page import Page
 from store.repositories import jobs as repository
@@ -41,10 +42,12 @@ def list_jobs(
     labels: Sequence[str],
     kinds: Sequence[JobKind] = (),
     text: str | None = None,
+    outcome: JobOutcome | None = None,
 ) -> Page[Job]:
     """The team's jobs, newest first, in one of the states, of one of the kinds, and with all labels (written ``key:value``).
 
-    With ``text``, only jobs whose name contains it or whose id begins with it.
+    With ``text``, only jobs whose name contains it or whose id begins with it; with ``outcome``, only succeeded jobs of which
+    that became.
 
     Raises:
         InvalidInputError: ``after`` names no job, or a label has no colon.
@@ -52,7 +55,15 @@ def list_jobs(
     last = _last_seen(session, team_id, after) if after is not None else None
     wanted = dict(_label(text) for text in labels)
     return repository.list_jobs(
-        session, team_id, limit=limit, after=last, states=states, kinds=kinds, labels=wanted, text=text
+        session,
+        team_id,
+        limit=limit,
+        after=last,
+        states=states,
+        kinds=kinds,
+        labels=wanted,
+        text=text,
+        outcome=outcome,
     )
 
 

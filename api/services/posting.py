@@ -12,8 +12,8 @@ from api.errors import FieldError, InvalidInputError, Refusals
 from api.references import check_reference, refused
 from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
-from axformer.config import Preset, RunConfig, make_config, usual_preset
-from axformer.config.goals import config_for, parse_goal
+from axformer.config import Preset, RunConfig, usual_preset
+from axformer.config.goals import config_of_wish, parse_goal
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.repair.settings import completed
@@ -135,19 +135,16 @@ def _config(body: JobCreate) -> tuple[Preset, RunConfig]:
     if body.goal is not None and "preset" in body.model_fields_set:
         detail = f"a goal has its own preset; leave goal '{body.goal}' or preset '{body.preset.value}' out"
         raise InvalidInputError(detail, code=ConfigError.code, errors=[FieldError(detail, pointer="#/goal")])
+    pointer = "#/goal"
     try:
-        goal = None if body.goal is None else parse_goal(body.goal)
-    except ConfigError as error:
-        detail = str(error)
-        raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer="#/goal")]) from None
-    try:
-        if goal is not None:
-            return config_for(goal, body.config)
+        if body.goal is not None:
+            parse_goal(body.goal)
+        pointer = "#/config"
         preset = body.preset if "preset" in body.model_fields_set else usual_preset(body.config)
-        return preset, make_config(preset, body.config)
+        return config_of_wish(body.goal, preset, body.config)
     except ConfigError as error:
         detail = str(error)
-        raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer="#/config")]) from None
+        raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer=pointer)]) from None
 
 
 def _calibrate(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:

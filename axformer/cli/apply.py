@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from axformer.forms.form import Form, NotMade
 
 
+_NOT_TRAINED = (
+    "note: the model of this plan was trained. What is written here is what the plan leaves of the checkpoint, without the "
+    "training; the trained model lies in the result, and axformer export makes other forms of it"
+)
+
+
 def apply(
     plan: Annotated[Path, typer.Argument(help="A plan.json, or the directory of a result.")],
     checkpoint: Annotated[
@@ -82,6 +88,8 @@ def _run(
     silence_libraries()
     file = read_plan_file(plan)
     fits = read_refit(plan if plan.is_dir() else plan.parent) if file.repair is not None else None
+    if file.trained:
+        console.print(_NOT_TRAINED, soft_wrap=True)
     stop = None if upto is None else Stop(read_trace_beside(plan), upto)
     check_target(output)
     with console.status("Making and checking the forms"):

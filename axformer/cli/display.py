@@ -31,7 +31,13 @@ SIZES = (
     ("latency, ms", "latency_ms", 1, ".2f"),
 )
 """Figures of a report beside those of its data: how they are called here and there, what one is worth, and its form."""
-_VERDICTS = {"gain": "bold green", "no_reliable_gain": "bold yellow", "within_limit": "bold green", "loss": "bold red"}
+_VERDICTS = {
+    "gain": "bold green",
+    "no_reliable_gain": "bold yellow",
+    "within_limit": "bold green",
+    "at_a_cost": "bold yellow",
+    "loss": "bold red",
+}
 _COLOURS = {Verdict.BASE: "dim", Verdict.ACCEPT: "bold green", Verdict.REFINE: "yellow", Verdict.REJECT: "dim"}
 
 

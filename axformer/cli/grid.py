@@ -15,7 +15,8 @@ from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.upload import sent
 from axformer.client import Client, Upload
 from axformer.client.references import is_reference
-from axformer.config import DEFAULT_PRESET, Preset, check_setting_name, make_config
+from axformer.config import DEFAULT_PRESET, Preset, check_setting_name
+from axformer.config.goals import config_of_wish
 from axformer.errors import ConfigError, DataError
 
 
@@ -36,7 +37,8 @@ class _Set(_Part):
 
 class _Setting(_Part):
     name: str
-    preset: Preset = DEFAULT_PRESET
+    goal: str | None = None
+    preset: Preset | None = None
     config: dict[str, Any] = {}
 
 
@@ -64,8 +66,7 @@ def grid(
     with service() as client:
         wanted = _read(file)
         for setting in wanted.settings:
-            check_setting_name(setting.name, setting.preset)  # errors are reported before anything is sent
-            make_config(setting.preset, setting.config)
+            _check(setting)  # errors are reported before anything is sent
         sources = {
             source
             for each in wanted.sets
@@ -76,7 +77,7 @@ def grid(
         group = client.submit_group(
             wanted.name,
             sets=_named(client, wanted, file.parent),
-            settings=[setting.model_dump(mode="json") for setting in wanted.settings],
+            settings=[setting.model_dump(mode="json", exclude_none=True) for setting in wanted.settings],
             **wanted.model_dump(include={"seeds", "forms", "priority", "device", "labels"}),
             hub_token=token,
         )
@@ -89,6 +90,13 @@ def grid(
         else:
             output().print(group.id, soft_wrap=True)
             notes().print(f"{len(group.cells)} jobs are queued. Look at them with: axformer group {group.id}")
+
+
+def _check(setting: _Setting) -> None:
+    if setting.goal is not None and setting.preset is not None:
+        raise ConfigError(f"setting '{setting.name}': a goal has its own preset; leave the goal or the preset out")
+    preset, _ = config_of_wish(setting.goal, setting.preset or DEFAULT_PRESET, setting.config)
+    check_setting_name(setting.name, preset)
 
 
 def _read(file: Path) -> _Grid:

@@ -23,6 +23,7 @@ _JUDGED = (
     ("gain", "better"),
     ("no_reliable_gain", "no difference"),
     ("within_limit", "within limit"),
+    ("at_a_cost", "at a cost"),
     ("loss", "worse"),
     ("not_measured", "not measured"),
 )
@@ -81,6 +82,7 @@ def _tell(group: Group, *, as_json: bool) -> None:
         judged = ", ".join(f"{row.verdicts[name]} {word}" for name, word in _JUDGED if name in row.verdicts)
         setting = row.setting if row.preset is None else f"{row.setting} ({knobs(row.preset, row.config)})"
         words = f"{row.set}, {setting}: {row.succeeded} of {row.jobs}" + (f", judged {judged}" if judged else "")
+        words += f", {row.missed} missed the target" if row.missed else ""
         screen.print(f"\n{words}", style="bold", markup=False, soft_wrap=True)
         if row.succeeded:
             screen.print(_table(row))

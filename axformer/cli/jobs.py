@@ -15,6 +15,9 @@ from axformer.client import Job
 def jobs(
     wanted: Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")] = None,
     kind: Annotated[list[str] | None, typer.Option(help="Only of this kind: pass or export; may be repeated.")] = None,
+    outcome: Annotated[
+        str | None, typer.Option(help="Only succeeded jobs of this outcome: done or target_missed.")
+    ] = None,
     label: Annotated[list[str] | None, typer.Option(help="Only with this label: key=value; may be repeated.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of jobs to list.")] = 20,
     as_json: JsonOption = False,
@@ -25,13 +28,14 @@ def jobs(
     data. An unfinished job shows its trials and the loss so far.
     """
     with service() as client:
-        found = list(islice(client.jobs(states=wanted or [], kinds=kind or [], labels=labels_of(label)), limit))
+        asked = client.jobs(states=wanted or [], kinds=kind or [], labels=labels_of(label), outcome=outcome)
+        found = list(islice(asked, limit))
     if as_json:
         print_json(found)
     elif not found:
         output().print(
             "There are no such jobs."
-            if wanted or kind or label
+            if wanted or kind or label or outcome
             else "There are no jobs yet; axformer submit makes one."
         )
     else:
@@ -43,5 +47,5 @@ def _table(found: list[Job]) -> Table:
     table = list_of_jobs(*([("kind", 6)] if has_kinds else []), ("result", 16), ("age", 6))
     for job in found:
         kind = [job.kind] if has_kinds else []
-        table.add_row(job.id, job.name, state(job.state), *kind, result(job), age(job.created_at))
+        table.add_row(job.id, job.name, state(job.state, job.outcome), *kind, result(job), age(job.created_at))
     return table

@@ -50,7 +50,7 @@ class _Listed(LazyGroup):
         "download": Command(_SERVICE, "Download a finished job's files, each verified by its SHA-256."),
         "path": Command(
             _SERVICE,
-            "List the models on the path of a finished pass, or export one with --export, without another pass.",
+            "Show what speed costs along the path of a finished run, and which of its models to take for a wish.",
         ),
         "cancel": Command(
             _SERVICE, "Cancel a job: a queued one at once, a running one at its next trial.", module="steer"

@@ -135,6 +135,14 @@ FormsOption = Annotated[
     str, typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_int8.")
 ]
 
+ReportJsonOption = Annotated[bool, typer.Option("--json", help="Print report.json; progress goes to standard error.")]
+ShardsOption = Annotated[
+    int, typer.Option(help="Processes that share the validation samples, for example one for each GPU.", metavar="N")
+]
+LabelOption = Annotated[list[str] | None, typer.Option(help="A label to find the job by: key=value; may be repeated.")]
+WebhookEventOption = Annotated[
+    list[str] | None, typer.Option(help="An event to send, by default those that end the job; may be repeated.")
+]
 AcceptPoorModelOption = Annotated[
     bool,
     typer.Option("--accept-poor-model", help="Go on even if the untouched model is worse than guessing on the data."),

@@ -1,24 +1,43 @@
-"""``axformer path``: list the models on the path of a job's pass, and export any of them."""
+"""``axformer path``: the models on a path, the one to take for a wish, and an export of any of them."""
 
+import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 from rich import box
 from rich.table import Table
 
+from axformer.cli.failing import EXIT_MISSED, failing
 from axformer.cli.hub_token import HubTokenOption, hub_token_of
 from axformer.cli.options import FormsOption, forms_of
-from axformer.cli.remote import JobArgument, JsonOption, notes, output, print_json, service
+from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.words import NOTHING
 from axformer.client import Client, PassPath
+from axformer.errors import InputError
 from axformer.plan.elements import label_of
+from axformer.scores.path_costs import Costs, Model, costs_of
+from axformer.wire.metrics import LOSS
+from axformer.wire.report import PathPoint
 
-_LOSS = "loss"
 _KEPT = "→"
+_REPORT = "report.json"
 
 
 def path(
-    job: JobArgument,
+    source: Annotated[str, typer.Argument(help="Id of a job, or the directory of a result.", metavar="JOB|RESULT")],
+    within: Annotated[
+        float | None,
+        typer.Option(min=0, help="Name the fastest model that costs at most so many points of the metric."),
+    ] = None,
+    speedup: Annotated[
+        float | None, typer.Option(min=1, help="Name the best model that is at least so many times as fast.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="List every model with its losses, not only those no other beats.")
+    ] = False,
     export: Annotated[
         int | None, typer.Option(help="Queue a job that exports the model of this trial; 0 is the untouched model.")
     ] = None,
@@ -26,18 +45,86 @@ def path(
     hub_token: HubTokenOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List the models on the path of a finished pass, or export one with --export, without another pass."""
-    with service() as client:
-        if export is None:
-            models = client.path(job)
-            if as_json:
-                print_json(models)
-            elif models.data:
-                output().print(_table(models))
-            else:
-                notes().print("There is no path: the job has not succeeded, or is a pass of another.")
+    """Show what speed costs along the path of a finished run, and which of its models to take for a wish.
+
+    --within and --speedup name one model; with both, the fastest within the points, and exit code 3 if it is not that fast.
+    --export queues a job that writes a model without another pass.
+    """
+    if export is not None:
+        with service() as client:
+            _export(client, source, export, forms_of(forms), asked=hub_token, as_json=as_json)
+        return
+    models = _read(source)
+    if not models.data:
+        notes().print("There is no path: the job has not succeeded, or is a pass of another.")
+    elif within is None and speedup is None:
+        if as_json:
+            print_json(models)
         else:
-            _export(client, job, export, forms_of(forms), asked=hub_token, as_json=as_json)
+            output().print(_table(models.data, every=every))
+    else:
+        _show_chosen(source, models.data, within, speedup, as_json=as_json)
+
+
+def _read(source: str) -> PassPath:
+    """The path of a local result, or of a job."""
+    if not Path(source).is_dir():
+        with service() as client:
+            return client.path(source)
+    with failing():
+        return _of_result(Path(source) / _REPORT)
+
+
+def _of_result(report: Path) -> PassPath:
+    try:
+        points = json.loads(report.read_text(encoding="utf-8")).get("path") or []
+        data = [PathPoint.model_validate(point) for point in points]
+    except (OSError, ValueError, AttributeError) as error:
+        why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise InputError(f"'{report}' is not the report of a run: {why}") from None
+    return PassPath(kept=next((point.seq for point in data if point.kept), None), data=data)
+
+
+def _show_chosen(
+    source: str, path: Sequence[PathPoint], within: float | None, speedup: float | None, *, as_json: bool
+) -> None:
+    """Print the model to take for a wish.
+
+    Raises:
+        Exit: no model fulfils it.
+    """
+    costs = costs_of(path)[0]
+    model = costs.within(within) if within is not None else costs.at_least(speedup or 1.0)
+    is_missed = model is None or (speedup is not None and model.times < speedup)
+    model = model or costs.best[-1]
+    if as_json:
+        print_json(model.point)
+    else:
+        if is_missed:
+            limit = "" if within is None else f" within {within:g} {costs.unit}"
+            output().print(f"No model on the path is {speedup:g} times as fast{limit}. The closest:", style="bold red")
+        output().print(_sentence(costs, model), style="bold", soft_wrap=True)
+        output().print(_how_to_get(source, model), soft_wrap=True)
+    if is_missed:
+        raise typer.Exit(EXIT_MISSED)
+
+
+def _sentence(costs: Costs, model: Model) -> str:
+    untouched = costs.models[0]
+    size = model.point.parameters / untouched.point.parameters
+    return (
+        f"Trial {model.point.seq}: {costs.name} {model.change:+.2f} {costs.unit} ({untouched.value:.4f} → {model.value:.4f}), "
+        f"about {model.times:.2f} times as fast, {size:.1%} of the parameters."
+    )
+
+
+def _how_to_get(source: str, model: Model) -> str:
+    seq = model.point.seq
+    if model.point.kept:
+        return "It is the result itself."
+    if Path(source).is_dir():
+        return f"Write it: axformer apply {source} CHECKPOINT --data DATA --output DIR --upto {seq}"
+    return f"Export it: axformer path {source} --export {seq}"
 
 
 def _export(client: Client, job_id: str, seq: int, forms: list[str], *, asked: bool, as_json: bool) -> None:
@@ -51,27 +138,42 @@ def _export(client: Client, job_id: str, seq: int, forms: list[str], *, asked: b
         output().print(exported.id, soft_wrap=True)
 
 
-def _table(path: PassPath) -> Table:
+def _table(path: Sequence[PathPoint], *, every: bool) -> Table:
+    costs = costs_of(path)[0]
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("trial", justify="right", no_wrap=True)
     table.add_column("accepted", overflow="fold")
-    for name in ("loss", "confirming", "held-out", "size", "encoder", "speed", "latency"):
+    losses = ("loss", "confirming", "held-out") if every else ()
+    for name in (costs.unit, "times", *losses, "size", "encoder"):
         table.add_column(name, justify="right", no_wrap=True)
-    untouched = path.data[0]
-    for point in path.data:
-        losses = (NOTHING if figures is None else f"{figures[_LOSS]:.4f}" for figures in (point.confirming, point.test))
-        size, speed = f"{point.parameters / untouched.parameters:.1%}", f"{point.estimated_speedup:.2f}x"
-        encoder = _share_left(point.encoder_parameters, untouched.encoder_parameters)
-        latency = NOTHING if point.estimated_latency_ms is None else f"{point.estimated_latency_ms:.2f} ms"
-        kept, name = _KEPT if point.kept else "", label_of(point.element, "(untouched)")
-        table.add_row(kept, str(point.seq), name, f"{point.loss:.4f}", *losses, size, encoder, speed, latency)
+    shown = costs.models if every else [model for model in costs.models if model.is_best or model.point.kept]
+    for model in shown:
+        table.add_row(*_row(model, costs.models[0].point, every=every))
+    hidden = len(path) - len(shown)
+    beaten = f" Left out: {hidden} that another beats; --all lists them." if hidden else ""
     table.caption = (
-        f"{_KEPT} the model that the job gave; size is of all parameters, encoder of those in the transformer layers; "
-        "speed and latency are estimated from operations"
+        f"{_KEPT} the model that the run gave; {costs.unit}: change of {costs.name}; times as fast, estimated from operations; "
+        f"size of all parameters, encoder of those in the transformer layers.{beaten}"
     )
     table.caption_justify = "left"
     return table
+
+
+def _row(model: Model, untouched: PathPoint, *, every: bool) -> list[str]:
+    point = model.point
+    measured = (None if data is None else data[LOSS] for data in (point.confirming, point.test))
+    losses = [NOTHING if loss is None else f"{loss:.4f}" for loss in (point.loss, *measured)] if every else []
+    return [
+        _KEPT if point.kept else "",
+        str(point.seq),
+        label_of(point.element, "(untouched)"),
+        f"{model.change:+.2f}",
+        f"{model.times:.2f}",
+        *losses,
+        f"{point.parameters / untouched.parameters:.1%}",
+        _share_left(point.encoder_parameters, untouched.encoder_parameters),
+    ]
 
 
 def _share_left(after: int | None, before: int | None) -> str:

@@ -27,7 +27,7 @@ def plot(
     as_json: JsonOption = False,
 ) -> None:
     """Write the pictures of a pass as SVG: loss.svg, trial by trial, and once it has ended plan.svg, what is left, and
-    path.svg, what size and speed cost."""
+    path.svg, what speed costs."""
     with failing():
         written = _of_directory(Path(source), to) if Path(source).is_dir() else _of_job(source, to)
     if as_json:

@@ -34,20 +34,14 @@ def prune(
     train: options.TrainOption = None,
     finetune: options.FinetuneOption = None,
     forms: options.FormsOption = "compact",
-    shards: Annotated[
-        int,
-        typer.Option(help="Processes that share the validation samples, for example one for each GPU.", metavar="N"),
-    ] = 1,
+    shards: options.ShardsOption = 1,
     accept_poor_model: options.AcceptPoorModelOption = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print report.json; progress goes to standard error.")
-    ] = False,
+    as_json: options.ReportJsonOption = False,
 ) -> None:
     """Prune a fine-tuned model, and write the smaller, verified model."""
     with failing():
         flags = options.flags_of(method=method, within_points=within_points, accept_poor_model=accept_poor_model)
-        given = options.knobs_of(config, set_) | flags
-        knobs = options.config_from(goal, preset, given)
+        knobs = options.config_from(goal, preset, options.knobs_of(config, set_) | flags)
         names, made = options.columns_of(columns), options.forms_of(forms)
         settings = options.finetune_of(train, finetune, knobs)
         console = Console(highlight=False, stderr=as_json)

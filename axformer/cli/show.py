@@ -72,7 +72,7 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
 
 
 def _state(job: Job) -> Text:
-    words = state(job.state)
+    words = state(job.state, job.outcome)
     if job.status_reason and job.error is None:
         words.append(f": {job.status_reason}", "default")
     if job.attempt > 1:

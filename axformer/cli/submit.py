@@ -38,13 +38,9 @@ def submit(
     name: Annotated[str | None, typer.Option(help="A name for people; by default the checkpoint's own name.")] = None,
     device: Annotated[str, typer.Option(help="The device that the worker must have: any, cpu or gpu.")] = "any",
     priority: Annotated[int, typer.Option(help="Higher runs sooner, among your team's jobs.")] = 0,
-    label: Annotated[
-        list[str] | None, typer.Option(help="A label to find the job by: key=value; may be repeated.")
-    ] = None,
+    label: options.LabelOption = None,
     webhook: Annotated[str | None, typer.Option(help="An https:// address that receives the job's events.")] = None,
-    webhook_event: Annotated[
-        list[str] | None, typer.Option(help="An event to send, by default those that end the job; may be repeated.")
-    ] = None,
+    webhook_event: options.WebhookEventOption = None,
     hub_token: HubTokenOption = False,
     watch: Annotated[bool, typer.Option("--watch", help="Follow the job to its end.")] = False,
     as_json: JsonOption = False,
@@ -99,6 +95,8 @@ def _tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
         return
     if not as_json:
         output().print(job.id, soft_wrap=True)
+    if not as_json:
+        notes().print(f"Its page: {client.page_of(job.id)}")
     if notes().is_terminal and not watched:
         where = client.job(job.id).queue
         notes().print(f"It is queued{f' {place(where)}' if where else ''}. Follow it with: axformer watch {job.id}")

@@ -11,12 +11,13 @@ from rich.text import Text
 
 from axformer.cli.display import duration
 from axformer.client.answers import Group, Job, JobProgress, JobReport, Place
+from axformer.wire.metrics import first_metric
+from axformer.wire.states import JobOutcome
 
 NOTHING = "–"
-_TOLD_FIRST = ("accuracy", "exact_match", "pearson")
-"""The usual metric of each task; the service does not keep the order of metrics in a report."""
 _COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "dim", "queued": "yellow", "paused": "yellow"}
 _RUNNING = "cyan"
+_MISSED = "target missed"
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 ID_WIDTH = 36
 """Width of a job's id, which people copy, so it is never cut."""
@@ -30,8 +31,10 @@ def knobs(preset: str, changed: Mapping[str, Any]) -> str:
     return ", ".join([preset, *(f"{name}={value}" for name, value in changed.items())])
 
 
-def state(name: str) -> Text:
-    """A state in its colour."""
+def state(name: str, outcome: str | None = None) -> Text:
+    """A state in its colour; of a succeeded job that missed its target, that."""
+    if outcome == JobOutcome.TARGET_MISSED:
+        return Text(_MISSED, "red")
     return Text(name, _COLOURS.get(name, _RUNNING))
 
 
@@ -78,7 +81,7 @@ def outcome(report: JobReport) -> Outcome:
     for key, data in (("test", "held-out"), ("confirming", "confirming")):
         before, after = report.base.get(key), report.pruned.get(key)
         if before and after:
-            figure = next((name for name in _TOLD_FIRST if name in before), "loss")
+            figure = first_metric(before)
             return Outcome(data, figure, before[figure], after[figure])
     return Outcome("validation", "loss", report.base["validation"]["loss"], report.pruned["validation"]["loss"])
 

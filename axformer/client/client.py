@@ -88,6 +88,7 @@ class Client(GroupCalls, KeyCalls):
         states: Sequence[str] = (),
         kinds: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
+        outcome: str | None = None,
         page: int | None = None,
     ) -> Iterator[Job]:
         """Your team's jobs, newest first, reading pages as needed.
@@ -96,13 +97,20 @@ class Client(GroupCalls, KeyCalls):
             states: only in these.
             kinds: only of these: ``pass``, ``export``.
             labels: only with all of these.
+            outcome: only succeeded jobs that are ``done`` or have ``target_missed``.
             page: jobs of one request.
         """
         asked: dict[str, Any] = {"state": list(states), "kind": list(kinds)}
         asked["label"] = [f"{key}:{value}" for key, value in (labels or {}).items()]
+        if outcome is not None:
+            asked["outcome"] = outcome
         if page is not None:
             asked["limit"] = page
         return self._pages(Page[Job, str], "/jobs", asked)
+
+    def page_of(self, job_id: str) -> str:
+        """The address of a job's page, for a browser."""
+        return f"{self._connection.url}{_path(job_id)}"
 
     def job(self, job_id: str) -> Job:
         """The state of a job and, while it is queued, its place."""

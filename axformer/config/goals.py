@@ -147,6 +147,15 @@ def config_for(goal: Goal, knobs: Mapping[str, Any] | None = None) -> tuple[Pres
     return goal.preset, make_config(goal.preset, {**goal.knobs, **(knobs or {})})
 
 
+def config_of_wish(goal: str | None, preset: Preset, knobs: Mapping[str, Any]) -> tuple[Preset, AnyConfig]:
+    """The preset and the config of a goal as it is written or, without one, of a preset.
+
+    Raises:
+        ConfigError: as for :func:`parse_goal` and :func:`axformer.config.make_config`.
+    """
+    return (preset, make_config(preset, knobs)) if goal is None else config_for(parse_goal(goal), knobs)
+
+
 def written(name: GoalName) -> str:
     """An example of a goal as it is written."""
     about = ABOUT_GOALS[name]

@@ -35,21 +35,41 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
         DataError: the file is missing, damaged, empty, or larger than any data set that is read, or a column that was named
             is not there.
     """
-    columns = columns or Columns()
-    ending = ending_of(path)
-    if ending is None:
-        raise DataError(f"data file '{path}' has no known ending; use one of {', '.join(ENDINGS)}, or one with .gz")
+    if ending_of(path) is None:
+        raise _unknown_ending(path)
     try:
         with fsspec.open(path, "rb") as file:
-            content = _whole(file, path, packed=is_packed(path))
-        table = _READERS[ending](content, path)
+            return rows_in(file, path, columns)
     except DataError:
         raise
     except FileNotFoundError:
         raise DataError(f"data file '{path}' does not exist") from None
     except Exception as error:  # noqa: BLE001 - each kind of source has errors of its own, and all are about this file
-        raise DataError(f"data file '{path}' cannot be read: {first_line(error)}") from None
-    return _rows(path, table, columns, texts_only=ending in _TEXTS_ONLY)
+        raise _unreadable(path, error) from None
+
+
+def rows_in(file: IO[bytes], name: str, columns: Columns | None = None, *, most_bytes: int = BYTES) -> Rows:
+    """Read a table from an open file, as :func:`read_rows` does.
+
+    Args:
+        file: the file.
+        name: its name, whose ending tells the format.
+        columns: how the columns are called.
+        most_bytes: most bytes, unpacked.
+
+    Raises:
+        DataError: as for :func:`read_rows`.
+    """
+    ending = ending_of(name)
+    if ending is None:
+        raise _unknown_ending(name)
+    try:
+        table = _READERS[ending](_whole(file, name, packed=is_packed(name), most=most_bytes), name)
+    except DataError:
+        raise
+    except Exception as error:  # noqa: BLE001 - each format has errors of its own, and all are about this file
+        raise _unreadable(name, error) from None
+    return _rows(name, table, columns or Columns(), texts_only=ending in _TEXTS_ONLY)
 
 
 def rows_of(data: Records, columns: Columns | None = None) -> Rows:
@@ -62,15 +82,23 @@ def rows_of(data: Records, columns: Columns | None = None) -> Rows:
     return _rows(_IN_MEMORY, table_of(data), columns or Columns())
 
 
-def _whole(file: IO[bytes], path: str, *, packed: bool) -> bytes:
+def _unknown_ending(path: str) -> DataError:
+    return DataError(f"data file '{path}' has no known ending; use one of {', '.join(ENDINGS)}, or one with .gz")
+
+
+def _unreadable(path: str, error: Exception) -> DataError:
+    return DataError(f"data file '{path}' cannot be read: {first_line(error)}")
+
+
+def _whole(file: IO[bytes], path: str, *, packed: bool, most: int) -> bytes:
     """Read and unpack an open file, up to the size limit."""
-    content = file.read(BYTES + 1)
+    content = file.read(most + 1)
     if packed:
-        limit = min(BYTES, max(SMALL_BYTES, RATIO * len(content)))
+        limit = min(most, max(SMALL_BYTES, RATIO * len(content)))
         with gzip.open(io.BytesIO(content), "rb") as unpacked:
             content = unpacked.read(limit + 1)
     else:
-        limit = BYTES
+        limit = most
     if len(content) > limit:
         raise DataError(f"data file '{path}' holds more than {limit} bytes; give a part of it")
     return content

@@ -1,8 +1,9 @@
 """The chart of a pass: the loss of every trial in order, and below it the loss of the model.
 
-Verdicts differ in shape and colour. A trial that was decided early has a lower bound instead of a loss, and points up. The axis
-covers the base and the accepted and refined trials. Trials beyond it are drawn in a gutter at its edge, since one removed block
-can cost more than all the rest together and would flatten everything else.
+Verdicts differ in shape and colour. A trial that was rejected early has a lower bound instead of a loss, which would look
+better than it is, so it stands in a band of its own above the plot. The axis covers the base and the accepted and refined
+trials. Trials beyond it are drawn in a gutter at its edge, since one removed block can cost more than all the rest together and
+would flatten everything else. What follows the trial that was kept is veiled.
 
 For a long pass, a sample of the rejected trials suffices; accepted and refined trials and the counts must be complete.
 """
@@ -25,6 +26,8 @@ LEFT = 66
 _GAP, _UPPER, _BETWEEN, _LOWER = 20, 180, 80, 90
 """Space above the upper plot; its height; space between the plots for the names of layers; height of the lower plot."""
 _GUTTER = 14
+_EARLY = 24
+"""Height of the band of trials that were rejected early."""
 _MARGIN = 0.2
 """Margin above and below the data, as a share of its range."""
 _LEAST_SPAN = 0.02
@@ -66,20 +69,25 @@ class Plot:
     up: Scale
 
     def place(self, trial: Tried) -> tuple[float, float]:
-        """The position of a trial, in a gutter if necessary; a NaN loss counts as high."""
+        """The position of a trial, in the band or a gutter if necessary; a NaN loss counts as high."""
         x = self.across.place(trial.seq)
+        if kind_of(trial) == "bound":
+            return x, self.up.stop - _GUTTER - _EARLY / 2
         if not trial.loss <= self.up.high:
             return x, self.up.stop - _GUTTER / 2
         return x, self.up.start + _GUTTER / 2 if trial.loss < self.up.low else self.up.place(trial.loss)
 
 
-def loss_chart(trials: Sequence[Tried], tally: Tally | None = None, width: int = WIDTH) -> str:
+def loss_chart(
+    trials: Sequence[Tried], tally: Tally | None = None, width: int = WIDTH, *, kept: int | None = None
+) -> str:
     """The SVG text of a pass, or of its beginning while it runs.
 
     Args:
         trials: trials of one pass from its base on; some rejected ones may be left out.
         tally: counts of the whole pass, if trials are left out.
         width: units of the picture.
+        kept: number of the trial whose model is the result, if later ones were accepted too; None if unknown.
 
     Raises:
         InputError: there is no trial.
@@ -89,7 +97,7 @@ def loss_chart(trials: Sequence[Tried], tally: Tally | None = None, width: int =
     tally = tally or Tally.of(trials)
     summary = describe_trace(trials, tally)
     canvas = Canvas("chart", "The loss, trial by trial", [summary], summary, width)
-    top = canvas.top + _GAP
+    top = canvas.top + _GAP + (_GUTTER + _EARLY if tally.early else 0)
     lower = top + _UPPER + _BETWEEN
     across = Scale(0, max(tally.trials - 1, 1), LEFT + 8, width - EDGE - 8)
     signs, height = legend(_signs(), lower + _LOWER + 48, width)
@@ -97,6 +105,7 @@ def loss_chart(trials: Sequence[Tried], tally: Tally | None = None, width: int =
         *_trials(trials, across, (top, top + _UPPER)),
         *_layers(trials, across, top + _UPPER + 22),
         *_model(trials, across, (lower, lower + _LOWER)),
+        *_after(trials, kept, across, (top - (_GUTTER + _EARLY if tally.early else 0), lower + _LOWER)),
         *signs,
     ]
     return canvas.drawn(drawn, height)
@@ -138,14 +147,19 @@ def _trials(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float])
     """The upper plot."""
     base = trials[0].loss
     plot = Plot(across, axis([trial.loss for trial in trials if trial.verdict != Verdict.REJECT], base, bounds))
+    ended = [trial for trial in trials if kind_of(trial) != "bound"]
     gutters = {
         word: at
         for word, at, is_used in (
-            ("higher", plot.up.stop, any(not trial.loss <= plot.up.high for trial in trials)),
-            ("lower", plot.up.start, any(trial.loss < plot.up.low for trial in trials)),
+            ("higher", plot.up.stop, any(not trial.loss <= plot.up.high for trial in ended)),
+            ("lower", plot.up.start, any(trial.loss < plot.up.low for trial in ended)),
         )
         if is_used
     }
+    if len(ended) < len(trials):
+        top = plot.up.stop - _GUTTER - _EARLY
+        yield f'<rect class="band" x="{LEFT}" y="{top:g}" width="{across.stop + 8 - LEFT:g}" height="{_EARLY}"/>'
+        yield words(LEFT - 6, top + _EARLY / 2 + 4, "early", "faint", "end")
     yield from frame(plot, gutters)
     yield _base(plot, base)
     least = [
@@ -153,6 +167,17 @@ def _trials(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float])
     ]
     yield f'<path class="least" d="{steps(least, plot, across.stop)}"/>'
     yield from line_of(_marks(trials, plot))
+
+
+def _after(trials: Sequence[Tried], kept: int | None, across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
+    """A line at the trial that was kept, and a veil over what follows it; nothing where no later one was accepted."""
+    if kept is None or all(trial.seq <= kept for trial in _standing(trials)):
+        return
+    x, (top, bottom) = across.place(kept), bounds
+    yield f'<rect class="veil" x="{x:.1f}" y="{top:g}" width="{across.stop + 8 - x:.1f}" height="{bottom - top:g}"/>'
+    yield f'<path class="kept-line" d="M{x:.1f} {top - 4:g}V{bottom:g}"/>'
+    is_right = x < (across.start + across.stop) / 2
+    yield words(x + (5 if is_right else -5), top - 6, f"kept: trial {kept}", "ink", "start" if is_right else "end")
 
 
 def _model(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
@@ -238,7 +263,7 @@ def _layers(trials: Sequence[Tried], across: Scale, y: float) -> Iterator[str]:
     runs = [(subject, next(run).seq) for subject, run in groupby(trials[1:], key=_subject)]
     ends = [first for _, first in runs[1:]] + [trials[-1].seq + 1]
     for count, ((subject, first), end) in enumerate(zip(runs, ends, strict=False)):
-        left, right = across.place(first - 0.5), across.place(end - 0.5)
+        left, right = across.place(first - 0.5), min(across.place(end - 0.5), across.stop + 8)
         if count % 2 == 0 and right - left > _SPOT:
             yield f'<rect class="band" x="{left:.1f}" y="{y:g}" width="{right - left:.1f}" height="18"/>'
         room = right - left - LETTER  # for a gap to the next name

@@ -44,7 +44,7 @@ def comparison(courses: Sequence[Course], width: int = WIDTH) -> str:
             "none of these jobs has been measured yet, so there is nothing to draw; wait for the first trial"
         )
     summary = "; ".join(_described(course) for course in courses if course.steps)
-    canvas = Canvas("courses", "Loss of the model as it stood", [], summary, width)
+    canvas = Canvas("courses", "Validation loss of the model, trial by trial", [], summary, width)
     top = canvas.top + _GAP
     most = max(course.trials for course in courses if course.steps)
     across = Scale(0, max(most - 1, 1), LEFT + 8, width - EDGE - 8 - _LETTER * len(courses))

@@ -1,7 +1,7 @@
 """The look of trials and elements in every picture, on pages and on paper: shape, colour and words.
 
 Shapes differ as well as colours, for readers who cannot distinguish colours. Accepted trials point down, like the loss; a lower
-bound points up, to where the loss may be.
+bound points up, where the loss lies.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ MARKS = {
     "accept": Mark("m-5-4h10l-5 9z", GOOD, "accepted", "accepted"),
     "refine": Mark("m0-4l4 4l-4 4l-4-4z", OPEN, "refined", "refined"),
     "reject": Mark("m0 0h.01", QUIET, "rejected", "rejected"),
-    "bound": Mark("m-3 1.5l3-3.5l3 3.5", QUIET, "rejected", "rejected early: at least"),
+    "bound": Mark("m-3 1.5l3-3.5l3 3.5", QUIET, "rejected", "rejected early, not measured to the end"),
 }
 """Marks by verdict; ``bound`` is a rejected trial whose loss is a lower bound."""
 LINES = {"least": "least so far", "base": "untouched model"}

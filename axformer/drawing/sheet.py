@@ -26,6 +26,8 @@ _CLASSES: dict[str, tuple[str, tuple[Colour, ...]]] = {
     "reject": ("fill:none;stroke:{};stroke-width:5;stroke-linecap:round", (QUIET,)),
     "bound": ("fill:none;stroke:{};stroke-width:1.5;stroke-linecap:round", (QUIET,)),
     "band": ("fill:{}", (_GRID,)),
+    "veil": ("fill:{};opacity:.72;pointer-events:none", (_CARD,)),
+    "kept-line": ("stroke:{};stroke-width:1.5;fill:none;pointer-events:none", (GOOD,)),
     # Models on a path.
     "ring": ("stroke:{};stroke-width:2;fill:none", (GOOD,)),
     **{
@@ -36,6 +38,7 @@ _CLASSES: dict[str, tuple[str, tuple[Colour, ...]]] = {
         f"{name}-point": ("fill:{};stroke:{}", (colour, _CARD))
         for name, colour in (("test", ACCENT), ("confirming", OPEN), ("deciding", SOFT))
     },
+    "beaten": ("opacity:.35", ()),
     # Elements.
     "kept": ("fill:{}", (KEPT,)),
     "opened": ("fill:{}", (OPEN,)),

@@ -28,8 +28,8 @@ from axformer.plan.plan import Plan
 from axformer.scores.certificate import certify
 from axformer.scores.confidence import CONFIDENCE, Figures, first_metric, lower_bound
 from axformer.scores.scoring import figures_of, table_of
-from axformer.wire.report import Certificate
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
+from axformer.wire.verdicts import Certificate
 
 CONFIRMING = "confirming"
 """Name of the data set that confirms."""

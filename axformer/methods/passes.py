@@ -11,7 +11,8 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.path import Point, points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial
-from axformer.wire.report import Certificate, OrderResult, PathPoint
+from axformer.wire.report import OrderResult, PathPoint
+from axformer.wire.verdicts import Certificate
 
 
 class Passes:

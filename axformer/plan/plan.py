@@ -197,6 +197,8 @@ class PlanFile(BaseModel):
     layers: tuple[LayerPlan, ...]
     repair: Literal["refit"] | None = None
     """The repair of the weights that stay: ``refit`` fitted the output projections (``repair.safetensors``)."""
+    trained: bool = Field(default=False, exclude_if=lambda trained: not trained)
+    """Whether the model was trained, so that its weights follow neither from the checkpoint nor from this file."""
 
     @property
     def plan(self) -> Plan:
@@ -204,12 +206,11 @@ class PlanFile(BaseModel):
         return Plan(layers=self.layers)
 
 
-def said_fitted(file: PlanFile, *, is_fitted: bool) -> PlanFile:
-    """The plan file of a model whose weights were fitted, or of one where they were not."""
-    is_second = is_fitted or bool(file.plan.dropped)
-    return file.model_copy(
-        update={"format": SECOND_FORMAT if is_second else PLAN_FORMAT, "repair": "refit" if is_fitted else None}
-    )
+def said_repaired(file: PlanFile, *, is_fitted: bool, is_trained: bool = False) -> PlanFile:
+    """The plan file of a model whose weights were fitted or trained, or of one where they were not."""
+    is_second = is_fitted or is_trained or bool(file.plan.dropped)
+    repaired = {"repair": "refit" if is_fitted else None, "trained": is_trained}
+    return file.model_copy(update={"format": SECOND_FORMAT if is_second else PLAN_FORMAT, **repaired})
 
 
 def read_plan_file(path: Path) -> PlanFile:

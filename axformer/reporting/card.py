@@ -18,7 +18,8 @@ from axformer.reporting.rendering import passage, render
 from axformer.reporting.sources import PAPER
 from axformer.reporting.table import Table
 from axformer.scores.confidence import CONFIDENCE, first_metric
-from axformer.wire.report import Judgement, Report
+from axformer.wire.report import Report
+from axformer.wire.verdicts import Judgement
 
 CARD = "README.md"
 _MOST_CLASSES = 12

@@ -8,6 +8,7 @@ from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, Z
 from axformer.reporting.rendering import passage
 from axformer.reporting.table import Table
 from axformer.tasks.base import Task
+from axformer.wire.metrics import first_metric
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 _MANY = 32
@@ -53,7 +54,7 @@ def loading_of(task: Task, head: Head) -> Loading:
 
 def forms_table(report: Report) -> Table:
     """The untouched model and every form that was made, one row each."""
-    metric = next((name for name in report.base.validation if name != "loss"), "loss")
+    metric = first_metric(report.base.validation)
     scores = [f"validation {name.replace('_', ' ')}" for name in dict.fromkeys(("loss", metric))]
     sizes = ["weight files, MB", "loads in, s", "memory, MB", "one input, ms", "inputs a second"]
     rows = [_row(form, metric) for form in (report.base_form, *report.forms) if form.made]

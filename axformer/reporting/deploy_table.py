@@ -5,9 +5,11 @@ Computed from the content of a ``report.json`` alone, so that command line, card
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from axformer.reporting.table import Table
+from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 
 BEFORE = "base"
 """The name of the untouched model among the forms of a report."""
@@ -27,9 +29,6 @@ TITLES = {
     "onnx_int8": "ONNX int8",
 }
 """The names of forms for people."""
-_PER_HUNDRED = frozenset(("perplexity", "loss"))
-"""Metrics that are no shares, so that a change is not given in points."""
-_LOWER_IS_BETTER = frozenset(("perplexity", "loss"))
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,8 @@ class Deployables:
     data: str
     """The rows that it was measured on, for people: ``held-out`` or ``validation``."""
     points: float | None
-    """The points of the metric that the run was allowed to cost; None if nothing was allowed."""
+    """The points of the metric that the run was allowed to cost: all of them where it reached a size or a speed that was asked
+    for; None if nothing was allowed."""
     rows: Sequence[Deployable]
 
     @property
@@ -97,7 +97,7 @@ class Deployables:
         """Whether the metric fell by more than was allowed, beyond noise; without an interval, whether it fell at all."""
         if row.change is None:
             return False
-        sign = -1.0 if self.metric in _LOWER_IS_BETTER else 1.0
+        sign = -1.0 if self.metric in LOWER_IS_BETTER else 1.0
         best_case = max(sign * end for end in row.interval) if row.interval is not None else sign * row.change
         return best_case < -(self.points or 0.0) / 100
 
@@ -147,9 +147,11 @@ def deployables(report: Mapping[str, Any]) -> Deployables | None:
     if base is None or not forms:
         return None
     data = "test" if all(form.get("test") for form in (base, *forms)) else "validation"
-    metric = _first_metric(base.get(data) or forms[0].get(data) or {})
+    metric = first_metric(base.get(data) or forms[0].get(data) or {})
     rows = [_deployable(form, base, metric, data) for form in (base, *forms)]
     points = (report.get("certificate") or {}).get("points")
+    if (report.get("target") or {}).get("reached"):
+        points = inf  # a size or a speed was asked for, whatever it costs
     return Deployables(metric, "held-out" if data == "test" else data, points, rows)
 
 
@@ -177,19 +179,15 @@ def own_speed(form: Mapping[str, Any], batch: int) -> Mapping[str, Any] | None:
     return next((cell for cell in cells if cell["length"] is None and cell["batch"] == batch), None)
 
 
-def _first_metric(figures: Mapping[str, float]) -> str:
-    return next((name for name in figures if name != "loss"), "loss")
-
-
 def _metric(name: str, value: float) -> str:
-    return f"{value:.4f}" if name in _PER_HUNDRED else f"{100 * value:.2f}"
+    return f"{value:.4f}" if name in LOWER_IS_BETTER else f"{100 * value:.2f}"
 
 
 def _change(metric: str, row: Deployable) -> str:
     """The change in points with its interval, or as it is for a metric that is no share."""
     if row.change is None:
         return "" if row.name == BEFORE else UNKNOWN
-    scale, form = (1, "+.4f") if metric in _PER_HUNDRED else (100, "+.2f")
+    scale, form = (1, "+.4f") if metric in LOWER_IS_BETTER else (100, "+.2f")
     ends = row.interval
     bracketed = "" if ends is None else f" [{scale * ends[0]:{form}}, {scale * ends[1]:{form}}]"
     return f"{scale * row.change + 0.0:{form}}{bracketed}"

@@ -7,7 +7,9 @@ from axformer.reporting.rendering import passage
 from axformer.reporting.sources import OPTIMISM
 from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.within_points import is_share_right
-from axformer.wire.report import Comparison, Difference, Finding, Judgement, Report, Scores
+from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
+from axformer.wire.report import Comparison, Difference, Report, Scores
+from axformer.wire.verdicts import Finding, Judgement
 
 _PLACES: dict[Literal["test", "confirming"], str] = {"test": "held-out data", "confirming": "the rows that confirmed"}
 """Data that did not decide, the less biased first."""
@@ -15,11 +17,10 @@ _HEADS = {
     Judgement.GAIN: "Better",
     Judgement.NO_RELIABLE_GAIN: "No reliable difference",
     Judgement.WITHIN_LIMIT: "Within your limit",
+    Judgement.AT_A_COST: "At a cost",
     Judgement.LOSS: "Worse",
 }
 _WORSE_ANSWERS = "Worse answers"
-_LOWER_IS_BETTER = frozenset(("perplexity",))
-"""Metrics that rise when a model gets worse."""
 _ROUNDING = 1e-5
 """Relative change of the loss that a different order of multiplication alone may cause."""
 _CONFIDENCE = f"{CONFIDENCE:.0%}"
@@ -58,7 +59,7 @@ def finding_of(
             where = f"{place} (both models in int8)" if in_int8 else place
             found = _measured(task, data, where, before["loss"], after["loss"], of_data)
             if expects_cost:
-                return found.model_copy(update={"sentence": _cost(where, of_data)})
+                return _at_a_cost(found, where, of_data)
             return found if points is None else _within(found, where, points, of_data)
     return Finding(
         data=None,
@@ -84,11 +85,18 @@ def _measured(
     )
 
 
+def _at_a_cost(found: Finding, place: str, comparison: Comparison) -> Finding:
+    """The finding where a size or a speed was asked for: worse beyond noise is its price, and no failure."""
+    verdict = Judgement.AT_A_COST if found.verdict is Judgement.LOSS else found.verdict
+    advice = passage("advice", verdict, False, found.data == "confirming")
+    return found.model_copy(update={"verdict": verdict, "sentence": _cost(place, comparison), "advice": advice})
+
+
 def _cost(place: str, comparison: Comparison) -> str:
     """What a size or a speed cost, in points of the first metric; a perplexity is no share, and has none."""
-    name = _first_metric(comparison)
+    name = first_metric(comparison.differences)
     change, loss = comparison.differences[name], comparison.differences["loss"]
-    scale, unit = (1, "") if name in _LOWER_IS_BETTER else (100, " points")
+    scale, unit = (1, "") if name in LOWER_IS_BETTER else (100, " points")
     figures = [f"{scale * value:+.2f}" for value in (change.value, *change.interval)]
     return passage("cost", name.replace("_", " "), place, figures, unit, loss.value, _CONFIDENCE)
 
@@ -97,8 +105,8 @@ def _within(found: Finding, place: str, points: float, comparison: Comparison) -
     """The finding in the light of what was allowed: a loss within the limit is what was wished for."""
     if found.verdict is not Judgement.LOSS:
         return found
-    metric = _first_metric(comparison)
-    fall = comparison.differences[metric].value * (1 if metric in _LOWER_IS_BETTER else -1)
+    metric = first_metric(comparison.differences)
+    fall = comparison.differences[metric].value * (1 if metric in LOWER_IS_BETTER else -1)
     if fall > points / 100:
         return found
     return found.model_copy(
@@ -142,13 +150,9 @@ def _metric_that_is_worse(task: str, comparison: Comparison) -> str | None:
     """The task's first metric if its whole interval lies on the worse side and McNemar's test does not cover it."""
     if is_share_right(task):
         return None
-    metric = _first_metric(comparison)
+    metric = first_metric(comparison.differences)
     low, high = comparison.differences[metric].interval
-    return metric if (low > 0 if metric in _LOWER_IS_BETTER else high < 0) else None
-
-
-def _first_metric(comparison: Comparison) -> str:
-    return next(name for name in comparison.differences if name != "loss")
+    return metric if (low > 0 if metric in LOWER_IS_BETTER else high < 0) else None
 
 
 def _is_rounding(before: float, change: Difference) -> bool:
@@ -163,6 +167,6 @@ def _answers(task: str, comparison: Comparison, place: str) -> str:
         sentences.append(passage("answers", test, place, is_chance, _answers_are_worse(comparison)))
     if metric is not None:
         interval = comparison.differences[metric].interval
-        name, has_risen = metric.replace("_", " "), metric in _LOWER_IS_BETTER
+        name, has_risen = metric.replace("_", " "), metric in LOWER_IS_BETTER
         sentences.append(passage("worse_metric", name, place, has_risen, interval, _CONFIDENCE))
     return " ".join(sentences)

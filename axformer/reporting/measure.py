@@ -32,9 +32,7 @@ from axformer.scores.scoring import Score, compare, score, score_of
 from axformer.scores.sets import Sets, as_report, scores_on
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.report import (
-    Certificate,
     Comparison,
-    Finding,
     Finetuning,
     InInt8,
     Measures,
@@ -43,9 +41,9 @@ from axformer.wire.report import (
     Refitted,
     Report,
     Scores,
-    TargetOutcome,
     Work,
 )
+from axformer.wire.verdicts import Certificate, Finding, TargetOutcome
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,15 @@ def _finding(
 ) -> Finding:
     """Judge whether the model is better, in the arithmetic that the pass used."""
     if int8 is not None:
-        return finding_of(task, int8.base, int8.pruned, int8.comparison, in_int8=True, points=config.within_points)
+        return finding_of(
+            task,
+            int8.base,
+            int8.pruned,
+            int8.comparison,
+            in_int8=True,
+            points=config.within_points,
+            expects_cost=config.expects_cost,
+        )
     return finding_of(
         task,
         Scores(**as_report(before)),

@@ -59,7 +59,7 @@ def report_page(
         plan=plan,
         headlines=_headlines(report),
         sheet=Markup(SHEET),  # noqa: S704 - our own CSS
-        chart=Markup(inline(loss_chart(trace))),  # noqa: S704 - made of numbers and escaped words
+        chart=Markup(inline(loss_chart(trace, kept=next((point.seq for point in report.path if point.kept), None)))),  # noqa: S704 - made of numbers and escaped words
         map=Markup(inline(picture(plan.plan, dimensions))),  # noqa: S704 - the same
         curve=Markup(inline(path_curve(report.path))),  # noqa: S704 - the same
         losses=_losses(report),

@@ -12,7 +12,7 @@ from axformer.scores.fixed_sequence import in_sequence, safest_first
 from axformer.scores.paired_tests import ALPHA
 from axformer.scores.task_tests import paired_test
 from axformer.tasks.base import Task
-from axformer.wire.report import Certificate
+from axformer.wire.verdicts import Certificate
 
 
 def certify(

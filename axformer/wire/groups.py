@@ -6,10 +6,11 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from axformer.config import DEFAULT_PRESET, Preset, check_setting_name
+from axformer.config.goals import parse_goal
 from axformer.errors import ConfigError
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Schema, without_zero_bytes
 from axformer.wire.devices import Device
-from axformer.wire.jobs import PRIORITY_MOST, FormName, HubToken, usual_forms
+from axformer.wire.jobs import GOAL_LENGTH, PRIORITY_MOST, FormName, HubToken, usual_forms
 from axformer.wire.references import CheckpointRef, DataRef
 from axformer.wire.spread import Spread
 from axformer.wire.states import StateWord
@@ -41,17 +42,21 @@ class GroupSet(Schema):
 
 
 class GroupSetting(Schema):
-    """Knobs."""
+    """A goal or a preset, and knobs."""
 
     name: SideName
+    goal: str | None = Field(default=None, max_length=GOAL_LENGTH)
+    """What is wanted, in the place of a preset, as of a job."""
     preset: Preset = DEFAULT_PRESET
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
     """Knobs that differ from the preset."""
 
     @model_validator(mode="after")
     def _is_what_it_is_called(self) -> Self:
+        if self.goal is not None and "preset" in self.model_fields_set:
+            raise ValueError(f"setting '{self.name}': a goal has its own preset; leave the goal or the preset out")
         try:
-            check_setting_name(self.name, self.preset)
+            check_setting_name(self.name, self.preset if self.goal is None else parse_goal(self.goal).preset)
         except ConfigError as error:
             raise ValueError(str(error)) from None
         return self
@@ -156,7 +161,10 @@ class GroupRow(Schema):
     """Measured speedup against the untouched model in the compact model's class, which computes the last layer at one position.
     Null if the head reads all positions, and in reports of earlier versions."""
     verdicts: dict[str, int]
-    """Number of findings by verdict: ``gain``, ``no_reliable_gain``, ``within_limit``, ``loss``, ``not_measured``."""
+    """Number of findings by verdict: ``gain``, ``no_reliable_gain``, ``within_limit``, ``at_a_cost``, ``loss``,
+    ``not_measured``."""
+    missed: int = 0
+    """Succeeded jobs that did not reach the size or the speed that they were asked for."""
 
 
 class GroupLinks(Schema):

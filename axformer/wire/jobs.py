@@ -13,12 +13,12 @@ from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.queue import PlaceRead
 from axformer.wire.references import CheckpointRef, DataRef
-from axformer.wire.states import TERMINAL, JobState, StateWord
+from axformer.wire.states import TERMINAL, JobState, OutcomeWord, StateWord
 from axformer.wire.steps import Step
 from axformer.wire.webhooks import Webhook
 
 PRIORITY_MOST = 100
-_GOAL_LENGTH = 40
+GOAL_LENGTH = 40
 _TOKEN_LENGTH = 500
 """Characters; those of Hugging Face have 37."""
 FormName = Literal["compact", "stock", "zeroed", "onnx", "onnx_int8"]
@@ -78,7 +78,7 @@ class JobCreate(Schema):
     """Data to train the finished model on; without it there is no training."""
     finetune: FinetuneSettings | None = None
     """Training settings; only with ``train``. The report also has the figures before training."""
-    goal: str | None = Field(default=None, max_length=_GOAL_LENGTH)
+    goal: str | None = Field(default=None, max_length=GOAL_LENGTH)
     """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2``, ``fewer-layers=1`` or
     ``as-paper``."""
     preset: Preset = DEFAULT_PRESET
@@ -156,8 +156,8 @@ class ReportRead(Schema):
     """The finished model, the same figures."""
     finding: dict[str, Any] | None = None
     """Whether it is better, as far as data that did not decide can tell: ``verdict`` (``gain``, ``no_reliable_gain``,
-    ``within_limit``, ``loss`` or ``not_measured``), ``data``, and the same for people in ``sentence``, ``advice`` and
-    ``answers``."""
+    ``within_limit``, ``at_a_cost``, ``loss`` or ``not_measured``), ``data``, and the same for people in ``sentence``,
+    ``advice`` and ``answers``."""
     certificate: dict[str, Any] | None = None
     """With ``within_points``, how far the metric fell at most, with which confidence; for people in ``sentence``."""
     target: dict[str, Any] | None = None
@@ -217,6 +217,9 @@ class JobRead(Schema):
     name: str
     state: StateWord
     """``cancelling`` and ``pausing`` mean that the worker was told and has not stopped yet."""
+    outcome: OutcomeWord | None = None
+    """Of a succeeded job: ``done``, or ``target_missed`` if the size or the speed that it was to reach was not reached. Null
+    before, and from a service of an earlier version."""
     status_reason: str | None
     """Why it is there, in words."""
     checkpoint: dict[str, Any]

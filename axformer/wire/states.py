@@ -25,4 +25,13 @@ class JobState(StrEnum):
 TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 """Nothing happens to these by itself any more."""
 
+
+class JobOutcome(StrEnum):
+    """What became of a succeeded job, seen from what was asked for. Its state is ``succeeded`` either way."""
+
+    DONE = "done"
+    TARGET_MISSED = "target_missed"
+
+
 StateWord = Annotated[JobState | str, WordOf(JobState)]
+OutcomeWord = Annotated[JobOutcome | str, WordOf(JobOutcome)]

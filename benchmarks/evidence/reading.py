@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from axformer.reporting.findings import judged
-from axformer.wire.report import Comparison, Judgement
+from axformer.wire.report import Comparison
+from axformer.wire.verdicts import Judgement
 
 RESULTS = Path("benchmarks/results/evidence")
 """Where the cells are kept, with the project: they take hours to measure."""

@@ -7,7 +7,7 @@ from statistics import mean, median, stdev, variance
 
 from axformer.plan.elements import ElementKind, parse
 from axformer.scores.confidence import first_metric
-from axformer.wire.report import Judgement
+from axformer.wire.verdicts import Judgement
 from benchmarks.evidence.grid import ARMS, PAPER, VARIED, Arm, questions
 from benchmarks.evidence.reading import (
     CONFIRMING,

@@ -50,6 +50,8 @@ class Figures:
     estimated_speedup: float
     verdict: str | None
     """Verdict of the finding; None in reports of earlier versions."""
+    is_target_reached: bool | None
+    """None if it had no target."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def cells_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[CellR
             *(model[name] for name in ("parameters", "encoder_parameters") for model in (base, pruned)),
             *(base["latency_ms"], Job.summary["one_position_ms"], pruned["latency_ms"]),
             *(Job.summary["estimated_speedup"], Job.summary["finding"]["verdict"].astext),
+            Job.summary["target"]["reached"],
         )
         .where(Job.group_id.in_(group_ids))
         .order_by(Job.id)
@@ -112,9 +115,9 @@ def cells_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[CellR
 
 def _figures(comparison: dict[str, Any], values: Sequence[Any]) -> Figures:
     """The figures from the selected columns."""
-    before, after, encoder_before, encoder_after, slow, between, fast, speedup, verdict = values
+    before, after, encoder_before, encoder_after, slow, between, fast, speedup, verdict, reached = values
     encoder = None if encoder_before is None or encoder_after is None else (encoder_before, encoder_after)
-    return Figures(comparison, (before, after), encoder, (slow, fast), between, speedup, verdict)
+    return Figures(comparison, (before, after), encoder, (slow, fast), between, speedup, verdict, reached)
 
 
 def state_counts(session: Session, group_ids: Sequence[str]) -> dict[str, dict[JobState, int]]:

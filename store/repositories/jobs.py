@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session, undefer
 
 from axformer.wire.devices import Device
 from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobOutcome
 from store.ids import JOB_PREFIX, new_id, new_ids
 from store.page import Page, page_of
 from store.repositories.events import record_creation
@@ -137,11 +138,12 @@ def list_jobs(
     labels: dict[str, str] | None = None,
     text: str | None = None,
     ids: Sequence[str] | None = None,
+    outcome: JobOutcome | None = None,
 ) -> Page[Job]:
     """The team's jobs, newest first, from the one after ``after`` on.
 
     If given, a filter keeps jobs in one of the ``states``, of one of the ``kinds``, with all ``labels``, with ``text`` in the
-    name (in any case) or at the beginning of the id, and with one of the ``ids``.
+    name (in any case) or at the beginning of the id, with one of the ``ids``, and of an ``outcome``.
     """
     query = select(Job).where(Job.team_id == team_id)
     if after is not None:
@@ -156,5 +158,9 @@ def list_jobs(
         query = query.where(or_(Job.name.icontains(text, autoescape=True), Job.id.startswith(text, autoescape=True)))
     if ids is not None:
         query = query.where(Job.id.in_(ids))
+    if outcome is not None:
+        is_missed = Job.summary["target"]["reached"].as_boolean().is_(False)
+        query = query.where(Job.state == JobState.SUCCEEDED)
+        query = query.where(is_missed if outcome is JobOutcome.TARGET_MISSED else is_missed.is_not(True))
     query = query.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
     return page_of(session.scalars(query).all(), limit)

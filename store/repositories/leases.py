@@ -21,7 +21,7 @@ from store.repositories.failures import end_if_spent, fail
 from store.repositories.moves import lock_job, move_job
 from store.repositories.workers import see_process
 from store.states import ACTIVE, JobState
-from store.summaries import summary_of
+from store.summaries import outcome_of, summary_of
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
 from store.tables.trials import FIRST_PASS, TrialRow
@@ -135,7 +135,8 @@ def finish_succeeded(
         told = {name: value for name, value in job.progress.items() if name != "step"}
         job.progress = {**told, "seconds_left": 0.0}
     session.add_all(artifacts)
-    move_job(session, job, JobState.SUCCEEDED, data={"artifacts": [artifact.name for artifact in artifacts]})
+    said = {"outcome": outcome_of(job.summary), "artifacts": [artifact.name for artifact in artifacts]}
+    move_job(session, job, JobState.SUCCEEDED, data=said)
     return job
 
 

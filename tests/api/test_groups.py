@@ -161,6 +161,30 @@ def test_the_limits_are_looked_at_once_for_all_jobs_of_a_group_that_is_retried(a
     assert counted[0] == counted[1] > 0
 
 
+def test_a_setting_may_be_a_goal(api, grid):
+    settings = [{"name": "small", "goal": "within-points=2"}, {"name": "fast", "goal": "speedup=3"}]
+    group = post(api, grid | {"settings": settings}).json()
+    found = {}
+    for cell in group["cells"]:
+        found[cell["setting"]] = api.get(cell["url"]).json()
+    assert (found["small"]["preset"], found["small"]["config"]["within_points"]) == ("smallest", 2)
+    assert (found["fast"]["preset"], found["fast"]["config"]["target_speedup"]) == ("smallest", 3)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"goal": "speedup"},
+        {"goal": "faster"},
+        {"goal": "no-worse", "preset": "paper"},
+        {"name": "paper", "goal": "no-worse"},
+    ],
+)
+def test_a_goal_that_is_none_or_not_alone_is_refused(api, grid, setting):
+    answer = post(api, grid | {"settings": [{"name": "a"} | setting]})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "#/settings/0")
+
+
 def test_a_group_that_is_sent_again_is_made_once(api, grid):
     first = post(api, grid, **{"Idempotency-Key": "once"})
     again = post(api, grid, **{"Idempotency-Key": "once"})
@@ -253,6 +277,8 @@ def test_the_table_has_means_spreads_and_intervals(api, grid, sessions):
     for at, (cell, after) in enumerate(zip(group["cells"], [90, 95, 80, 100, 85, 100, 70, 100], strict=True)):
         validation, test = losses[cell["checkpoint"]]
         told = report(validation, test=test if cell["set"] == "rte" else None, after=after)
+        if cell["checkpoint"]:
+            told["target"] = {"reached": cell["checkpoint"] == 1, "sentence": "So it was."}
         succeed(sessions, cell["job"], told)
         standing = api.get(f"/v1/groups/{group['id']}").json()
         assert (standing["counts"]["succeeded"], standing["has_ended"]) == (at + 1, at == 7)
@@ -261,6 +287,7 @@ def test_the_table_has_means_spreads_and_intervals(api, grid, sessions):
 
     row = rows["rte", "paper"]
     assert (row["jobs"], row["succeeded"], row["verdicts"]) == (3, 3, {"gain": 2, "no_reliable_gain": 1})
+    assert [one["missed"] for one in standing["rows"]] == [1, 1, 0, 0]  # the third checkpoint of the first set
     held_out = row["changes"]["test"]["loss"]
     assert held_out["mean"] == pytest.approx(-0.01)
     assert held_out["deviation"] == pytest.approx(0.02)

@@ -155,6 +155,24 @@ def test_filters(api, stage):
     assert found(label="project:reviews", state="cancelled") == [cancelled]
 
 
+def test_a_missed_target_is_an_outcome_of_a_succeeded_job(api, stage, make_trial):
+    made = {}
+    for name, target in (("plain", None), ("reached", True), ("missed", False)):
+        made[name] = stage.running([make_trial(0)])
+        report = {} if target is None else {"target": {"reached": target, "sentence": "So it was."}}
+        stage.succeed(made[name], {"plan.json": b"{}"}, **report)
+    stage.queued()
+
+    def found(**params):
+        return [job["id"] for job in api.get("/v1/jobs", params=params).json()["data"]]
+
+    assert found(outcome="target_missed") == [made["missed"]]
+    assert found(outcome="done") == [made["reached"], made["plain"]]
+    assert [job["outcome"] for job in api.get("/v1/jobs").json()["data"]] == [None, "target_missed", "done", "done"]
+    last = api.get(JOB.format(made["missed"]) + "/events", params={"limit": 50}).json()["data"][-1]
+    assert (last["type"], last["data"]["outcome"]) == ("job.succeeded", "target_missed")
+
+
 BAD_PARAMETERS = [
     ({"limit": 0}, "limit"),
     ({"limit": 51}, "limit"),

@@ -1,5 +1,8 @@
 """The path of a job on the command line."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from axformer.client import Client
@@ -13,7 +16,7 @@ PATH = [
         "element": element,
         "loss": 0.5 - seq / 10,
         "confirming": None,
-        "test": {"loss": 0.6 - seq / 10, "accuracy": 0.75},
+        "test": {"loss": 0.6 - seq / 10, "accuracy": accuracy},
         "parameters": 1_000_000 - 100_000 * seq,
         "encoder_parameters": 400_000 - 100_000 * seq,
         "operations": 900,
@@ -22,7 +25,12 @@ PATH = [
         "estimated_latency_ms": 22.0 / (1 + seq / 10),
         "kept": seq == 1,
     }
-    for seq, element in ((0, None), (1, "layer.1.ffn"))
+    for seq, element, accuracy in (
+        (0, None, 0.75),
+        (1, "layer.1.ffn", 0.735),
+        (2, "layer.2.ffn", 0.66),
+        (3, "layer.3.ffn", 0.72),
+    )
 ]
 
 
@@ -37,9 +45,35 @@ def done(stage: Stage) -> str:
 @logged_in
 def test_it_shows_every_model_and_the_one_that_was_kept(done: str) -> None:
     lines = [" ".join(line.split()) for line in ran("path", done).splitlines()]
-    assert "0 (untouched) 0.5000 – 0.6000 100.0% 100.0% 1.00x 22.00 ms" in lines
-    assert "→ 1 layer.1.ffn 0.4000 – 0.5000 90.0% 75.0% 1.10x 20.00 ms" in lines
+    assert "0 (untouched) +0.00 1.00 100.0% 100.0%" in lines
+    assert "→ 1 layer.1.ffn -1.50 1.10 90.0% 75.0%" in lines
+    assert not any(line.startswith("2 ") for line in lines)  # trial 3 is as fast and better
+    lines = [" ".join(line.split()) for line in ran("path", done, "--all").splitlines()]
+    assert "2 layer.2.ffn -9.00 1.20 0.3000 – 0.4000 80.0% 50.0%" in lines
     assert answered("path", done) == {"kept": 1, "data": PATH}
+
+
+@logged_in
+def test_it_names_the_model_to_take_for_a_wish_of_a_job_and_of_a_local_result(done: str, tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(json.dumps({"path": PATH}))
+    for source in (done, tmp_path):
+        within = ran("path", source, "--within", 2)
+        assert "Trial 1: held-out accuracy -1.50 points (0.7500 → 0.7350), about 1.10 times as fast, 90.0%" in within
+        assert "It is the result itself." in within
+        fast = ran("path", source, "--speedup", 1.2)
+        assert "Trial 3: held-out accuracy -3.00 points" in fast
+        assert ("--export 3" if source is done else "--upto 3") in fast
+        assert answered("path", source, "--within", 0)["seq"] == 0
+        for wish in (["--speedup", 2], ["--within", 2, "--speedup", 1.2]):
+            missed = run("path", source, *wish)
+            assert missed.exit_code == 3
+            assert f"is {wish[-1]:g} times as fast" in missed.stdout
+
+
+def test_a_directory_without_a_report_is_no_result(tmp_path: Path) -> None:
+    refused = run("path", tmp_path)
+    assert refused.exit_code == 2
+    assert "report.json' is not the report of a run" in refused.stderr
 
 
 @logged_in

@@ -35,15 +35,39 @@ def test_an_ended_job_shows_its_metric_and_how_fast_its_best_form_is(member, sta
         assert shown in text
 
 
+def test_a_missed_target_is_said_and_can_be_filtered(member, stage, make_trial):
+    for name, reached in (("fast enough", True), ("too slow", False)):
+        job_id = stage.running([make_trial(0)], name=name)
+        stage.succeed(job_id, {"plan.json": b"{}"}, target={"reached": reached, "sentence": "So it was."})
+    text = member.get("/").text
+    assert text.count('class="state s-missed"') == 1
+    assert 'class="state s-missed"' in member.get(f"/jobs/{job_id}").text
+    found = member.get("/?state=target_missed").text
+    assert "too slow" in found
+    assert "fast enough" not in found
+
+
 def test_a_team_with_nothing_is_told_what_to_do(member):
     text = member.get("/").text
-    for shown in (
-        "Your team has no running jobs",
-        "Your team has no waiting jobs",
-        "No worker is alive",
-        "Post the first one",
-    ):
+    for shown in ("Nothing runs, and nothing waits.", "No worker is alive", "Post the first one"):
         assert shown in text
+    assert "try the demo model" not in text
+
+
+def test_the_demo_is_offered_where_it_lies_and_fills_in_the_form(member, settings, file_root):
+    object.__setattr__(settings, "var_dir", file_root)
+    demo = file_root / "demo"
+    (demo / "checkpoint").mkdir(parents=True)
+    for name in ("validation", "test"):
+        (demo / f"{name}.jsonl").write_text("{}")
+    assert '<a href="/new?demo=1">try the demo model</a>' in member.get("/").text
+    form = member.get("/new?demo=1").text
+    for shown in (
+        f'value="file://{demo}/checkpoint"',
+        f'value="file://{demo}/test.jsonl"',
+        'value="demo: movie reviews"',
+    ):
+        assert shown in form
 
 
 def test_of_other_teams_it_shows_numbers_only(member, stage, sessions, rivals):

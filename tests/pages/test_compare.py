@@ -48,8 +48,29 @@ def test_it_shows_the_encoder_and_the_latency_without_pruning(member, stage):
     stage.succeed(found[1], {})
     page = member.get("/compare?" + "&".join(f"job={one}" for one in found)).text
     text = " ".join(re.sub("<[^>]+>", " ", page).split())
-    for row in ("of the encoder before 53 –", "of the encoder after 41 –", "latency without pruning, ms 3.625 –"):
+    for row in ("of the encoder before 53 –", "of the encoder after 41 –", "times as fast by pruning alone 0.91 × –"):
         assert row in text
+
+
+def test_what_one_chooses_by_comes_first_with_differences_and_the_best_marked(member, stage, make_trial):
+    found = []
+    for accuracy, latency in ((0.90, 2.0), (0.88, 1.0)):
+        job_id = stage.running([make_trial(0)])
+        figures = {"validation": {"loss": 0.4}, "parameters": 100, "latency_ms": 4.0}
+        base = figures | {"test": {"f1": 0.5, "loss": 0.3, "accuracy": 0.91}}
+        pruned = figures | {"test": {"f1": 0.5, "loss": 0.3, "accuracy": accuracy}, "latency_ms": latency}
+        stage.succeed(job_id, {}, base=base, pruned=pruned)
+        found.append(job_id)
+    page = member.get("/compare?" + "&".join(f"job={one}" for one in found)).text
+    text = " ".join(re.sub("<[^>]+>", " ", page).split())
+    rows = [
+        "held-out accuracy before 0.9100 0.9100",
+        "held-out accuracy after 0.9000 best 0.8800 -0.02",
+        "held-out f1 after 0.5000 0.5000 +0",
+        "times as fast, PyTorch 2.00 × 4.00 × best +2",
+        "trials 1 1",
+    ]
+    assert [text.index(row) for row in rows] == sorted(text.index(row) for row in rows)
 
 
 def test_its_curves_are_the_losses_of_the_model_as_it_stood(member, two):

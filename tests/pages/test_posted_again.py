@@ -51,8 +51,8 @@ class Fields(HTMLParser):
         elif tag == "input" and "name" in given:
             self.sent[given["name"]] = given.get("value") or ""
         elif tag == "select":
-            self.select = given["name"]
-        elif tag == "option" and "selected" in given:
+            self.select = given.get("name")  # one without a name is not sent
+        elif tag == "option" and "selected" in given and self.select:
             self.sent[self.select] = None
         self.option = given if tag == "option" else None
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from axformer.data.formats import ENDINGS
 from axformer.intake.foreign import remedy_for
 from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
+from store.archives import ARCHIVE_SUFFIXES, is_archive
 from store.errors import ReferenceFormError
 from store.references import Reference, Scheme, parse_reference
 from worker.fetching.archive import unpack
@@ -20,7 +21,7 @@ from worker.fetching.errors import (
     ReferenceMissing,
     ReferenceTooLarge,
 )
-from worker.fetching.names import ARCHIVE_SUFFIXES, data_suffix, is_archive
+from worker.fetching.names import data_suffix
 from worker.fetching.source import Source
 from worker.fetching.transfer import Transfer
 

@@ -2,13 +2,6 @@
 
 from axformer.data.formats import ENDINGS, PACKED
 
-ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
-
-
-def is_archive(name: str) -> bool:
-    """Whether a file of this name is taken as an archive of a checkpoint."""
-    return name.lower().endswith(ARCHIVE_SUFFIXES)
-
 
 def data_suffix(name: str) -> str | None:
     """The suffix that says how a data file is read, for example ``.jsonl`` or ``.csv.gz``; None if it is not known."""

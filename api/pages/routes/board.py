@@ -13,11 +13,13 @@ from api.errors import InvalidInputError
 from api.job_views import jobs_page
 from api.pages import stream
 from api.pages.context import Pages
+from api.pages.demo import demo_form
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.stream import Look
 from api.resources import Resources
 from api.services import jobs, queue
 from axformer.reporting.deploy_table import deployables
+from axformer.wire.states import JobOutcome
 from store.repositories import groups as repository
 from store.session import session_scope
 from store.states import TERMINAL, JobState
@@ -38,7 +40,7 @@ class Filter:
     """Which jobs the list shows."""
 
     state: str = ""
-    """A state, or nothing for all."""
+    """A state, or the outcome ``target_missed``, or nothing for all."""
     text: str = ""
     label: str = ""
     after: str = ""
@@ -69,7 +71,7 @@ def show_board(
     """The page."""
     values = _now(session, resources, visitor) | _groups(session, visitor)
     values |= _history(session, resources, visitor, wanted)
-    return pages.answer("board.html", visitor=visitor, **values)
+    return pages.answer("board.html", **values)
 
 
 @router.get("/board/live")
@@ -106,7 +108,14 @@ def _groups(session: Session, visitor: Visitor) -> dict[str, Any]:
 
 
 def _history(session: Session, resources: Resources, visitor: Visitor, wanted: Filter) -> dict[str, Any]:
-    values: dict[str, Any] = {"wanted": wanted, "states": list(JobState), "error": None}
+    values: dict[str, Any] = {
+        "wanted": wanted,
+        "states": list(JobState),
+        "missed": JobOutcome.TARGET_MISSED,
+        "demo": demo_form(resources.settings) is not None,
+        "visitor": visitor,
+        "error": None,
+    }
     try:
         page = jobs.list_jobs(
             session,
@@ -116,6 +125,7 @@ def _history(session: Session, resources: Resources, visitor: Visitor, wanted: F
             states=[JobState(wanted.state)] if wanted.state in list(JobState) else [],
             labels=[wanted.label] if wanted.label else [],
             text=wanted.text or None,
+            outcome=JobOutcome.TARGET_MISSED if wanted.state == JobOutcome.TARGET_MISSED else None,
         )
     except InvalidInputError as error:
         return values | {"jobs": [], "older": None, "error": error.detail}

@@ -1,7 +1,8 @@
 """Two to six jobs side by side: how the loss went down in each, their figures, and the knobs in which they differ."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from markupsafe import Markup
@@ -15,7 +16,9 @@ from api.pages.deps import PagesDep, Visitor, VisitorDep
 from api.pages.pictures import PLACE, WidthQuery, fragment, markup
 from api.services import jobs
 from axformer.drawing.comparison import Course, comparison
-from axformer.wire.jobs import JobRead
+from axformer.reporting.deploy_table import deployables
+from axformer.wire.jobs import JobRead, ReportRead
+from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 from store.repositories.trace_views import Totals, standing_points, trace_totals
 
 router = APIRouter(prefix="/compare")
@@ -75,31 +78,89 @@ def _jobs(session: Session, visitor: Visitor, wanted: Sequence[str]) -> list[Job
     return [job_read(job) for job in rows]
 
 
-def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[tuple[str, str, list[Any]]]:
-    """Name, filter and value in each job."""
+@dataclass(frozen=True)
+class Row:
+    """One figure of every job."""
+
+    name: str
+    filter: str
+    """The template's filter for its values."""
+    values: Sequence[Any]
+    better: Literal["low", "high"] | None = None
+    """Which values are better; None if neither is."""
+
+    @property
+    def best(self) -> set[int]:
+        """The places of the best value, if jobs differ in it."""
+        known = [value for value in self.values if value is not None]
+        if self.better is None or len(set(known)) < 2:
+            return set()
+        wanted = min(known) if self.better == "low" else max(known)
+        return {place for place, value in enumerate(self.values) if value == wanted}
+
+    @property
+    def differences(self) -> list[float | None]:
+        """How much each value is above that of the first job; none for figures that are not better or worse."""
+        first = self.values[0]
+        if self.better is None or first is None:
+            return [None] * len(self.values)
+        others = self.values[1:]
+        return [None, *(None if value is None else value - first for value in others)]
+
+
+def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[Row]:
+    """The figures, those that one chooses by first."""
     reports = [job.report for job in shown]
     base = [None if report is None else report.base for report in reports]
     pruned = [None if report is None else report.pruned for report in reports]
-    rows: list[tuple[str, str, list[Any]]] = [
-        ("loss before", "loss", [_losses(job)[0] for job in shown]),
-        ("loss after", "loss", [_losses(job)[1] for job in shown]),
-        ("trials", "count", [total.trials for total in totals]),
-        ("accepted", "count", [total.accepted for total in totals]),
-        ("refined", "count", [total.refined for total in totals]),
-        ("seconds of trials", "duration", [total.seconds for total in totals]),
-        ("parameters before", "short_count", _of(base, "parameters")),
-        ("parameters after", "short_count", _of(pruned, "parameters")),
-        ("of the encoder before", "short_count", _of(base, "encoder_parameters")),
-        ("of the encoder after", "short_count", _of(pruned, "encoder_parameters")),
-        ("latency after, ms", "figure", _of(pruned, "latency_ms")),
-        ("latency without pruning, ms", "figure", [report and report.one_position_ms for report in reports]),
+    latencies = [_of(some, "latency_ms") for some in (base, pruned)]
+    one_position = [None if report is None else report.one_position_ms for report in reports]
+    return [
+        *_deployed(reports),
+        *_held_out(base, pruned),
+        Row("times as fast, PyTorch", "times", list(map(_ratio, *latencies)), "high"),
+        Row("times as fast by pruning alone", "times", list(map(_ratio, one_position, latencies[1])), "high"),
+        Row("validation loss before", "loss", [_losses(job)[0] for job in shown]),
+        Row("validation loss after", "loss", [_losses(job)[1] for job in shown], "low"),
+        Row("parameters before", "short_count", _of(base, "parameters")),
+        Row("parameters after", "short_count", _of(pruned, "parameters")),
+        Row("of the encoder before", "short_count", _of(base, "encoder_parameters")),
+        Row("of the encoder after", "short_count", _of(pruned, "encoder_parameters")),
+        Row("trials", "count", [total.trials for total in totals]),
+        Row("accepted", "count", [total.accepted for total in totals]),
+        Row("refined", "count", [total.refined for total in totals]),
+        Row("seconds of trials", "duration", [total.seconds for total in totals]),
     ]
-    names = {name for report in reports if report for name in (report.pruned["test"] or {})}
-    for name in sorted(names):
-        values = [(report.pruned["test"] or {}).get(name) if report else None for report in reports]
+
+
+def _deployed(reports: Sequence[ReportRead | None]) -> list[Row]:
+    """The form of each result that is shown where there is room for one."""
+    found = [None if report is None else deployables(report.model_dump()) for report in reports]
+    if not any(found):
+        return []
+    forms = [None if one is None else one.shown for one in found]
+    return [
+        Row("form to take", "figure", [form and form.title for form in forms]),
+        Row("times as fast, that form", "times", [form and form.times for form in forms], "high"),
+    ]
+
+
+def _held_out(base: Sequence[dict[str, Any] | None], pruned: Sequence[dict[str, Any] | None]) -> list[Row]:
+    """Each figure on held-out data, before and after."""
+    before, after = ([(one or {}).get("test") or {} for one in some] for some in (base, pruned))
+    rows = []
+    for name in sorted(
+        {name for one in after for name in one}, key=lambda name: (name != first_metric(after[0]), name)
+    ):
+        values = [one.get(name) for one in after]
         if all(value is None or isinstance(value, int | float) for value in values):
-            rows.append((f"held-out {name} after", "loss", values))
+            rows.append(Row(f"held-out {name} before", "loss", [one.get(name) for one in before]))
+            rows.append(Row(f"held-out {name} after", "loss", values, "low" if name in LOWER_IS_BETTER else "high"))
     return rows
+
+
+def _ratio(before: float | None, after: float | None) -> float | None:
+    return None if before is None or not after else before / after
 
 
 def _losses(job: JobRead) -> tuple[float | None, float | None]:

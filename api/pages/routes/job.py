@@ -13,13 +13,16 @@ from api.errors import NotFoundError
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
+from api.pages.job_form import REFERENCES
 from api.pages.job_parts import job_values
 from api.pages.job_result import REPORT, bundles_of
 from api.pages.pictures import PLACE, WidthQuery, chart_of, fragment, map_of
 from api.pages.stream import Look, Wait
 from api.resources import Resources
 from api.services import artifacts, jobs
+from api.services.inputs.look import names_of
 from api.tarring import tar_of
+from axformer.config import changed_knobs
 from store.errors import StorageError
 from store.repositories.jobs import Standing
 from store.repositories.trace_views import trace_totals
@@ -51,12 +54,23 @@ def show_job(
 
 @router.get("/settings")
 def show_settings(
-    job_id: str, visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep, pages: PagesDep
+    job_id: str,
+    visitor: VisitorDep,
+    session: ReadingDep,
+    resources: ResourcesDep,
+    storage: StorageDep,
+    pages: PagesDep,
 ) -> Response:
-    """All settings of the job."""
+    """All settings of the job, those that differ from its preset first."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
+    uris = {name: one["uri"] for name in REFERENCES if (one := getattr(job, name)) is not None}
     return pages.answer(
-        "job_settings.html", visitor=visitor, tab="settings", **job_values(session, resources, visitor.caller, job)
+        "job_settings.html",
+        visitor=visitor,
+        tab="settings",
+        names=names_of(session, storage, resources.settings, visitor.caller.team_id, uris),
+        changed=changed_knobs(job.preset, job.config),
+        **job_values(session, resources, visitor.caller, job),
     )
 
 

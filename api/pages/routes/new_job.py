@@ -1,6 +1,7 @@
 """The form for a new job: filled in with references or uploads, checked, and sent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 from fastapi import APIRouter, BackgroundTasks, Depends, Request
@@ -10,15 +11,20 @@ from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import ApiError
 from api.pages.columns import HEAD_BYTES, preview
 from api.pages.context import PAGE_HEADERS, Pages
+from api.pages.demo import demo_form
 from api.pages.deps import FormDep, PagesDep, Visitor, VisitorDep, WriterDep, own_script
-from api.pages.job_form import JobForm
+from api.pages.formats import figure
+from api.pages.job_form import REFERENCES, JobForm
 from api.pages.once import key_of
 from api.pages.posted_again import form_like
 from api.resources import Resources
 from api.routes.uploads import post_upload
 from api.services import jobs, posting, uploads
-from axformer.config import ABOUT_METHODS, ABOUT_PRESETS
-from axformer.config.goals import ABOUT_GOALS
+from api.services.inputs.checkpoint import look_at_checkpoint
+from api.services.inputs.contents import Contents, UnreadableError
+from api.services.inputs.look import Seen, look_at_inputs, names_of
+from axformer.config import ABOUT_METHODS, ABOUT_PRESETS, Preset, make_config
+from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal, written
 from axformer.data.columns import Columns
 from axformer.repair.settings import FinetuneSettings
 from axformer.wire.devices import Device
@@ -29,7 +35,7 @@ from axformer.wire.webhooks import ENDS, WebhookEvent
 from store.errors import StorageError
 from store.repositories.audit import note
 from store.session import session_scope
-from store.storage import upload_folder
+from store.storage import Storage, upload_folder
 from store.tables.jobs import Job
 
 router = APIRouter()
@@ -38,32 +44,45 @@ UPLOADS = "/uploads"
 
 
 @router.get("/new")
-def show_form(visitor: WriterDep, session: ReadingDep, pages: PagesDep, like: str | None = None) -> Response:
-    """The form: empty, or filled in like a job of the team."""
+def show_form(
+    visitor: WriterDep,
+    session: ReadingDep,
+    resources: ResourcesDep,
+    storage: StorageDep,
+    pages: PagesDep,
+    like: str | None = None,
+    demo: bool = False,
+) -> Response:
+    """The form: empty, or filled in like a job of the team, or with the demo's model and data."""
     if like is None:
-        return _page(pages, visitor, JobForm())
+        form = (demo_form(resources.settings) if demo else None) or JobForm()
+        return _page(pages, visitor, form, names=_names(resources, storage, visitor, form))
     job = jobs.find(session, visitor.caller.team_id, like)
     form, left_out = form_like(job)
-    return _page(pages, visitor, form, like=job, left_out=left_out)
+    return _page(pages, visitor, form, like=job, left_out=left_out, names=_names(resources, storage, visitor, form))
 
 
 @router.post("/new")
 def send_form(
-    visitor: WriterDep, sent: FormDep, pages: PagesDep, resources: ResourcesDep, after_commit: BackgroundTasks
+    visitor: WriterDep,
+    sent: FormDep,
+    pages: PagesDep,
+    resources: ResourcesDep,
+    storage: StorageDep,
+    after_commit: BackgroundTasks,
 ) -> Response:
     """Check the form, or post the job."""
     form = JobForm.read(sent)
-    body = form.body()
+    body, names = form.body(), _names(resources, storage, visitor, form)
     if body is None:
-        return _page(pages, visitor, form)
+        return _page(pages, visitor, form, names=names)
     try:
         if form.value("do") == "check":
-            _check(resources, visitor, body)
-            return _page(pages, visitor, form, is_checked=True)
+            return _page(pages, visitor, form, names=names, checked=_check(resources, storage, visitor, body))
         job_id = _post(resources, visitor, body, form.nonce)
     except ApiError as error:
         form.refuse(error)
-        return _page(pages, visitor, form)
+        return _page(pages, visitor, form, names=names)
     after_commit.add_task(resources.wakeup.wake)
     return RedirectResponse(f"/jobs/{job_id}", 303, headers=PAGE_HEADERS)
 
@@ -87,11 +106,51 @@ def get_columns(upload_id: str, visitor: VisitorDep, session: ReadingDep, storag
     return JSONResponse(seen.as_dict() if seen else None)
 
 
-def _check(resources: Resources, visitor: Visitor, body: JobCreate) -> None:
-    """Post the job and roll the transaction back."""
+@router.get(UPLOADS + "/{upload_id}/model")
+def get_model(
+    upload_id: str, visitor: VisitorDep, session: ReadingDep, storage: StorageDep, resources: ResourcesDep
+) -> Response:
+    """What an uploaded checkpoint is, or why a worker would stop at it, and which task's columns its data has."""
+    team_id = visitor.caller.team_id
+    uploads.find(session, team_id, upload_id)
+    try:
+        model = look_at_checkpoint(Contents(session, storage, resources.settings, team_id), f"upload:{upload_id}")
+    except UnreadableError as error:
+        return JSONResponse({"words": str(error), "columns": None})
+    columns = _TASKS.get(_TITLES.get("several" if model.is_multi_label else model.task or "", ""))
+    return JSONResponse({"words": model.words, "columns": None if columns is None else " ".join(columns)})
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check has found; the service would accept the job."""
+
+    inputs: Sequence[Seen]
+    seconds: float | None
+    """How long the last jobs took a worker; None if there were none."""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether a worker would stop at an input."""
+        return any(one.is_wrong for one in self.inputs)
+
+
+def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCreate) -> Checked:
+    """Post the job and roll the transaction back; then look at its inputs."""
+    team_id = visitor.caller.team_id
     with resources.sessions() as session:
-        posting.submit(session, resources.settings, visitor.caller.team_id, body, None)
+        posting.submit(session, resources.settings, team_id, body, None)
         session.rollback()
+    with session_scope(resources.reading_sessions) as session:
+        inputs = look_at_inputs(session, storage, resources.settings, team_id, body)
+    return Checked(inputs, resources.queue_views.get().typical)
+
+
+def _names(resources: Resources, storage: Storage, visitor: Visitor, form: JobForm) -> dict[str, str]:
+    """The files' own names of the form's references."""
+    given = {name: uri for name in REFERENCES if (uri := form.value(name))}
+    with session_scope(resources.reading_sessions) as session:
+        return names_of(session, storage, resources.settings, visitor.caller.team_id, given)
 
 
 def _post(resources: Resources, visitor: Visitor, body: JobCreate, nonce: str) -> str:
@@ -102,6 +161,40 @@ def _post(resources: Resources, visitor: Visitor, body: JobCreate, nonce: str) -
         return created.job.id
 
 
+_TASKS = {
+    "One label for each text": ("text", "text_pair", "label"),
+    "Several labels for each text": ("text", "text_pair", "labels"),
+    "A tag for each word": ("tokens", "tags"),
+    "Questions about a context": ("question", "context", "answers"),
+    "Multiple choice": ("text", "choices", "label"),
+    "Text alone": ("text",),
+}
+"""The columns of each task, by what people call it."""
+
+
+_TITLES = {
+    "several": "Several labels for each text",
+    "sequence classification": "One label for each text",
+    "token classification": "A tag for each word",
+    "question answering": "Questions about a context",
+    "multiple choice": "Multiple choice",
+    "masked language modelling": "Text alone",
+    "language modelling": "Text alone",
+}
+
+
+def _usual_values() -> dict[str, dict[str, str]]:
+    """The value of each knob as a preset or a goal with its usual number has it, as text."""
+    chosen = {preset.value: make_config(preset) for preset in Preset}
+    chosen |= {name.value: config_for(parse_goal(written(name)))[1] for name in GoalName}
+    return {name: {knob: _shown(value) for knob, value in config} for name, config in chosen.items()}
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else figure(value)
+
+
+_USUAL = _usual_values()
 _OF_METHODS: dict[tuple[str, ...], str] = {(method,): f"Of {about}" for method, about in ABOUT_METHODS.items()}
 _OF_ALL, _OF_THE_PAPER = "Of every method", "Only to reproduce the paper's tables"
 
@@ -120,19 +213,23 @@ def _page(
     visitor: Visitor,
     form: JobForm,
     *,
-    is_checked: bool = False,
+    checked: Checked | None = None,
+    names: Mapping[str, str] | None = None,
     like: Job | None = None,
     left_out: Sequence[str] = (),
 ) -> Response:
     listed = list_knobs()
     values: dict[str, Any] = {
         "form": form,
-        "is_checked": is_checked,
+        "checked": checked,
+        "names": names or {},
         "like": like,
         "left_out": left_out,
         "knobs": listed,
         "knob_groups": _groups(listed).items(),
         "roles": list(Columns.model_fields),
+        "tasks": _TASKS,
+        "usual": _USUAL,
         "devices": list(Device),
         "all_forms": get_args(FormName),
         "about_presets": ABOUT_PRESETS,

@@ -1,6 +1,10 @@
 """The path of a pass: every acceptance as a model, and a job to export any of them."""
 
-from fastapi import APIRouter, BackgroundTasks
+from collections.abc import Sequence
+from math import ceil
+from typing import Annotated, Any
+
+from fastapi import APIRouter, BackgroundTasks, Query
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
@@ -13,18 +17,26 @@ from api.pages.once import NONCE_FIELD, form_nonce, key_of
 from api.pages.pictures import PLACE, WidthQuery, curve_of, fragment
 from api.services import exports, jobs, paths
 from axformer.forms.kinds import KINDS
+from axformer.scores.path_costs import costs_of
 from axformer.wire.exports import ExportCreate
+from axformer.wire.report import PathPoint
 from store.references import HUB_PREFIX
 from store.repositories.audit import note
 
 router = APIRouter(prefix="/jobs/{job_id}/path")
+_ROUNDING = 1e-6
 
 
 @router.get("")
 def show_path(
-    job_id: str, visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep, pages: PagesDep
+    job_id: str,
+    visitor: VisitorDep,
+    session: ReadingDep,
+    resources: ResourcesDep,
+    pages: PagesDep,
+    within: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
 ) -> Response:
-    """The page."""
+    """The page, with the fastest model ``within`` some points chosen, or else the one that was kept."""
     team_id = visitor.caller.team_id
     job = jobs.find(session, team_id, job_id)
     points = paths.path_of(session, team_id, job_id).data
@@ -35,6 +47,7 @@ def show_path(
         visitor=visitor,
         tab="path",
         points=points,
+        **_choice(points, within),
         curve=curve_of(points),
         kinds=KINDS,
         nonce=form_nonce(),
@@ -43,9 +56,30 @@ def show_path(
     )
 
 
+def _choice(points: Sequence[PathPoint], within: float | None) -> dict[str, Any]:
+    """What models cost, which one is chosen, and where the slider stands; nothing without a path."""
+    if not points:
+        return {}
+    costs = costs_of(points)[0]
+    most = max(ceil(max(model.cost for model in costs.models) - _ROUNDING), 1)
+    kept = next((model for model in costs.models if model.point.kept), costs.models[0])
+    chosen = kept if within is None else costs.within(within)
+    allowed = max(0.0, kept.cost) if within is None else min(within, most)
+    shown = sorted(
+        (model for model in costs.models if model.is_best or model.point.kept), key=lambda model: model.times
+    )
+    return {
+        "costs": costs,
+        "shown": shown,
+        "chosen": chosen,
+        "most": most,
+        "within": ceil(10 * allowed - _ROUNDING) / 10,
+    }
+
+
 @router.get("/curve")
 def get_curve(job_id: str, visitor: VisitorDep, session: ReadingDep, width: WidthQuery = PLACE) -> Response:
-    """The curve of loss against size and speed."""
+    """The curve of what speed costs."""
     return fragment(curve_of(paths.path_of(session, visitor.caller.team_id, job_id).data, width))
 
 

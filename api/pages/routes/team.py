@@ -1,6 +1,8 @@
 """The team's keys, the secrets of its webhooks, and its audit log, for admins."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, time
+from itertools import groupby
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -16,6 +18,7 @@ from api.pages.deps import AdminDep, FormDep, PagesDep, Visitor
 from api.paging import MOST_NUMBER
 from api.resources import Resources
 from api.services import keys, webhooks
+from axformer.wire.audit import AuditRead
 from axformer.wire.base import Name
 from axformer.wire.scopes import Scope
 from store.repositories.audit import entries_before
@@ -99,7 +102,8 @@ def _values(session: Session, settings: Settings, visitor: Visitor, before: int 
     entries = audit_page(entries_before(session, team_id, before=before, limit=settings.page_limit_default))
     return {
         "keys": keys_page(found).data,
-        "entries": entries.data,
+        "runs": _runs(entries.data),
+        "key_names": {key.id: key.name for key in found.items},
         "older": entries.next if entries.has_more else None,
         "scopes": list(Scope),
         "now": datetime.now(UTC),
@@ -107,6 +111,11 @@ def _values(session: Session, settings: Settings, visitor: Visitor, before: int 
         "new_key": None,
         "new_secret": None,
     }
+
+
+def _runs(entries: Sequence[AuditRead]) -> list[list[AuditRead]]:
+    """Entries of one kind that follow each other, by the same key from the same address, as one; the newest first."""
+    return [list(run) for _, run in groupby(entries, key=lambda entry: (entry.action, entry.key_id, entry.address))]
 
 
 def _end_of(day: str) -> datetime | None:

@@ -1,6 +1,7 @@
 // The board: times in words, and the button that compares what is ticked.
 
 import { onChange } from "./live.js";
+import { makeSortable } from "./sort.js";
 import { writeTimes } from "./times.js";
 
 const MOST = 6;
@@ -18,6 +19,7 @@ function count() {
 
 function refresh() {
   writeTimes(document);
+  makeSortable();
   count();
 }
 

@@ -4,6 +4,8 @@ const form = document.getElementById("new-job");
 const token = form.elements.form_token.value;
 const sending = document.getElementById("sending");
 const buttons = form.querySelectorAll(".send button");
+const task = document.getElementById("task");
+const usual = JSON.parse(form.dataset.usual);
 let open = 0;
 
 document.body.classList.add("scripted");
@@ -42,6 +44,45 @@ function showRows({ columns, rows }) {
   place.tabIndex = 0;
 }
 
+/** Show only the columns of the chosen task, and those that are filled in. */
+function showRoles() {
+  const roles = task.value.split(" ");
+  for (const field of form.querySelectorAll("[data-role]")) {
+    field.hidden = !roles.includes(field.dataset.role) && !field.querySelector("input").value;
+  }
+}
+
+/** Choose the task whose columns cover those that are filled in. */
+function chooseTask() {
+  const filled = [...form.querySelectorAll("[data-role]")].filter((field) => field.querySelector("input").value);
+  const covers = (option) => filled.every((field) => option.value.split(" ").includes(field.dataset.role));
+  const fitting = [...task.options].find(covers);
+  if (fitting) task.value = fitting.value;
+  showRoles();
+}
+
+/** Say in each knob what it is where nothing is typed: as the chosen goal or preset has it. */
+function showUsual() {
+  const goal = form.querySelector("[name=goal]:checked")?.value;
+  const values = usual[goal || form.elements.preset.value] ?? {};
+  for (const element of form.querySelectorAll("[data-usual]")) {
+    const value = values[element.dataset.usual] ?? "not of this method";
+    if (element.tagName === "OPTION") element.textContent = `as chosen above: ${value}`;
+    else element.placeholder = value;
+  }
+}
+
+/** Say what an uploaded checkpoint is, and choose its task. */
+async function look(id, note) {
+  const answer = await fetch(`/uploads/${id}/model`, { redirect: "error" });
+  if (!answer.ok) return;
+  const seen = await answer.json();
+  note.textContent += `. ${seen.words}.`;
+  if (!seen.columns) return;
+  task.value = seen.columns;
+  showRoles();
+}
+
 async function guess(id) {
   const answer = await fetch(`/uploads/${id}/columns`, { redirect: "error" });
   const seen = answer.ok ? await answer.json() : null;
@@ -52,7 +93,23 @@ async function guess(id) {
     const field = form.elements[`column.${role}`];
     if (field && !field.value && column !== role) field.value = column;
   }
+  chooseTask();
   showRows(seen);
+}
+
+/** Send a form, telling how much has gone; fetch cannot. */
+function post(body, tell) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", "/uploads");
+    request.setRequestHeader("X-Form-Token", token);
+    request.upload.addEventListener("progress", (event) => {
+      if (event.lengthComputable) tell(Math.floor((100 * event.loaded) / event.total));
+    });
+    request.addEventListener("load", () => resolve(new Response(request.response, { status: request.status })));
+    request.addEventListener("error", reject);
+    request.send(body);
+  });
 }
 
 async function send(input) {
@@ -65,7 +122,9 @@ async function send(input) {
   busy(1);
   note.textContent = `Sending ${file.name}…`;
   try {
-    const answer = await fetch("/uploads", { method: "POST", body, headers: { "X-Form-Token": token }, redirect: "error" });
+    const answer = await post(body, (percent) => {
+      note.textContent = `Sending ${file.name}: ${percent} %`;
+    });
     if (!answer.ok) {
       note.textContent = `Not taken: ${await detailOf(answer)}`;
       return;
@@ -74,6 +133,7 @@ async function send(input) {
     form.elements[name].value = stored.uri;
     note.textContent = `${stored.filename}, ${stored.bytes.toLocaleString("en")} bytes, SHA-256 ${stored.sha256.slice(0, 12)}…`;
     if (name === "validation") await guess(stored.id);
+    if (name === "checkpoint") await look(stored.id, note);
   } catch {
     note.textContent = "The file did not arrive; choose it again.";
   } finally {
@@ -82,6 +142,10 @@ async function send(input) {
 }
 
 for (const input of form.querySelectorAll("[data-upload]")) input.addEventListener("change", () => send(input));
+task.addEventListener("change", showRoles);
+form.addEventListener("change", showUsual);
+chooseTask();
+showUsual();
 const given = form.elements.validation.value;
 if (given.startsWith("upload:")) guess(given.slice("upload:".length));
-document.querySelector("#wrong, #fine")?.scrollIntoView({ block: "center" });
+document.querySelector("#wrong, #stops, #fine")?.scrollIntoView({ block: "center" });

@@ -20,6 +20,7 @@ class Picture {
     place.addEventListener("pointermove", (event) => this.#choose(this.#nearest(event)));
     place.addEventListener("pointerleave", () => this.#choose(null));
     place.addEventListener("keydown", (event) => this.#key(event));
+    place.addEventListener("click", (event) => this.#take(this.#nearest(event)));
     new ResizeObserver(() => {
       if (this.#svg && this.#svg.viewBox.baseVal.width !== this.#width) this.draw();
     }).observe(place);
@@ -96,8 +97,14 @@ class Picture {
     return found && (under || away(found) < NEAR) ? found : null;
   }
 
+  /** Tell the page that a mark was chosen for good. */
+  #take(mark) {
+    if (mark) this.#place.dispatchEvent(new CustomEvent("choose", { detail: mark.element }));
+  }
+
   #key(event) {
     const rows = this.#rows();
+    if (event.key === "Enter") this.#take(this.#chosen);
     if (!rows.length || !(event.key in ALONG || event.key in ACROSS)) return;
     event.preventDefault();
     const row = Math.max(rows.findIndex((line) => line.includes(this.#chosen)), 0);

@@ -98,6 +98,25 @@ def test_higher_losses_stand_higher_and_all_stand_within(seed: int, width: int) 
         )
 
 
+def test_what_was_rejected_early_stands_in_a_band_above_everything_that_was_measured() -> None:
+    text = loss_chart(some_trace(3))
+    heights = {
+        form: {float(path.attrib["d"][1:].split("m")[0].split()[1]) for path in marks_of(text)[form]}
+        for form in ("bound", "refine", "reject")
+    }
+    (band,) = heights.pop("bound")
+    assert all(height > band for others in heights.values() for height in others)
+
+
+def test_what_follows_the_kept_trial_is_veiled_where_later_ones_were_accepted() -> None:
+    trace = some_trace(3)
+    accepted = [trial.seq for trial in trace if trial.verdict is Verdict.ACCEPT]
+    for kept, is_veiled in ((None, False), (accepted[0], True), (accepted[-1], False)):
+        text = loss_chart(trace, kept=kept)
+        assert ('class="veil"' in text) is is_veiled
+        assert (f"kept: trial {kept}<" in text) is is_veiled
+
+
 def test_without_some_rejected_trials_the_counts_are_those_of_all_and_what_is_accepted_stands_where_it_did() -> None:
     trace = some_trace(3, trials=400)
     few = [trial for trial in trace if trial.verdict is not Verdict.REJECT or trial.seq % 3 == 0]

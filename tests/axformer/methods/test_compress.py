@@ -33,7 +33,7 @@ from axformer.methods.outline import outline_of
 from axformer.model.number_format import cast
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Stop
-from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file, said_fitted
+from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file, said_repaired
 from axformer.plan.trial import Trial
 from axformer.repair.refit import refit_plan
 from axformer.repair.storage import REPAIR_NAME, read_refit, write_refit
@@ -232,7 +232,7 @@ def test_diff_knows_fitted_weights(tmp_path: Path) -> None:
         refit_plan(checkpoint.model, checkpoint.architecture, data_of(case).samples, Plan(layers=tuple(layers)))
     )
     source = PlanSource(model_type="bert", sha256=checkpoint.sha256)
-    fitted = said_fitted(PlanFile(source=source, config={}, layers=tuple(layers)), is_fitted=True)
+    fitted = said_repaired(PlanFile(source=source, config={}, layers=tuple(layers)), is_fitted=True)
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "plan.json").write_text(fitted.model_dump_json())
@@ -246,7 +246,7 @@ def test_diff_knows_fitted_weights(tmp_path: Path) -> None:
     (found,) = json.loads(invoke(["diff", "--json", str(tmp_path / "one"), str(tmp_path / "other")]).output)
     assert (found["layer"], found["part"]) == (0, "ffn weights")
     plain = tmp_path / "plain.json"
-    plain.write_text(said_fitted(fitted, is_fitted=False).model_dump_json())
+    plain.write_text(said_repaired(fitted, is_fitted=False).model_dump_json())
     shown = invoke(["diff", "--json", str(plain), str(tmp_path / "one" / "plan.json")])
     assert shown.exit_code == 1
     assert [each["first"] for each in json.loads(shown.output)] == ["the checkpoint's"] * len(fits)

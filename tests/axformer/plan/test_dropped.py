@@ -8,7 +8,7 @@ from hypothesis import given
 from axformer.errors import PlanError
 from axformer.plan.diff import Difference, differences
 from axformer.plan.elements import Dimensions, Element, ElementKind, attention, head, layer, layer_drop, neurons, parse
-from axformer.plan.plan import LayerPlan, Plan, PlanFile, PlanSource, missing_from, parse_plan_file, said_fitted
+from axformer.plan.plan import LayerPlan, Plan, PlanFile, PlanSource, missing_from, parse_plan_file, said_repaired
 from tests.plans import plans
 
 DIMENSIONS = Dimensions(layers=4, heads=2, hidden_size=8, intermediate_size=6)
@@ -55,7 +55,7 @@ def test_a_plan_only_drops_if_the_rest_is_whole(plan: Plan) -> None:
 @given(plans(DIMENSIONS))
 def test_the_format_is_the_second_one_where_layers_are_dropped(plan: Plan) -> None:
     for is_fitted in (False, True):
-        file = said_fitted(file_of(plan), is_fitted=is_fitted)
+        file = said_repaired(file_of(plan), is_fitted=is_fitted)
         assert file.format == ("axformer-plan/2" if is_fitted or plan.dropped else "axformer-plan/1")
         assert parse_plan_file(file.model_dump_json()) == file
         written = json.loads(file.model_dump_json())["layers"]

@@ -57,6 +57,23 @@ def test_a_fall_within_the_points_that_were_allowed_is_allowed() -> None:
     assert strict.best is None
 
 
+def test_where_a_speed_was_asked_for_and_reached_the_fastest_form_is_advised_at_any_cost() -> None:
+    slow = report(form("compact", 2.0, 0.6, (-0.3, -0.2)))
+    for target, best in ((None, None), ({"reached": False}, None), ({"reached": True}, "compact")):
+        found = deployables(slow | {"target": target})
+        assert found is not None
+        assert (found.best.name if found.best else None) == best
+
+
+def test_the_first_metric_is_the_tasks_own_in_whatever_order_a_database_gives_them() -> None:
+    shuffled = report(form("compact", 5.0, 0.84))
+    for one in (shuffled["base_form"], *shuffled["forms"]):
+        one["test"] = {"f1": 0.5, "loss": 0.3, "accuracy": 0.84}
+    found = deployables(shuffled)
+    assert found is not None
+    assert found.metric == "accuracy"
+
+
 def test_a_model_that_is_hardly_faster_is_not_worth_it() -> None:
     found = deployables(report(form("compact", 9.9, 0.85, (0.0, 0.0))))
     assert found is not None

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from axformer.reporting.findings import finding_of
-from axformer.wire.report import Comparison, Difference, Judgement, McNemarTest, Scores
+from axformer.wire.report import Comparison, Difference, McNemarTest, Scores
+from axformer.wire.verdicts import Judgement
 
 VALIDATION = {"loss": 0.5}
 CHANGES = st.tuples(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
@@ -215,7 +216,8 @@ def test_a_size_or_a_speed_is_judged_by_what_it_cost(value: float) -> None:
     }
     comparison = {"test": Comparison(differences=differences, mcnemar=None)}
     finding = finding_of("classification", scores(test=0.3559), scores(test=0.3695), comparison, expects_cost=True)
-    assert finding.verdict is Judgement.LOSS
+    assert finding.verdict is Judgement.AT_A_COST
+    assert finding.advice == ""
     assert finding.sentence == (
         f"What it cost: on held-out data the accuracy changed by {100 * value:+.2f} points (between -1.93 and +0.33 with 95% "
         "confidence), and the loss by +0.0136."

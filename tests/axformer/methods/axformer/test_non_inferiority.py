@@ -61,7 +61,7 @@ def test_an_accepted_removal_is_not_inferior_to_the_untouched_model() -> None:
     }
     for trial in accepted:
         small = compact(model, architecture, plans[trial.seq])
-        apply_refit(small, architecture, fits.of(plans[trial.seq]))
+        apply_refit(small, architecture, plans[trial.seq], fits.of(plans[trial.seq]))
         change = samples.per_sample(predict(small, task, samples).losses) - untouched
         assert trial.loss < trial.min_loss
         assert trial.helped is not None

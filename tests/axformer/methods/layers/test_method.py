@@ -14,7 +14,7 @@ from axformer.data.source import DataSource
 from axformer.errors import ConfigError
 from axformer.methods.layers.method import order_of
 from axformer.model.compact import compact
-from axformer.plan.plan import Plan
+from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial, Verdict
 from axformer.repair.recovery import Recovery, put_back
 from axformer.repair.settings import make_settings
@@ -144,6 +144,8 @@ def test_every_model_of_the_path_is_trained_and_the_result_is_an_ordinary_checkp
     assert report["pruned"]["test"]["loss"] == pytest.approx(kept["test"]["loss"], abs=1e-5)
     config = json.loads((tmp_path / "result" / "stock" / "config.json").read_text())
     assert (config["model_type"], config["num_hidden_layers"]) == ("bert", LAYERS - kept["seq"])
+    plan = read_plan_file(tmp_path / "result")
+    assert (plan.trained, plan.format) == (True, "axformer-plan/2")
 
 
 @pytest.mark.parametrize("schedule", Schedule)

@@ -1,0 +1,165 @@
+"""What a checkpoint says of itself: its task, its size and its classes, read from its config and the names of its files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from api.services.inputs.contents import Content, Contents, UnreadableError
+from axformer.intake.label_names import label_names
+from axformer.intake.limits import CONFIG_BYTES
+from axformer.intake.names import (
+    ADAPTER_CONFIG,
+    CONFIG,
+    SENTENCEPIECE_MODELS,
+    TOKENIZER_TABLES,
+    is_checkpoint_file,
+    is_shard,
+)
+from axformer.intake.strict_json import parse_json
+from store.archives import ARCHIVE_SUFFIXES, checkpoint_members, damage_told, is_archive, unpacked_limit
+from store.errors import ArchiveError, ArchiveTooLargeError
+
+LOOK_BYTES = 512 << 20
+"""Most bytes of an archive that are unpacked for a look, all but its config into nothing: a second or two."""
+MOST_FILES = 1000
+"""Most members of an archive, or names in a directory, that are looked at; as many as a worker takes."""
+_TASKS = {
+    "ForSequenceClassification": "sequence classification",
+    "ForTokenClassification": "token classification",
+    "ForQuestionAnswering": "question answering",
+    "ForMultipleChoice": "multiple choice",
+    "ForMaskedLM": "masked language modelling",
+    "ForCausalLM": "language modelling",
+    "LMHeadModel": "language modelling",
+}
+"""Tasks by the end of the name of the model's class."""
+_LAYERS = ("num_hidden_layers", "n_layers", "n_layer")
+_SHOWN_CLASSES = 6
+
+
+@dataclass(frozen=True)
+class Model:
+    """A checkpoint as its config describes it."""
+
+    task: str | None
+    """In words; None if its class is not known."""
+    classes: tuple[str, ...] | None
+    """The names of its classes; None where there are none."""
+    family: str
+    layers: int | None
+    is_multi_label: bool
+
+    @property
+    def words(self) -> str:
+        """The model in one line."""
+        parts = [f"{self.family} for {self.task}" if self.task else self.family]
+        if self.layers is not None:
+            parts.append(f"{self.layers} layers")
+        if self.classes is not None and self.task in ("sequence classification", "token classification"):
+            names = ", ".join(self.classes[:_SHOWN_CLASSES])
+            rest = f" and {len(self.classes) - _SHOWN_CLASSES} more" if len(self.classes) > _SHOWN_CLASSES else ""
+            parts.append(f"{len(self.classes)} {'class' if len(self.classes) == 1 else 'classes'} ({names}{rest})")
+        return ", ".join(parts)
+
+
+def look_at_checkpoint(contents: Contents, uri: str) -> Model:
+    """Read the config of a checkpoint, and check that what else it needs is there.
+
+    Raises:
+        UnreadableError: it is no checkpoint that a worker would take.
+    """
+    directory = contents.directory(uri)
+    if directory is not None:
+        held = _in_directory(contents, directory)
+    else:
+        with contents.open(uri, is_checkpoint=True) as content:
+            held = _in_archive(content)
+    if held.is_whole:
+        _check_names(held.names)
+    return _described(held.config)
+
+
+@dataclass
+class _Held:
+    """What was seen of a checkpoint's files."""
+
+    names: set[str]
+    config: bytes = b""
+    is_whole: bool = True
+    """Whether all names were seen."""
+
+
+def _in_directory(contents: Contents, directory: Path) -> _Held:
+    try:
+        held = _Held({entry.name for entry in islice(directory.iterdir(), MOST_FILES) if entry.is_file()})
+    except OSError as error:
+        raise UnreadableError(f"'{directory}' cannot be listed ({error.strerror}); change its mode") from None
+    if CONFIG in held.names:
+        with contents.open_file(directory / CONFIG) as content:
+            held.config = content.file.read(CONFIG_BYTES + 1)
+    return held
+
+
+def _in_archive(content: Content) -> _Held:
+    name, held = content.name, _Held(set())
+    if not is_archive(name):
+        raise UnreadableError(
+            f"'{name}' is not an archive; pack the checkpoint as one of {', '.join(ARCHIVE_SUFFIXES)}"
+        )
+    most = unpacked_limit(content.size, LOOK_BYTES)
+    try:
+        with damage_told(name):
+            for base, file in checkpoint_members(
+                content.file, content.size, name, max_bytes=most, max_members=MOST_FILES
+            ):
+                held.names.add(base)
+                if base == CONFIG:
+                    held.config = file.read(CONFIG_BYTES + 1)
+    except ArchiveTooLargeError:
+        if CONFIG not in held.names:
+            raise UnreadableError(
+                f"'{name}' is too long to be looked at here; pack {CONFIG} before the weights"
+            ) from None
+        held.is_whole = False
+    except ArchiveError as error:
+        raise UnreadableError(str(error)) from None
+    return held
+
+
+def _check_names(names: set[str]) -> None:
+    if CONFIG not in names:
+        adapter = "; it looks like an adapter: merge it into its model" if ADAPTER_CONFIG in names else ""
+        raise UnreadableError(
+            f"it holds no {CONFIG}{adapter or ', so it is no checkpoint; pack what save_pretrained wrote'}"
+        )
+    if not any(is_shard(name) and is_checkpoint_file(name) for name in names):
+        raise UnreadableError("it holds no .safetensors weights; save it with transformers' save_pretrained")
+    if not names & {*TOKENIZER_TABLES, *SENTENCEPIECE_MODELS}:
+        raise UnreadableError("it holds no tokenizer; save the tokenizer beside the model")
+
+
+def _described(content: bytes) -> Model:
+    try:
+        raw = _object(content)
+        names = label_names(raw)
+    except ValueError as error:
+        raise UnreadableError(f"{CONFIG} cannot be read: {error}") from None
+    architectures = raw.get("architectures")
+    named = str(architectures[0]) if isinstance(architectures, list) and architectures else None
+    if named is None:
+        raise UnreadableError(f"{CONFIG} names no architectures, so the task is unknown; save the checkpoint again")
+    end = next((end for end in _TASKS if named.endswith(end)), None)
+    layers = next((raw[key] for key in _LAYERS if isinstance(raw.get(key), int)), None)
+    is_multi_label = raw.get("problem_type") == "multi_label_classification"
+    return Model(_TASKS.get(end or ""), names, named.removesuffix(end or ""), layers, is_multi_label)
+
+
+def _object(content: bytes) -> Mapping[str, Any]:
+    if len(content) > CONFIG_BYTES:
+        raise ValueError(f"it has more than {CONFIG_BYTES} bytes")
+    value = parse_json(content)
+    if not isinstance(value, dict):
+        raise ValueError("it is not an object")
+    return value

@@ -1,0 +1,90 @@
+"""What a data file holds: its rows, its columns, and its labels as a model's classes.
+
+Parquet is left to the worker, whose process is confined: its parser is no match for untrusted bytes here.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from api.services.inputs.checkpoint import Model
+from api.services.inputs.contents import Contents, UnreadableError
+from axformer.data.columns import Columns
+from axformer.data.formats import ENDINGS, PARQUET_ENDING, ending_of
+from axformer.data.labels import ClassNames, LabelColumn
+from axformer.data.reading import rows_in
+from axformer.data.rows import Rows
+from axformer.errors import DataError
+from store.archives import is_archive
+
+LOOK_BYTES = 16 << 20
+"""Most bytes of a data file, unpacked, that are read for a look; parsed they take some ten times as much memory."""
+_SHOWN = 6
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "sequence classification": ("text", "label"),
+    "token classification": ("tokens", "tags"),
+    "question answering": ("question", "context", "answers"),
+    "multiple choice": ("text", "choices", "label"),
+    "masked language modelling": ("text",),
+    "language modelling": ("text",),
+}
+"""The columns of each task."""
+_ANSWERS = ("label", "tags", "answers")
+
+
+def look_at_data(
+    contents: Contents, uri: str, columns: Mapping[str, str], model: Model | None, *, has_labels: bool
+) -> str:
+    """Read a data file as the model's task would, and describe it in one line.
+
+    Args:
+        contents: what the team's references hold.
+        uri: the reference.
+        columns: how the columns are called.
+        model: the checkpoint; None if it cannot be read here, and columns are then only listed.
+        has_labels: whether its labels are looked at.
+
+    Raises:
+        UnreadableError: it is no data that a worker would take.
+    """
+    with contents.open(uri, is_checkpoint=False) as content:
+        ending = ending_of(content.name)
+        if ending is None:
+            swapped = "; it looks like a checkpoint: name it there" if is_archive(content.name) else ""
+            raise UnreadableError(f"'{content.name}' is no data file; give one of {', '.join(ENDINGS)}{swapped}")
+        if ending == PARQUET_ENDING:
+            return "Parquet is read by the worker alone."
+        if content.size > LOOK_BYTES:
+            return f"{content.size / 1e6:,.0f} MB: more than is read for a look; the worker reads it."
+        try:
+            rows = rows_in(content.file, content.name, Columns(**columns), most_bytes=LOOK_BYTES)
+            return _described(rows, model, has_labels=has_labels)
+        except DataError as error:
+            raise UnreadableError(str(error)) from None
+
+
+def _described(rows: Rows, model: Model | None, *, has_labels: bool) -> str:
+    known = f"{len(rows):,} rows, columns {', '.join(list(rows.table)[:_SHOWN])}"
+    if model is None or model.task is None:
+        return f"{known}."
+    needed = _NEEDED[model.task]
+    if model.is_multi_label:
+        needed = ("text", "labels")
+    for name in needed:
+        if has_labels or name not in (*_ANSWERS, "labels"):
+            rows.require(name)
+    counted = _labels(rows, model) if has_labels else None
+    return f"{known}; {counted}." if counted else f"{known}."
+
+
+def _labels(rows: Rows, model: Model) -> str | None:
+    """How often each class occurs, read as the worker reads it; None where rows have no single class."""
+    if model.task != "sequence classification" or model.is_multi_label:
+        return None
+    if model.classes is not None and len(model.classes) == 1:
+        return None
+    classes = ClassNames(model.classes or ("LABEL_0", "LABEL_1"))
+    read = LabelColumn(rows.labels("label"), rows, range(1, len(rows) + 1)).read(classes)
+    counts = Counter(read.indices)
+    shown = ", ".join(f"{classes.names[index]} {count:,}" for index, count in counts.most_common(_SHOWN))
+    rest = f" and {len(counts) - _SHOWN} more classes" if len(counts) > _SHOWN else ""
+    return f"labels {shown}{rest}"

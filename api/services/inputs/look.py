@@ -1,0 +1,97 @@
+"""Look at all inputs of a job before it is posted: what they hold, and what a worker would stop at."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from api.errors import NotFoundError
+from api.services.inputs.checkpoint import Model, look_at_checkpoint
+from api.services.inputs.contents import Contents, UnreadableError
+from api.services.inputs.data import look_at_data
+from axformer.wire.jobs import JobCreate
+from store.errors import ReferenceFormError
+from store.settings import Settings
+from store.storage import Storage
+
+_ELSEWHERE = "is read by a worker, not here."
+_WITHOUT_LABELS = ("calibrate",)
+TITLES = {
+    "checkpoint": "Checkpoint",
+    "validation": "Validation data",
+    "test": "Held-out data",
+    "calibrate": "Calibration data",
+    "train": "Training data",
+}
+"""The references of a job as people call them."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One input."""
+
+    part: str
+    """The field of the job."""
+    name: str | None
+    """The file's own name; None if it lies elsewhere."""
+    words: str
+    """What it holds, or why a worker would stop at it."""
+    is_wrong: bool = False
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return TITLES[self.part]
+
+
+def look_at_inputs(
+    session: Session, storage: Storage, settings: Settings, team_id: str, body: JobCreate
+) -> Sequence[Seen]:
+    """Everything that can be seen of a job's inputs here; nothing is written."""
+    contents = Contents(session, storage, settings, team_id)
+    seen, model = _checkpoint(contents, body.checkpoint.uri)
+    found = [seen]
+    sources = {"validation": body.validation, "test": body.test, "calibrate": body.calibrate, "train": body.train}
+    for part, source in sources.items():
+        if source is not None:
+            columns = source.columns.model_dump() if source.columns is not None else {}
+            found.append(_data(contents, part, source.uri, columns, model))
+    return found
+
+
+def names_of(
+    session: Session, storage: Storage, settings: Settings, team_id: str, uris: Mapping[str, str]
+) -> dict[str, str]:
+    """The files' own names, by part, of the references that lead to uploads of the team or to files of this machine."""
+    contents = Contents(session, storage, settings, team_id)
+    found: dict[str, str] = {}
+    for part, uri in uris.items():
+        with suppress(ReferenceFormError, NotFoundError):  # a form holds whatever was typed
+            name = contents.name(uri, is_checkpoint=part == "checkpoint")
+            if name:
+                found[part] = name
+    return found
+
+
+def _checkpoint(contents: Contents, uri: str) -> tuple[Seen, Model | None]:
+    name = contents.name(uri, is_checkpoint=True)
+    if name is None:
+        return Seen("checkpoint", None, _ELSEWHERE), None
+    try:
+        model = look_at_checkpoint(contents, uri)
+    except UnreadableError as error:
+        return Seen("checkpoint", name, str(error), is_wrong=True), None
+    return Seen("checkpoint", name, f"{model.words}."), model
+
+
+def _data(contents: Contents, part: str, uri: str, columns: Mapping[str, Any], model: Model | None) -> Seen:
+    name = contents.name(uri, is_checkpoint=False)
+    if name is None:
+        return Seen(part, None, _ELSEWHERE)
+    try:
+        has_labels = part not in _WITHOUT_LABELS
+        return Seen(part, name, look_at_data(contents, uri, columns, model, has_labels=has_labels))
+    except UnreadableError as error:
+        return Seen(part, name, str(error), is_wrong=True)

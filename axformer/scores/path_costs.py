@@ -1,0 +1,118 @@
+"""What each model on a path costs in the task's first metric and brings in speed, and which to take for a wish."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from axformer.wire.metrics import LOSS, LOWER_IS_BETTER, first_metric
+from axformer.wire.report import PathPoint
+
+DATA = {"test": "held-out", "confirming": "confirming", "deciding": "deciding"}
+"""Names of the data sets, the least biased first."""
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model on a path, beside the untouched one."""
+
+    point: PathPoint
+    value: float
+    """Its metric."""
+    change: float
+    """Of the metric, in the unit of its figures."""
+    cost: float
+    """How much worse the metric is, in the same unit; negative where it is better."""
+    is_best: bool
+    """Whether no other model is both as fast and as good, and better in one of the two, or this is the untouched one."""
+
+    @property
+    def times(self) -> float:
+        """How many times as fast it is, estimated from operations."""
+        return self.point.estimated_speedup
+
+
+@dataclass(frozen=True)
+class Costs:
+    """All models of a path, judged by one figure on one data set."""
+
+    data: str
+    """A key of ``DATA``."""
+    metric: str
+    models: Sequence[Model]
+    """The untouched one first, in the order of the path."""
+
+    @property
+    def name(self) -> str:
+        """The figure for people."""
+        return f"{DATA[self.data]} {self.metric.replace('_', ' ')}"
+
+    @property
+    def unit(self) -> str:
+        """The unit of changes: points of a share, or percent of the untouched model's figure."""
+        return "%" if self.metric in LOWER_IS_BETTER else "points"
+
+    @property
+    def best(self) -> list[Model]:
+        """The models that are worth a look, from the slowest to the fastest."""
+        return sorted((model for model in self.models if model.is_best), key=lambda model: model.times)
+
+    def within(self, allowed: float) -> Model:
+        """The fastest model that costs no more than this; there is always the untouched one.
+
+        Args:
+            allowed: in the unit of the changes, at least 0.
+        """
+        affordable = [model for model in self.models if model.cost <= allowed + _ROUNDING]
+        return max(affordable, key=lambda model: (model.times, -model.cost))
+
+    def at_least(self, times: float) -> Model | None:
+        """The model of the least cost that is at least so many times as fast; None if none is."""
+        fast = [model for model in self.models if model.times >= times - _ROUNDING]
+        return min(fast, key=lambda model: (model.cost, -model.times), default=None)
+
+
+def costs_of(path: Sequence[PathPoint]) -> list[Costs]:
+    """The costs of a path by each data set that all its models were measured on, the least biased first.
+
+    Args:
+        path: the path of a report, the untouched model first; not empty.
+
+    Returns:
+        Of held-out and confirming data, those that there are; else the loss on the deciding data alone.
+    """
+    found = []
+    for data in ("test", "confirming"):
+        figures = [measured for point in path if (measured := getattr(point, data)) is not None]
+        if len(figures) == len(path):
+            metric = first_metric(figures[0])
+            found.append(_costs(data, metric, path, [one[metric] for one in figures]))
+    return found or [_costs("deciding", LOSS, path, [point.loss for point in path])]
+
+
+def _costs(data: str, metric: str, path: Sequence[PathPoint], values: Sequence[float]) -> Costs:
+    untouched, is_lower_better = values[0], metric in LOWER_IS_BETTER
+    changes = [
+        100 * ((value / untouched - 1 if untouched else 0.0) if is_lower_better else value - untouched)
+        for value in values
+    ]
+    costs = [change if is_lower_better else -change for change in changes]
+    models = [
+        Model(point, value, change + 0.0, cost + 0.0, _is_best(place, path, costs))
+        for place, (point, value, change, cost) in enumerate(zip(path, values, changes, costs, strict=True))
+    ]
+    return Costs(data, metric, models)
+
+
+def _is_best(place: int, path: Sequence[PathPoint], costs: Sequence[float]) -> bool:
+    """Whether no other model is as fast and costs as little; of equal models, the first one is. The untouched model, which
+    all others are measured by, always is."""
+    if place == 0:
+        return True
+    own = (path[place].estimated_speedup, -costs[place])
+    for other, point in enumerate(path):
+        beside = (point.estimated_speedup, -costs[other])
+        if beside != own and beside[0] >= own[0] and beside[1] >= own[1]:
+            return False
+        if beside == own and other < place:
+            return False
+    return True

@@ -1,0 +1,18 @@
+"""What can be told of a metric by its name alone, for those who see figures without their task."""
+
+from collections.abc import Iterable
+
+LOSS = "loss"
+LOWER_IS_BETTER = frozenset(("perplexity", LOSS))
+"""Figures that rise when a model gets worse. They are no shares, so their changes are not given in points."""
+_FIRST = ("perplexity", "exact_match", "accuracy", "pearson")
+"""The first metric of each task; of several that are there, the first one here."""
+
+
+def first_metric(figures: Iterable[str]) -> str:
+    """The name of the task's first metric, whatever order the figures come in; ``loss`` if there is none.
+
+    A database keeps no order of figures, so the first one that it gives may be any.
+    """
+    names = [name for name in figures if name != LOSS]
+    return next((name for name in _FIRST if name in names), names[0] if names else LOSS)

@@ -1,0 +1,64 @@
+"""What scripts add to pages: the board sorts, and the form shows what belongs to the chosen task and goal."""
+
+from pathlib import Path
+
+import pytest
+
+from store.session import Sessions
+from store.settings import Settings
+from store.storage import LocalStorage
+from tests.api.conftest import Stage, trial
+from tests.browser.conftest import Open, Tab, Team
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
+    return Settings(database_url=database_url, broker_url=broker_url, var_dir=tmp_path / "var")
+
+
+@pytest.fixture
+def tab(open_tab: Open, team: Team) -> Tab:
+    opened = open_tab()
+    opened.sign_in(team.key)
+    return opened
+
+
+def test_a_click_on_a_head_sorts_the_jobs(tab: Tab, sessions: Sessions, settings: Settings, team: Team) -> None:
+    stage = Stage(sessions, LocalStorage(settings.storage_dir), team.id)
+    for name, speedup in (("b", 1.5), ("c", 3.0), ("a", 2.0)):
+        job_id = stage.running([trial(0)], name=name)
+        stage.succeed(job_id, {"plan.json": b"{}"}, estimated_speedup=speedup)
+    tab.page.goto("/")
+    names = tab.page.locator("table.jobs .name")
+    assert names.all_inner_texts() == ["a", "c", "b"]  # the newest first
+    for click, order in (("Times as fast", "cab"), ("Times as fast", "bac"), ("Job", "abc"), ("Posted", "acb")):
+        tab.page.locator("table.jobs thead").get_by_role("button", name=click).click()
+        assert names.all_inner_texts() == list(order)
+    assert tab.page.locator("th[aria-sort]").all_inner_texts() == ["Posted"]
+
+
+def test_the_form_shows_the_columns_of_the_task_the_knobs_of_the_goal_and_events_with_an_address(
+    tab: Tab, tmp_path: Path
+) -> None:
+    page = tab.page
+    page.goto("/new")
+    roles = page.locator("[data-role]:not([hidden]) > span")
+    assert roles.all_inner_texts() == ["text", "text_pair", "label"]
+    page.locator("#task").select_option(label="Questions about a context")
+    assert roles.all_inner_texts() == ["question", "context", "answers"]
+    file = tmp_path / "dev.jsonl"
+    file.write_text('{"words": ["a"], "ner_tags": [0]}\n')
+    page.locator("[data-upload=validation]").set_input_files(file)
+    page.get_by_text("dev.jsonl, 34 bytes").wait_for()
+    page.locator("[id='column.tokens']").wait_for(state="visible")
+    assert roles.all_inner_texts() == ["tokens", "tags"]
+    top_k = page.locator("[id='knob.attention_top_k']")
+    for goal, shown in (("as-paper", "30"), ("speedup", "not of this method")):
+        page.locator(f"[name=goal][value={goal}]").check()
+        assert top_k.get_attribute("placeholder") == shown
+    events = page.locator("[id='webhook.events']")
+    assert not events.is_visible()
+    page.locator("[id='webhook.url']").fill("https://ci.example.com")
+    assert events.is_visible()

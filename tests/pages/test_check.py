@@ -1,0 +1,187 @@
+"""Check only reads what is uploaded or lies on this machine, and says what it is or why a worker would stop at it."""
+
+import gzip
+import html
+import io
+import json
+import re
+import tarfile
+
+import pytest
+
+from tests.pages.test_new_job import jobs_of, send
+
+CONFIG = {
+    "architectures": ["BertForSequenceClassification"],
+    "model_type": "bert",
+    "num_hidden_layers": 6,
+    "id2label": {"0": "negative", "1": "positive"},
+    "label2id": {"negative": 0, "positive": 1},
+}
+CHECKPOINT = {"config.json": json.dumps(CONFIG).encode(), "model.safetensors": b"w" * 100, "tokenizer.json": b"{}"}
+ROWS = b"text;label\nfine;positive\ngood;positive\nbad;negative\n"
+
+
+def packed(files, link=None):
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        if link is not None:
+            member = tarfile.TarInfo("config.json")
+            member.type, member.linkname = tarfile.SYMTYPE, link
+            archive.addfile(member)
+    return made.getvalue()
+
+
+@pytest.fixture
+def upload(client, crew):
+    def sent(name, content):
+        answer = client.post("/v1/uploads", files={"file": (name, content)}, headers=crew.headers)
+        assert answer.status_code == 201, answer.text
+        return answer.json()["uri"]
+
+    return sent
+
+
+def check(member, **fields):
+    """What the notice of a check says, in lines, and whether it warns."""
+    text = send(member, do="check", **fields).text
+    notice = re.search(r'<div class="notice (good|bad)"[^>]*id="(?:fine|stops)">(.*?)</div>', text, re.DOTALL)
+    assert notice, text
+    lines = [
+        html.unescape(re.sub(r"<[^>]+>", "", line)) for line in re.findall(r"<li[^>]*>(.*?)</li>", notice[2], re.DOTALL)
+    ]
+    return lines, notice[1] == "bad"
+
+
+def test_it_says_what_the_inputs_are(member, upload, sessions, crew):
+    checkpoint, validation = upload("reviews.tar.gz", packed(CHECKPOINT)), upload("dev.csv", ROWS)
+    lines, is_bad = check(member, checkpoint=checkpoint, validation=validation, test="s3://acme/test.csv")
+    assert lines == [
+        "Checkpoint reviews.tar.gz: Bert for sequence classification, 6 layers, 2 classes (negative, positive).",
+        "Validation data dev.csv: 3 rows, columns text, label; labels positive 2, negative 1.",
+        "Held-out data: is read by a worker, not here.",
+        "How long it takes is known once a job has succeeded here.",
+    ]
+    assert not is_bad
+    assert jobs_of(sessions, crew) == []
+
+
+def test_a_file_keeps_its_own_name_beside_its_reference(member, upload):
+    text = send(member, do="check", checkpoint=upload("reviews.tar.gz", packed(CHECKPOINT))).text
+    assert re.search(r'id="checkpoint-note"[^>]*><b>reviews.tar.gz</b>', text)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("dev.csv", ROWS.replace(b"negative", b"awful"), "label 'awful' is unknown to the model; it knows 0 (negative)"),
+        ("dev.csv", ROWS.replace(b"label", b"verdict"), "label"),
+        ("dev.csv", b"text,label\nno end,\"", "dev.csv"),
+        ("dev.csv", b"text,label\n", "no rows"),
+        ("dev.txt", ROWS, "'dev.txt' is no data file"),
+        ("dev.tar.gz", packed(CHECKPOINT), "looks like a checkpoint: name it there"),
+    ],
+)  # fmt: skip
+def test_data_that_a_worker_would_stop_at_is_told(member, upload, name, content, said):
+    lines, is_bad = check(member, checkpoint=upload("m.tar.gz", packed(CHECKPOINT)), validation=upload(name, content))
+    assert is_bad
+    assert said in lines[1]
+    assert lines[1].startswith(f"Validation data {name}: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("dev.csv", ROWS, "'dev.csv' is not an archive"),
+        ("m.tar.gz", b"not packed", "is damaged"),
+        ("m.zip", b"PK not packed", "is damaged"),
+        ("m.tar.gz", packed({"readme.md": b""}), "holds no config.json"),
+        ("m.tar.gz", packed({"config.json": CHECKPOINT["config.json"]}), "holds no .safetensors"),
+        ("m.tar.gz", packed({n: c for n, c in CHECKPOINT.items() if n != "tokenizer.json"}), "holds no tokenizer"),
+        ("m.tar.gz", packed(CHECKPOINT | {"config.json": b"{"}), "config.json cannot be read"),
+        ("m.tar.gz", packed(CHECKPOINT | {"config.json": b"[]"}), "it is not an object"),
+        ("m.tar.gz", packed(CHECKPOINT | {"config.json": b"{}"}), "names no architectures"),
+        ("m.tar.gz", packed({}, link="/etc/passwd"), "not a regular file"),
+        ("m.tar.gz", packed({"../config.json": b"{}"}), "leaves it"),
+        ("m.tar.gz", packed({"a.safetensors": b"\0" * (17 << 20)} | CHECKPOINT), "too long to be looked at"),
+    ],
+    ids=range(12),
+)  # fmt: skip
+def test_a_checkpoint_that_a_worker_would_stop_at_is_told(member, upload, name, content, said):
+    lines, is_bad = check(member, checkpoint=upload(name, content), validation=upload("dev.csv", ROWS))
+    assert is_bad
+    assert said in lines[0]
+    assert "3 rows" in lines[1]  # the data is looked at all the same
+
+
+def test_an_archive_that_unpacks_to_too_much_is_described_by_what_comes_first(member, upload):
+    content = packed(CHECKPOINT | {"model.safetensors": b"\0" * (17 << 20)})
+    lines, is_bad = check(member, checkpoint=upload("m.tar.gz", content))
+    assert (lines[0].startswith("Checkpoint m.tar.gz: Bert for"), is_bad) == (True, False)
+
+
+def test_a_compressed_file_is_not_unpacked_without_end(member, upload):
+    lines, is_bad = check(
+        member, validation=upload("dev.csv.gz", gzip.compress(b"text,label\n" + b"a,0\n" * (5 << 20)))
+    )
+    assert is_bad
+    assert "holds more than" in lines[1]
+
+
+def test_files_of_this_machine_are_read_under_the_opened_directories_alone(member, file_root, tmp_path):
+    directory = file_root / "model"
+    directory.mkdir()
+    for name, content in CHECKPOINT.items():
+        (directory / name).write_bytes(content)
+    (file_root / "dev.csv").write_bytes(ROWS)
+    fields = {"checkpoint": f"file://{directory}", "validation": f"file://{file_root}/dev.csv"}
+    lines, is_bad = check(member, **fields)
+    assert not is_bad
+    assert lines[0].startswith("Checkpoint model: Bert for sequence classification, 6 layers")
+    (tmp_path / "secret.json").write_bytes(CHECKPOINT["config.json"])
+    (directory / "config.json").unlink()
+    (directory / "config.json").symlink_to(tmp_path / "secret.json")
+    lines, is_bad = check(member, **fields)
+    assert is_bad
+    assert "outside of the directories" in lines[0]
+    lines, is_bad = check(member, checkpoint=f"file://{file_root}/none", validation=f"file://{file_root}/none.csv")
+    assert is_bad
+    assert all("does not exist" in line for line in lines[:2])
+
+
+def test_what_only_a_worker_reads_is_left_to_it(member, upload):
+    lines, is_bad = check(member, validation=upload("dev.parquet", b"PAR1 not parquet"))
+    assert not is_bad
+    assert lines[:2] == [
+        "Checkpoint: is read by a worker, not here.",
+        "Validation data dev.parquet: Parquet is read by the worker alone.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "problem", "columns"),
+    [
+        ("BertForSequenceClassification", None, "text text_pair label"),
+        ("BertForSequenceClassification", "multi_label_classification", "text text_pair labels"),
+        ("BertForTokenClassification", None, "tokens tags"),
+        ("BertForQuestionAnswering", None, "question context answers"),
+        ("GPT2LMHeadModel", None, "text"),
+        ("BertModel", None, None),
+    ],
+)
+def test_an_uploaded_checkpoint_tells_its_task(member, upload, architecture, problem, columns):
+    config = CONFIG | {"architectures": [architecture], "problem_type": problem}
+    content = packed(CHECKPOINT | {"config.json": json.dumps(config).encode()})
+    upload_id = upload("m.tar.gz", content).removeprefix("upload:")
+    assert member.get(f"/uploads/{upload_id}/model").json()["columns"] == columns
+
+
+def test_an_upload_that_is_no_checkpoint_says_why_and_those_of_others_are_not_looked_at(member, rival, upload):
+    upload_id = upload("dev.csv", ROWS).removeprefix("upload:")
+    answer = member.get(f"/uploads/{upload_id}/model").json()
+    assert (answer["columns"], "is not an archive" in answer["words"]) == (None, True)
+    assert rival.get(f"/uploads/{upload_id}/model").status_code == 404
