@@ -79,7 +79,9 @@ noise*: the whole 95 % interval of that fall (paired bootstrap) lies there; wher
 would. BCa bootstrap is the test of Pearson's correlation, and *asymptotic*."""
 _KEPT = """The budget that was kept by each seed, in brackets its change on the held-out rows in points; – is the
 untouched model. Few confirming rows certify little, whatever the model."""
-_VARIANTS = """One seed, one checkpoint and the same rows for all. *Order* is that in which units leave a block.
+_VARIANTS = """One seed, one checkpoint and the same rows for all. *Another training* is a checkpoint of the same recipe
+and seed from another processor; its figures compare with each other, and less with the method's own row. *Order* is
+that in which units leave a block.
 *Fisher masks* is the method of Kwon and others (*A Fast Post-Training Pruning Framework for Transformers*, 2022),
 written from the formulas: masks by the diagonal Fisher information of the gates within the same operations, then
 swaps within each block, then one scalar for each unit, fitted to the untouched block's output. Unlike

@@ -142,6 +142,15 @@ def test_variants_stand_beside_the_method_on_the_same_checkpoint() -> None:
     assert [row[1] for row in rows] == ["compress", "without refit", "Fisher masks"]
 
 
+def test_a_variant_on_another_checkpoint_is_told_apart() -> None:
+    found = [
+        cell_file("cola-minilm-s0-compress", checkpoint="one"),
+        cell_file("cola-minilm-s0-contiguous", checkpoint="other"),
+    ]
+    rows = rows_after(document_of(found), "What single parts are worth")
+    assert [row[1] for row in rows] == ["compress", "contiguous order (another training)"]
+
+
 def test_latency_is_told_by_the_untouched_model_of_the_same_runtime() -> None:
     budgets = {f"{budget:g}": 10 * budget for budget in BUDGETS}
     pytorch = {"untouched": 10.0, "compact, nothing removed": 9.0, **budgets}
