@@ -78,6 +78,11 @@ class RunConfig(BaseModel):
         return False
 
     @property
+    def takes_gradients(self) -> bool:
+        """Whether derivatives of the predictions are measured, which takes memory for the way back through all layers."""
+        return False
+
+    @property
     def why_not_calibrated(self) -> str | None:
         """Why calibration data would change nothing, as a sentence; None if it is used."""
         return f"method={self.method} fits no weights, so nothing is calibrated"

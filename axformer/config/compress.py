@@ -28,8 +28,8 @@ class CompressConfig(RunConfig):
     repair: Literal["refit", "none"] = "refit"
     """``refit`` fits the remaining weights to the outputs of the untouched model; ``none`` leaves them as they are."""
     leaving: Literal["brain_surgeon", "magnitude", "contiguous"] = "brain_surgeon"
-    """The order in which units leave a block: cheapest to refit first, smallest weights first, or highest number first. The
-    last two serve for comparison."""
+    """The order in which units leave a block: those first whose loss, once repaired, changes the predictions least; smallest
+    weights first; or highest number first. The last two serve for comparison."""
     table_rows: int = Field(default=128, ge=1)
     """Number of deciding rows for the level table. More rows make the table more reliable and take proportionally longer."""
 
@@ -57,8 +57,12 @@ class CompressConfig(RunConfig):
         return self.repair == "refit"
 
     @property
+    def takes_gradients(self) -> bool:
+        return self.leaving == "brain_surgeon"
+
+    @property
     def why_not_calibrated(self) -> str | None:
-        if self.is_refitted or self.leaving == "brain_surgeon":
+        if self.is_refitted or self.takes_gradients:
             return None
         return (
             f"with repair={self.repair} and leaving={self.leaving} no weights are fitted and no order is measured, so nothing "

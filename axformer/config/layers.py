@@ -45,8 +45,8 @@ class Schedule(StrEnum):
 class LayersConfig(RunConfig):
     """The knobs of ``method=layers``."""
 
-    finetune_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 3}
-    """The paper trains three epochs (section 4)."""
+    finetune_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 3, "learning_rate": 5e-5}
+    """The paper trains three epochs with the default settings of transformers (section 4)."""
 
     method: Literal["layers"] = "layers"
     """``layers``: whole layers are dropped, and what is left is trained again. The result is an ordinary model of its

@@ -113,6 +113,18 @@ class Signals:
             Indices of the model rows, shape (rows,), and the derivatives for every block, shape (rows, units), in float32 on
             the CPU.
         """
+        for batch, pairs in self.slopes(lambda output, batch: task.losses(output, batch).sum()):
+            yield batch.rows.cpu(), [self._by_unit(block, *pair, batch) for block, pair in enumerate(pairs)]
+
+    def slopes(self, number_of: Callable[[Any, Batch], Tensor]) -> Iterator[tuple[Batch, list[tuple[Tensor, Tensor]]]]:
+        """The derivative of a number with respect to the input of each output projection, batch by batch.
+
+        Args:
+            number_of: computes the number from a model's output for a batch.
+
+        Yields:
+            The batch, and for every block the input and the derivative, both of shape (sequences, tokens, columns).
+        """
         blocks = self.blocks()
         for batch in self._samples.batches:
             seen: dict[int, Tensor] = {}
@@ -122,17 +134,19 @@ class Signals:
                 return seen[block]
 
             with torch.enable_grad(), _watching(blocks, see):
-                loss = task.losses(self._model(**batch.inputs), batch).sum()
-            slopes = torch.autograd.grad(loss, [seen[block] for block in range(len(blocks))], allow_unused=True)
+                number = number_of(self._model(**batch.inputs), batch)
+            inputs = [seen[block] for block in range(len(blocks))]
+            found = torch.autograd.grad(number, inputs, materialize_grads=True)
             yield (
-                batch.rows.cpu(),
-                [self._by_unit(block, seen[block], slope, batch) for block, slope in enumerate(slopes)],
+                batch,
+                [
+                    (self._rows_first(x.detach()), self._rows_first(slope))
+                    for x, slope in zip(inputs, found, strict=True)
+                ],
             )
 
-    def _by_unit(self, block: int, x: Tensor, slope: Tensor | None, batch: Batch) -> Tensor:
-        if slope is None:  # the loss does not depend on the block
-            return torch.zeros(len(batch.rows), self.units(block))
-        each = self._rows_first(x.detach() * slope)
+    def _by_unit(self, block: int, x: Tensor, slope: Tensor, batch: Batch) -> Tensor:
+        each = x * slope
         by_column = each.flatten(end_dim=-3).sum(dim=-2).view(len(batch.rows), -1, each.shape[-1]).sum(dim=1)
         return by_column.view(len(batch.rows), self.units(block), -1).sum(dim=-1).float().cpu()
 

@@ -28,6 +28,9 @@ MODELS_KEPT = 4
 ROWS_OF_A_BATCH = 4
 """Tensors of shape (tokens, hidden) that a block holds at once: residual stream, queries, keys and values."""
 
+HELD_HIDDEN, HELD_WIDE = 8, 2
+"""Tensors as wide as the hidden size, and as the FFN, that a layer holds for the way back; counted in BERT and MPNet."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -60,10 +63,11 @@ def least(sizes: Sizes, data_bytes: int, config: RunConfig, batch_tokens: int, *
         on_gpu: whether the model computes on a GPU.
     """
     weights, layers = FLOAT32 * sizes.parameters, FLOAT32 * sizes.layer_parameters
-    batch = _batch_bytes(sizes, min(config.batch_tokens or batch_tokens, _tokens(data_bytes)))
-    searching = weights + _copies(sizes, config, on_gpu=on_gpu) + batch
-    if config.is_refitted:
-        searching += _fitting(sizes, _tokens(data_bytes))
+    batch_of = min(config.batch_tokens or batch_tokens, _tokens(data_bytes))
+    batch = _batch_bytes(sizes, batch_of)
+    fitting = _fitting(sizes, _tokens(data_bytes)) if config.is_refitted else 0
+    sensitivity = _sensitivity(sizes, batch_of) if config.takes_gradients else 0
+    searching = weights + _copies(sizes, config, on_gpu=on_gpu) + batch + max(fitting, sensitivity)
     # The copy is whole until surgery, and only parameters in layers are ever removed.
     publishing = weights + max(weights, weights - layers + batch) + weights - layers
     most, rows = max(searching, publishing), ROW_BYTES_PER_BYTE * data_bytes
@@ -99,6 +103,13 @@ def _fitting(sizes: Sizes, tokens: int) -> int:
     hidden, wide = sizes.dimensions.hidden_size, sizes.dimensions.intermediate_size
     fitted = sizes.dimensions.layers * hidden * (hidden + wide)
     return MATRICES * FLOAT64 * wide**2 + FLOAT32 * (INPUTS * tokens * hidden + MODELS_KEPT * fitted)
+
+
+def _sensitivity(sizes: Sizes, tokens: int) -> int:
+    """The memory of gradients: what all layers hold of a batch for the way back, and a matrix for each block."""
+    layers, hidden, wide = sizes.dimensions.layers, sizes.dimensions.hidden_size, sizes.dimensions.intermediate_size
+    held = HELD_HIDDEN * hidden + HELD_WIDE * wide
+    return layers * (FLOAT32 * tokens * held + 2 * FLOAT64 * hidden**2)
 
 
 def _copies(sizes: Sizes, config: RunConfig, *, on_gpu: bool) -> int:

@@ -2,9 +2,10 @@
 
 The score of a unit P is the squared error that its removal adds to the block's output once the remaining columns are refitted,
 
-    score(P) = sum_i W_iP [(H^-1)_PP]^-1 W_iP^T,    H = C + lambda I,
+    score(P) = tr(S W_P [(H^-1)_PP]^-1 W_P^T),    H = C + lambda I,
 
-with W as fitted after the previous removals (Hassibi and Stork, 1993; for groups Kurtic et al., ZipLM, 2023). The units with
+with W as fitted after the previous removals (Hassibi and Stork, 1993; for groups Kurtic et al., ZipLM, 2023), and e^T S e the
+cost of an error e of the outputs: |e|^2, or what the predictions make of it (the second factor of K-FAC). The units with
 the lowest scores leave first. The sum of all scores is the error of the last refit, so the order is greedy in exactly the error
 that the refit minimises.
 """
@@ -35,7 +36,13 @@ class Leaving:
 
 
 def leaving_order(
-    weight: Tensor, covariance: Tensor, units: int, *, ridge: float = RIDGE, step: float = STEP
+    weight: Tensor,
+    covariance: Tensor,
+    units: int,
+    *,
+    metric: Tensor | None = None,
+    ridge: float = RIDGE,
+    step: float = STEP,
 ) -> Leaving:
     """The order in which all units of a block leave.
 
@@ -43,6 +50,7 @@ def leaving_order(
         weight: the output projection, shape (outputs, columns); its columns belong to the units in order, equally many to each.
         covariance: C, the covariance of the inputs, shape (columns, columns), float64.
         units: number of units.
+        metric: S, what an error e of the outputs costs, e^T S e; shape (outputs, outputs), positive definite. None for |e|^2.
         ridge: lambda as a multiple of the mean of C's diagonal.
         step: share of the units that leave together; 0 removes one at a time, which is exact.
     """
@@ -50,7 +58,8 @@ def leaving_order(
     second = covariance + damping(covariance, ridge) * torch.eye(
         len(covariance), dtype=torch.float64, device=covariance.device
     )
-    target = weight.double() @ second
+    matrix = weight.double() if metric is None else torch.linalg.cholesky(metric).T @ weight.double()
+    target = matrix @ second
     left, order, scores = list(range(units)), [], []
     together = max(1, round(step * units))
     while left:

@@ -22,7 +22,7 @@ WORTH_IT = 1.03
 UNKNOWN = "–"
 TITLES = {
     BEFORE: "before",
-    STOCK: "PyTorch, stock",
+    STOCK: "stock",
     "compact": "PyTorch",
     "zeroed": "PyTorch, zeroed",
     "onnx": "ONNX",

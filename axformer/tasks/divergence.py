@@ -80,6 +80,46 @@ def divergence(teacher: Predicted, student: Predicted, rows: int, temperature: f
     return sums / torch.bincount(teacher.row, minlength=rows).clamp(min=1)
 
 
+def probe(predicted: Predicted, rows: Tensor) -> Tensor:
+    """A number whose gradient g by anything inside the model has the mean of g g^T that is its Fisher information.
+
+    The divergence of a small change is half of its square times the information. Each prediction is multiplied with a random
+    direction of its own distribution's covariance; with two classes there is one direction, so only its sign is random.
+
+    Args:
+        predicted: with gradients.
+        rows: the indices of the batch's rows in the data, shape (rows,); the directions of a row depend on its index alone.
+    """
+    values = predicted.values.float()
+    if predicted.outcome is Outcome.CLASS and values.shape[-1] == 2:
+        values = values[:, 1:] - values[:, :1]
+        return probe(Predicted(values, predicted.row, Outcome.FLAGS), rows)
+    signs = _signs(Predicted(values, predicted.row, predicted.outcome), rows).to(values.device)
+    if predicted.outcome is Outcome.CLASS:
+        chances = values.detach().softmax(dim=-1)
+        drawn = chances.sqrt() * signs
+        directions = drawn - chances * drawn.sum(dim=-1, keepdim=True)
+    elif predicted.outcome is Outcome.FLAGS:
+        chances = values.detach().sigmoid()
+        directions = (chances * (1 - chances) / values.shape[-1]).sqrt() * signs
+    else:
+        directions = signs / values.shape[-1] ** 0.5
+    each = torch.bincount(predicted.row, minlength=len(rows)).clamp(min=1)[predicted.row]
+    return ((values * directions).sum(dim=-1) / each.sqrt()).sum()
+
+
+def _signs(predicted: Predicted, rows: Tensor) -> Tensor:
+    """A sign for each outcome of each prediction, drawn by the index of its row; shape (predictions, outcomes), on the CPU."""
+    signs = torch.empty(predicted.values.shape)
+    row = predicted.row.cpu()
+    for place, index in enumerate(rows.tolist()):
+        mine = row == place
+        chance = torch.Generator().manual_seed(index)
+        drawn = torch.randint(0, 2, (signs.shape[1], int(mine.sum())), generator=chance)
+        signs[mine] = 2.0 * drawn.T - 1
+    return signs
+
+
 def _flag_losses(logits: Tensor, wanted: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
 

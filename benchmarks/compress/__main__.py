@@ -4,7 +4,7 @@
     python -m benchmarks.compress.document > docs/compress-results.md
 
 The first command writes ``RESULTS/CELL.json`` for each cell, and sets and checkpoints to HOME. It may be stopped and started
-again at any time: existing cells are not measured again.
+again at any time: existing cells are not measured again, unless the method has changed since.
 """
 
 import time
@@ -37,7 +37,7 @@ def main(
         raise typer.BadParameter(str(error)) from None
     torch.set_num_threads(threads)
     place = Place(source, home, results, threads, bfloat16)
-    missing = [cell for cell in chosen if not place.file(cell).is_file()]
+    missing = [cell for cell in chosen if not place.has(cell)]
     print(f"{len(chosen) - len(missing)} of {len(chosen)} cells are there", flush=True)
     failed = False
     for cell in missing[:limit]:

@@ -3,13 +3,15 @@
 Existing files are kept. The cell's own file is written last, and atomically.
 """
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.compress.grid import VARIANTS, Cell
 from benchmarks.compress.ground import RowFiles
 from benchmarks.compress.measure import measure
-from benchmarks.compress.reading import FORMAT
+from benchmarks.compress.reading import FORMAT, is_outdated
 from benchmarks.kept import prepare_set, write_whole
 from benchmarks.sets.parts import sample
 from benchmarks.train_checkpoints import make
@@ -37,24 +39,31 @@ class Place:
     bfloat16: bool
     """Whether trainings compute in bfloat16."""
 
+    def has(self, cell: Cell) -> bool:
+        """Whether a cell was measured, and the method has not changed since."""
+        file = self.file(cell)
+        return file.is_file() and not is_outdated(json.loads(file.read_text(encoding="utf-8")))
+
     def file(self, cell: Cell) -> Path:
         """The file with the results of a cell."""
         return self.results / f"{cell.name}.json"
 
 
 def run_cell(cell: Cell, place: Place) -> str:
-    """Measure a cell if it is missing. Returns the outcome as a text for users."""
+    """Measure a cell if it is missing or outdated. Returns the outcome as a text for users."""
     file, checkpoint = place.file(cell), cell.checkpoint
-    if file.is_file():
+    if place.has(cell):
         return "is there"
     sets, checkpoints = place.home / "sets", place.home / "checkpoints"
     prepare_set(checkpoint.data, place.source, sets)
     if not make(checkpoint, sets, checkpoints, place.threads, place.bfloat16):
         return f"FAILED to train; see {checkpoints / checkpoint.name}.log"
     files = row_files(checkpoint.data, sets, place.home / "compress")
-    about = {"format": FORMAT, "cell": cell.name, "data": checkpoint.data, "model": checkpoint.family}
-    content = measure(cell, VARIANTS[cell.variant], checkpoints / checkpoint.name, files)
-    write_whole(file, about | {"seed": checkpoint.seed, "variant": cell.variant} | content)
+    about: dict[str, Any] = {"format": FORMAT, "cell": cell.name, "data": checkpoint.data, "model": checkpoint.family}
+    variant = VARIANTS[cell.variant]
+    content = measure(cell, variant, checkpoints / checkpoint.name, files)
+    about |= {"seed": checkpoint.seed, "variant": cell.variant, "revision": variant.revision}
+    write_whole(file, about | content)
     return "done"
 
 

@@ -12,7 +12,7 @@ import typer
 from benchmarks.compress import costs, promises, tables
 from benchmarks.compress.cell import CALIBRATE, FEWER, TEST
 from benchmarks.compress.grid import CONFIRM, cells
-from benchmarks.compress.reading import RESULTS, Content, read_cells
+from benchmarks.compress.reading import RESULTS, Content, is_outdated, read_cells
 
 DOCUMENT = Path("docs/compress-results.md")
 
@@ -36,7 +36,7 @@ def document_of(found: Sequence[Content]) -> str:
     return f"""# What compression costs
 
 Made by `python -m benchmarks.compress`: {len(found)} of {len(cells())} cells.{_partial(found)} Each is a checkpoint that was
-fine-tuned with one seed and one run of [`method=compress`](compress.md) over it.
+fine-tuned with one seed and one run of [`method=compress`](compress.md) over it.{_outdated(found)}
 
 {_PROTOCOL}
 {"".join(sections)}"""
@@ -44,6 +44,13 @@ fine-tuned with one seed and one run of [`method=compress`](compress.md) over it
 
 def _partial(found: Sequence[Content]) -> str:
     return " **The others are not measured yet.**" if len(found) < len(cells()) else ""
+
+
+def _outdated(found: Sequence[Content]) -> str:
+    names = [f"`{one['cell']}`" for one in found if is_outdated(one)]
+    if not names:
+        return ""
+    return f"\n\n**Measured before the order of leaving changed, and not again yet:** {', '.join(names)}."
 
 
 def _section(heading: str, about: str, lines: Sequence[str]) -> str:
@@ -72,7 +79,9 @@ noise*: the whole 95 % interval of that fall (paired bootstrap) lies there; wher
 would. BCa bootstrap is the test of Pearson's correlation, and *asymptotic*."""
 _KEPT = """The budget that was kept by each seed, in brackets its change on the held-out rows in points; – is the
 untouched model. Few confirming rows certify little, whatever the model."""
-_VARIANTS = """One seed, one checkpoint and the same rows for all. *Order* is that in which units leave a block.
+_VARIANTS = """One seed, one checkpoint and the same rows for all. *Another training* is a checkpoint of the same recipe
+and seed from another processor; its figures compare with each other, and less with the method's own row. *Order* is
+that in which units leave a block.
 *Fisher masks* is the method of Kwon and others (*A Fast Post-Training Pruning Framework for Transformers*, 2022),
 written from the formulas: masks by the diagonal Fisher information of the gates within the same operations, then
 swaps within each block, then one scalar for each unit, fitted to the untouched block's output. Unlike

@@ -35,6 +35,12 @@ class Variant:
     """The last step of the published method: masks by the diagonal Fisher information, then swaps within each block, then a
     scalar for each unit. None for ``method=compress``."""
 
+    @property
+    def revision(self) -> int:
+        """The version of what makes the models; cells of an earlier one are measured again. In version 2 of optimal brain
+        surgeon's order, an error counts by what it does to the predictions."""
+        return 2 if self.masks is None and "leaving" not in self.knobs else 1
+
 
 VARIANTS: Mapping[str, Variant] = {
     COMPRESS: Variant("compress"),

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.compress.grid import VARIANTS
+
 RESULTS = Path("benchmarks/results/compress")
 """Directory of the cells. They belong to the repository, since they take hours to measure."""
 FORMAT = "axformer-compress/1"
@@ -17,6 +19,11 @@ POINT = 100.0
 def read_cells(results: Path) -> list[Content]:
     """All existing cells, in the order of their names."""
     return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(results.glob("*.json"))]
+
+
+def is_outdated(one: Content) -> bool:
+    """Whether the method has changed since the cell was measured."""
+    return bool(one.get("revision", 1) < VARIANTS[one["variant"]].revision)
 
 
 def point_at(one: Content, budget: float) -> Content | None:

@@ -125,8 +125,14 @@ def variants(found: Sequence[Content]) -> Lines:
         for name in VARIANTS:
             if name in same:
                 cells = [spread(changes([same[name]], budget)) for budget in BUDGETS]
-                rows.append([data, VARIANTS[name].title, *cells, f"{same[name]['seconds']['run']:.0f}"])
+                title = VARIANTS[name].title + ("" if _is_of_one_training(same, name) else " (another training)")
+                rows.append([data, title, *cells, f"{same[name]['seconds']['run']:.0f}"])
     return table(["set", "variant", *budget_heads(), "seconds"], rows) if rows else []
+
+
+def _is_of_one_training(same: Mapping[str, Content], name: str) -> bool:
+    """Whether a variant was measured on the checkpoint of the method itself."""
+    return COMPRESS not in same or same[name].get("checkpoint") == same[COMPRESS].get("checkpoint")
 
 
 def _against(found: float, lost: float | None, so_far: str) -> tuple[str, str]:

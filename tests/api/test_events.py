@@ -105,7 +105,7 @@ def test_a_stream_from_behind_the_last_event_is_empty_and_ends_with_the_job(live
     finish.join()
 
 
-STEP = {"name": "level_table", "done": 3, "known": 12, "detail": None, "seconds_left": 9.0}
+STEP = {"name": "level_table", "done": 3, "known": 12, "detail": None, "seconds_left": 9.0, "curve": []}
 
 
 @pytest.fixture

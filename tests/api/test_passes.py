@@ -21,6 +21,7 @@ PROGRESS = {
     "pass_number": 2,
     "passes": 6,
     "order": "top-bottom-middle",
+    "step": None,
 }
 
 

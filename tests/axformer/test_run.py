@@ -20,7 +20,7 @@ from axformer.forms.selfcheck import self_check
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
 from axformer.model.surgery import operate
-from axformer.plan.plan import parse_plan_file
+from axformer.plan.plan import parse_plan_file, read_plan_file
 from axformer.plan.trial import Trial, Verdict
 from axformer.repair.settings import FinetuneSettings
 from axformer.run import PruningRun
@@ -246,7 +246,9 @@ def test_a_trained_result_tells_what_it_was_before_and_loads_as_any_other(
     assert (told["settings"], told["data"]["rows"]) == (how.model_dump(mode="json"), 24)
     assert after["pruned"]["validation"]["loss"] != pytest.approx(before["pruned"]["validation"]["loss"], rel=1e-4)
     assert after["pruned"]["parameters"] == before["pruned"]["parameters"]
-    assert (tmp_path / "trained" / "plan.json").read_text() == (tmp_path / "plain" / "plan.json").read_text()
+    plans = [read_plan_file(tmp_path / name) for name in ("plain", "trained")]
+    assert [plan.trained for plan in plans] == [False, True]
+    assert (plans[0].plan, plans[0].config) == (plans[1].plan, plans[1].config)
     assert "Then it was trained on 24 rows (3 epochs)" in (tmp_path / "trained" / "README.md").read_text()
     loaded = axformer.load(tmp_path / "trained").state_dict()
     again = PruningRun.open(checkpoint, DataSource(str(data)), train=lessons, finetune=how)

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import tarfile
+from itertools import count
 
 import pytest
 
@@ -85,6 +86,7 @@ def test_a_file_keeps_its_own_name_beside_its_reference(member, upload):
         ("dev.txt", ROWS, "'dev.txt' is no data file"),
         ("dev.tar.gz", packed(CHECKPOINT), "looks like a checkpoint: name it there"),
     ],
+    ids=count(),
 )  # fmt: skip
 def test_data_that_a_worker_would_stop_at_is_told(member, upload, name, content, said):
     lines, is_bad = check(member, checkpoint=upload("m.tar.gz", packed(CHECKPOINT)), validation=upload(name, content))
@@ -109,7 +111,7 @@ def test_data_that_a_worker_would_stop_at_is_told(member, upload, name, content,
         ("m.tar.gz", packed({"../config.json": b"{}"}), "leaves it"),
         ("m.tar.gz", packed({"a.safetensors": b"\0" * (17 << 20)} | CHECKPOINT), "too long to be looked at"),
     ],
-    ids=range(12),
+    ids=count(),
 )  # fmt: skip
 def test_a_checkpoint_that_a_worker_would_stop_at_is_told(member, upload, name, content, said):
     lines, is_bad = check(member, checkpoint=upload(name, content), validation=upload("dev.csv", ROWS))

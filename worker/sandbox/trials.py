@@ -81,7 +81,7 @@ def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dime
 
 def _check_what_it_holds(trial: Trial, dimensions: Dimensions) -> None:
     """Check the plan and the measurements that some trials hold."""
-    is_whole = trial.phase is Phase.BUDGET
+    is_whole = trial.phase in OF_PLANS
     if is_whole != (trial.plan is not None) or (trial.plan is not None and not _fits(trial.plan, dimensions)):
         raise ProcessMisbehavedError(f"trial {trial.seq} has a plan that is not one of this model")
     if trial.milliseconds is not None and not _is_measured(trial, dimensions):

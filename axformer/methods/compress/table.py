@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import torch
 from scipy.interpolate import PchipInterpolator
-from torch import nn
+from torch import Tensor, nn
 
 from axformer.config.compress import CompressConfig
 from axformer.data.batches import Batch, Samples
@@ -32,6 +32,7 @@ from axformer.repair.blockwise import Blockwise
 from axformer.repair.leaving import Leaving, leaving_order
 from axformer.repair.local import WholeBlock
 from axformer.repair.refit import BlockFit, can_refit, put
+from axformer.repair.sensitivity import evened, sensitivities
 from axformer.tasks.divergence import Divergence
 from axformer.wire.steps import Counter, StepName
 
@@ -99,13 +100,19 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     teacher = Blockwise(model, architecture, ground.calibration, full, list(architecture.layers(model)))
     fits = config.repair == "refit" and can_refit(model, architecture)
     blocks = [sizes_of(block, checkpoint.dimensions) for block in range(2 * len(full.layers))]
-    counter = Counter(StepName.LEVEL_TABLE, sum(1 + len(measured_sizes(sizes)) for sizes in blocks), ground.on_step)
+    parts = config.takes_gradients + sum(1 + len(measured_sizes(sizes)) for sizes in blocks)
+    counter = Counter(StepName.LEVEL_TABLE, parts, ground.on_step)
+    information = None
+    if config.takes_gradients:
+        counter.begin("what errors of each block do to the predictions")
+        information = sensitivities(checkpoint, ground.calibration, check_cancelled)
+        counter.advance()
     levels = []
     for block, sizes in enumerate(blocks):
         check_cancelled()
         counter.begin(f"block {block + 1} of {len(blocks)}, its inputs")
         whole = WholeBlock.before(teacher)
-        order = _order(config, whole, sizes[0])
+        order = _order(config, whole, sizes[0], information[block] if information else None)
         counter.advance(detail=f"block {block + 1} of {len(blocks)}")
         measured = {}
         for size in measured_sizes(sizes):
@@ -130,9 +137,9 @@ def _some_rows(batch: Batch, every: int) -> Batch:
     return Batch(batch.rows[::every], inputs, batch.labels[::every])
 
 
-def _order(config: CompressConfig, whole: WholeBlock, units: int) -> Leaving:
-    if config.leaving == "brain_surgeon":
-        return leaving_order(whole.weight, whole.covariance, units)
+def _order(config: CompressConfig, whole: WholeBlock, units: int, information: Tensor | None) -> Leaving:
+    if information is not None:
+        return leaving_order(whole.weight, whole.covariance, units, metric=evened(information))
     if config.leaving == "contiguous":
         return Leaving(list(range(units))[::-1], [0.0] * units)
     sizes = whole.weight.view(len(whole.weight), units, -1).square().sum(dim=(0, 2))

@@ -33,7 +33,10 @@ SIZES = st.builds(
 )
 BYTES = st.integers(0, 10**10)
 KNOBS = st.sampled_from(
-    [{}, {"precision": "guarded"}, {"evaluate_in": "int8"}, {"batch_tokens": 64}, {"cache_budget": 0}]
+    [
+        *({}, {"precision": "guarded"}, {"evaluate_in": "int8"}, {"batch_tokens": 64}, {"cache_budget": 0}),
+        *({"method": "compress"}, {"method": "compress", "repair": "none"}),
+    ]
 )
 
 

@@ -263,7 +263,8 @@ def test_a_fitted_result_has_every_form(tmp_path: Path, data: Path, dtype: torch
     cast(tiny_model(), dtype).save_pretrained(checkpoint)
     run = PruningRun.open(checkpoint, source, config=make_config("paper", {**ALL, "budgets": [0.6]}))
     list(run.trials())
-    report = run.publish(tmp_path / "result", list(KINDS))
+    # For a stock form all layers must keep equally many units, which a compressed model's do not.
+    report = run.publish(tmp_path / "result", [name for name in KINDS if name != "stock"])
     for form in report["forms"]:
         assert form["made"], form["reason"]
         if dtype is torch.float32:  # the bounds are of float32; a form is not made where they do not hold there

@@ -30,12 +30,17 @@ def columns_of(units: list[int], width: int) -> list[int]:
     return [unit * width + place for unit in units for place in range(width)]
 
 
-@given(st.integers(0, 50), st.integers(2, 6), st.integers(1, 3))
+@given(st.integers(0, 50), st.integers(2, 6), st.integers(1, 3), st.booleans())
 @settings(deadline=None, max_examples=25)
-def test_the_sum_of_the_scores_is_the_quadratic_error_of_the_refit(seed: int, units: int, width: int) -> None:
+def test_the_sum_of_the_scores_is_the_cost_of_the_error_of_the_refit(
+    seed: int, units: int, width: int, has_metric: bool
+) -> None:
     weight, _, x = block(seed, units, width)
     covariance = torch.cov(x.T, correction=0)
-    order = leaving_order(weight, covariance, units, step=0)
+    root = torch.randn(len(weight), len(weight), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    even = torch.eye(len(weight), dtype=torch.float64)
+    metric = root @ root.T + even if has_metric else None
+    order = leaving_order(weight, covariance, units, step=0, metric=metric)
     second = covariance + damping(covariance, RIDGE) * torch.eye(len(covariance), dtype=torch.float64)
     for left in range(units):
         kept = columns_of(order.kept(left), width)
@@ -43,7 +48,8 @@ def test_the_sum_of_the_scores_is_the_quadratic_error_of_the_refit(seed: int, un
         if kept:
             fitted[:, kept] = torch.linalg.solve(second[kept][:, kept], (weight @ second)[:, kept].T).T
         difference = weight - fitted
-        error = float(((difference @ second) * difference).sum())
+        spread = difference @ second @ difference.T
+        error = float((spread * (even if metric is None else metric)).sum())
         assert sum(order.scores[: units - left]) == pytest.approx(error, rel=1e-8)
 
 

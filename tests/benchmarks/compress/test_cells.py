@@ -80,6 +80,8 @@ def test_a_cell_is_measured_once(place: Place, variant: str) -> None:
     written = file.stat().st_mtime_ns
     assert run_cell(cell, place) == "is there"
     assert file.stat().st_mtime_ns == written
+    file.write_text(json.dumps(content | {"revision": content["revision"] - 1}))
+    assert not place.has(cell)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmarks.compress.document import DOCUMENT, document_of
-from benchmarks.compress.grid import BUDGETS, POINTS, cells
+from benchmarks.compress.grid import BUDGETS, POINTS, VARIANTS, cells
 from benchmarks.compress.promises import promises_of
 from benchmarks.compress.reading import FORMAT, RESULTS, read_cells
 
@@ -39,6 +39,7 @@ def cell_file(
         "model": cell.checkpoint.family,
         "seed": cell.checkpoint.seed,
         "variant": cell.variant,
+        "revision": VARIANTS[cell.variant].revision,
         "metric": "accuracy",
         "rows": {"deciding": 600, "confirming": 400, "calibration": 1000, "test": 2000},
         "tokens": 12_000,
@@ -70,6 +71,14 @@ def test_without_cells_it_says_so() -> None:
     text = document_of([])
     assert f"0 of {len(GRID)} cells. **The others are not measured yet.**" in text
     assert "##" not in text
+
+
+def test_cells_of_an_earlier_method_are_named() -> None:
+    names = [f"sst2-minilm-s{seed}-compress" for seed in (0, 1, 2)]
+    found = [cell_file(names[0]), cell_file(names[1], revision=1), cell_file(names[2])]
+    del found[2]["revision"]
+    assert f"not again yet:** `{names[1]}`, `{names[2]}`." in document_of(found)
+    assert "not again yet" not in document_of(found[:1])
 
 
 def test_seeds_are_put_together_and_sets_are_held_to_the_targets() -> None:
@@ -131,6 +140,15 @@ def test_variants_stand_beside_the_method_on_the_same_checkpoint() -> None:
     names = ("sst2-minilm-s0-fisher", "sst2-minilm-s0-compress", "sst2-minilm-s1-compress", "sst2-minilm-s0-no-refit")
     rows = rows_after(document_of([cell_file(name) for name in names]), "What single parts are worth")
     assert [row[1] for row in rows] == ["compress", "without refit", "Fisher masks"]
+
+
+def test_a_variant_on_another_checkpoint_is_told_apart() -> None:
+    found = [
+        cell_file("cola-minilm-s0-compress", checkpoint="one"),
+        cell_file("cola-minilm-s0-contiguous", checkpoint="other"),
+    ]
+    rows = rows_after(document_of(found), "What single parts are worth")
+    assert [row[1] for row in rows] == ["compress", "contiguous order (another training)"]
 
 
 def test_latency_is_told_by_the_untouched_model_of_the_same_runtime() -> None:

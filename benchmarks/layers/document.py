@@ -1,0 +1,110 @@
+"""Writes ``docs/layers-results.md`` from the files of the cells alone."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from benchmarks.compress.tables import NONE, spread, table
+from benchmarks.layers.grid import DROPPED, OTHERS, TRAININGS, cells
+
+RESULTS = Path("benchmarks/results/layers")
+DOCUMENT = Path("docs/layers-results.md")
+Content = Mapping[str, Any]
+_POINT = 100.0
+_TITLES = {"plain": "trained again", "teacher": "trained with the untouched model as teacher", "untrained": "cut alone"}
+
+
+def read_cells(results: Path) -> list[Content]:
+    """All existing cells, in the order of their names."""
+    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(results.glob("*.json"))]
+
+
+def document_of(found: Sequence[Content]) -> str:
+    """Write the document.
+
+    Args:
+        found: the cells, at least one.
+    """
+    partial = " **The others are not measured yet.**" if len(found) < len(cells()) else ""
+    sections = [
+        f"""# What dropping layers costs
+
+Made by `python -m benchmarks.layers`: {len(found)} of {len(cells())} cells.{partial} Each is a checkpoint that was fine-tuned
+with one seed, whose layers [`method=layers`](layers.md) drops and, where it says so, trains again on the set's training rows
+(three epochs for each number of layers, from the checkpoint). Figures are of held-out rows that decided nothing: the change of
+the metric in points (hundredths) against the untouched model, with the standard deviation over seeds where there are several.
+""",
+        _from_the_top(found),
+        _strategies(found),
+        _size(found),
+    ]
+    return "\n".join(section for section in sections if section)
+
+
+def _of(found: Sequence[Content], **wanted: Any) -> list[Content]:
+    return [one for one in found if all(one[name] == value for name, value in wanted.items())]
+
+
+def _change(one: Content, dropped: int) -> float | None:
+    point = next((point for point in one["points"] if point["dropped"] == dropped), None)
+    if point is None:
+        return None
+    before, after = one["points"][0]["test"], point["test"]
+    return _POINT * float(after[one["metric"]] - before[one["metric"]])
+
+
+def _changes(group: Sequence[Content], dropped: int) -> str:
+    return spread([change for one in group if (change := _change(one, dropped)) is not None])
+
+
+def _from_the_top(found: Sequence[Content]) -> str:
+    rows = []
+    for model, counts in DROPPED.items():
+        for data in sorted({one["data"] for one in _of(found, model=model, strategy="top")}):
+            for training in TRAININGS:
+                group = _of(found, model=model, data=data, strategy="top", training=training)
+                if group:
+                    before = mean(one["points"][0]["test"][one["metric"]] for one in group)
+                    figures = [f"{count}: {_changes(group, count)}" for count in counts]
+                    about = [data, model, group[0]["metric"].replace("_", " "), _TITLES[training], str(len(group))]
+                    rows.append([*about, f"{_POINT * before:.2f}", *figures])
+    heads = ["set", "model", "metric", "what is left is", "seeds", "untouched", *["layers dropped: change"] * 3]
+    return "\n".join(["## From the top", "", *table(heads, rows), ""]) if rows else ""
+
+
+def _strategies(found: Sequence[Content]) -> str:
+    rows = []
+    for strategy in ("top", *(one.value for one in OTHERS)):
+        group = _of(found, strategy=strategy, training="plain", model="minilm", seed=0)
+        for data in sorted({one["data"] for one in group}):
+            of_set = _of(group, data=data)
+            rows.append([data, strategy.replace("_", " "), *(_changes(of_set, count) for count in DROPPED["minilm"])])
+    rows.sort(key=lambda row: row[0])
+    has_others = any(row[1] != "top" for row in rows)
+    heads = ["set", "strategy", "1 layer", "2 layers", "3 layers"]
+    return "\n".join(["## Strategies", "", "Seed 0, trained again.", "", *table(heads, rows), ""]) if has_others else ""
+
+
+def _size(found: Sequence[Content]) -> str:
+    rows = []
+    for model in sorted({one["model"] for one in found}):
+        group = _of(found, model=model, strategy="top")
+        for count in DROPPED[model]:
+            points = [
+                (one["points"][0], point) for one in group for point in one["points"] if point["dropped"] == count
+            ]
+            if points:
+                left = mean(after["parameters"] / before["parameters"] for before, after in points)
+                speed = mean(after["estimated_speedup"] for _, after in points)
+                rows.append([model, str(count), f"{left:.1%}", f"{speed:.2f}x"])
+    about = "Means over the sets. *Operations* are those of the whole model at the lengths of the data."
+    seconds = [one["seconds"] for one in found if one["training"] != "untrained"]
+    spent = (
+        f"A cell with training took {mean(seconds) / 60:.0f} minutes in the mean, on a busy machine."
+        if seconds
+        else NONE
+    )
+    heads = ["model", "layers dropped", "parameters left", "fewer operations"]
+    return "\n".join(["## Size and time", "", f"{about} {spent}", "", *table(heads, rows), ""]) if rows else ""

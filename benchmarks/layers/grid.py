@@ -1,0 +1,77 @@
+"""The cells: a checkpoint, fine-tuned with a seed on a set, whose layers are dropped by one strategy and trained in one way.
+
+They are in the order of their importance: first dropping from the top on every set, with and without a teacher, then the other
+strategies, then more seeds, then the larger model.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from axformer.config.layers import Strategy
+from benchmarks.checkpoints import Checkpoint, checkpoint_named
+from benchmarks.finetune import BASE
+
+DROPPED = {BASE: (1, 2, 3), "mpnet-base": (2, 4, 6)}
+"""How many layers are dropped, by model."""
+SEEDS = (0, 1, 2)
+TRAININGS: Mapping[str, Mapping[str, Any] | None] = {
+    "plain": {},
+    "teacher": {"teacher": True},
+    "untrained": None,
+}
+"""The settings of a training that differ from those of ``method=layers``, by name; None where nothing is trained."""
+OTHERS = tuple(one for one in Strategy if one not in (Strategy.TOP, Strategy.EXPLICIT))
+"""The strategies that ``top`` is compared with."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One checkpoint, one strategy, one training."""
+
+    checkpoint: Checkpoint
+    strategy: Strategy
+    training: str
+
+    @property
+    def name(self) -> str:
+        """The name of the cell and of its file."""
+        return f"{self.checkpoint.name}-{self.strategy.value}-{self.training}"
+
+
+_SETS = (
+    *map(checkpoint_named, ("cola", "stsb", "sst2")),
+    Checkpoint("ag-news", BASE, "classification", "ag-news", ("accuracy",)),
+    checkpoint_named("squad"),
+)
+
+
+def cells(only: Sequence[str] = ()) -> list[Cell]:
+    """The cells whose names match one of these patterns (``cola-*-top-*``), or all cells without patterns.
+
+    Raises:
+        ValueError: a pattern matches nothing.
+    """
+    everything = list(_everything())
+    for pattern in only:
+        if not any(fnmatchcase(cell.name, pattern) for cell in everything):
+            raise ValueError(f"no cell is called '{pattern}'; names are like {everything[0].name}")
+    return [cell for cell in everything if not only or any(fnmatchcase(cell.name, pattern) for pattern in only)]
+
+
+def _everything() -> Iterator[Cell]:
+    first, *others = SEEDS
+    small = [_seeded(one, first) for one in _SETS]
+    for training in TRAININGS:
+        yield from (Cell(one, Strategy.TOP, training) for one in small)
+    yield from (Cell(one, strategy, "plain") for strategy in OTHERS for one in small)
+    for seed in others:
+        for training in ("plain", "teacher"):
+            yield from (Cell(_seeded(one, seed), Strategy.TOP, training) for one in _SETS)
+    large = _seeded(replace(checkpoint_named("cola"), family="mpnet-base"), first)
+    yield Cell(large, Strategy.TOP, "plain")
+
+
+def _seeded(checkpoint: Checkpoint, seed: int) -> Checkpoint:
+    return replace(checkpoint, name=f"{checkpoint.data}-{checkpoint.family}-s{seed}", seed=seed)
