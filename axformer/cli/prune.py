@@ -112,11 +112,11 @@ def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
     show_target(console, report)
     show_deployables(console, report)
     console.print(closing_table(report))
+    if report["certificate"] is not None:
+        console.print(report["certificate"]["sentence"], soft_wrap=True)
     console.print(finding_line(report["finding"]), soft_wrap=True)
     if report["refit"] is not None:
         console.print(fit_line(report["refit"]), soft_wrap=True)
-    if report["certificate"] is not None:
-        console.print(report["certificate"]["sentence"], soft_wrap=True)
     for form in report["forms"]:
         if not form["made"]:
             console.print(f"note: no form '{form['name']}': {form['reason']}", soft_wrap=True)

@@ -55,10 +55,10 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
                 show_target(output(), job.report.model_dump())
                 show_deployables(output(), job.report.model_dump())
                 output().print(before_and_after(job.report.model_dump()))
-                if job.report.finding is not None:
-                    output().print(finding_line(job.report.finding), soft_wrap=True)
                 if job.report.certificate is not None:
                     output().print(job.report.certificate["sentence"], soft_wrap=True)
+                if job.report.finding is not None:
+                    output().print(finding_line(job.report.finding), soft_wrap=True)
             output().print(f"Its files: axformer download {job.id}", soft_wrap=True)
         if job.report is not None:
             exit_if_missed(job.report.model_dump())

@@ -8,7 +8,7 @@ from axformer.config.layers import Strategy
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.finetune import BASE
 from benchmarks.layers.cell import measure
-from benchmarks.layers.document import document_of
+from benchmarks.layers.document import DOCUMENT, RESULTS, document_of, read_cells
 from benchmarks.layers.grid import Cell, cells
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 
@@ -21,6 +21,12 @@ def test_every_cell_has_a_name_of_its_own() -> None:
     ]
     with pytest.raises(ValueError, match="no cell is called 'colb"):
         cells(["colb-*"])
+
+
+def test_the_document_is_what_the_cells_give() -> None:
+    assert DOCUMENT.read_text(encoding="utf-8") == document_of(read_cells(RESULTS))
+    names = {cell.name for cell in cells()}
+    assert {one["cell"] for one in read_cells(RESULTS)} <= names
 
 
 def test_a_cell_drops_one_layer_after_the_other_and_the_document_says_what_that_cost(tmp_path: Path) -> None:
