@@ -49,8 +49,8 @@ def finished(stage, make_trial):
 def test_the_result_comes_first_then_the_pass_then_files_and_last_what_deletes_it(member, finished):
     text = member.get(f"/jobs/{finished}").text
     order = [
-        "<strong>A &lt;gain&gt;.</strong> Take it.",
         "At most one point was lost.",
+        "<strong>A &lt;gain&gt;.</strong> Take it.",
         "What you can deploy",
         "Deploy onnx_int8/ (ONNX int8): 5.0 times as fast with one input, held-out accuracy 84.40 (before 85.00).",
         "Download ONNX int8",
