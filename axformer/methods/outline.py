@@ -8,9 +8,7 @@ from axformer.config import RunConfig
 from axformer.methods.axformer.acceptance import refused_by_safeguard
 from axformer.methods.axformer.orders import pass_configs
 from axformer.methods.axformer.progress import PassMeter, longest_trace
-from axformer.methods.compress.progress import PlanMeter
-from axformer.methods.compress.progress import longest_trace as longest_compression
-from axformer.methods.progress import Progress
+from axformer.methods.progress import PlanMeter, Progress
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 
@@ -58,7 +56,7 @@ def _of_plans(longest: Callable[[Dimensions, Any], int], *, trains_each: bool = 
 
 OUTLINES: Mapping[str, Outline] = {
     "axformer": Outline(pass_configs, PassMeter, longest_trace, refused_by_safeguard),
-    "compress": _of_plans(longest_compression),
+    "compress": _of_plans(lambda _, config: 1 + len(config.budgets)),
     "layers": _of_plans(lambda dimensions, config: 2 if config.tries_one else dimensions.layers, trains_each=True),
     "rank": _of_plans(lambda _, config: 1 + len(config.shares)),
 }

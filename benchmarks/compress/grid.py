@@ -5,11 +5,11 @@ They are in the order of their importance: first one seed of every set, then the
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.finetune import BASE
+from benchmarks.kept import chosen
 
 BUDGETS = (0.8, 0.65, 0.5, 0.35)
 """Shares of the encoder's operations."""
@@ -89,11 +89,7 @@ def cells(only: Sequence[str] = ()) -> list[Cell]:
     Raises:
         ValueError: a pattern matches nothing.
     """
-    everything = list(_everything())
-    for pattern in only:
-        if not any(fnmatchcase(cell.name, pattern) for cell in everything):
-            raise ValueError(f"no cell is called '{pattern}'; names are like {everything[0].name}")
-    return [cell for cell in everything if not only or any(fnmatchcase(cell.name, pattern) for pattern in only)]
+    return chosen(list(_everything()), only)
 
 
 def _everything() -> Iterator[Cell]:

@@ -6,12 +6,12 @@ comparison of arms stand the cells that ask why a pass removes so little, and th
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 from axformer.config import Order
 from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.finetune import BASE
+from benchmarks.kept import chosen
 
 SEEDS = (0, 1, 2)
 LARGE_BASE = "mpnet-base"
@@ -169,10 +169,7 @@ def cells(arms: Sequence[str] = tuple(ARMS), only: Sequence[str] = ()) -> list[C
     everything = [
         cell for cell in (*compared_cells(), *compression_cells(), *traded_cells(), *varied_cells()) if cell.arm in arms
     ]
-    for pattern in only:
-        if not any(fnmatchcase(cell.name, pattern) for cell in everything):
-            raise ValueError(f"no cell is called '{pattern}'; names are like {everything[0].name}")
-    return [cell for cell in everything if not only or any(fnmatchcase(cell.name, pattern) for pattern in only)]
+    return chosen(everything, only)
 
 
 def _checkpoints() -> Iterator[Checkpoint]:

@@ -6,12 +6,12 @@ strategies, then more seeds, then the larger model.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 from axformer.config.layers import Strategy
 from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.finetune import BASE
+from benchmarks.kept import chosen
 
 DROPPED = {BASE: (1, 2, 3), "mpnet-base": (2, 4, 6)}
 """How many layers are dropped, by model."""
@@ -53,11 +53,7 @@ def cells(only: Sequence[str] = ()) -> list[Cell]:
     Raises:
         ValueError: a pattern matches nothing.
     """
-    everything = list(_everything())
-    for pattern in only:
-        if not any(fnmatchcase(cell.name, pattern) for cell in everything):
-            raise ValueError(f"no cell is called '{pattern}'; names are like {everything[0].name}")
-    return [cell for cell in everything if not only or any(fnmatchcase(cell.name, pattern) for pattern in only)]
+    return chosen(list(_everything()), only)
 
 
 def _everything() -> Iterator[Cell]:
