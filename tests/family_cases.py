@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import torch
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
@@ -79,13 +80,15 @@ def stock_model(case: Case) -> Any:
 @cache
 def checkpoint_of(case: Case) -> Checkpoint:
     """The model as a pass has it."""
-    return from_memory(stock_model(case), tiny_family_tokenizer(case.family))
+    with torch.inference_mode(mode=False):
+        return from_memory(stock_model(case), tiny_family_tokenizer(case.family))
 
 
 @cache
 def data_of(case: Case) -> DataSet:
-    """Data for it."""
-    return prepare(rows_of(SETTINGS[case.task][2]), checkpoint_of(case), CONFIG)
+    """Data for it, fit for derivatives also where a test without them asks for it first."""
+    with torch.inference_mode(mode=False):
+        return prepare(rows_of(SETTINGS[case.task][2]), checkpoint_of(case), CONFIG)
 
 
 def some_plan(seed: int, dimensions: Dimensions = DIMENSIONS) -> Plan:
