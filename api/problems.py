@@ -22,6 +22,7 @@ from api.errors import (
     BadRequestError,
     FieldError,
     InvalidInputError,
+    NoRoomError,
     NotFoundError,
     TooLargeError,
     UnavailableError,
@@ -32,6 +33,7 @@ from api.middleware.security_headers import SECURITY_HEADERS
 from api.refused_bodies import knob_errors, unknown_field
 from axformer.config.nearest import choice_suggestion
 from axformer.errors import reason_of
+from store.errors import StorageFullError, StorageUnavailableError
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER = {"Retry-After": "5"}  # seconds; a restart of the database takes about as long
@@ -51,6 +53,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _refused_fields)
     for unreachable in (OperationalError, InterfaceError, PoolTimeoutError):
         app.add_exception_handler(unreachable, _no_database)
+    app.add_exception_handler(StorageUnavailableError, _no_storage)
+    app.add_exception_handler(StorageFullError, _full_storage)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -162,6 +166,17 @@ def _no_database(request: Request, error: Exception) -> Response:
     _LOG.error("database_unavailable", error=type(error).__name__, path=request.url.path)
     detail = "the database does not answer at the moment; send the request again in a few seconds"
     return render(UnavailableError(detail, code="database_unavailable", headers=_RETRY_AFTER), request.url.path)
+
+
+def _no_storage(request: Request, error: Exception) -> Response:
+    _LOG.error("storage_unavailable", reason=str(error), path=request.url.path)
+    detail = "the storage of files does not answer at the moment; send the request again in a few seconds"
+    return render(UnavailableError(detail, code="storage_unavailable", headers=_RETRY_AFTER), request.url.path)
+
+
+def _full_storage(request: Request, error: Exception) -> Response:
+    _LOG.error("storage_full", reason=str(error), path=request.url.path)
+    return render(NoRoomError("the storage of files is full; ask the operator to make room"), request.url.path)
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

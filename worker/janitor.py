@@ -12,9 +12,11 @@ from dataclasses import asdict, dataclass
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
+from store.errors import StoreError
+from store.open_storage import open_storage
 from store.session import Sessions, make_engine, make_sessions
 from store.settings import Settings
-from store.storage import LocalStorage, Storage
+from store.storage import Storage
 from worker.cleaning.orphans import UNFINISHED_SECONDS, remove_orphans, remove_workspaces
 from worker.cleaning.retention import (
     forget_old_audit,
@@ -87,11 +89,11 @@ class Janitor:
         self._over.set()
 
     def _run(self) -> None:
-        storage = LocalStorage(self._settings.storage_dir)
+        storage = open_storage(self._settings)
         while not self._over.is_set():
             try:
                 cleaned = clean(self._sessions, self._settings, storage)
-            except (SQLAlchemyError, OSError) as error:
+            except (SQLAlchemyError, StoreError, OSError) as error:
                 _LOG.warning("cleaning_failed", error=type(error).__name__, reason=str(error))
             else:
                 _tell(cleaned)
@@ -110,7 +112,7 @@ def main() -> int:
     settings = Settings.from_environment()
     engine = make_engine(settings)
     try:
-        cleaned = clean(make_sessions(engine), settings, LocalStorage(settings.storage_dir))
+        cleaned = clean(make_sessions(engine), settings, open_storage(settings))
     finally:
         engine.dispose()
     sys.stdout.write("".join(f"{name}: {amount}\n" for name, amount in asdict(cleaned).items()))

@@ -16,6 +16,8 @@ from celery import signals
 from celery.worker import state
 from sqlalchemy.exc import SQLAlchemyError
 
+from store.errors import StorageFullError, StorageRefusedError, StorageUnavailableError
+from store.open_storage import open_storage
 from store.signals import once
 from worker.celery_app import app, settings
 from worker.context import make_known, open_context
@@ -51,6 +53,16 @@ _beside: list[Deliverer | Janitor] = []
 
 def _set_up_logs(**_: Any) -> None:
     configure_logs()
+
+
+def _check_storage(**_: Any) -> None:
+    """Exit if the storage refuses this worker; one that does not answer may do so later."""
+    try:
+        open_storage(settings).check()
+    except StorageRefusedError as error:
+        raise SystemExit(f"axformer worker: {error}") from None
+    except (StorageUnavailableError, StorageFullError) as error:
+        _LOG.warning("storage_unavailable", reason=str(error))
 
 
 def _probe_restrictions(**_: Any) -> None:
@@ -129,6 +141,7 @@ def _send() -> None:
     app.send_task(WAKE_TASK, expires=_MESSAGE_SECONDS, retry=False)
 
 
+signals.worker_init.connect(_check_storage)
 signals.worker_init.connect(_probe_restrictions)
 signals.setup_logging.connect(_set_up_logs)
 signals.worker_process_init.connect(_prepare_child)

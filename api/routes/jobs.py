@@ -6,6 +6,7 @@ from fastapi import APIRouter, BackgroundTasks, Query, Response
 
 from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep, WriterDep
+from api.discarding import discard
 from api.job_views import bulk_read, job_read, jobs_page
 from api.openapi import answers
 from api.paging import LimitDep
@@ -110,7 +111,7 @@ def delete_job(
 ) -> None:
     """Delete a job that has ended, with its trace, events and files."""
     steering.delete(session, caller, job_id)
-    after_commit.add_task(storage.delete, job_folder(job_id))
+    after_commit.add_task(discard, storage, job_folder(job_id))
 
 
 @router.post(
