@@ -126,8 +126,12 @@ def _refused_fields(request: Request, error: Exception) -> Response:
     return render(InvalidInputError(detail, errors=errors), request.url.path)
 
 
-_WRITE_ONLY = "hub_token"
-"""A field whose value is never repeated, not even to its sender, since answers may be logged on their way."""
+_WRITE_ONLY = "token"
+"""In the names of fields whose values are never repeated, not even to their sender, since answers may be logged on their way."""
+
+
+def _is_secret(path: Sequence[Any], value: Any) -> bool:
+    return _WRITE_ONLY in f"{path}{value}"
 
 
 def _field_error(item: Mapping[str, Any], request: Request | None) -> FieldError:
@@ -140,7 +144,7 @@ def _field_error(item: Mapping[str, Any], request: Request | None) -> FieldError
         return FieldError("is not read as JSON; send it with 'Content-Type: application/json'", pointer="#")
     if item["type"] == "extra_forbidden":
         message = unknown_field(None if request is None else _body_type(request), path)
-    elif item["type"] != "missing" and _WRITE_ONLY not in f"{path}{item.get('input')}":
+    elif item["type"] != "missing" and not _is_secret(path, item.get("input")):
         near = "" if request is None else choice_suggestion(item)
         message = f"{message}, not {_shown(item.get('input'))}{near and f'; {near}'}"
     if place in _PARAMETER_PLACES:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import IO, Any
@@ -36,6 +36,15 @@ _BACKOFF_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
+class Key:
+    """A key of somebody's own, in the place of the service's credentials."""
+
+    id: str
+    secret: str = field(repr=False)
+    session: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
 class Found:
     """An object as it is now."""
 
@@ -56,15 +65,16 @@ class Listed:
 class Bucket:
     """A bucket; its methods raise what ``as_storage_errors`` says."""
 
-    def __init__(self, name: str, settings: StorageSettings) -> None:
+    def __init__(self, name: str, settings: StorageSettings, key: Key | None = None) -> None:
         """
         Args:
             name: of the bucket.
             settings: where the store is, and how long to wait for it.
+            key: of a bucket that is not the service's.
         """
         self.name = name
         self._attempts = settings.attempts
-        self._client = _make_client(settings)
+        self._client = _make_client(settings, key)
 
     def put(self, key: str, file: IO[bytes], size: int, metadata: Mapping[str, str]) -> None:
         """Store a file of some bytes; the object appears when all of it has arrived."""
@@ -201,9 +211,11 @@ class Bucket:
         return (now - last).total_seconds()
 
 
-def _make_client(settings: StorageSettings) -> Any:
+def _make_client(settings: StorageSettings, key: Key | None) -> Any:
     session = botocore.session.get_session()
     session.register_component("data_loader", _LOADER)
+    if key is not None:
+        session.set_credentials(key.id, key.secret, key.session)
     return session.create_client(
         "s3",
         region_name=settings.region,

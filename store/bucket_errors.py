@@ -62,12 +62,14 @@ def as_storage_errors(asked: Named) -> Iterator[None]:
     except _NO_CREDENTIALS as error:
         raise StorageRefusedError(
             f"there are no credentials for the bucket '{asked.bucket}' ({error}); set AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY, or another source of credentials that the AWS tools know"
+            "AWS_SECRET_ACCESS_KEY, or another source of credentials that the AWS tools know",
+            type(error).__name__,
         ) from error
     except (BotoCoreError, OSError) as error:
         raise StorageUnavailableError(
             f"the store of the bucket '{asked.bucket}' does not answer ({type(error).__name__}: {error}); check "
-            "AXFORMER_STORAGE_ENDPOINT and the network"
+            "AXFORMER_STORAGE_ENDPOINT and the network",
+            type(error).__name__,
         ) from error
 
 
@@ -77,7 +79,8 @@ def _meaning(error: ClientError, asked: Named) -> Exception:
     if code in _NO_BUCKET:
         return StorageRefusedError(
             f"the bucket '{asked.bucket}' is not there ({code}); create it, or correct AXFORMER_STORAGE, "
-            "AXFORMER_STORAGE_ENDPOINT and AXFORMER_STORAGE_REGION"
+            "AXFORMER_STORAGE_ENDPOINT and AXFORMER_STORAGE_REGION",
+            code,
         )
     if code in _MISSING:
         return StorageError(f"the storage has no {asked}; it was deleted, or is in another bucket")
@@ -88,8 +91,8 @@ def _meaning(error: ClientError, asked: Named) -> Exception:
             f"the store of the bucket '{asked.bucket}' is full ({code}); make room, or raise its quota"
         )
     if refusal := _refusal(code, asked):
-        return StorageRefusedError(refusal)
-    return StorageUnavailableError(f"the store of the bucket '{asked.bucket}' fails ({code}, status {status})")
+        return StorageRefusedError(refusal, code)
+    return StorageUnavailableError(f"the store of the bucket '{asked.bucket}' fails ({code}, status {status})", code)
 
 
 def _refusal(code: str, asked: Named) -> str | None:

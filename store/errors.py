@@ -54,7 +54,16 @@ class ContentChangedError(StorageError):
 
 
 class StorageUnavailableError(StoreError):
-    """The storage does not answer, or fails; what it has may be there the next time."""
+    """The storage does not answer, or fails; what it has may be there the next time.
+
+    Args:
+        message: for the operator of the service.
+        code: what the store has said, in its own word.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class StorageRefusedError(StorageUnavailableError):

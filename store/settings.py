@@ -17,6 +17,7 @@ from store.setting_groups import (
     DatabaseSettings,
     FetchSettings,
     Keys,
+    Pauses,
     RateSettings,
     RetainSettings,
     StorageSettings,
@@ -130,6 +131,9 @@ class Settings(BaseSettings):
     """Fernet keys that encrypt the hub tokens of jobs, separated by commas; the same for api and workers. The first encrypts,
     all decrypt: put a new key first, and remove an old one when its jobs have ended. If none is set, one is derived from
     ``secret_key``."""
+
+    handover_retry_seconds: Pauses = (30, 300, 1800, 7200)
+    """Pauses between the attempts to put a job's files where its owner wants them, in seconds, separated by commas."""
 
     cache_max_bytes: int = Field(default=32 * GIB, ge=0)
     """Most bytes of fetched content that a machine keeps for other jobs; four of the largest checkpoints."""

@@ -4,6 +4,7 @@ Its objects are in memory. It checks neither signatures nor what they say of a b
 """
 
 import hashlib
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -144,3 +145,15 @@ def sha256_of(content: bytes) -> str:
 def _broken(answer: Iterable[bytes], after: int) -> Iterator[bytes]:
     yield b"".join(answer)[:after]
     raise ConnectionAbortedError("as the test asks")
+
+
+def main() -> None:
+    """A store with one bucket as a process of its own: ``python -m tests.object_store PORT BUCKET``."""
+    port, bucket = sys.argv[1:]
+    store = ObjectStore(int(port))
+    store.client.create_bucket(Bucket=bucket)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,7 @@ from store.signals import once
 from worker.celery_app import app, settings
 from worker.context import make_known, open_context
 from worker.discard import discard
+from worker.handover.courier import Courier
 from worker.hardware import with_device
 from worker.janitor import Janitor
 from worker.logs import configure_logs
@@ -47,7 +48,7 @@ _keeper = Keeper()
 _running: list[tuple[Announcer, Supervisor]] = []
 _refused: dict[str, str] = {}
 """Restrictions that this machine does not grant, and why."""
-_beside: list[Deliverer | Janitor] = []
+_beside: list[Deliverer | Courier | Janitor] = []
 """Threads that do not concern the queue."""
 
 
@@ -104,7 +105,8 @@ def _start(**_: Any) -> None:
         _LOG.warning("sandbox_restrictions_missing", restrictions=_refused, remedy="see docs/security.md")
     announcer.start()
     supervisor.start()
-    for thread in (Deliverer(context.sessions, settings), Janitor(context.sessions, settings)):
+    for kind in (Deliverer, Courier, Janitor):
+        thread = kind(context.sessions, settings)
         _beside.append(thread)
         thread.start()
     # Celery would kill running jobs at the second Ctrl-C. Here every signal means the same, however often it comes.

@@ -11,8 +11,9 @@ from api.job_views import bulk_read, job_read, jobs_page
 from api.openapi import answers
 from api.paging import LimitDep
 from api.routes.posted import IdempotencyKey, answer_of_posting
-from api.services import jobs, posting, queue, steering
+from api.services import handovers, jobs, posting, queue, steering
 from axformer.wire.bulk import BulkCancel, BulkRead
+from axformer.wire.handovers import DeliverTo
 from axformer.wire.jobs import JobCreate, JobRead
 from axformer.wire.kinds import JobKind
 from axformer.wire.page import PageRead
@@ -173,4 +174,22 @@ def retry_job(
     """Queue a failed or cancelled job from scratch under the same id. Its trace starts over; its events continue."""
     job = steering.retry(session, storage, caller, job_id)
     after_commit.add_task(resources.wakeup.wake)
+    return job_read(job)
+
+
+@router.post(
+    "/{job_id}/deliver",
+    summary="Put a job's files somewhere",
+    status_code=202,
+    responses=answers(
+        202, "The files are put there, or will be when the job has succeeded.", "job", 401, 404, 409, 422
+    ),
+)
+def deliver_job(job_id: str, body: DeliverTo, caller: WriterDep, session: SessionDep, settings: SettingsDep) -> JobRead:
+    """Have a worker put the files of a job into a bucket or a repository of the model hub, with your token.
+
+    Of a job that has not ended, that happens when it has succeeded. This replaces what was asked for before, and repeats it
+    after a failure: `deliver` of the job says how far it is.
+    """
+    job = handovers.deliver(session, settings, caller, job_id, body)
     return job_read(job)

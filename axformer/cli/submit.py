@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from axformer.cli import options
+from axformer.cli.deliver import DeliverOption, deliver_token
 from axformer.cli.hub_token import HubTokenOption, hub_token_of
 from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.upload import sent
@@ -41,6 +42,7 @@ def submit(
     label: options.LabelOption = None,
     webhook: Annotated[str | None, typer.Option(help="An https:// address that receives the job's events.")] = None,
     webhook_event: options.WebhookEventOption = None,
+    deliver: DeliverOption = None,
     hub_token: HubTokenOption = False,
     watch: Annotated[bool, typer.Option("--watch", help="Follow the job to its end.")] = False,
     as_json: JsonOption = False,
@@ -74,6 +76,7 @@ def submit(
             device=device,
             labels=labels,
             webhook=_webhook(webhook, webhook_event),
+            deliver=None if deliver is None else {"uri": deliver, "token": deliver_token()},
             hub_token=token,
         )
         _tell(client, job, as_json=as_json, watched=watch)

@@ -103,7 +103,7 @@ def _go_on(connection: Connection, path: str, artifact: Artifact, part: Path, re
     if start:
         headers |= {"Range": f"bytes={start}-", "If-Range": f'"{artifact.sha256}"'}
     where = f"{path}/artifacts/{quote(artifact.name)}"
-    with connection.open("GET", where, follow_redirects=True, headers=headers) as answer:
+    with connection.open("GET", where, follow=True, headers=headers) as answer:
         if answer.status_code != HTTPStatus.PARTIAL_CONTENT:
             start = 0
         with part.open("r+b" if part.exists() else "xb") as file:

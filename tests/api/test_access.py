@@ -33,6 +33,7 @@ ACCESS: Mapping[str, Scope | None] = {
     "POST /v1/jobs/{job_id}/pause": Scope.WRITE,
     "POST /v1/jobs/{job_id}/resume": Scope.WRITE,
     "POST /v1/jobs/{job_id}/retry": Scope.WRITE,
+    "POST /v1/jobs/{job_id}/deliver": Scope.WRITE,
     "POST /v1/groups": Scope.WRITE,
     "GET /v1/groups": Scope.READ,
     "GET /v1/groups/{group_id}": Scope.READ,
