@@ -127,7 +127,7 @@ def _refused_fields(request: Request, error: Exception) -> Response:
 
 
 _WRITE_ONLY = "token"
-"""In the names of fields whose values are never repeated, not even to their sender, since answers may be logged on their way."""
+"""In the names of fields whose values are never repeated, not even to their sender: answers may be logged on their way."""
 
 
 def _is_secret(path: Sequence[Any], value: Any) -> bool:

@@ -53,6 +53,9 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
         yield "pass", _pass(job)
     if job.report is not None:
         yield "result", _result(job.report)
+    if job.deliver is not None:
+        why = "" if job.deliver.error is None else f", {job.deliver.error.message} ({job.deliver.error.code})"
+        yield "goes to", f"{job.deliver.uri}: {job.deliver.state}{why}"
     yield "checkpoint", str(job.checkpoint["uri"])
     named = (("validation", job.validation), ("test", job.test), ("calibrate", job.calibrate), ("train", job.train))
     for name, data in named:
