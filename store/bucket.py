@@ -1,13 +1,13 @@
 """The calls of an S3-compatible store that the service makes, each with bounded waits and repetitions.
 
-Every body is signed with its SHA-256, which every such store checks before it takes the bytes. What is read is read in blocks
-of one version of an object, so a connection that breaks costs one block.
+Every body is signed with its SHA-256, which every such store checks before it takes the bytes. What is read is
+read of one version of an object, and goes on where a connection breaks.
 """
 
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -23,7 +23,9 @@ from store.errors import StorageError, StoreError
 from store.setting_groups import StorageSettings
 
 BLOCK_BYTES = 8 << 20
-"""Bytes of a part of an upload, and of a block that is read: large enough that the round trip does not matter."""
+"""Bytes of a part of an upload, and of what is sent in one request: large enough that the round trip does not matter."""
+_CHUNK_BYTES = 1 << 20
+"""Bytes that are read at a time."""
 _MOST_PARTS = 10_000
 _AT_ONCE = 4
 """Parts that are sent at the same time; with these, a single upload fills a network of 10 Gbit/s."""
@@ -32,7 +34,7 @@ _LOADER = botocore.loaders.create_loader()
 _MOST_CONNECTIONS = 64
 """Connections kept open; as many threads may read and send at once."""
 _BACKOFF_SECONDS = 0.5
-"""Pause before a block is asked for again; it doubles each time."""
+"""Pause before a read goes on; it doubles each time."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,21 @@ class Bucket:
         return Found(answer["ContentLength"], answer["ETag"], answer["Metadata"])
 
     def read(self, key: str, found: Found, start: int, stop: int) -> Iterator[bytes]:
-        """The bytes of an object as it was found, from ``start`` to ``stop`` (half open), in blocks."""
-        for first in range(start, stop, BLOCK_BYTES):
-            yield self._block(key, found, first, min(first + BLOCK_BYTES, stop))
+        """The bytes of an object as it was found, from ``start`` to ``stop`` (half open), in chunks. A connection that breaks
+        is opened again where it broke, as often as requests are repeated without a byte in between."""
+        failed = 0
+        while start < stop:
+            try:
+                for chunk in self._stream(key, found, start, stop):
+                    failed, start = 0, start + len(chunk)
+                    yield chunk
+            except StorageError:
+                raise
+            except StoreError:
+                failed += 1
+                if failed == self._attempts:
+                    raise
+                time.sleep(_BACKOFF_SECONDS * 2 ** (failed - 1))
 
     def names(self, prefix: str) -> list[str]:
         """What follows the prefix up to the next slash, of all keys that have both."""
@@ -177,24 +191,12 @@ class Bucket:
             if error.response["Error"].get("Code") != "NoSuchUpload" or self.find(upload["Key"]).size != size:
                 raise
 
-    def _block(self, key: str, found: Found, start: int, stop: int) -> bytes:
-        for attempt in range(1, self._attempts + 1):
-            try:
-                with as_storage_errors(Named(self.name, key)):
-                    answer = self._client.get_object(
-                        Bucket=self.name, Key=key, IfMatch=found.etag, Range=f"bytes={start}-{stop - 1}"
-                    )
-                    block: bytes = answer["Body"].read()
-                    if len(block) == stop - start:
-                        return block
-                    raise OSError(f"{len(block)} of {stop - start} bytes came")
-            except StorageError:
-                raise
-            except StoreError:
-                if attempt == self._attempts:
-                    raise
-                time.sleep(_BACKOFF_SECONDS * 2 ** (attempt - 1))
-        raise AssertionError("reading makes at least one attempt")
+    def _stream(self, key: str, found: Found, start: int, stop: int) -> Iterator[bytes]:
+        asked = {"Bucket": self.name, "Key": key, "IfMatch": found.etag}
+        if stop - start < found.size:
+            asked["Range"] = f"bytes={start}-{stop - 1}"
+        with as_storage_errors(Named(self.name, key)), closing(self._client.get_object(**asked)["Body"]) as body:
+            yield from iter(lambda: body.read(_CHUNK_BYTES), b"")
 
     def _silent_seconds(self, upload: Mapping[str, Any], now: datetime) -> float:
         """Seconds since an upload began or got its last part; 0 if it has just ended."""

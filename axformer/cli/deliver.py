@@ -28,7 +28,10 @@ def deliver(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a job's files into a bucket or a repository, now or when it has succeeded; also to repeat what has failed."""
+    """Put a job's files into a bucket or a repository of the model hub.
+
+    That happens now, or when the job has succeeded. It also repeats what has failed.
+    """
     with service() as client:
         if uri is None:
             asked = client.job(job).deliver

@@ -43,6 +43,7 @@ def test_the_routes_are_those_of_the_design(document):
         "post /v1/jobs/{job_id}/pause",
         "post /v1/jobs/{job_id}/resume",
         "post /v1/jobs/{job_id}/retry",
+        "post /v1/jobs/{job_id}/deliver",
         "post /v1/groups",
         "get /v1/groups",
         "get /v1/groups/{group_id}",
@@ -112,7 +113,7 @@ def test_examples_fit_their_schemas(document, subtests):
 
 def test_every_body_has_an_example_that_fits(document, subtests):
     bodies = {name: operation["requestBody"] for name, operation in operations(document) if "requestBody" in operation}
-    assert len(bodies) == 7
+    assert len(bodies) == 8
     for name, body in bodies.items():
         for content in body["content"].values():
             with subtests.test(operation=name):

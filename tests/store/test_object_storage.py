@@ -182,10 +182,22 @@ def test_a_full_store_is_told(
 
 def test_reading_goes_on_after_a_break(object_store: ObjectStore, storage: ObjectStorage, large: bytes) -> None:
     stored = storage.put(FOLDER, [large])
-    chunks = storage.read(FOLDER, stored.sha256)
-    first = next(chunks)
-    with object_store.failing(times(1, Fault(breaks_after=BLOCK_BYTES // 2), "GET")):
-        assert first + b"".join(chunks) == large
+    for start in (0, 5):
+        with object_store.failing(times(1, Fault(breaks_after=BLOCK_BYTES // 2), "GET")):
+            assert b"".join(storage.read(FOLDER, stored.sha256, start=start)) == large[start:]
+
+
+def test_a_store_that_breaks_again_and_again_is_read_as_long_as_it_gives_something(
+    object_store: ObjectStore, storage: ObjectStorage, large: bytes
+) -> None:
+    stored = storage.put(FOLDER, [large])
+    with object_store.failing(times(3, Fault(breaks_after=BLOCK_BYTES // 2), "GET")):
+        assert b"".join(storage.read(FOLDER, stored.sha256)) == large
+    with (
+        object_store.failing(always(Fault(breaks_after=0), "GET")),
+        pytest.raises(StorageUnavailableError, match="does not answer"),
+    ):
+        list(storage.read(FOLDER, stored.sha256))
 
 
 def test_an_object_that_somebody_put_there_is_refused_before_its_first_byte(
@@ -204,11 +216,12 @@ def test_an_object_that_changes_while_it_is_read_is_refused(
 ) -> None:
     stored = storage.put(FOLDER, [large])
     chunks = storage.read(FOLDER, stored.sha256, start=1)
-    next(chunks)
+    with object_store.failing(times(1, Fault(breaks_after=BLOCK_BYTES // 2), "GET")):
+        next(chunks)
     key, about = f"some/where/{FOLDER}/{stored.sha256}", {"sha256": stored.sha256}
     object_store.client.put_object(Bucket=bucket.name, Key=key, Body=b"X" + large[1:], Metadata=about)
     with pytest.raises(ContentChangedError, match="was changed while it was read"):
-        next(chunks)
+        list(chunks)
 
 
 def test_a_changed_part_of_small_content_is_refused_too(
