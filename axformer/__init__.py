@@ -8,9 +8,9 @@ from typing import Any
 
 __version__ = "0.1.0"
 """The version of library, commands and service alike; the package is built with it."""
-__all__ = ["load", "prune"]
+__all__ = ["analyze", "load", "prune"]
 
-_HOMES = {"load": "axformer.artifact", "prune": "axformer.run"}
+_HOMES = {"analyze": "axformer.analyzing", "load": "axformer.artifact", "prune": "axformer.run"}
 
 
 def __getattr__(name: str) -> Any:

@@ -22,14 +22,11 @@ from axformer.errors import CheckpointError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.hidden_states import watched_states
-from axformer.wire.steps import Counter
+from axformer.wire.steps import Counter, never
 
+ALL = slice(None)
 CHUNK = 1024
 """Positions that a stream hands on together."""
-
-
-def _nothing() -> None:
-    """No-op for a run that nobody cancels."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +61,20 @@ class Representations:
         """One state, float32 of shape (positions, hidden)."""
         return np.asarray(self.states[layer], dtype=np.float32)
 
-    def columns(self, dimensions: Sequence[int]) -> np.ndarray:
-        """Some dimensions in the given order, float32 of shape (positions, dimensions)."""
+    def columns(self, dimensions: Sequence[int], places: np.ndarray | slice = ALL) -> np.ndarray:
+        """Some dimensions in the given order, float32 of shape (positions, dimensions).
+
+        Args:
+            dimensions: their numbers, counted state by state.
+            places: the positions that are read.
+        """
         wanted = np.asarray(dimensions, dtype=int)
-        found = np.empty((self.positions, len(wanted)), dtype=np.float32)
-        for layer in np.unique(wanted // self.hidden):
-            places = np.flatnonzero(wanted // self.hidden == layer)
-            found[:, places] = self.states[layer][:, wanted[places] % self.hidden]
+        layers = wanted // self.hidden
+        count = len(np.arange(self.positions)[places])
+        found = np.empty((count, len(wanted)), dtype=np.float32)
+        for layer in np.unique(layers):
+            columns = np.flatnonzero(layers == layer)
+            found[:, columns] = self.states[layer][places][:, wanted[columns] % self.hidden]
         return found
 
     def chunks(self, layer: int, most: int | None = None) -> Iterator[np.ndarray]:
@@ -91,7 +95,7 @@ def represent(
     positions: Positions,
     file: Path,
     counter: Counter,
-    check_cancelled: Callable[[], None] = _nothing,
+    check_cancelled: Callable[[], None] = never,
 ) -> Representations:
     """Run a model over a data set, and store its hidden states.
 

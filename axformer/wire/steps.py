@@ -93,6 +93,10 @@ def ignore(_: Step) -> None:
     """Take no notice of a step."""
 
 
+def never() -> None:
+    """For work that nobody cancels: what others call to see whether to end."""
+
+
 class Counter:
     """Reports one step part by part, with the time left."""
 
