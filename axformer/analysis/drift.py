@@ -1,7 +1,7 @@
 """The report ``drift``: what training has changed between two models that read the same tokens.
 
-For every hidden state the mean cosine where states are read (Sajjad et al., 2020, figure 5) and the mean Euclidean distance over
-all tokens; for every head the mean Jensen-Shannon divergence of its attention over queries and rows (Chiang et al., 2020,
+For every hidden state the mean cosine where states are read (Sajjad et al., 2020, figure 5) and the mean Euclidean distance
+over all tokens; for every head the mean Jensen-Shannon divergence of its attention over queries and rows (Chiang et al., 2020,
 section 5); how many of one model's important heads the other's ranking keeps (equation 5); and whether the important heads are
 those that changed (appendix E).
 """

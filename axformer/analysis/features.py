@@ -5,7 +5,7 @@
 2. Of these dimensions one of each cluster stays (threshold 0.3). Where they are too many to be clustered together, layers are
    clustered in groups of neighbours; the paper finds 95 % of the clusters within two layers.
 3. *Feature selection* (section 6.2): dimensions are ranked by the share of weight that the probe of each class gives them, and
-   the fewest are taken with which a probe, fitted anew, has more than 99 % of the metric after step 2.
+   the fewest are taken with which a probe, fitted anew, has at least 99 % of the metric after step 2.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axformer.analysis.clusters import WINDOW_THRESHOLD, clusters_at, correlations, one_of_each, tree_of
-from axformer.analysis.probing import NEAR, Measured, Probing, dimensions_of, is_near
+from axformer.analysis.probing import Measured, Probing, dimensions_of
 from axformer.analysis.study import Study
 from axformer.wire.analysis import Chosen
 from axformer.wire.steps import Counter, StepName
@@ -29,8 +29,6 @@ MASSES = 100
 class Selection:
     """The dimensions that are enough."""
 
-    metric: str
-    """Name of the metric."""
     oracle: Chosen
     by_depth: tuple[float, ...]
     selected: Chosen
@@ -57,7 +55,8 @@ def select(study: Study) -> Selection:
         depths.append(probing.of_layers(range(depth + 1)))
         counter.advance(detail="by number of layers")
     oracle = depths[-1]
-    depth = next(depth for depth, found in enumerate(depths) if is_near(found.metric, oracle.metric))
+    near = (depth for depth, found in enumerate(depths) if probing.is_near(found.metric, oracle.metric))
+    depth = next(near, states.layers)
     counter.begin("clusters")
     kept = _one_of_each_cluster(study, depth)
     clustered = probing.on(kept)
@@ -67,7 +66,6 @@ def select(study: Study) -> Selection:
     counter.advance(2)
     count, minimal = tried[-1]
     return Selection(
-        metric=probing.name,
         oracle=_chosen(states.layers, states.dimensions, oracle),
         by_depth=tuple(found.metric for found in depths),
         selected=_chosen(depth, (depth + 1) * states.hidden, depths[depth]),
@@ -122,6 +120,6 @@ def _fewest(probing: Probing, order: Sequence[int], whole: int, baseline: float)
     tried: list[tuple[int, Measured]] = []
     for size in (size for size in sizes if size <= len(order)):
         tried.append((size, probing.on(order[:size])))
-        if tried[-1][1].metric > NEAR * baseline:
+        if probing.is_near(tried[-1][1].metric, baseline):
             break
     return tried

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axformer.analysis.advice import Given, advise
+from axformer.analysis.guessing import Guessing, guessing_on
 from axformer.analysis.study import Study, metric_of_model
 from axformer.config import RunConfig
 from axformer.intake.checkpoint import Checkpoint
@@ -45,12 +46,17 @@ class Heads:
     """Name of the metric of the curve."""
     rows: tuple[int, int]
     """Rows that importance and the curve were measured on."""
+    guessing: Guessing
+    """What guessing gets on the rows of the curve."""
 
     @property
     def last_enough(self) -> int:
         """The last step of the curve that is still enough; 0 is the whole model."""
-        good = (step for step, kept in enumerate(self.curve) if kept.relative is not None and kept.relative >= ENOUGH)
+        good = (step for step, kept in enumerate(self.curve) if self._is_enough(kept))
         return max(good, default=0)
+
+    def _is_enough(self, kept: Kept) -> bool:
+        return kept.relative is not None and kept.relative >= ENOUGH and self.guessing.is_beaten(kept.metric)
 
 
 def heads_report(heads: Heads, seconds: float, given: Given) -> HeadsReport:
@@ -66,6 +72,7 @@ def heads_report(heads: Heads, seconds: float, given: Given) -> HeadsReport:
         rows=heads.rows[0],
         curve_rows=heads.rows[1],
         metric=heads.metric,
+        guess=heads.guessing.value,
         curve=heads.curve,
         advice=_advice(heads, given),
         seconds=seconds,
@@ -96,7 +103,14 @@ def ranked_heads(study: Study, checkpoint: Checkpoint) -> Heads:
     points = tuple(
         Kept(removed=removed, metric=value, relative=value / whole if whole > 0 else None) for removed, value in kept
     )
-    return Heads(importance, points, tuple(left), metric, (len(gradient.rows), len(curve.rows)))
+    return Heads(
+        importance,
+        points,
+        tuple(left),
+        metric,
+        (len(gradient.rows), len(curve.rows)),
+        guessing_on(checkpoint, curve, metric),
+    )
 
 
 def _importance(study: Study, checkpoint: Checkpoint, data: DataSet, counter: Counter) -> np.ndarray:
@@ -139,6 +153,12 @@ def _metric(checkpoint: Checkpoint, plan: Plan, data: DataSet) -> tuple[str, flo
 
 
 def _advice(heads: Heads, given: Given) -> Advice:
+    if not heads.guessing.is_beaten(heads.curve[0].metric):
+        return advise(
+            f"On these rows the whole model is not reliably better than guessing ({heads.guessing.value:.4f}), so they do not "
+            "tell which heads matter; a pass decides by the loss of every row.",
+            given.prune("pruned", "--goal", "no-worse", trained=False),
+        )
     removed = heads.curve[heads.last_enough].removed
     knobs = ["units=heads", "normalisation=l1", "reestimate=false", f"step={STEP:g}", f"relative={ENOUGH:g}"]
     if not removed:

@@ -8,8 +8,8 @@ cosine between its input and its output (Sajjad et al., section 3.4).
 import time
 
 from axformer.analysis.advice import Given, advise, can_drop
-from axformer.analysis.probing import Probing, is_near
-from axformer.analysis.study import Study, metric_of_model
+from axformer.analysis.probing import Probing
+from axformer.analysis.study import Study
 from axformer.methods.layers.scores import contribution
 from axformer.wire.analysis import Advice, LayersReport, Probed
 from axformer.wire.steps import Counter, StepName
@@ -47,11 +47,12 @@ def probed(study: Study) -> Probed:
     if by_class[0] is not None:
         classes = {name: tuple(one[name] for one in by_class if one is not None) for name in by_class[0]}
     return Probed(
-        metric=probing.name,
-        model=metric_of_model(study.checkpoint, study.data.data)[1],
+        metric=study.metric,
+        model=study.model,
+        guess=study.guessing.value,
         oracle=oracle,
         by_layer=tuple(metrics),
-        redundant=tuple(layer for layer, metric in enumerate(metrics) if is_near(metric, oracle)),
+        redundant=tuple(layer for layer, metric in enumerate(metrics) if probing.is_near(metric, oracle)),
         by_class=classes,
     )
 
@@ -59,6 +60,12 @@ def probed(study: Study) -> Probed:
 def _by_probes(study: Study, probes: Probed, given: Given) -> Advice:
     """Drop the layers above the lowest from which on every probe is as good as the oracle or the highest state's."""
     layers = study.data.states.layers
+    if not study.guessing.is_beaten(probes.oracle):
+        return advise(
+            f"No probe is reliably better than guessing ({probes.guess:.4f}), so probes do not tell which layers the task "
+            "needs; layer dropping measures it by training.",
+            given.prune("layers", "--method", "layers"),
+        )
     lowest = min(probes.redundant, default=layers)
     drop = next((count for count in range(min(layers - lowest, layers - 1), 0, -1) if _top(study, count)), 0)
     if not drop:

@@ -7,12 +7,13 @@ from typing import Any
 
 from axformer.analysis.bounds import Bounds
 from axformer.analysis.drift import drift_report
+from axformer.analysis.guessing import guessing_on
 from axformer.analysis.heads import Heads, heads_report, ranked_heads
 from axformer.analysis.inputs import Inputs
 from axformer.analysis.labels import can_probe
 from axformer.analysis.layers import layers_report
 from axformer.analysis.redundancy import cka_report, clusters_report, features_report
-from axformer.analysis.study import Represented, Study, Working, fitting, represented
+from axformer.analysis.study import Represented, Study, Working, fitting, metric_of_model, represented
 from axformer.errors import InputError
 from axformer.wire.analysis import Reports
 
@@ -24,7 +25,10 @@ def study_of(inputs: Inputs, bounds: Bounds, seed: int, directory: Path, working
     given = [data for data in (inputs.data, inputs.train if is_probed else None) if data is not None]
     sets = [fitting(data, checkpoint, config, bounds, seed) for data in given]
     data, *train = represented(checkpoint, sets, directory, working)
-    return Study(checkpoint, config, data, train[0] if train else None, bounds, seed, working)
+    metric, value = metric_of_model(checkpoint, data.data)
+    guessing = guessing_on(checkpoint, data.data, metric)
+    of_model = metric, value, guessing
+    return Study(checkpoint, config, data, train[0] if train else None, *of_model, bounds, seed, working)
 
 
 class Making:

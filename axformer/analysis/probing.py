@@ -10,7 +10,6 @@ from axformer.analysis.labels import Kind, figures_of_scores
 from axformer.analysis.probes import Linear, Probe, fit
 from axformer.analysis.representations import CHUNK, Representations
 from axformer.analysis.study import Represented, Study
-from axformer.scores.confidence import first_metric
 
 NEAR = 0.99
 """A probe with this share of the oracle's metric is as good (Dalvi et al., section 6.1)."""
@@ -40,8 +39,6 @@ class Probing:
         assert study.train is not None, "probes learn from training rows"
         self._study = study
         self._train: Represented = study.train
-        self.name = ""
-        """Name of the metric, once a probe was measured."""
 
     def on(self, dimensions: Sequence[int]) -> Measured:
         """Fit and measure a probe on some dimensions."""
@@ -57,12 +54,15 @@ class Probing:
         figures = figures_of_scores(
             study.checkpoint.task, study.data.data.samples.encoded, study.data.states.counts, scores
         )
-        self.name = first_metric(figures)
-        return Measured(probe, figures[self.name], scores, seconds)
+        return Measured(probe, figures[study.metric], scores, seconds)
 
     def of_layers(self, layers: Sequence[int]) -> Measured:
         """Fit and measure a probe on all dimensions of some hidden states."""
         return self.on(dimensions_of(layers, self._train.states.hidden))
+
+    def is_near(self, metric: float, oracle: float) -> bool:
+        """Whether a probe is as good as the oracle: reliably better than guessing, with 99 % of the oracle's metric."""
+        return self._study.guessing.is_beaten(metric) and metric >= min(oracle, NEAR * oracle)
 
     def by_class(self, scores: np.ndarray) -> dict[str, float] | None:
         """The share of each class's positions that scores tell right; None where answers are no classes."""
@@ -79,11 +79,6 @@ class Probing:
         if count <= most:
             return np.arange(count)
         return np.sort(np.random.default_rng(self._study.seed).permutation(count)[: max(most, 1)])
-
-
-def is_near(metric: float, oracle: float, share: float = NEAR) -> bool:
-    """Whether a metric is at least a share of the oracle's."""
-    return metric >= min(oracle, share * oracle)
 
 
 def dimensions_of(layers: Sequence[int], hidden: int) -> list[int]:

@@ -16,8 +16,8 @@ from axformer.analysis.clusters import (
     windows,
 )
 from axformer.analysis.features import Selection, select
-from axformer.analysis.probing import Probing, is_near
-from axformer.analysis.study import Study, metric_of_model
+from axformer.analysis.probing import NEAR, Probing
+from axformer.analysis.study import Study
 from axformer.wire.analysis import Advice, CkaReport, ClustersReport, Cut, FeaturesReport
 from axformer.wire.steps import Counter, StepName
 
@@ -54,8 +54,8 @@ def _alike(study: Study, matrix: np.ndarray, given: Given) -> Advice:
     chosen.sort()
     least = float(beside[chosen].min())
     return advise(
-        f"Of all layers, {in_words(chosen)} (counted from 0) hand on what is most like their input (CKA {least:.3f} or more), so "
-        "they are the first to try without.",
+        f"What goes in and what comes out are most alike in {in_words(chosen)}, counted from 0 (CKA of at least {least:.3f}): the "
+        "first to try without.",
         given.prune("layers", "--method", "layers", set_=["strategy=explicit", f"layers={chosen}".replace(" ", "")]),
     )
 
@@ -86,22 +86,22 @@ def clusters_report(study: Study, given: Given) -> ClustersReport:
         dimensions=states.dimensions,
         clustered=len(chosen),
         positions=states.positions,
-        metric=None if probing is None else probing.name,
+        metric=None if probing is None else study.metric,
         oracle=oracle,
         cuts=tuple(cuts),
         windows=spans,
-        advice=_fewest_clusters(cuts, len(chosen), oracle, given),
+        advice=_fewest_clusters(cuts, len(chosen), oracle, study, given),
         seconds=time.monotonic() - began,
     )
 
 
-def _fewest_clusters(cuts: list[Cut], clustered: int, oracle: float | None, given: Given) -> Advice:
-    if oracle is None:
+def _fewest_clusters(cuts: list[Cut], clustered: int, oracle: float | None, study: Study, given: Given) -> Advice:
+    if oracle is None or not study.guessing.is_beaten(oracle):
         cut = next(cut for cut in cuts if cut.threshold == WINDOW_THRESHOLD)
         found = f"{cut.clusters:,} of {clustered:,} dimensions are left of one of each cluster at threshold {cut.threshold:g}"
     else:
         cut = min(
-            (cut for cut in cuts if cut.metric is not None and is_near(cut.metric, oracle)),
+            (cut for cut in cuts if cut.metric is not None and cut.metric >= min(oracle, NEAR * oracle)),
             key=lambda cut: cut.clusters,
             default=cuts[0],
         )
@@ -122,15 +122,17 @@ def features_report(study: Study, given: Given) -> FeaturesReport:
 
 def features_of(study: Study, selection: Selection, began: float, given: Given) -> FeaturesReport:
     """The report on a selection that began at some point of the monotonic clock."""
-    states, minimal = study.data.states, selection.minimal
+    states, minimal, guess = study.data.states, selection.minimal, study.guessing
+    told = "" if guess.is_beaten(minimal.metric) else f"; that is not reliably better than guessing ({guess.value:.4f})"
     sentence = (
         f"{minimal.dimensions:,} of {states.dimensions:,} dimensions after {minimal.layers} of {states.layers} layers give a "
-        f"linear classifier {minimal.metric:.4f} {selection.metric.replace('_', ' ')}, all dimensions "
-        f"{selection.oracle.metric:.4f}."
+        f"linear classifier {minimal.metric:.4f} {study.metric.replace('_', ' ')}, all dimensions "
+        f"{selection.oracle.metric:.4f}{told}."
     )
     return FeaturesReport(
-        metric=selection.metric,
-        model=metric_of_model(study.checkpoint, study.data.data)[1],
+        metric=study.metric,
+        model=study.model,
+        guess=guess.value,
         oracle=selection.oracle,
         by_depth=selection.by_depth,
         selected=selection.selected,

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from axformer.analysis.bounds import Bounds
+from axformer.analysis.guessing import Guessing
 from axformer.analysis.labels import Labels, can_probe, labels_of
 from axformer.analysis.positions import Positions, positions_of
 from axformer.analysis.representations import Representations, represent
@@ -51,6 +52,12 @@ class Study:
     """The rows that measure."""
     train: Represented | None
     """The rows that probes learn from; None where none were given, or there is nothing to probe for."""
+    metric: str
+    """Name of the task's first metric."""
+    model: float
+    """The metric of the model itself on the rows that measure."""
+    guessing: Guessing
+    """What guessing gets on them."""
     bounds: Bounds = field(default_factory=Bounds)
     seed: int = 0
     working: Working = field(default_factory=Working)

@@ -54,7 +54,7 @@ def heatmap(matrix: Heatmap, width: int = WIDTH) -> str:
     height = max(_LEAST_HEIGHT, min(_MOST_HEIGHT, cell))
     flat = [value for row in matrix.values for value in row]
     summary = (
-        f"{matrix.title}: {len(matrix.rows)} rows ({matrix.row_axis}) and {len(matrix.columns)} columns ({matrix.column_axis}), "
+        f"{matrix.title}: {len(matrix.rows)} rows ({matrix.row_axis}), {len(matrix.columns)} columns ({matrix.column_axis}), "
         f"from {min(flat):{matrix.form}} to {max(flat):{matrix.form}}"
     )
     canvas = Canvas(matrix.name, matrix.title, matrix.subtitle, summary, width)

@@ -17,6 +17,8 @@ _MARGIN = 0.08
 _MOST_TICKS = 6
 _DASHES = ("", "8 3", "2 3", "10 3 2 3", "5 5", "12 4")
 """Lines differ in dashes as well as in colour."""
+_LEVEL_DASHES = ("9 3", "5 4", "1 4")
+"""Of the lines across, three at most."""
 
 Point = tuple[float, float]
 
@@ -92,7 +94,8 @@ def _grid(chart: Lines, upright: Scale, across: Scale, width: int) -> Iterator[s
         y = upright.place(tick)
         yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{width - EDGE}"/>'
         yield words(_LEFT - 8, round(y + 4, 1), label, "faint", "end")
-    ticks = across.ticks(2 * _MOST_TICKS)
+    are_counts = all(x == int(x) for line in chart.lines for x, _ in line.points)
+    ticks = [tick for tick in across.ticks(2 * _MOST_TICKS) if not are_counts or tick == int(tick)]
     for tick, label in zip(ticks, labels(ticks), strict=True):
         yield words(round(across.place(tick), 1), upright.start + 18, label, "faint", "middle")
     yield words((_LEFT + width - EDGE) / 2, upright.start + 38, chart.across, "ink", "middle")
@@ -102,7 +105,7 @@ def _grid(chart: Lines, upright: Scale, across: Scale, width: int) -> Iterator[s
 def _levels(chart: Lines, upright: Scale, width: int) -> Iterator[str]:
     for number, (name, value) in enumerate(chart.levels):
         y = upright.place(value)
-        dash = ' stroke-dasharray="2 4"' if number else ""
+        dash = f' style="stroke-dasharray:{_LEVEL_DASHES[number]}"'
         yield f'<path class="base"{dash} d="M{_LEFT} {y:.1f}H{width - EDGE}"><title>{escape(name)}</title></path>'
 
 
@@ -122,5 +125,5 @@ def _signs(chart: Lines) -> Iterator[tuple[str, str]]:
         dash = f'stroke-dasharray="{_DASHES[index]}"'
         yield f'<path class="curve-{index}" {dash} d="M-11 0h22"/><circle class="letter-{index}" r="3.5"/>', line.name
     for number, (name, value) in enumerate(chart.levels):
-        dash = ' stroke-dasharray="2 4"' if number else ""
+        dash = f' style="stroke-dasharray:{_LEVEL_DASHES[number]}"'
         yield f'<path class="base"{dash} d="M-11 0h22"/>', f"{name} ({value:{chart.form}})"

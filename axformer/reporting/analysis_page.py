@@ -50,18 +50,19 @@ _TITLES = {
     "features": "How little a linear classifier needs",
 }
 _ABOUT = {
-    "layers": "A linear probe learns the labels from the hidden state of one layer. A layer is redundant if its probe has at least "
-    "99 % of the metric of a probe on all layers together. The cosine between input and output of a layer needs no labels.",
-    "cka": "Neighbours that say the same are candidates to go: a layer whose output aligns with its input adds little. The last "
-    "layers of a fine-tuned model often differ from all others, because they hold the answer.",
-    "clusters": "A dimension is a column of one hidden state. Dimensions whose values rise and fall together, in whichever layer, "
-    "are in one cluster, of which one is enough.",
-    "heads": "The importance of a head is the mean absolute gradient of the loss by a gate on it, as its share of the layer's. It "
-    "costs one backward pass. The curve says how far to trust it: heads leave from the least important on.",
+    "layers": "A linear probe learns the labels from the hidden state of one layer. A layer is redundant if its probe has at "
+    "least 99 % of the metric of a probe on all layers together, and is reliably better than guessing. The cosine between input "
+    "and output of a layer needs no labels.",
+    "cka": "Neighbours that say the same are candidates to go: a layer whose output aligns with its input adds little. The "
+    "last layers of a fine-tuned model often differ from all others, because they hold the answer.",
+    "clusters": "A dimension is a column of one hidden state. Dimensions whose values rise and fall together, in whichever "
+    "layer, are in one cluster, of which one is enough.",
+    "heads": "The importance of a head is the mean absolute gradient of the loss by a gate on it, as its share of the layer's "
+    "sum. It costs one backward pass. The curve says how far to trust it: heads leave from the least important on.",
     "drift": "Both models read the same tokens. What has hardly changed needs little training after pruning; what has changed "
     "most holds what was learned.",
-    "features": "Fewer layers first (LayerSelector), then one dimension of each cluster, then the fewest of the best dimensions "
-    "that keep 99 % of the metric (CCFS). Each step is a linear classifier on frozen hidden states.",
+    "features": "Fewer layers first (LayerSelector), then one dimension of each cluster, then the fewest of the best "
+    "dimensions that keep 99 % of the metric (CCFS). Each step is a linear classifier on frozen hidden states.",
 }
 
 

@@ -31,7 +31,11 @@ def pictures_of_layers(report: LayersReport) -> Iterator[str]:
                 "layers run (0 is the embeddings)",
                 name,
                 [Line("probe", _numbered(probes.by_layer))],
-                [("all layers together", probes.oracle), ("99 % of it", NEAR * probes.oracle)],
+                [
+                    ("all layers together", probes.oracle),
+                    ("99 % of it", NEAR * probes.oracle),
+                    ("guessing", probes.guess),
+                ],
             )
         )
         if probes.by_class is not None and 2 < len(probes.by_class) <= _MOST_CLASSES:
@@ -80,7 +84,7 @@ def pictures_of_heads(report: HeadsReport) -> Iterator[str]:
             "per cent of the heads removed",
             report.metric.replace("_", " "),
             [Line("the model", points)],
-            [("90 % of the whole model", 0.9 * report.curve[0].metric)],
+            [("90 % of the whole model", 0.9 * report.curve[0].metric), ("guessing", report.guess)],
         )
     )
 
@@ -200,7 +204,11 @@ def pictures_of_features(report: FeaturesReport) -> Iterator[str]:
             "layers run (0 is the embeddings)",
             name,
             [Line("probe", _numbered(report.by_depth))],
-            [("all layers", report.oracle.metric), ("99 % of it", NEAR * report.oracle.metric)],
+            [
+                ("all layers", report.oracle.metric),
+                ("99 % of it", NEAR * report.oracle.metric),
+                ("guessing", report.guess),
+            ],
         )
     )
     yield lines_chart(

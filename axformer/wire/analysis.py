@@ -36,12 +36,15 @@ class Probed(Schema):
     """Name of the task's first metric."""
     model: float
     """The metric of the model itself on the same rows."""
+    guess: float
+    """The metric of guessing: the share of the most frequent answer, or 0."""
     oracle: float
     """The metric of a probe on all layers together."""
     by_layer: Curve
     """The metric of a probe on each hidden state, that of the embeddings first."""
     redundant: tuple[int, ...]
-    """Layers whose probe has at least 99 % of the oracle's metric; 0 is the embeddings, 1 the lowest layer."""
+    """Layers whose probe has at least 99 % of the oracle's metric and is reliably better than guessing; 0 is the embeddings, 1
+    the lowest layer."""
     by_class: dict[str, Curve] | None
     """The share of each class's positions that each layer's probe tells right; null where answers are no classes."""
 
@@ -114,6 +117,8 @@ class HeadsReport(Reported):
     """Rows that the curve was measured on."""
     metric: str
     """Name of the task's first metric."""
+    guess: float
+    """The metric of guessing on the rows of the curve."""
     curve: tuple[Kept, ...]
     """The model without more and more of its heads, the least important first, and without training."""
 
@@ -168,6 +173,8 @@ class FeaturesReport(Reported):
     """Name of the task's first metric."""
     model: float
     """The metric of the model itself on the same rows."""
+    guess: float
+    """The metric of guessing on them."""
     oracle: Chosen
     """All dimensions of all layers."""
     by_depth: Curve
