@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from axformer.analysis.advice import Given
+from axformer.analysis.advice import PLACEHOLDER, Given, has_points
 from axformer.analysis.drift import check_comparable
 from axformer.analysis.inputs import Inputs, Wanted, reports_of
 from axformer.analysis.making import Making, bounded, study_of
@@ -53,6 +53,7 @@ def open_analysis(
         other = load_checkpoint(against, device)
         check_comparable(checkpoint, other, against)
     references = {"checkpoint": given.checkpoint, "data": given.data, "train": given.train, "against": against}
+    given = replace(given, has_points=has_points(checkpoint.task))
     names = {part: shown_name(reference) for part, reference in references.items() if reference is not None}
     return Inputs(checkpoint, data, more, other, config, given, names)
 
@@ -75,7 +76,7 @@ def carry_out(inputs: Inputs, wanted: Wanted, working: Working | None = None) ->
     with tempfile.TemporaryDirectory(prefix="axformer-analysis-") as directory:
         study = study_of(inputs, wanted.bounds, wanted.seed, Path(directory), working or Working())
         reports = Making(study, inputs).reports(names)
-        return _analysis(study, inputs, reports, [*notes, *bounded(study, inputs, reports)], began)
+        return analysis_of(study, inputs, reports, [*notes, *bounded(study, inputs, reports)], began)
 
 
 def write_analysis(analysis: Analysis, directory: Path) -> None:
@@ -84,14 +85,19 @@ def write_analysis(analysis: Analysis, directory: Path) -> None:
     Raises:
         InputError: the directory is not empty.
     """
+    with new_directory(directory) as draft:
+        write_texts(draft, texts_of(analysis))
+
+
+def texts_of(analysis: Analysis) -> dict[str, str]:
+    """The contents of the files of an analysis, by name."""
     texts = {
         ANALYSIS_FILE: analysis.model_dump_json(indent=1) + "\n",
         ANALYSIS_PAGE: analysis_page(analysis),
     }
     if analysis.reports.heads is not None:
         texts[RANKING_FILE] = "".join(json.dumps(line) + "\n" for line in _ranking(analysis.reports.heads))
-    with new_directory(directory) as draft:
-        write_texts(draft, texts)
+    return texts
 
 
 def analyze(
@@ -122,7 +128,7 @@ def analyze(
     checkpoint = from_memory(model, tokenizer).for_rows(measured)
     prepared = prepare(measured, checkpoint, config)
     more = None if train is None else prepare_like(prepared, _rows(train), checkpoint, config)
-    given = _IN_MEMORY if train is None else replace(_IN_MEMORY, train="TRAIN")
+    given = replace(_IN_MEMORY, train=None if train is None else PLACEHOLDER, has_points=has_points(checkpoint.task))
     inputs = Inputs(checkpoint, prepared, more, None, config, given, {"data": prepared.rows.source})
     return carry_out(inputs, Wanted(reports, rows, seed))
 
@@ -131,7 +137,8 @@ def _rows(data: str | Path | Rows | Records) -> Rows:
     return read_rows(str(data)) if isinstance(data, str | Path) else data if isinstance(data, Rows) else rows_of(data)
 
 
-def _analysis(study: Study, inputs: Inputs, reports: Reports, notes: Sequence[str], began: float) -> Analysis:
+def analysis_of(study: Study, inputs: Inputs, reports: Reports, notes: Sequence[str], began: float) -> Analysis:
+    """The finished analysis that began at some point of the monotonic clock."""
     checkpoint, sizes = study.checkpoint, study.checkpoint.dimensions
     used = {"data": study.data, "train": study.train}
     return Analysis(

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from axformer.errors import PlanError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.plan.plan import Plan
+from axformer.tasks.base import Task
+from axformer.tasks.causal_lm import CausalLanguageModelling
+from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.wire.analysis import Advice
 
 PLACEHOLDER = "TRAIN"
@@ -22,6 +25,8 @@ class Given:
     train: str | None = None
     columns: str | None = None
     max_length: int | None = None
+    has_points: bool = True
+    """Whether points of the task's metric can be certified; not so of a perplexity."""
 
     def prune(self, output: str, *words: str, set_: Sequence[str] = (), trained: bool = True) -> str:
         """A command that prunes the checkpoint on the same data.
@@ -34,6 +39,8 @@ class Given:
         """
         train = ["--train", self.train] if trained and self.train is not None else []
         cut = [] if self.max_length is None else [f"max_length={self.max_length}"]
+        if not self.has_points and "--method" in words:
+            cut.append("within_points=null")
         knobs = [word for knob in (*set_, *cut) for word in ("--set", knob)]
         return self._command("prune", *train, *words, *knobs, output=output)
 
@@ -46,6 +53,11 @@ class Given:
         columns = [] if self.columns is None else ["--columns", self.columns]
         given = ["axformer", name, self.checkpoint, "--data", self.data]
         return shlex.join([*given, *columns, *words, "--output", output])
+
+
+def has_points(task: Task) -> bool:
+    """Whether points of a task's metric can be certified."""
+    return task.name not in (CausalLanguageModelling.name, MaskedLanguageModelling.name)
 
 
 def advise(sentence: str, command: str) -> Advice:

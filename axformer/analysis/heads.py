@@ -160,7 +160,8 @@ def _advice(heads: Heads, given: Given) -> Advice:
             given.prune("pruned", "--goal", "no-worse", trained=False),
         )
     removed = heads.curve[heads.last_enough].removed
-    knobs = ["units=heads", "normalisation=l1", "reestimate=false", f"step={STEP:g}", f"relative={ENOUGH:g}"]
+    knobs = ["units=heads", "normalisation=l1", "reestimate=false", f"step={STEP:g}"]
+    knobs.append(f"relative={ENOUGH:g}" if given.has_points else f"until={max(STEP, removed):.1f}")
     if not removed:
         found = "Without the least important tenth of its heads the model already has less than 90 % of its metric."
     else:

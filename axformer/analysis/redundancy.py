@@ -16,6 +16,7 @@ from axformer.analysis.clusters import (
     windows,
 )
 from axformer.analysis.features import Selection, select
+from axformer.analysis.labels import can_probe
 from axformer.analysis.probing import NEAR, Probing
 from axformer.analysis.study import Study
 from axformer.wire.analysis import Advice, CkaReport, ClustersReport, Cut, FeaturesReport
@@ -54,8 +55,8 @@ def _alike(study: Study, matrix: np.ndarray, given: Given) -> Advice:
     chosen.sort()
     least = float(beside[chosen].min())
     return advise(
-        f"What goes in and what comes out are most alike in {in_words(chosen)}, counted from 0 (CKA of at least {least:.3f}): the "
-        "first to try without.",
+        f"What goes in and what comes out are most alike in {in_words(chosen)}, counted from 0 (CKA of at least {least:.3f}): "
+        "the first to try without.",
         given.prune("layers", "--method", "layers", set_=["strategy=explicit", f"layers={chosen}".replace(" ", "")]),
     )
 
@@ -96,6 +97,13 @@ def clusters_report(study: Study, given: Given) -> ClustersReport:
 
 
 def _fewest_clusters(cuts: list[Cut], clustered: int, oracle: float | None, study: Study, given: Given) -> Advice:
+    if not can_probe(study.checkpoint.task):
+        cut = next(cut for cut in cuts if cut.threshold == WINDOW_THRESHOLD)
+        return advise(
+            f"{cut.clusters:,} of {clustered:,} dimensions are left of one of each cluster at threshold {cut.threshold:g}. "
+            "This task has no linear classifier to read fewer; compression takes heads and neurons.",
+            given.prune("compressed", "--method", "compress", trained=False),
+        )
     if oracle is None or not study.guessing.is_beaten(oracle):
         cut = next(cut for cut in cuts if cut.threshold == WINDOW_THRESHOLD)
         found = f"{cut.clusters:,} of {clustered:,} dimensions are left of one of each cluster at threshold {cut.threshold:g}"

@@ -16,7 +16,7 @@ from axformer.config import RunConfig
 from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare
-from axformer.scores.confidence import first_metric
+from axformer.wire.metrics import LOWER_IS_BETTER
 from axformer.wire.steps import Counter, OnStep, StepName, ignore, never
 
 
@@ -104,8 +104,8 @@ def represented(
 
 
 def metric_of_model(checkpoint: Checkpoint, data: DataSet) -> tuple[str, float]:
-    """The task's first metric and its name, of the model itself."""
+    """The name of the task's first metric that is better when higher, and its value of the model itself."""
     answers = predict(checkpoint.model, checkpoint.task, data.samples).answers
     figures = checkpoint.task.metrics(checkpoint.task.statistics(answers, data.samples.encoded))
-    name = first_metric(figures)
+    name = next(name for name in figures if name not in LOWER_IS_BETTER)
     return name, figures[name]

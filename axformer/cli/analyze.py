@@ -14,7 +14,9 @@ from axformer.cli.importing import importing
 if TYPE_CHECKING:
     from axformer.wire.analysis import Analysis
 
-REPORT_HELP = "Reports to make, comma-separated: layers, heads, cka, clusters, drift, features; all that the inputs allow by default."
+REPORT_HELP = (
+    "Reports, comma-separated: layers, heads, cka, clusters, drift, features; all that the inputs allow by default."
+)
 RowsOption = Annotated[
     int | None, typer.Option(help="Most rows of each data set, drawn at random; 2000 by default.", metavar="N")
 ]

@@ -51,8 +51,8 @@ _TITLES = {
 }
 _ABOUT = {
     "layers": "A linear probe learns the labels from the hidden state of one layer. A layer is redundant if its probe has at "
-    "least 99 % of the metric of a probe on all layers together, and is reliably better than guessing. The cosine between input "
-    "and output of a layer needs no labels.",
+    "least 99 % of the metric of a probe on all layers together, and is reliably better than guessing. The cosine between a "
+    "layer's input and output needs no labels.",
     "cka": "Neighbours that say the same are candidates to go: a layer whose output aligns with its input adds little. The "
     "last layers of a fine-tuned model often differ from all others, because they hold the answer.",
     "clusters": "A dimension is a column of one hidden state. Dimensions whose values rise and fall together, in whichever "
