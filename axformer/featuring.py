@@ -165,6 +165,7 @@ def _facts(cut: _Cut, study: Study) -> FeaturesFile:
         whole_layers=checkpoint.dimensions.layers,
         dimensions=cut.dimensions,
         max_length=study.config.max_length or checkpoint.architecture.max_tokens(config),
+        padding_side=checkpoint.tokenizer.padding_side,
         parameters=parameters + cut.weight.numel() + cut.bias.numel(),
         whole_parameters=sum(parameter.numel() for parameter in checkpoint.model.parameters()),
         metric=study.metric,

@@ -17,7 +17,7 @@ class Bounds:
     """Dimensions clustered together. Their correlations take 200 MB, and SciPy's distances as much again."""
     cka_positions: int = 5000
     """Positions that layers are compared on: several times as many as a layer is wide."""
-    gradient_rows: int = 1000
-    """Rows that the importance of heads is measured on, at the cost of three forward passes each."""
-    curve_rows: int = 500
+    gradient_rows: int = 500
+    """Rows that the importance of heads and the contribution of layers are measured on."""
+    curve_rows: int = 400
     """Rows that each of the ten models without heads runs over, and both models of a drift."""

@@ -172,7 +172,7 @@ def _correlation(importance: np.ndarray, attention: np.ndarray) -> float | None:
 def _advice(cosine: Sequence[float], given: Given) -> Advice:
     """Freeze the lowest layers that training has left as they were."""
     steady = next((layer for layer, value in enumerate(cosine) if value < STEADY), len(cosine))
-    lower = min(steady - 1, len(cosine) - 2)
+    lower = min(steady - 1, len(cosine) - 3)  # one layer is dropped, and one is trained
     if lower < 1:
         return advise(
             f"Training has changed every layer (mean cosine below {STEADY:g} from the lowest on), so all are worth training "

@@ -23,11 +23,16 @@ def layers_report(study: Study, given: Given) -> LayersReport:
     began = time.monotonic()
     probes = None if study.train is None else probed(study)
     checkpoint = study.checkpoint
-    cosines = contribution(
-        *(checkpoint.model, checkpoint.architecture, study.data.data.samples, study.working.check_cancelled)
-    )
+    part = study.part(study.bounds.gradient_rows)
+    cosines = contribution(*(checkpoint.model, checkpoint.architecture, part.samples, study.working.check_cancelled))
     advice = _by_cosine(study, cosines, given) if probes is None else _by_probes(study, probes, given)
-    return LayersReport(probes=probes, contribution=tuple(cosines), advice=advice, seconds=time.monotonic() - began)
+    return LayersReport(
+        probes=probes,
+        contribution=tuple(cosines),
+        contribution_rows=len(part.rows),
+        advice=advice,
+        seconds=time.monotonic() - began,
+    )
 
 
 def probed(study: Study) -> Probed:

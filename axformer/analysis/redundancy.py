@@ -53,10 +53,16 @@ def _alike(study: Study, matrix: np.ndarray, given: Given) -> Advice:
             given.prune("compressed", "--method", "compress", trained=False),
         )
     chosen.sort()
-    least = float(beside[chosen].min())
+    least, named = float(beside[chosen].min()), in_words(chosen)
+    if least >= ALIKE:
+        found = f"Input and output of {named}, counted from 0, are nearly the same (CKA of at least {least:.3f})."
+    else:
+        found = (
+            f"No layer hands on nearly what it receives (CKA of {ALIKE:g}); the closest is {named}, counted from 0 "
+            f"({least:.3f})."
+        )
     return advise(
-        f"What goes in and what comes out are most alike in {in_words(chosen)}, counted from 0 (CKA of at least {least:.3f}): "
-        "the first to try without.",
+        found,
         given.prune("layers", "--method", "layers", set_=["strategy=explicit", f"layers={chosen}".replace(" ", "")]),
     )
 

@@ -178,6 +178,7 @@ def load_features(path: str | Path, *, onnx: bool = False) -> Features:
     facts = read_features(directory)
     try:
         tokenizer = AutoTokenizer.from_pretrained(directory / ENCODER, local_files_only=True)
+        tokenizer.padding_side = facts.padding_side
         encoder = load_encoder(directory, facts)
         stored = load_file(directory / CLASSIFIER_FILE)
         model: Any = FeatureModel(encoder, facts, stored["weight"], stored["bias"]).eval()

@@ -55,7 +55,9 @@ class LayersReport(Reported):
     probes: Probed | None
     """Null where there are no training rows, or where the task has no labels to probe for."""
     contribution: Curve
-    """Mean cosine between input and output of each layer, the lowest first, on the rows of ``data``; 1 changes nothing."""
+    """Mean cosine between input and output of each layer, the lowest first; 1 changes nothing."""
+    contribution_rows: int
+    """Rows of ``data`` that it was measured on."""
 
 
 class CkaReport(Reported):

@@ -36,6 +36,8 @@ class FeaturesFile(Schema):
     """Ids of the dimensions that are read (``hidden.LAYER.COLUMN``), in the order of the classifier's columns."""
     max_length: int | None
     """Longer rows are cut to this many tokens; null cuts none."""
+    padding_side: Literal["left", "right"]
+    """On which side short rows are padded."""
     parameters: int
     whole_parameters: int
     metric: str

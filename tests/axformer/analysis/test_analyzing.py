@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 import axformer
@@ -19,6 +20,7 @@ from axformer.analyzing import carry_out, write_analysis
 from axformer.cli.main import app
 from axformer.errors import AxFormerError
 from axformer.opening import check_fits
+from axformer.reporting.schema import analysis_schema_text
 from axformer.run import PruningRun
 from axformer.wire.analysis import Analysis
 from axformer.wire.steps import Step, StepName
@@ -117,6 +119,18 @@ def test_what_is_bounded_is_said_and_the_same_each_time(tmp_path: Path) -> None:
     analysis = carry_out(inputs, Wanted(["cka"], rows=5))
     assert analysis.data["data"].rows == 5
     assert "data: 5 of 10 rows, drawn at random" in analysis.notes
+
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "analysis.schema.json"
+
+
+def test_an_analysis_fits_the_published_schema() -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == analysis_schema_text(), (
+        "write it again: python -m axformer.reporting.schema analysis > docs/analysis.schema.json"
+    )
+    validator = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+    analysis = carry_out(inputs_of(Case("bert", "classification")), Wanted())
+    validator.validate(json.loads(analysis.model_dump_json()))
 
 
 class StoppedError(Exception):
