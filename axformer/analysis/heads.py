@@ -165,7 +165,7 @@ def _advice(heads: Heads, given: Given) -> Advice:
     if not removed:
         found = "Without the least important tenth of its heads the model already has less than 90 % of its metric."
     else:
-        found = f"Without {removed:.0%} of its heads, the least important ones, the model still has 90 % of its metric."
+        found = f"Without {100 * removed:.0f} % of its heads, the least important ones, the model still has 90 % of its metric."
     return advise(
         f"{found} Ranked pruning keeps the smallest such model, certified on rows that do not rank.",
         given.prune("heads", "--method", "rank", set_=knobs, trained=False),

@@ -7,12 +7,12 @@ from html import escape
 from axformer.drawing.svg import EDGE, LETTER, WIDTH, Canvas, line_of, words
 from axformer.errors import InputError
 
-_GAP, _BELOW = 14, 46
+_GAP, _BELOW = 28, 46
 _MOST_HEIGHT, _LEAST_HEIGHT = 30, 12
 """Height of a row in units."""
 _WRITTEN = 34
 """Least width of a cell that holds its number."""
-_STRONG = 0.55
+_STRONG = 0.75
 """From this strength on, numbers are written in the colour of the background."""
 _LABEL_LETTERS = 24
 """Longer names of rows are cut."""
@@ -67,7 +67,7 @@ def heatmap(matrix: Heatmap, width: int = WIDTH) -> str:
     bottom = top + len(matrix.values) * height
     drawn += _names(matrix.columns, left, cell, bottom + 16)
     drawn.append(words((left + width - EDGE) / 2, bottom + 36, matrix.column_axis, "ink", "middle"))
-    drawn.append(words(EDGE, top - 4, matrix.row_axis, "ink"))
+    drawn.append(words(EDGE, top - 8, matrix.row_axis, "ink"))
     return canvas.drawn(drawn, bottom + _BELOW)
 
 
