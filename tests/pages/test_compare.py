@@ -6,6 +6,7 @@ import pytest
 
 from axformer.config import make_config
 from axformer.plan.trial import Verdict
+from tests.axformer.reporting.test_deploy_table import form, report
 
 
 @pytest.fixture
@@ -80,6 +81,19 @@ def test_its_curves_are_the_losses_of_the_model_as_it_stood(member, two):
     answer = member.get(f"/compare/chart?{query}&width=400").text
     assert f">{told}<" in answer
     assert 'width="400"' in answer
+
+
+def test_the_forms_of_all_results_are_on_one_picture(member, stage):
+    found = []
+    for accuracy in (0.84, 0.86):
+        found.append(stage.running(name=f"to {accuracy}"))
+        stage.succeed(found[-1], {}, **report(form("compact", 5.0, accuracy, (-0.02, 0.02))))
+    query = "&".join(f"job={one}" for one in found)
+    answer = member.get(f"/compare/results?{query}&width=500").text
+    for told in ("A to 0.84, PyTorch -1.00, between -2.00 and 2.00, 2.00 times as fast", "B to 0.86, PyTorch 1.00"):
+        assert told in answer
+        assert told in member.get(f"/compare?{query}").text
+    assert "B " not in member.get(f"/compare/results?job={found[0]}&job={stage.queued()}").text
 
 
 def test_jobs_that_have_not_been_measured_have_no_curves(member, stage):
