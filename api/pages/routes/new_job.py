@@ -26,6 +26,7 @@ from api.services.inputs.look import Seen, look_at_inputs, names_of
 from axformer.config import ABOUT_METHODS, ABOUT_PRESETS, Preset, make_config
 from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal, written
 from axformer.data.columns import Columns
+from axformer.intake.names import KNOWN_NAMES
 from axformer.repair.settings import FinetuneSettings
 from axformer.wire.devices import Device
 from axformer.wire.jobs import FormName, JobCreate
@@ -230,6 +231,7 @@ def _page(
         "roles": list(Columns.model_fields),
         "tasks": _TASKS,
         "usual": _USUAL,
+        "checkpoint_names": KNOWN_NAMES,
         "devices": list(Device),
         "all_forms": get_args(FormName),
         "about_presets": ABOUT_PRESETS,
