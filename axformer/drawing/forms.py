@@ -21,8 +21,8 @@ _LEAST_SPAN = 2.0
 _TICKS = 5
 _LINE = 14
 """Height of a label."""
-_ASIDE = 9
-"""Distance of a label from its mark."""
+_RADIUS, _ASIDE = 6, 9
+"""Half of a mark's width, and the distance of a label from its mark."""
 _SHAPES = ("M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z", "M-5-5h10v10h-10z", "M0-7l7 7l-7 7l-7-7z", "M0-7l6 11h-12z")
 """Results differ in shape as well as in colour."""
 MOST_RESULTS = 12
@@ -141,8 +141,9 @@ def _mark(index: int, name: str, mark: FormMark, frame: _Frame) -> str:
 
 
 def _names(marks: Sequence[FormMark], frame: _Frame) -> Iterator[str]:
-    """The name of each mark beside it, below others that it would cover."""
-    placed: list[tuple[float, float, float]] = []
+    """The name of each mark beside it, below other names and marks that it would cover."""
+    places = [(frame.across.place(mark.times), frame.upright.place(mark.value)) for mark in marks]
+    placed = [(x - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in places]
     for mark in sorted(marks, key=lambda mark: -mark.value):
         x, y = frame.across.place(mark.times) + _ASIDE, frame.upright.place(mark.value) - 4
         room = LETTER * len(mark.name)
