@@ -140,10 +140,10 @@ def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCr
     """Post the job and roll the transaction back; then look at its inputs."""
     team_id = visitor.caller.team_id
     with resources.sessions() as session:
-        posting.submit(session, resources.settings, team_id, body, None)
+        config = posting.submit(session, resources.settings, team_id, body, None).job.config
         session.rollback()
     with session_scope(resources.reading_sessions) as session:
-        inputs = look_at_inputs(session, storage, resources.settings, team_id, body)
+        inputs = look_at_inputs(session, storage, resources.settings, team_id, body, config)
     return Checked(inputs, resources.queue_views.get().typical)
 
 
