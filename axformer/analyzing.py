@@ -22,6 +22,7 @@ from axformer.data.source import DataSource
 from axformer.forms.memory import peak_bytes
 from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import prepare, prepare_like
+from axformer.intake.encoder import load_other
 from axformer.plan.elements import head
 from axformer.reporting.analysis_page import ANALYSIS_PAGE, analysis_page
 from axformer.reporting.environment import describe
@@ -50,7 +51,7 @@ def open_analysis(
     more = None if train is None else prepare_like(data, read_rows(train.path, train.columns), checkpoint, config)
     other = None
     if against is not None:
-        other = load_checkpoint(against, device)
+        other = load_other(against, device)
         check_comparable(checkpoint, other, against)
     references = {"checkpoint": given.checkpoint, "data": given.data, "train": given.train, "against": against}
     given = replace(given, has_points=has_points(checkpoint.task))

@@ -23,6 +23,7 @@ from axformer.analysis.study import Study
 from axformer.data.batches import Batch
 from axformer.errors import CheckpointError
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.encoder import Encoder
 from axformer.model.hidden_states import watched_states
 from axformer.wire.analysis import Advice, DriftReport, Recall
 from axformer.wire.steps import Counter, StepName
@@ -51,7 +52,7 @@ class _Look:
     attention: dict[int, Tensor] = field(default_factory=dict)
 
 
-def check_comparable(checkpoint: Checkpoint, other: Checkpoint, name: str) -> None:
+def check_comparable(checkpoint: Checkpoint, other: Checkpoint | Encoder, name: str) -> None:
     """Check that two models read the same tokens, and have the same layers and heads.
 
     Raises:
@@ -69,13 +70,13 @@ def check_comparable(checkpoint: Checkpoint, other: Checkpoint, name: str) -> No
         )
 
 
-def _shape(checkpoint: Checkpoint) -> str:
+def _shape(checkpoint: Checkpoint | Encoder) -> str:
     sizes = checkpoint.dimensions
     return f"{sizes.layers} layers of {sizes.heads} heads and width {sizes.hidden_size}"
 
 
 def drift_report(
-    study: Study, other: Checkpoint, name: str, heads: tuple[Heads, Heads | None], given: Given
+    study: Study, other: Checkpoint | Encoder, name: str, heads: tuple[Heads, Heads | None], given: Given
 ) -> DriftReport:
     """Compare a study's model with another one.
 
@@ -114,7 +115,7 @@ def drift_report(
 
 
 @torch.inference_mode()
-def _look(checkpoint: Checkpoint, batch: Batch) -> _Look:
+def _look(checkpoint: Checkpoint | Encoder, batch: Batch) -> _Look:
     found = _Look()
     model, architecture = checkpoint.model, checkpoint.architecture
     inputs = {key: values.flatten(end_dim=-2) for key, values in batch.inputs.items()}

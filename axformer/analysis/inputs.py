@@ -11,6 +11,7 @@ from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
+from axformer.intake.encoder import Encoder
 
 REPORTS = ("layers", "heads", "cka", "clusters", "drift", "features")
 
@@ -50,7 +51,7 @@ class Inputs:
     checkpoint: Checkpoint
     data: DataSet
     train: DataSet | None
-    against: Checkpoint | None
+    against: Checkpoint | Encoder | None
     config: RunConfig
     given: Given
     names: Mapping[str, str] = field(default_factory=dict)

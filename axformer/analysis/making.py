@@ -15,6 +15,7 @@ from axformer.analysis.layers import layers_report
 from axformer.analysis.redundancy import cka_report, clusters_report, features_report
 from axformer.analysis.study import Represented, Study, Working, fitting, metric_of_model, represented
 from axformer.errors import InputError
+from axformer.intake.checkpoint import Checkpoint
 from axformer.wire.analysis import Reports
 
 
@@ -61,7 +62,7 @@ class Making:
         assert inputs.against is not None, "drift has another model"
         own, theirs = self._ranked()[0], None
         other = inputs.against
-        if other.head.auto_class is study.checkpoint.head.auto_class:
+        if isinstance(other, Checkpoint) and other.head.auto_class is study.checkpoint.head.auto_class:
             try:
                 theirs = ranked_heads(study, other.for_rows(study.data.data.rows))
             except InputError:

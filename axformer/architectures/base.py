@@ -185,6 +185,11 @@ class Architecture:
         """The kinds of heads that the family has."""
         return heads_of(self.model_type, causal=self.causal)
 
+    @property
+    def without_head(self) -> Head:
+        """The family's base model in the place of a head."""
+        return Head(AutoModel, self.base_class)
+
     def head_of(self, model: Any) -> Head | None:
         """The kind of head of a model; None if the family does not list its class."""
         return next((head for head in self.heads if isinstance(model, head.model_class)), None)

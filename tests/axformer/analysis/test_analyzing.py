@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from jsonschema import Draft202012Validator
+from transformers import BertForSequenceClassification
 from typer.testing import CliRunner
 
 import axformer
@@ -194,6 +195,23 @@ def test_the_command_writes_everything_or_nothing(checkpoint: Path, data: Path, 
     assert other.exit_code == 2
     assert "give --train" in other.output.replace("\n", " ")
     assert not (tmp_path / "no").exists()
+
+
+def test_the_model_that_a_checkpoint_was_trained_from_may_have_no_head(
+    checkpoint: Path, data: Path, tmp_path: Path
+) -> None:
+    bare = BertForSequenceClassification.from_pretrained(checkpoint).base_model
+    bare.save_pretrained(tmp_path / "bare")
+    tiny_tokenizer().save_pretrained(tmp_path / "bare")
+    ran = command(
+        *("analyze", checkpoint, "--data", data, "--against", tmp_path / "bare"),
+        *("--report", "drift", "--output", tmp_path / "out"),
+    )
+    assert ran.exit_code == 0, ran.output
+    analysis = Analysis.model_validate_json((tmp_path / "out" / "analysis.json").read_text())
+    assert analysis.reports.drift is not None
+    assert analysis.reports.drift.cosine == pytest.approx([1.0] * 4)
+    assert analysis.reports.drift.recall is None
 
 
 def test_models_that_do_not_compare_are_refused(checkpoint: Path, data: Path, tmp_path: Path) -> None:
