@@ -39,8 +39,12 @@ class Admitted:
     """The unchecked tokenizer class from ``config.json``; None if it has none."""
 
 
-def admit(directory: Path) -> Admitted:
+def admit(directory: Path, *, or_bare: bool = False) -> Admitted:
     """Check a checkpoint's config and the headers of its weights, without loading anything.
+
+    Args:
+        directory: of the checkpoint.
+        or_bare: whether a model without a head may be admitted too.
 
     Raises:
         CheckpointError: it is damaged, of an unsupported family, or of a head that is not supported.
@@ -49,7 +53,7 @@ def admit(directory: Path) -> Admitted:
     architecture = architecture_of(str(raw.get("model_type"))[:80])
     weights = read_weights(directory)
     check_whole(directory, weights.tensors)
-    head = _head_of(directory, raw, architecture)
+    head = _head_of(directory, raw, architecture, or_bare=or_bare)
     config = rebuild_config(directory, raw, architecture)
     notes = notes_in(raw, architecture)
     return Admitted(directory, architecture, head, config, notes, weights, raw.get("tokenizer_class"))
@@ -74,14 +78,14 @@ def loadable(admitted: Admitted) -> Iterator[Path]:
         yield directory
 
 
-def _head_of(directory: Path, raw: dict[str, Any], architecture: Architecture) -> Head:
+def _head_of(directory: Path, raw: dict[str, Any], architecture: Architecture, *, or_bare: bool) -> Head:
     heads = architecture.heads
     names = raw.get("architectures") or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise CheckpointError(
             f"checkpoint '{directory}': architectures in config.json is not a list of names; correct it"
         )
-    for head in heads:
+    for head in (*heads, *([architecture.without_head] if or_bare else [])):
         if head.name in names:
             return head
     raise CheckpointError(

@@ -90,12 +90,12 @@ def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
     Raises:
         CheckpointError: it is missing, damaged, of an unsupported family, or of a head or a task that is not supported.
     """
-    directory = _local(str(reference))
+    directory = local_directory(str(reference))
     admitted = admit(directory)
     architecture, head = admitted.architecture, admitted.head
     with loadable(admitted) as known:
-        model = _load_model(admitted, known)
-        tokenizer = _load_tokenizer(admitted, known)
+        model = load_model(admitted, known)
+        tokenizer = load_tokenizer(admitted, known)
         files = tokenizer_files(tokenizer, known) | companion_files(directory)
     task = task_of(head.auto_class, model.config)
     padding_of(model.config, tokenizer, causal=architecture.causal, pooled=task.pooled)  # raises before any work
@@ -174,7 +174,12 @@ def digest(files: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-def _local(reference: str) -> Path:
+def local_directory(reference: str) -> Path:
+    """The directory of a checkpoint, fetched from the hub if it is there.
+
+    Raises:
+        CheckpointError: there is none.
+    """
     if not reference.startswith(HUB_PREFIX):
         directory = Path(reference)
         if not directory.is_dir():
@@ -200,7 +205,12 @@ def _weights_once(model: Any) -> dict[str, torch.Tensor]:
     return kept
 
 
-def _load_model(admitted: Admitted, directory: Path) -> Any:
+def load_model(admitted: Admitted, directory: Path) -> Any:
+    """Load the model of an admitted checkpoint from a directory with known files alone, in float32.
+
+    Raises:
+        CheckpointError: it does not load, or weights are missing or not finite.
+    """
     head = admitted.head
     try:
         model, info = head.model_class.from_pretrained(
@@ -222,7 +232,12 @@ def _load_model(admitted: Admitted, directory: Path) -> Any:
     return model
 
 
-def _load_tokenizer(admitted: Admitted, directory: Path) -> Any:
+def load_tokenizer(admitted: Admitted, directory: Path) -> Any:
+    """Load the tokenizer of an admitted checkpoint from such a directory.
+
+    Raises:
+        CheckpointError: it does not load.
+    """
     try:
         with panics_as_errors():
             tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
