@@ -221,7 +221,7 @@ def _make_client(settings: StorageSettings, key: Key | None) -> Any:
     return session.create_client(
         "s3",
         region_name=settings.region,
-        endpoint_url=settings.endpoint,
+        endpoint_url=settings.endpoint or None,
         config=Config(
             connect_timeout=settings.connect_seconds,
             read_timeout=settings.read_seconds,
