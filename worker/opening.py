@@ -7,6 +7,7 @@ from axformer.config import RunConfig, make_config
 from axformer.data.source import DataSource
 from axformer.methods.outline import outline_of
 from axformer.repair.settings import make_settings
+from axformer.wire.heads import NewHead
 from axformer.wire.names import says_nothing, shown_name
 from axformer.wire.steps import StepName
 from store.states import JobState
@@ -24,6 +25,7 @@ from worker.publication import RESULT
 from worker.sandbox.messages import Order, Source
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import limits_of
+from worker.step_writer import StepWriter
 from worker.warm import WarmSlot
 
 BEGINS_ANEW = (
@@ -46,7 +48,8 @@ def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, war
         inputs = fetch_inputs(job, fetcher_of(context, job, lease.check_stop), sandbox.inputs)
         ledger.note("job.fetched", {"sha256": dict(inputs.digests)})
         ledger.enter(JobState.VALIDATING)
-        conversation, order = Conversation(sandbox, lease.check_stop), _order(context, job, inputs, sandbox)
+        conversation = Conversation(sandbox, lease.check_stop, StepWriter(ledger))
+        order = _order(context, job, inputs, sandbox)
         with with_original_uris(inputs):
             loaded = conversation.open(order, partial(make_room, settings=context.settings, warm=warm))
         if loaded.notes:
@@ -64,10 +67,11 @@ def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, war
 def _has_trained(job: Job, config: RunConfig) -> bool:
     """Whether an earlier process of a job had begun to train."""
     progress = job.progress or {}
-    if job.train is not None and outline_of(config).trains_each:
-        return bool(progress.get("done"))
     step = progress.get("step")
-    return step is not None and step["name"] == StepName.TRAINING
+    if step is not None and step["name"] == StepName.TRAINING:
+        return True
+    trains_before = job.head is not None or (job.train is not None and outline_of(config).trains_each)
+    return trains_before and bool(progress.get("done"))
 
 
 def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -> Order:
@@ -82,6 +86,7 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         device=context.settings.device,
         shards=context.settings.shards,
         finetune=None if job.finetune is None else make_settings(job.finetune),
+        head=None if job.head is None else NewHead.model_validate(job.head),
         output=str(sandbox.made / RESULT),
         state=str(sandbox.state),
         forms=tuple(job.forms),

@@ -24,7 +24,8 @@ from axformer.config.nearest import or_all, suggestion
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError
 from axformer.forms.kinds import KINDS
-from axformer.repair.settings import FinetuneSettings, make_settings
+from axformer.repair.settings import FinetuneSettings, defaults_of, make_settings
+from axformer.wire.heads import FEWEST_LABELS, HEAD_TASKS, NewHead, parse_head
 
 CheckpointArgument = Annotated[
     str, typer.Argument(help="Directory of a fine-tuned model, or hf://organisation/name.", metavar="CHECKPOINT")
@@ -131,6 +132,14 @@ FinetuneOption = Annotated[
         help="How to train, for example epochs=2, teacher=true or freeze=lower:4 (docs/training.md); may be repeated."
     ),
 ]
+HeadOption = Annotated[
+    str | None,
+    typer.Option(
+        help="A new head for a base model, with the names of its classes: classification=no,yes or regression; needs --train.",
+        metavar="TASK=LABELS",
+        autocompletion=lambda: [f"{task}=" if task in FEWEST_LABELS else task for task in HEAD_TASKS],
+    ),
+]
 FormsOption = Annotated[
     str, typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_int8.")
 ]
@@ -211,15 +220,28 @@ def flags_of(*, method: str | None, within_points: float | None, accept_poor_mod
     return {name: value for name, value in given.items() if value is not None}
 
 
-def finetune_of(train: str | None, texts: list[str] | None, config: RunConfig) -> FinetuneSettings | None:
-    """The training settings, if there is training data; those that are not given as the method has them.
+def head_of(text: str | None) -> NewHead | None:
+    """The new head of a base model, if one is asked for.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    return None if text is None else parse_head(text)
+
+
+def finetune_of(
+    train: str | None, texts: list[str] | None, config: RunConfig, head: NewHead | None
+) -> FinetuneSettings | None:
+    """The training settings, if there is training data; those that are not given as the method or a new head has them.
 
     Raises:
         ConfigError: there are settings but no training data, a setting is unknown, or a value is out of range.
     """
     if train is None and texts:
         raise ConfigError("--finetune says how to train, and --train on what; give --train too")
-    settings = make_settings(dict(parse_knob(text) for text in texts or []), config.finetune_defaults)
+    if train is None and head is not None:
+        raise ConfigError(f"--head {head} puts an untrained head on the model; give --train too")
+    settings = make_settings(dict(parse_knob(text) for text in texts or []), defaults_of(config, head))
     return None if train is None else settings
 
 

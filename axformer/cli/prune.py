@@ -33,6 +33,7 @@ def prune(
     calibrate: options.CalibrateOption = None,
     train: options.TrainOption = None,
     finetune: options.FinetuneOption = None,
+    head: options.HeadOption = None,
     forms: options.FormsOption = "compact",
     shards: options.ShardsOption = 1,
     accept_poor_model: options.AcceptPoorModelOption = False,
@@ -43,14 +44,17 @@ def prune(
         flags = options.flags_of(method=method, within_points=within_points, accept_poor_model=accept_poor_model)
         knobs = options.config_from(goal, preset, options.knobs_of(config, set_) | flags)
         names, made = options.columns_of(columns), options.forms_of(forms)
-        settings = options.finetune_of(train, finetune, knobs)
+        new_head = options.head_of(head)
+        settings = options.finetune_of(train, finetune, knobs, new_head)
         console = Console(highlight=False, stderr=as_json)
 
         with importing():
             from axformer.artifact import check_target
+            from axformer.cli.display import status_of
             from axformer.cli.quiet import silence_libraries
             from axformer.devices import resolve_device
             from axformer.intake.dataset import DataSource
+            from axformer.repair.base import Surroundings
             from axformer.run import PruningRun
 
         silence_libraries()
@@ -58,7 +62,8 @@ def prune(
         held_out, calibrating, lessons = (
             None if file is None else DataSource(file, names) for file in (test, calibrate, train)
         )
-        with console.status("Loading the checkpoint and the data"):
+        state = _state_of(output)
+        with console.status("Loading the checkpoint and the data") as status:
             run = PruningRun.open(
                 checkpoint,
                 DataSource(data, names),
@@ -69,8 +74,10 @@ def prune(
                 train=lessons,
                 finetune=settings,
                 calibrate=calibrating,
+                head=new_head,
+                surroundings=Surroundings(state, on_step=lambda step: status.update(status_of(step))),
             )
-        report = _carry_out(console, run, output, made)
+        report = _carry_out(console, run, output, state, made)
     if as_json:
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
     else:
@@ -78,7 +85,13 @@ def prune(
     exit_if_missed(report)
 
 
-def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
+def _state_of(output: Path) -> Path:
+    """The directory for the state of trainings, beside the output."""
+    whole = output.resolve()  # "." has no name of its own
+    return whole.with_name(f".{whole.name}-training")
+
+
+def _carry_out(console: Console, run: "PruningRun", output: Path, state: Path, forms: list[str]) -> dict[str, Any]:
     """Run the pass with a display, publish, and return the report."""
     from axformer.cli.display import display_for, measured_by, names_of_passes, status_of
     from axformer.repair.base import Surroundings
@@ -90,8 +103,6 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
     console.print(f"validation: {look.sentence}", soft_wrap=True)
     if look.note is not None:
         console.print(f"note: {look.note}", soft_wrap=True)
-    whole = output.resolve()  # "." has no name of its own
-    state = whole.with_name(f".{whole.name}-training")
     with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
         for trial in run.trials(on_step=display.tell, directory=state):
             display.show(trial)
@@ -121,6 +132,8 @@ def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
         if not form["made"]:
             console.print(f"note: no form '{form['name']}': {form['reason']}", soft_wrap=True)
     directories = [f"{form['directory']}/" for form in report["forms"] if form["made"]]
+    if report["head"] is not None:
+        directories.append(report["head"]["directory"])
     written = ", ".join(
         [*directories, "plan.json", "trace.jsonl", "report.json", "report.html", "README.md", "plan.svg", "path.svg"]
     )

@@ -33,6 +33,7 @@ def submit(
     calibrate: options.CalibrateOption = None,
     train: options.TrainOption = None,
     finetune: options.FinetuneOption = None,
+    head: options.HeadOption = None,
     forms: options.FormsOption = "compact",
     accept_poor_model: options.AcceptPoorModelOption = False,
     name: Annotated[str | None, typer.Option(help="A name for people; by default the checkpoint's own name.")] = None,
@@ -52,7 +53,8 @@ def submit(
         settled = options.config_from(goal, preset, knobs)  # errors are reported before anything is sent
         if calibrate is not None:
             settled.check_calibrates()
-        training = options.finetune_of(train, finetune, settled)
+        new_head = options.head_of(head)
+        training = options.finetune_of(train, finetune, settled, new_head)
         labels, made = options.labels_of(label), options.forms_of(forms)
         renamed = options.columns_of(columns).model_dump(exclude_defaults=True)
         token = hub_token_of(hub_token, (checkpoint, data, test, calibrate, train))
@@ -66,6 +68,7 @@ def submit(
             train=None if train is None else reference(train),
             columns=renamed,
             finetune=None if training is None else training.model_dump(),
+            head=None if new_head is None else new_head.model_dump(mode="json"),
             goal=goal,
             preset=None if goal is not None else (preset or usual_preset(knobs)).value,
             config=knobs,

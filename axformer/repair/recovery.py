@@ -56,6 +56,7 @@ class Recovery:
         self._training = training
         self._deciding = deciding
         self._schedule = schedule
+        self._base = training.base or checkpoint
         self._own: Path | None = None
         self.order: Sequence[int] = ()
         """The layers in the order in which they leave; ``schedule=gradual`` needs it."""
@@ -89,13 +90,21 @@ class Recovery:
         return model, course
 
     def _start(self, plan: Plan, surroundings: Surroundings) -> tuple[Any, str]:
-        """The whole model whose layers are dropped, and what has decided its weights."""
+        """The whole model whose layers are dropped, and what has decided its weights.
+
+        A base model with a new head is dropped from and then trained, as the paper does; the untouched model of the run is what
+        ``finetune_first`` would train it to.
+        """
+        base, is_base = self._base, self._training.base is not None
+        origin = f" from {base.sha256}" if is_base else ""
         if self._schedule is Schedule.AT_ONCE:
-            return self._checkpoint.model, ""
-        if not plan.dropped:
+            return base.model, origin
+        if is_base and self._schedule is Schedule.FINETUNE_FIRST:
             return self._checkpoint.model, self._schedule.value
+        if not plan.dropped:
+            return base.model, self._schedule.value + origin
         before, training = Plan.full(self._checkpoint.dimensions), self._training
-        history = self._schedule.value
+        history = self._schedule.value + origin
         if self._schedule is Schedule.FINETUNE_FIRST_FROZEN:
             training = self._with(freeze=",".join(map(str, plan.dropped)))
         if self._schedule is Schedule.GRADUAL:
@@ -105,9 +114,9 @@ class Recovery:
         return self._whole(before, training, surroundings), history
 
     def _whole(self, plan: Plan, training: Training, surroundings: Surroundings) -> Any:
-        """A whole model with the weights of the trained model of a plan; the layers that it drops are as in the checkpoint."""
+        """A whole model with the weights of the trained model of a plan; the layers that it drops are untrained."""
         model, _ = self._trained(plan, training, surroundings)
-        return put_back(self._checkpoint.model, self._checkpoint.architecture, plan, model)
+        return put_back(self._base.model, self._checkpoint.architecture, plan, model)
 
     def _with(self, **settings: Any) -> Training:
         return replace(self._training, settings=self._training.settings.model_copy(update=settings))
