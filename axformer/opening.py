@@ -15,7 +15,6 @@ from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode, prepare, prepare_inputs, prepare_like
 from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import split_off
-from axformer.methods.outline import outline_of
 from axformer.new_head import Headed, check_head, loaded_again, train_head
 from axformer.repair.base import Repair, Surroundings
 from axformer.repair.freezing import check_freezes
@@ -96,7 +95,7 @@ def with_trained_head(inputs: Inputs, head: NewHead, config: RunConfig, surround
     assert isinstance(training, Training), "a new head needs training data"
     deciding, _ = split_off(inputs.validation, base, config)
     headed = train_head(base, head, deciding, training, surroundings)
-    if outline_of(config).trains_each:
+    if config.drops_from_base:
         training = replace(training, base=base)
     return replace(inputs, checkpoint=loaded_again(headed, base), repair=training, headed=headed)
 

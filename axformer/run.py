@@ -72,6 +72,8 @@ class PruningRun:
     ) -> None:
         self._method, self._configs = method_of(config), outline_of(config).passes(config)
         self._method.check(config, checkpoint.dimensions)
+        if config.why_training is not None and not isinstance(repair, Training):
+            raise ConfigError(f"{config.why_training}, and there is no training data; give train too")
         check_fits(config, checkpoint, shards)
         self.config = config
         self.dimensions = checkpoint.dimensions
@@ -308,7 +310,7 @@ class PruningRun:
             self._repaired = self._repair.carry_out(
                 *(self._checkpoint, self._small_model(), self.plan, sets, self.deciding, around)
             )
-        elif self.plan.dropped:
+        elif self.plan != Plan.full(self.dimensions):
             self._repaired = recovery.repaired(self.plan, sets, around)
 
     def publish(self, directory: Path, forms: Collection[str] = (), on_step: OnStep = ignore) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def _has_trained(job: Job, config: RunConfig) -> bool:
     step = progress.get("step")
     if step is not None and step["name"] == StepName.TRAINING:
         return True
-    trains_before = job.head is not None or (job.train is not None and outline_of(config).trains_each)
+    trains_before = job.head is not None or (job.train is not None and outline_of(config).trains_each(config))
     return trains_before and bool(progress.get("done"))
 
 

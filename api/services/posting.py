@@ -163,6 +163,9 @@ def _finetune(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
             return completed(body.finetune, defaults_of(config, body.head)).model_dump(mode="json")
         except ConfigError as error:
             raise InvalidInputError(str(error), errors=[FieldError(str(error), pointer="#/finetune")]) from None
+    if config.why_training is not None:
+        detail = f"{config.why_training}, and there is no training data; give train too"
+        raise InvalidInputError(detail, code=ConfigError.code, errors=[FieldError(detail, pointer="#/config")])
     if body.finetune is None:
         return None
     detail = "says how to train, and train on what; give train too, or leave it out"

@@ -82,6 +82,10 @@ class LayersConfig(RunConfig):
         return self.within_points is None
 
     @property
+    def drops_from_base(self) -> bool:
+        return True
+
+    @property
     def one_process(self) -> str | None:
         return f"method={self.method}"
 

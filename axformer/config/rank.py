@@ -43,6 +43,10 @@ class RankConfig(RunConfig):
     relative: float | None = Field(default=None, gt=0.0, le=1.0)
     """Accept a step only if the metric on the deciding rows is at least this share of the untouched model's, for example 0.9 as
     in Chiang et al.; the last such step ends the path. None accepts every step."""
+    finetune_each: int = Field(default=0, ge=0, le=100)
+    """Train what is left for this many epochs after every step, and rank it as it is then (Molchanov et al., 2017; AxFormer,
+    section III-A). It needs training data, takes as many trainings as there are steps, and the certificate is then of trained
+    models. 0 trains only the model that is kept, where there is training data."""
     repair: Literal["none", "refit"] = "none"
     """``refit`` fits the remaining weights to the outputs of the untouched model after every step; ``none`` leaves them."""
 
@@ -52,6 +56,10 @@ class RankConfig(RunConfig):
             raise ConfigError(
                 f"evaluate_in={self.evaluate_in}: ranked pruning measures in float32; take the form onnx_int8, or "
                 "method=axformer"
+            )
+        if self.finetune_each and self.is_refitted:
+            raise ConfigError(
+                f"finetune_each={self.finetune_each} and repair=refit both change what every step leaves; give one of them"
             )
         if self.step > self.until:
             raise ConfigError(f"step={self.step:g} is above until={self.until:g}, so no step would be made")
@@ -71,6 +79,10 @@ class RankConfig(RunConfig):
     @property
     def is_refitted(self) -> bool:
         return self.repair == "refit"
+
+    @property
+    def why_training(self) -> str | None:
+        return f"finetune_each={self.finetune_each} trains after every step" if self.finetune_each else None
 
     @property
     def why_not_calibrated(self) -> str | None:

@@ -64,6 +64,11 @@ BAD_FIELDS = [
     ({"train": {"uri": "file:///etc/passwd"}}, "#/train/uri", "outside of the directories"),
     ({"finetune": {"epochs": 2}}, "#/finetune", "give train too"),
     ({"head": {"task": "regression"}}, "#/head", "give train too"),
+    (
+        {"config": {"method": "rank", "finetune_each": 1}},
+        "#/config",
+        "trains after every step, and there is no training",
+    ),
     ({"head": {"task": "guessing"}}, "#/head/task", "'classification', 'multi_label_classification'"),
     ({"head": {"task": "classification", "labels": ["a"]}}, "#/head", "needs the names of at least 2 classes, not 1"),
     ({"head": {"task": "regression", "labels": ["a"]}}, "#/head", "has no classes"),
