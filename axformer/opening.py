@@ -133,9 +133,10 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:
         CausalLanguageModelling.name,
         MaskedLanguageModelling.name,
     ):
+        instead = {"axformer": "use tolerance alone", "rank": "use relative=0.9, which goes by Recall@1"}
         raise ConfigError(
-            f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; use "
-            "tolerance alone"
+            f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; "
+            f"{instead.get(config.method, 'leave it out with within_points=null')}"
         )
     if config.one_process is not None and shards > 1:
         raise ConfigError(f"shards={shards}: passes with {config.one_process} run in one process; use shards=1")

@@ -1,8 +1,9 @@
 """The knobs of ranked pruning, the baselines of Table IV of the AxFormer paper and of *Why Can You Lay Off Heads?*."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from axformer.config.common import RunConfig
 from axformer.errors import ConfigError
@@ -42,13 +43,21 @@ class RankConfig(RunConfig):
     """Let no layer lose its last head. By default a layer without heads keeps only the bias of its output projection."""
     relative: float | None = Field(default=None, gt=0.0, le=1.0)
     """Accept a step only if the metric on the deciding rows is at least this share of the untouched model's, for example 0.9 as
-    in Chiang et al.; the last such step ends the path. None accepts every step."""
+    in Chiang et al.; the last such step ends the path. A language model's metric is then Recall@1, its accuracy (section 4.3
+    there). ``within_points`` and ``confirm`` are not used with it unless they are given. None accepts every step."""
     finetune_each: int = Field(default=0, ge=0, le=100)
     """Train what is left for this many epochs after every step, and rank it as it is then (Molchanov et al., 2017; AxFormer,
     section III-A). It needs training data, takes as many trainings as there are steps, and the certificate is then of trained
     models. 0 trains only the model that is kept, where there is training data."""
     repair: Literal["none", "refit"] = "none"
     """``refit`` fits the remaining weights to the outputs of the untouched model after every step; ``none`` leaves them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_share_needs_no_choice(cls, knobs: Any) -> Any:
+        if isinstance(knobs, Mapping) and knobs.get("relative") is not None:
+            return {"within_points": None, "confirm": 0.0, **knobs}
+        return knobs
 
     def check(self) -> None:
         super().check()

@@ -10,7 +10,7 @@ from axformer.methods.base import Ground
 from axformer.methods.replay import Replay
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.scores.confidence import first_metric
+from axformer.scores.confidence import rising_metric
 from axformer.scores.scoring import figures_of, table_of
 
 
@@ -100,10 +100,10 @@ class WholePlans:
         return self._untouched
 
     def metric(self, predictions: Predictions) -> float:
-        """The task's first metric on the deciding rows."""
+        """The task's first metric of which more is better, on the deciding rows."""
         task, samples = self._ground.checkpoint.task, self._ground.samples
         figures = figures_of(table_of(self._losses(predictions), predictions.answers, task, samples), task)
-        return figures[first_metric(figures)]
+        return figures[rising_metric(figures)]
 
     def _losses(self, predictions: Predictions) -> Tensor:
         return self._ground.samples.per_sample(predictions.losses)
