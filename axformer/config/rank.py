@@ -1,19 +1,21 @@
 """The knobs of ranked pruning, the baselines of Table IV of the AxFormer paper and of *Why Can You Lay Off Heads?*."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from axformer.config.common import RunConfig
+from axformer.config.plans import PlansConfig
 from axformer.errors import ConfigError
 
 Score = Literal["taylor", "gradient", "fisher", "activation", "l1", "magnitude", "random"]
 """What a unit is ranked by (:mod:`axformer.methods.rank.scores`)."""
 
 
-class RankConfig(RunConfig):
+class RankConfig(PlansConfig):
     """The knobs of ``method=rank``."""
+
+    called: ClassVar[str] = "ranked pruning"
 
     method: Literal["rank"] = "rank"
     """``rank``: heads and neurons leave in the order of a score, the lowest first, a share of them in every step."""
@@ -61,29 +63,12 @@ class RankConfig(RunConfig):
 
     def check(self) -> None:
         super().check()
-        if self.evaluate_in != "float32":
-            raise ConfigError(
-                f"evaluate_in={self.evaluate_in}: ranked pruning measures in float32; take the form onnx_int8, or "
-                "method=axformer"
-            )
         if self.finetune_each and self.is_refitted:
             raise ConfigError(
                 f"finetune_each={self.finetune_each} and repair=refit both change what every step leaves; give one of them"
             )
         if self.step > self.until:
             raise ConfigError(f"step={self.step:g} is above until={self.until:g}, so no step would be made")
-
-    @property
-    def one_process(self) -> str | None:
-        return f"method={self.method}"
-
-    @property
-    def measures_path(self) -> bool:
-        return True
-
-    @property
-    def expects_cost(self) -> bool:
-        return self.within_points is None
 
     @property
     def is_refitted(self) -> bool:
