@@ -1,6 +1,7 @@
 """Apply an existing plan to a checkpoint, and write its forms without another pass."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from axformer.artifact import new_directory
@@ -14,14 +15,31 @@ from axformer.intake.dataset import DataSet, DataSource, prepare, prepare_inputs
 from axformer.methods.registry import METHODS
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
+from axformer.new_head import check_head
+from axformer.opening import training_on
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import PlanFile, said_repaired
+from axformer.repair.base import Surroundings
 from axformer.repair.refit import Refit, apply_refit, can_refit
+from axformer.repair.settings import FinetuneSettings, completed, defaults_of
 from axformer.repair.storage import write_refit
+from axformer.repair.training import train
+from axformer.wire.heads import NewHead
 
 _NOTHING_TO_FIT = (
     "--calibrate: no weights are fitted anew for this plan; leave it out, or name another point of its path"
 )
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """What a model is trained on, and how."""
+
+    data: DataSource
+    settings: FinetuneSettings | None = None
+    """None for the defaults."""
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    """Where it happens."""
 
 
 def apply_plan(
@@ -35,6 +53,8 @@ def apply_plan(
     other_weights: bool = False,
     fits: Refit | None = None,
     calibrate: DataSource | None = None,
+    lessons: Lessons | None = None,
+    head: NewHead | None = None,
     device: str = "cpu",
 ) -> Sequence[Form | NotMade]:
     """Apply a plan to a checkpoint, and write each form in its own directory, and ``plan.json``.
@@ -50,19 +70,24 @@ def apply_plan(
         fits: the fitted weights stored with the plan; None if it has none. For another point on the path, or with other
             weights, the model is refitted.
         calibrate: the calibration data of that refit, which needs no labels; None for ``data``.
+        lessons: what is left is trained on; None for no training.
+        head: the new head that a base model gets, which must then be trained; None for a fine-tuned checkpoint.
         device: the device that PyTorch computes on.
 
     Returns:
         Each form, or the reason why this model cannot have it.
 
     Raises:
-        ConfigError: ``calibrate`` is given, but the model is not refitted.
+        ConfigError: ``calibrate`` is given, but the model is not refitted; or a new head is not trained.
         PlanError: the plan was made from other weights, or does not fit the model or the point on the path.
         InputError: something else does not fit.
         ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
     rows = read_rows(data.path, data.columns)
-    loaded = load_checkpoint(checkpoint, device).for_rows(rows)
+    settings = completed(None if lessons is None else lessons.settings, defaults_of(reading_config(file.config), head))
+    if head is not None:
+        check_head(head, settings, has_train=lessons is not None, is_taught_too=True)
+    loaded = load_checkpoint(checkpoint, device, head, settings.seed).for_rows(rows)
     check_source(file, loaded, other_weights=other_weights)
     kept = file.plan
     if stop is not None:
@@ -74,14 +99,21 @@ def apply_plan(
         raise ConfigError(_NOTHING_TO_FIT)
     small = compact(loaded.model, loaded.architecture, file.plan)
     apply_refit(small, loaded.architecture, file.plan, fits or {})
+    if lessons is not None:
+        training = training_on(lessons.data, settings, checking, loaded, reading_config(file.config))
+        train(
+            small, loaded, file.plan, training, checking, lessons.surroundings, history=f"head {head}" if head else ""
+        )
     model = cast(small, loaded.dtype)
     with new_directory(output) as draft:
         names = usual_forms(file.plan, loaded.dimensions) if forms is None else forms
-        made = make_forms(Finished(loaded, file.plan, model, checking.samples, fits), names, draft)
+        made = make_forms(Finished(loaded, file.plan, model, checking.samples, fits, lessons is not None), names, draft)
         if fits is not None:
             write_refit(fits, draft)
         source = file.source.model_copy(update={"sha256": loaded.sha256})
-        text = said_repaired(file.model_copy(update={"source": source}), is_fitted=fits is not None)
+        text = said_repaired(
+            file.model_copy(update={"source": source}), is_fitted=fits is not None, is_trained=lessons is not None
+        )
         (draft / "plan.json").write_text(f"{text.model_dump_json(indent=1)}\n", encoding="utf-8")
     return made
 

@@ -40,8 +40,14 @@ class Headed:
     """The record for the report."""
 
 
-def check_head(new: NewHead, settings: FinetuneSettings, *, has_train: bool) -> None:
+def check_head(new: NewHead, settings: FinetuneSettings, *, has_train: bool, is_taught_too: bool = False) -> None:
     """Check that a new head can be trained.
+
+    Args:
+        new: the head.
+        settings: of the trainings.
+        has_train: whether there are training rows.
+        is_taught_too: whether a teacher would teach in the training of the head itself.
 
     Raises:
         ConfigError: there are no training rows, or their labels would not be looked at.
@@ -50,6 +56,8 @@ def check_head(new: NewHead, settings: FinetuneSettings, *, has_train: bool) -> 
         raise ConfigError(
             f"head={new.task} puts an untrained head on the model, and there is no training data; give train too"
         )
+    if is_taught_too and settings.teacher:
+        raise ConfigError(f"head={new.task} with teacher=true: an untrained head teaches nothing; leave teacher out")
     if not settings.needs_labels:
         raise ConfigError(
             f"head={new.task} with teacher_weight=1: there is no teacher before the head is trained, which takes labels; set "

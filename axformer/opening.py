@@ -80,11 +80,7 @@ def open_inputs(
     calibration = None if more is None else prepare_inputs(deciding, more, loaded, config)
     repair = None
     if training_rows is not None:
-        check_trainable(loaded.task.name, device)
-        check_freezes(loaded.model, loaded.architecture, settings)
-        training_rows = replace(training_rows, labels_as=deciding.rows.labels_as)
-        encoded = _encoded(deciding, training_rows, loaded, config, settings)
-        repair = Training(training_rows, encoded, settings, config, "" if more is None else more.digest())
+        repair = _training(training_rows, settings, deciding, loaded, config, "" if more is None else more.digest())
     names = _names(checkpoint, {"validation": validation, "test": test, "calibrate": calibrate, "train": train})
     return Inputs(loaded, deciding, measuring, repair, calibration, names)
 
@@ -104,6 +100,31 @@ def _names(checkpoint: str | Path, sources: Mapping[str, DataSource | None]) -> 
     """The inputs' names for people."""
     references = {part: source.path for part, source in sources.items() if source is not None}
     return {part: shown_name(reference) for part, reference in {"checkpoint": str(checkpoint), **references}.items()}
+
+
+def training_on(
+    train: DataSource, settings: FinetuneSettings, deciding: DataSet, checkpoint: Checkpoint, config: RunConfig
+) -> Training:
+    """A training on the rows of a file, read like the deciding rows.
+
+    Raises:
+        InputError: the rows do not fit the model, or the model cannot be trained like that.
+    """
+    return _training(_training_rows(train, settings), settings, deciding, checkpoint, config)
+
+
+def _training(
+    rows: Rows,
+    settings: FinetuneSettings,
+    deciding: DataSet,
+    checkpoint: Checkpoint,
+    config: RunConfig,
+    fitted_to: str = "",
+) -> Training:
+    check_trainable(checkpoint.task.name, str(checkpoint.model.device))
+    check_freezes(checkpoint.model, checkpoint.architecture, settings)
+    rows = replace(rows, labels_as=deciding.rows.labels_as)
+    return Training(rows, _encoded(deciding, rows, checkpoint, config, settings), settings, config, fitted_to)
 
 
 def _training_rows(train: DataSource, settings: FinetuneSettings) -> Rows:

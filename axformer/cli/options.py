@@ -220,6 +220,12 @@ def flags_of(*, method: str | None, within_points: float | None, accept_poor_mod
     return {name: value for name, value in given.items() if value is not None}
 
 
+def state_of(output: Path) -> Path:
+    """The directory for the state of trainings, beside the output."""
+    whole = output.resolve()  # "." has no name of its own
+    return whole.with_name(f".{whole.name}-training")
+
+
 def head_of(text: str | None) -> NewHead | None:
     """The new head of a base model, if one is asked for.
 

@@ -62,7 +62,7 @@ def prune(
         held_out, calibrating, lessons = (
             None if file is None else DataSource(file, names) for file in (test, calibrate, train)
         )
-        state = _state_of(output)
+        state = options.state_of(output)
         with console.status("Loading the checkpoint and the data") as status:
             run = PruningRun.open(
                 checkpoint,
@@ -83,12 +83,6 @@ def prune(
     else:
         _tell(console, report, output)
     exit_if_missed(report)
-
-
-def _state_of(output: Path) -> Path:
-    """The directory for the state of trainings, beside the output."""
-    whole = output.resolve()  # "." has no name of its own
-    return whole.with_name(f".{whole.name}-training")
 
 
 def _carry_out(console: Console, run: "PruningRun", output: Path, state: Path, forms: list[str]) -> dict[str, Any]:
