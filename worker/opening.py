@@ -50,11 +50,12 @@ def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, war
         ledger.enter(JobState.VALIDATING)
         conversation = Conversation(sandbox, lease.check_stop, StepWriter(ledger))
         order = _order(context, job, inputs, sandbox)
+        begins_anew = _has_trained(job, order.config) and not sandbox.state.is_dir()
         with with_original_uris(inputs):
             loaded = conversation.open(order, partial(make_room, settings=context.settings, warm=warm))
         if loaded.notes:
             ledger.note("job.noted", {"notes": list(loaded.notes)})
-        if _has_trained(job, order.config) and not sandbox.state.is_dir():
+        if begins_anew:
             ledger.note("job.noted", {"notes": [BEGINS_ANEW]})
         ledger.enter(JobState.RUNNING)
         stored = ledger.stored_trials(context.settings.trace_chunk)
@@ -67,11 +68,12 @@ def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, war
 def _has_trained(job: Job, config: RunConfig) -> bool:
     """Whether an earlier process of a job had begun to train."""
     progress = job.progress or {}
+    if job.head is not None:
+        return bool(progress)  # there is none before the training of the head has told of a step
+    if job.train is not None and outline_of(config).trains_each(config):
+        return bool(progress.get("done"))
     step = progress.get("step")
-    if step is not None and step["name"] == StepName.TRAINING:
-        return True
-    trains_before = job.head is not None or (job.train is not None and outline_of(config).trains_each(config))
-    return trains_before and bool(progress.get("done"))
+    return step is not None and step["name"] == StepName.TRAINING
 
 
 def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -> Order:

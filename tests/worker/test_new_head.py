@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import AutoModel
+from pydantic import SecretStr
+from starlette.testclient import TestClient
+from transformers import AutoModel, AutoModelForSequenceClassification
 
+from api.main import create_app
 from axformer.plan.plan import parse_plan_file
+from axformer.wire.scopes import Scope
+from store.repositories.keys import create_key
 from store.repositories.steering import request_pause, resume_job
 from store.session import session_scope
 from store.states import JobState
+from store.tables.teams import Team
 from tests.tiny_models import tiny_config, tiny_rows, tiny_tokenizer, write_rows
 from tests.worker.conftest import GUESSING, Post, Watch
 from tests.worker.test_exports import export
@@ -101,3 +107,25 @@ def test_a_job_that_is_paused_while_its_head_is_trained_ends_as_if_undisturbed(
     for name in (TRAINED, "model/model.safetensors"):
         assert first[name].sha256 == second[name].sha256, name
     assert [note for note in watch.notes(job_id) if "begins anew" in note] == [BEGINS_ANEW] * elsewhere
+
+
+@pytest.mark.slow
+def test_a_base_model_posted_over_the_api_comes_back_trained_and_smaller(
+    context: WorkerContext, claim: Claim, asked: dict[str, Any], team: Team, broker_url: str, tmp_path: Path
+) -> None:
+    with session_scope(context.sessions) as session:
+        key = create_key(session, team.id, "test", Scope.ADMIN).text
+    settings = context.settings.model_copy(update={"broker_url": SecretStr(broker_url)})
+    body = {"name": "base", "preset": "paper", "config": asked.pop("knobs"), **asked}
+    with TestClient(create_app(settings), headers={"Authorization": f"Bearer {key}"}) as client:
+        posted = client.post("/v1/jobs", json=body)
+        assert posted.status_code == 202, posted.text
+        address = posted.headers["Location"]
+        run_job(context, claim(), NEVER)
+        job = client.get(address).json()
+        assert (job["state"], job["head"]) == ("succeeded", HEAD)
+        assert job["report"]["head"]["settings"]["epochs"] == LESSONS["epochs"]
+        for name in ("config.json", "model.safetensors"):
+            (tmp_path / name).write_bytes(client.get(f"{address}/artifacts/untouched/{name}").content)
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path)
+    assert model.config.label2id == {"no": 0, "yes": 1}
