@@ -22,7 +22,7 @@ from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 from axformer.scores.certificate import lost_in_words
 from axformer.scores.paired_tests import ALPHA, exact_p_value
-from axformer.scores.within_points import POINT
+from axformer.scores.planning import POINT
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
 from axformer.tasks.multi_label import DECISION_LOGIT

@@ -8,6 +8,8 @@ from api.job_views import job_read
 from api.pages.job_result import bundles_of, deploy_of
 from api.resources import Resources
 from api.services import artifacts, queue
+from axformer.scores.path_costs import Model, told_beyond
+from axformer.wire.report import PathPoint
 from store.repositories.events import events_after
 from store.repositories.keys import Caller
 from store.repositories.trace_views import trace_totals
@@ -33,9 +35,17 @@ def job_values(session: Session, resources: Resources, caller: Caller, job: Job)
         "files": files,
         "bundles": bundles,
         "deploy": deploy_of(job.summary, bundles),
+        "beyond": _beyond(job),
         "events": list(reversed(events.items)),
         "actions": actions(job),
     }
+
+
+def _beyond(job: Job) -> tuple[str, Model] | None:
+    """What else the job's path offers."""
+    points = [PathPoint.model_validate(one, extra="ignore") for one in job.path or []]
+    certificate = (job.summary or {}).get("certificate")
+    return told_beyond(points, job.config.get("within_points"), is_certified=certificate is not None)
 
 
 def actions(job: Job) -> list[str]:

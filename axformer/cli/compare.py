@@ -1,6 +1,7 @@
 """``axformer compare``: two to six jobs side by side."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,8 @@ from axformer.cli.remote import JsonOption, output, print_json, service
 from axformer.cli.words import NOTHING, progress, state
 from axformer.client import Job
 from axformer.errors import InputError
+from axformer.reporting.deploy_table import deployables
+from axformer.reporting.side_by_side import side_by_side
 
 LEAST, MOST = 2, 6
 """``show`` shows a single job; more than six do not fit a screen."""
@@ -20,6 +23,12 @@ LEAST, MOST = 2, 6
 
 def compare(
     jobs: Annotated[list[str], typer.Argument(help=f"Ids of {LEAST} to {MOST} jobs.", metavar="JOB...")],
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", help="Write a picture of all results here, as SVG: what each costs, and how fast it is."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare jobs: the knobs in which they differ, and the result of each."""
@@ -28,10 +37,18 @@ def compare(
             raise InputError(f"compare takes {LEAST} to {MOST} jobs, not {len(jobs)}")
     with service() as client:
         found = [client.job(job) for job in jobs]
+    if picture is not None:
+        with failing():
+            picture.write_text(_drawn(found), encoding="utf-8")
     if as_json:
         print_json(found)
     else:
         output().print(_table(found))
+
+
+def _drawn(jobs: list[Job]) -> str:
+    named = [(job.name, deployables(job.report.model_dump())) for job in jobs if job.report is not None]
+    return side_by_side([(name, forms) for name, forms in named if forms is not None])
 
 
 def _table(jobs: list[Job]) -> Table:

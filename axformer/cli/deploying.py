@@ -12,6 +12,8 @@ from rich.table import Table
 from axformer.cli.failing import EXIT_MISSED
 from axformer.forms.kinds import COMPACT, KINDS, WEIGHTS
 from axformer.reporting.deploy_table import deployables
+from axformer.scores.path_costs import told_beyond
+from axformer.wire.report import PathPoint
 
 
 def _longest_word(name: str) -> int:
@@ -82,3 +84,17 @@ def show_deployables(console: Console, report: Mapping[str, Any]) -> None:
         table.add_row(*cells, style="bold" if row is best else None)
     console.print(table)
     console.print(found.sentence, soft_wrap=True)
+
+
+def show_beyond(console: Console, report: Mapping[str, Any], source: str) -> None:
+    """Print what else the path of a finished run offers, and the command that lists it; nothing if that is nothing.
+
+    Args:
+        report: the content of a ``report.json``.
+        source: the directory of the result, or the job's id.
+    """
+    path = [PathPoint.model_validate(one) for one in report.get("path") or []]
+    certificate = report.get("certificate")
+    told = told_beyond(path, report["config"].get("within_points"), is_certified=certificate is not None)
+    if told is not None:
+        console.print(f"{told[0]} See: axformer path {source}", soft_wrap=True)

@@ -32,7 +32,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "pause": ("axformer pause $JOB",),
     "resume": ("axformer resume $JOB",),
     "retry": ("axformer retry $JOB",),
-    "compare": ("axformer compare $JOB $OTHER",),
+    "compare": ("axformer compare $JOB $OTHER --plot results.svg",),
     "grid": ("axformer grid grid.toml",),
     "group": ("axformer group $GROUP",),
     "groups": ("axformer groups",),

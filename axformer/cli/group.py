@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich import box
 from rich.table import Table
 
+from axformer.cli.failing import failing
 from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.watch import EXIT_INTERRUPTED
 from axformer.cli.words import ID_WIDTH, NAME_WIDTH, NOTHING, age, knobs, standing
 from axformer.client import Client, Group
 from axformer.client.answers import GroupRow
+from axformer.reporting.side_by_side import side_by_side_in_group
 from axformer.wire.spread import Spread
 
 _LOSS = "loss"
@@ -32,14 +35,24 @@ _JUDGED = (
 def group(
     group: Annotated[str, typer.Argument(help="Id of a group, as printed by grid and groups.", metavar="GROUP")],
     watch: Annotated[bool, typer.Option("--watch", help="Wait until the group has ended.")] = False,
+    pictures: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", help="Write a picture of each set into this directory, as SVG: what each setting costs."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the results of a group of jobs so far: means over checkpoints and seeds, with spreads and intervals."""
     with service() as client:
         if watch:
-            follow_group(client, group, as_json=as_json)
+            found = follow_group(client, group, as_json=as_json)
         else:
-            _tell(client.group(group), as_json=as_json)
+            found = client.group(group)
+            _tell(found, as_json=as_json)
+    if pictures is not None:
+        with failing():
+            _draw(found, pictures)
 
 
 def groups(
@@ -57,8 +70,8 @@ def groups(
         output().print(_list(listed))
 
 
-def follow_group(client: Client, group_id: str, *, as_json: bool) -> None:
-    """Wait until all jobs of a group have ended, then show it. Ctrl-C leaves them running.
+def follow_group(client: Client, group_id: str, *, as_json: bool) -> Group:
+    """Wait until all jobs of a group have ended, then show and return it. Ctrl-C leaves them running.
 
     Raises:
         Exit: someone pressed Ctrl-C.
@@ -70,6 +83,15 @@ def follow_group(client: Client, group_id: str, *, as_json: bool) -> None:
         notes().print(f"\nNo longer watching; the jobs go on. Look again with: axformer group {group_id}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     _tell(group, as_json=as_json)
+    return group
+
+
+def _draw(group: Group, directory: Path) -> None:
+    """Write the picture of each set, named after it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for place, name in enumerate(dict.fromkeys(row.set for row in group.rows)):
+        drawn = side_by_side_in_group(f"set-{place}", [row for row in group.rows if row.set == name])
+        (directory / f"{name}.svg").write_text(drawn, encoding="utf-8")
 
 
 def _tell(group: Group, *, as_json: bool) -> None:

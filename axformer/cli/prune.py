@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from axformer.cli import options
-from axformer.cli.deploying import exit_if_missed, show_deployables, show_loading, show_target
+from axformer.cli.deploying import exit_if_missed, show_beyond, show_deployables, show_loading, show_target
 from axformer.cli.failing import failing
 from axformer.cli.importing import importing
 
@@ -116,6 +116,7 @@ def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
 
     show_target(console, report)
     show_deployables(console, report)
+    show_beyond(console, report, str(output))
     console.print(closing_table(report))
     if report["certificate"] is not None:
         console.print(report["certificate"]["sentence"], soft_wrap=True)

@@ -21,10 +21,12 @@ _LEAST_SPAN = 2.0
 _TICKS = 5
 _LINE = 14
 """Height of a label."""
-_ASIDE = 9
-"""Distance of a label from its mark."""
+_RADIUS, _ASIDE = 6, 9
+"""Half of a mark's width, and the distance of a label from its mark."""
 _SHAPES = ("M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z", "M-5-5h10v10h-10z", "M0-7l7 7l-7 7l-7-7z", "M0-7l6 11h-12z")
-"""Results differ in shape as well as in colour; after these, shapes begin again."""
+"""Results differ in shape as well as in colour."""
+MOST_RESULTS = 12
+"""Six colours and four shapes make so many different marks, taken in turn."""
 
 
 @dataclass(frozen=True)
@@ -54,27 +56,30 @@ class _Frame:
     upright: Scale
 
 
-def forms_chart(title: str, metric: str, untouched: float, series: Sequence[FormSeries], width: int = WIDTH) -> str:
+def forms_chart(
+    title: str, metric: str, untouched: float, series: Sequence[FormSeries], width: int = WIDTH, *, name: str = "forms"
+) -> str:
     """The SVG text of the forms of several results of one checkpoint.
 
     Args:
         title: the heading.
         metric: the name of the vertical axis, with its unit.
         untouched: the metric of the untouched model.
-        series: the results, six at most.
+        series: the results, :data:`MOST_RESULTS` at most.
         width: units of the picture.
+        name: prefix of its ids, which must differ between pictures of one page.
 
     Raises:
         InputError: there is no form, or there are too many results.
     """
     marks = [mark for one in series for mark in one.marks]
-    if not marks or len(series) > len(CURVES):
+    if not marks or len(series) > MOST_RESULTS:
         raise InputError(
-            f"{len(marks)} forms of {len(series)} results: give 1 to {len(CURVES)} results with their forms"
+            f"{len(marks)} forms of {len(series)} results: give 1 to {MOST_RESULTS} results with their forms"
         )
     described = [f"{one.name}: {'; '.join(map(_told, one.marks))}" for one in series]
     summary = f"untouched model {untouched:.2f}. {'. '.join(described)}"
-    canvas = Canvas("forms", title, ["right is faster, up is better; bars are 95 % intervals"], summary, width)
+    canvas = Canvas(name, title, ["right is faster, up is better; bars are 95 % intervals"], summary, width)
     top = canvas.top + _GAP
     frame = _frame(untouched, marks, (_LEFT, width - EDGE - 80), (top + _HEIGHT, top))
     signs, height = legend(_signs(series), top + _HEIGHT + 66, width)
@@ -128,15 +133,17 @@ def _mark(index: int, name: str, mark: FormMark, frame: _Frame) -> str:
     bar = ""
     if mark.interval is not None:
         low, high = (round(frame.upright.place(end), 1) for end in mark.interval)
-        bar = f'<path class="curve-{index}" opacity=".45" d="M{x} {low}V{high}"/>'
+        bar = f'<path class="curve-{index % len(CURVES)}" opacity=".45" d="M{x} {low}V{high}"/>'
     told = escape(f"{name}, {_told(mark)}")
     shape = _SHAPES[index % len(_SHAPES)]
-    return f'{bar}<path class="letter-{index}" transform="translate({x} {y})" d="{shape}"><title>{told}</title></path>'
+    look = f'class="letter-{index % len(CURVES)}" transform="translate({x} {y})"'
+    return f'{bar}<path {look} d="{shape}"><title>{told}</title></path>'
 
 
 def _names(marks: Sequence[FormMark], frame: _Frame) -> Iterator[str]:
-    """The name of each mark beside it, below others that it would cover."""
-    placed: list[tuple[float, float, float]] = []
+    """The name of each mark beside it, below other names and marks that it would cover."""
+    places = [(frame.across.place(mark.times), frame.upright.place(mark.value)) for mark in marks]
+    placed = [(x - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in places]
     for mark in sorted(marks, key=lambda mark: -mark.value):
         x, y = frame.across.place(mark.times) + _ASIDE, frame.upright.place(mark.value) - 4
         room = LETTER * len(mark.name)
@@ -148,5 +155,5 @@ def _names(marks: Sequence[FormMark], frame: _Frame) -> Iterator[str]:
 
 def _signs(series: Sequence[FormSeries]) -> Iterator[tuple[str, str]]:
     for index, one in enumerate(series):
-        yield f'<path class="letter-{index}" d="{_SHAPES[index % len(_SHAPES)]}"/>', one.name
+        yield f'<path class="letter-{index % len(CURVES)}" d="{_SHAPES[index % len(_SHAPES)]}"/>', one.name
     yield '<path class="base" d="M-11 0h22"/>', "untouched model"

@@ -19,6 +19,8 @@ MANY = 32
 """The batch whose throughput is shown."""
 WORTH_IT = 1.03
 """A model that is less than this many times as fast is not worth replacing another for, nor installing a package for."""
+BUSY = 0.8
+"""Speeds that were measured with a processor for less than this share of the time are of a busy machine."""
 UNKNOWN = "–"
 TITLES = {
     BEFORE: "before",
@@ -51,6 +53,8 @@ class Deployable:
     """Inputs per second in batches of :data:`MANY`."""
     bytes: int | None
     """Size of the weight files."""
+    processor_share: float | None = None
+    """Share of the time with one input in which the computing thread had a processor; None if unknown."""
 
     @property
     def title(self) -> str:
@@ -103,7 +107,22 @@ class Deployables:
 
     @property
     def sentence(self) -> str:
-        """Which form to deploy."""
+        """Which form to deploy, and whether the machine was too busy to trust milliseconds."""
+        return f"{self._advice} {self._busy}".rstrip()
+
+    @property
+    def _busy(self) -> str:
+        """That other programs ran while speeds were measured; empty if none did as far as is known."""
+        share = min((row.processor_share for row in self.rows if row.processor_share is not None), default=1.0)
+        if share >= BUSY:
+            return ""
+        return (
+            f"Other programs kept the machine busy while speeds were measured: this one had a processor for {share:.0%} of the "
+            "time. Trust how many times as fast a form is, since forms took turns, more than its milliseconds."
+        )
+
+    @property
+    def _advice(self) -> str:
         best = self.best
         if best is None:
             return "No form is both faster and as good: keep your model."
@@ -170,6 +189,7 @@ def _deployable(form: Mapping[str, Any], base: Mapping[str, Any], metric: str, d
         times=None if one is None or before is None else before["p50_ms"] / one["p50_ms"],
         per_second=None if many is None else many["inputs_per_second"],
         bytes=form.get("bytes"),
+        processor_share=None if one is None else one.get("processor_share"),
     )
 
 

@@ -42,8 +42,26 @@ HEADLINE = Effort(least=10, most=40, seconds=2.0, warm_ups=5)
 
 def measure_speed(models: Sequence[Any], workloads: Sequence[Workload], effort: Effort) -> list[list[SpeedCell]]:
     """Measure the cells of each model, one for each workload."""
-    table = [_cells(workload, take_turns(models, workload.batches, effort)) for workload in workloads]
+    table = [_row(models, workload, effort) for workload in workloads]
     return [[cells[index] for cells in table] for index in range(len(models))]
+
+
+def _row(models: Sequence[Any], workload: Workload, effort: Effort) -> list[SpeedCell]:
+    """The cells of all models for one workload."""
+    taken, alone = _take_turns(models, workload.batches, effort), torch.get_num_threads() == 1
+    return [
+        _cell(workload, turns, tells=alone and _is_on_processor(model))
+        for model, turns in zip(models, taken, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """One forward pass."""
+
+    seconds: float
+    busy: float
+    """Seconds of them in which the calling thread had a processor."""
 
 
 def take_turns(models: Sequence[Any], batches: Sequence[Inputs], effort: Effort) -> list[list[float]]:
@@ -60,8 +78,12 @@ def take_turns(models: Sequence[Any], batches: Sequence[Inputs], effort: Effort)
     Returns:
         Seconds of every forward pass of each model.
     """
+    return [[turn.seconds for turn in turns] for turns in _take_turns(models, batches, effort)]
+
+
+def _take_turns(models: Sequence[Any], batches: Sequence[Inputs], effort: Effort) -> list[list[_Turn]]:
     own = [[_on_device(batch, model.device) for batch in batches] for model in models]
-    seconds: list[list[float]] = [[] for _ in models]
+    taken: list[list[_Turn]] = [[] for _ in models]
     with torch.inference_mode():
         for _ in range(effort.warm_ups):
             for model, inputs in zip(models, own, strict=True):
@@ -69,10 +91,10 @@ def take_turns(models: Sequence[Any], batches: Sequence[Inputs], effort: Effort)
         for repeat in range(effort.most):
             for turn in range(len(models)):
                 index = (repeat + turn) % len(models)
-                seconds[index].append(_seconds(models[index], own[index][repeat % len(batches)]))
-            if is_enough(sum(map(sum, seconds)) / len(models), repeat + 1, effort):
+                taken[index].append(_turn(models[index], own[index][repeat % len(batches)]))
+            if is_enough(sum(turn.seconds for turns in taken for turn in turns) / len(models), repeat + 1, effort):
                 break
-    return seconds
+    return taken
 
 
 def is_enough(spent: float, repeats: int, effort: Effort) -> bool:
@@ -80,11 +102,8 @@ def is_enough(spent: float, repeats: int, effort: Effort) -> bool:
     return (spent >= effort.seconds and repeats >= effort.least) or spent >= PATIENCE * effort.seconds
 
 
-def _cells(workload: Workload, seconds: Sequence[Sequence[float]]) -> list[SpeedCell]:
-    return [_cell(workload, taken) for taken in seconds]
-
-
-def _cell(workload: Workload, seconds: Sequence[float]) -> SpeedCell:
+def _cell(workload: Workload, turns: Sequence[_Turn], *, tells: bool) -> SpeedCell:
+    seconds = [turn.seconds for turn in turns]
     median, slow = (1000 * float(value) for value in np.quantile(seconds, [0.5, 0.95]))
     return SpeedCell(
         batch=workload.batch,
@@ -94,6 +113,7 @@ def _cell(workload: Workload, seconds: Sequence[float]) -> SpeedCell:
         p95_ms=slow,
         inputs_per_second=workload.batch * len(seconds) / sum(seconds),
         repeats=len(seconds),
+        processor_share=min(1.0, sum(turn.busy for turn in turns) / sum(seconds)) if tells else None,
     )
 
 
@@ -101,15 +121,18 @@ def _on_device(inputs: Inputs, device: Any) -> Inputs:
     return {name: values.to(device) for name, values in inputs.items()}
 
 
-def _seconds(model: Any, inputs: Inputs) -> float:
+def _turn(model: Any, inputs: Inputs) -> _Turn:
     _wait(model)
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.thread_time()
     model(**inputs)
     _wait(model)
-    return time.perf_counter() - start
+    return _Turn(time.perf_counter() - start, time.thread_time() - busy)
 
 
 def _wait(model: Any) -> None:
-    device = torch.device(model.device)
-    if device.type != "cpu":
-        torch.accelerator.synchronize(device)
+    if not _is_on_processor(model):
+        torch.accelerator.synchronize(torch.device(model.device))
+
+
+def _is_on_processor(model: Any) -> bool:
+    return torch.device(model.device).type == "cpu"

@@ -9,6 +9,8 @@ from axformer.wire.report import PathPoint
 DATA = {"test": "held-out", "confirming": "confirming", "deciding": "deciding"}
 """Names of the data sets, the least biased first."""
 _ROUNDING = 1e-9
+NOTEWORTHY = 1.05
+"""A model on the path that is less than this many times as fast as the kept one is not worth a word."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,37 @@ class Costs:
         """The model of the least cost that is at least so many times as fast; None if none is."""
         fast = [model for model in self.models if model.times >= times - _ROUNDING]
         return min(fast, key=lambda model: (model.cost, -model.times), default=None)
+
+    def beyond(self, allowed: float | None) -> Model | None:
+        """The fastest model within what was allowed, where that is clearly faster than the kept one, else the one of the least
+        cost that is; None if none is, or none was kept.
+
+        Args:
+            allowed: in the unit of the changes; None if nothing was.
+        """
+        kept = next((model for model in self.models if model.point.kept), None)
+        if kept is None:
+            return None
+        affordable = self.within(max(allowed or 0.0, 0.0))
+        least = NOTEWORTHY * kept.times
+        return affordable if affordable.times >= least else self.at_least(least)
+
+
+def told_beyond(path: Sequence[PathPoint], allowed: float | None, *, is_certified: bool) -> tuple[str, Model] | None:
+    """What else the path offers, in one sentence, and the model of which it speaks; None if nothing.
+
+    Args:
+        path: the path of a report.
+        allowed: the points that the run was allowed to cost; None if nothing was allowed.
+        is_certified: whether the kept model is certified, which the others are then not.
+    """
+    costs = costs_of(path)[0] if path else None
+    model = None if costs is None else costs.beyond(allowed)
+    if costs is None or model is None:
+        return None
+    without = ", without a certificate" if is_certified else ""
+    price = f"{costs.name} {model.change:+.2f} {costs.unit}{without}"
+    return f"The path has more: {model.times:.2f} times fewer operations, {price}.", model
 
 
 def costs_of(path: Sequence[PathPoint]) -> list[Costs]:

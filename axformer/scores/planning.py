@@ -11,6 +11,8 @@ from statistics import NormalDist
 from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.paired_tests import ALPHA, chance_of_score, exact_p_value
 
+POINT = 0.01
+"""One point of a metric."""
 POWER = 0.8
 """The usual power: the probability that a model that deserves a certificate gets one."""
 USUAL_RATE = 0.01
@@ -18,6 +20,7 @@ USUAL_RATE = 0.01
 _CRITICAL = NormalDist().inv_cdf(CONFIDENCE)
 _STEP = 0.001
 """Margins are rounded to a tenth of a point."""
+_ROUNDING = 1e-9
 _MOST_ROWS = 10_000_000
 """An upper bound on the rows that anyone would label."""
 
@@ -89,3 +92,24 @@ def rows_needed(points: float, harm: float, gain: float) -> int | None:
         else:
             low = middle
     return high
+
+
+def few_rows_told(rows: int, points: float) -> str | None:
+    """A warning if confirming rows are unlikely to certify so many points of a share of right answers; otherwise None."""
+    margin = points * POINT
+    can_carry = smallest_margin(rows, USUAL_RATE, USUAL_RATE)
+    if can_carry <= margin + _ROUNDING:
+        return None
+    start, fewest = f"within_points={points:g}: {rows:,} confirming rows", fewest_rows(margin)
+    offered = f", or ask for {can_carry / POINT:.2g} points, which these rows can certify"
+    if fewest is None:
+        return f"{start} cannot show so small a fall, as no number can, so the untouched model will be kept; allow more points"
+    needed = rows_needed(points, USUAL_RATE, USUAL_RATE)
+    confirm = "" if needed is None else f"; confirm by about {needed:,}{offered}"
+    if rows < fewest:
+        return (
+            f"{start} cannot show so small a fall, even where no answer changes (that takes {fewest:,}), so the untouched "
+            f"model will be kept{confirm}"
+        )
+    usual = f"where {USUAL_RATE:.0%} of the answers are lost and as many gained"
+    return f"{start} certify it in less than {POWER:.0%} of cases {usual}{confirm}"

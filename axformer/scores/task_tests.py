@@ -8,8 +8,9 @@ import numpy as np
 
 from axformer.scores.confidence import first_metric
 from axformer.scores.paired_tests import betting_p_value, bootstrap_test, exact_p_value
+from axformer.scores.planning import POINT
 from axformer.scores.scoring import figures_of
-from axformer.scores.within_points import POINT, is_share_right
+from axformer.scores.within_points import is_share_right
 from axformer.tasks.base import Task
 from axformer.tasks.token_classification import TokenClassification
 

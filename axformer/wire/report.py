@@ -106,6 +106,11 @@ class SpeedCell(BaseModel):
     p95_ms: float = Field(description="95th percentile of the milliseconds of a forward pass.")
     inputs_per_second: float = Field(description="Inputs per second over all forward passes.")
     repeats: int = Field(description="Number of timed forward passes.")
+    processor_share: float | None = Field(
+        default=None,
+        description="Share of that time in which the computing thread had a processor: well below 1 on a busy machine. Null on "
+        "a GPU, and with several threads, which wait for each other.",
+    )
 
 
 class FormReport(BaseModel):

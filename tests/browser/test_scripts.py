@@ -9,6 +9,7 @@ from store.settings import Settings
 from store.storage import LocalStorage
 from tests.api.conftest import Stage, trial
 from tests.browser.conftest import Open, Tab, Team
+from tests.tiny_families import tiny_family_model, tiny_family_tokenizer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -37,6 +38,42 @@ def test_a_click_on_a_head_sorts_the_jobs(tab: Tab, sessions: Sessions, settings
         tab.page.locator("table.jobs thead").get_by_role("button", name=click).click()
         assert names.all_inner_texts() == list(order)
     assert tab.page.locator("th[aria-sort]").all_inner_texts() == ["Posted"]
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A directory as a training leaves it: files of a checkpoint, one that is not, and directories of earlier ones."""
+    directory = tmp_path / "run"
+    directory.mkdir()
+    model = tiny_family_model("bert")
+    model.save_pretrained(directory)
+    tiny_family_tokenizer("bert").save_pretrained(directory)
+    (directory / "optimizer.pt").write_bytes(b"large")
+    (directory / "checkpoint-1").mkdir()
+    (directory / "checkpoint-1" / "config.json").write_text("{}")
+    return directory
+
+
+DROP = """async (place) => {
+    const moved = new DataTransfer();
+    moved.items.add(new File(['{"text": "a", "label": 0}\\n'], "dropped.jsonl"));
+    place.dispatchEvent(new DragEvent("drop", { dataTransfer: moved, bubbles: true, cancelable: true }));
+}"""
+
+
+def test_a_directory_is_packed_as_it_is_chosen_and_a_file_can_be_dropped(tab: Tab, checkpoint: Path) -> None:
+    page = tab.page
+    page.goto("/new")
+    page.locator("[data-upload=checkpoint][webkitdirectory]").set_input_files(checkpoint)
+    note = page.locator("#checkpoint-note")
+    note.get_by_text("4 layers").wait_for()
+    assert note.inner_text().startswith("checkpoint.tar, ")
+    assert "; left out optimizer.pt. " in note.inner_text()
+    page.locator("[data-upload=checkpoint][multiple]").set_input_files([checkpoint / "optimizer.pt"])
+    page.get_by_text("Not taken: none of these 1 files is of a checkpoint").wait_for()
+    page.locator(".reference:has(#validation)").evaluate(DROP)
+    page.get_by_text("dropped.jsonl, 26 bytes").wait_for()
+    assert page.locator("#validation").input_value().startswith("upload:")
 
 
 def test_the_form_shows_the_columns_of_the_task_the_knobs_of_the_goal_and_events_with_an_address(

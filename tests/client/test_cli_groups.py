@@ -115,6 +115,8 @@ def test_a_group_is_shown_as_a_table(file: Path, stage: Stage) -> None:
     ]
     assert all(len(line) <= 80 for line in printed.splitlines())
     assert answered("group", group["id"], "--watch")["has_ended"]
+    ran("group", group["id"], "--plot", str(file.parent / "pictures"))
+    assert "confirm, confirm 1.00" in (file.parent / "pictures" / "rte.svg").read_text(encoding="utf-8")
 
 
 @logged_in

@@ -85,6 +85,19 @@ def test_a_base_model_is_looked_at_with_its_new_head(member, upload):
     assert not is_bad
 
 
+def test_rows_that_cannot_certify_the_points_are_told_before_the_job_is_posted(member, upload):
+    checkpoint, rows = upload("reviews.tar.gz", packed(CHECKPOINT)), b"text,label\n" + b"fine,positive\n" * 1000
+    given = {"checkpoint": checkpoint, "validation": upload("dev.csv", rows), "goal": "within-points"}
+    lines, is_bad = check(member, **given, **{"goal.within-points": "1"})
+    (told,) = (line for line in lines if line.startswith("Certificate: "))
+    assert told.startswith("Certificate: within_points=1: 400 confirming rows certify it in less than 80% of cases")
+    assert not is_bad
+    lines, _ = check(member, **given, **{"goal.within-points": "5"})
+    assert not [line for line in lines if line.startswith("Certificate")]
+    lines, _ = check(member, **given | {"goal": "no-worse"})
+    assert not [line for line in lines if line.startswith("Certificate")]
+
+
 def test_a_file_keeps_its_own_name_beside_its_reference(member, upload):
     text = send(member, do="check", checkpoint=upload("reviews.tar.gz", packed(CHECKPOINT))).text
     assert re.search(r'id="checkpoint-note"[^>]*><b>reviews.tar.gz</b>', text)

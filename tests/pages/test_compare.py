@@ -6,6 +6,7 @@ import pytest
 
 from axformer.config import make_config
 from axformer.plan.trial import Verdict
+from tests.axformer.reporting.test_deploy_table import form, report
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_it_shows_figures_and_only_the_knobs_that_differ(member, two):
 
 def test_the_loss_of_a_finished_job_is_of_the_model_that_was_kept(member, stage, make_trial):
     """The pass goes on beyond the model that ``confirm`` keeps."""
-    end = {"done": 1, "known": 1, "seconds": 1.0, "base_loss": 0.5, "min_loss": 0.125}
+    end = {"done": 1, "known": 1, "seconds": 1.0, "base_loss": 0.5, "min_loss": 0.0625}
     finished = stage.running([make_trial(0)], end, name="finished")
     figures = {"test": None, "parameters": 10, "bytes": 40, "latency_ms": 1.5, "operations": 900}
     stage.succeed(
@@ -38,7 +39,7 @@ def test_the_loss_of_a_finished_job_is_of_the_model_that_was_kept(member, stage,
     running = stage.running([make_trial(0)], end | {"min_loss": 0.25}, name="running")
     text = member.get(f"/compare?job={finished}&job={running}").text
     row = text[text.index("loss after") :].partition("</tr>")[0]
-    assert [loss for loss in ("0.1250", "0.3750", "0.2500") if loss in row] == ["0.3750", "0.2500"]
+    assert [loss for loss in ("0.0625", "0.3750", "0.2500") if loss in row] == ["0.3750", "0.2500"]
 
 
 def test_it_shows_the_encoder_and_the_latency_without_pruning(member, stage):
@@ -65,9 +66,9 @@ def test_what_one_chooses_by_comes_first_with_differences_and_the_best_marked(me
     text = " ".join(re.sub("<[^>]+>", " ", page).split())
     rows = [
         "held-out accuracy before 0.9100 0.9100",
-        "held-out accuracy after 0.9000 best 0.8800 -0.02",
-        "held-out f1 after 0.5000 0.5000 +0",
-        "times as fast, PyTorch 2.00 × 4.00 × best +2",
+        "held-out accuracy after 0.9000 best 0.8800 -0.0200",
+        "held-out f1 after 0.5000 0.5000 +0.0000",
+        "times as fast, PyTorch 2.00 × 4.00 × best +2.00",
         "trials 1 1",
     ]
     assert [text.index(row) for row in rows] == sorted(text.index(row) for row in rows)
@@ -80,6 +81,19 @@ def test_its_curves_are_the_losses_of_the_model_as_it_stood(member, two):
     answer = member.get(f"/compare/chart?{query}&width=400").text
     assert f">{told}<" in answer
     assert 'width="400"' in answer
+
+
+def test_the_forms_of_all_results_are_on_one_picture(member, stage):
+    found = []
+    for accuracy in (0.84, 0.86):
+        found.append(stage.running(name=f"to {accuracy}"))
+        stage.succeed(found[-1], {}, **report(form("compact", 5.0, accuracy, (-0.02, 0.02))))
+    query = "&".join(f"job={one}" for one in found)
+    answer = member.get(f"/compare/results?{query}&width=500").text
+    for told in ("A to 0.84, PyTorch -1.00, between -2.00 and 2.00, 2.00 times as fast", "B to 0.86, PyTorch 1.00"):
+        assert told in answer
+        assert told in member.get(f"/compare?{query}").text
+    assert "B " not in member.get(f"/compare/results?job={found[0]}&job={stage.queued()}").text
 
 
 def test_jobs_that_have_not_been_measured_have_no_curves(member, stage):

@@ -51,6 +51,11 @@ def test_it_shows_the_jobs_and_then_what_came_of_them(member, group, stage):
     for shown in ("held-out data", "-0.0123", "+0.0045", "+0.0100", "1 better", "1 no difference", "1 of 1"):
         assert shown in text
     assert text.index(">loss<") < text.index(">accuracy<")
+    drawn = member.get(f"{page}/chart?set=rte&width=500").text
+    assert "paper, paper 1.00, 1.50 times as fast" in drawn
+    assert "paper, paper 1.00, 1.50 times as fast" in text
+    assert 'width="500"' in drawn
+    assert not member.get(f"{page}/chart?set=other").text
 
 
 def test_a_job_leads_to_its_group(member, group):

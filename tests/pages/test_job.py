@@ -13,6 +13,7 @@ from axformer.config import make_config
 from axformer.intake.limits import DIMENSIONS as LIMITS
 from axformer.plan.trial import Phase, Verdict
 from store.repositories import leases
+from store.repositories.events import record_event
 from store.repositories.trace_views import thinned_points
 from store.session import session_scope
 from store.states import JobState
@@ -66,6 +67,13 @@ def test_it_shows_the_data_and_the_untouched_model_first(member, running):
     text = member.get(f"/jobs/{running}").text
     said = text.index("Validation data: 872 rows, 51 % &lt;b&gt;good&lt;/b&gt;.")
     assert said < text.index("Validation loss")
+
+
+def test_what_was_noted_before_the_first_trial_stands_above_the_figures(member, running, sessions):
+    with sessions.begin() as session:
+        record_event(session, session.get_one(Job, running), "job.noted", {"notes": ["few <rows>"]})
+    text = member.get(f"/jobs/{running}").text
+    assert text.index("few &lt;rows&gt;.</p>") < text.index("Validation loss")
 
 
 def test_the_map_tells_what_became_of_every_element(member, running):

@@ -1,11 +1,15 @@
 """The page of a finished job: first what came of it and which form to take, then how it came about."""
 
 import io
+import random
 import re
 import tarfile
 from typing import Any
 
 import pytest
+
+from store.tables.jobs import Job
+from tests.axformer.drawing.test_curve import some_point
 
 FILES = {
     "README.md": b"# card",
@@ -77,6 +81,16 @@ def test_the_advised_form_is_marked_and_its_download_is_the_main_one(member, fin
     assert "-0.60 [-1.20, +0.10]" in best
     (main,) = re.findall(r'<a class="button main" id="([^"]+)"', text)
     assert main == "take-onnx_int8"
+
+
+def test_what_else_the_path_offers_stands_below_the_advice(member, finished, sessions):
+    path = [some_point(seq, random.Random(seq), ("test",), kept=seq == 0) for seq in (0, 9)]
+    with sessions.begin() as session:
+        session.get_one(Job, finished).path = [point.model_dump(mode="json") for point in path]
+    text = member.get(f"/jobs/{finished}").text
+    told = re.search(r'id="beyond">The path has more: 1.43 times fewer operations, .*?/path\?within=([\d.]+)', text)
+    assert told is not None
+    assert "9" in re.findall(r"Trial (\d+)", member.get(f"/jobs/{finished}/path?within={told[1]}").text)
 
 
 def test_files_are_in_groups_of_forms(member, finished):

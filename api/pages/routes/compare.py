@@ -16,7 +16,9 @@ from api.pages.deps import PagesDep, Visitor, VisitorDep
 from api.pages.pictures import PLACE, WidthQuery, fragment, markup
 from api.services import jobs
 from axformer.drawing.comparison import Course, comparison
-from axformer.reporting.deploy_table import deployables
+from axformer.errors import InputError
+from axformer.reporting.deploy_table import Deployables, deployables
+from axformer.reporting.side_by_side import side_by_side
 from axformer.wire.jobs import JobRead, ReportRead
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 from store.repositories.trace_views import Totals, standing_points, trace_totals
@@ -44,6 +46,7 @@ def show_comparison(
         jobs=shown,
         letters=LETTERS,
         query="&".join(f"job={job.id}" for job in shown),
+        results=_results(shown),
         curves=_curves(session, shown),
         figures=_figures(shown, [trace_totals(session, job.id) for job in shown]),
         knobs=_differing(shown),
@@ -59,6 +62,30 @@ def get_curves(
 ) -> Response:
     """The chart of the losses of all jobs."""
     return fragment(_curves(session, _jobs(session, visitor, wanted), width))
+
+
+@router.get("/results")
+def get_results(
+    visitor: VisitorDep,
+    session: ReadingDep,
+    wanted: JobsDep = [],  # noqa: B006 - never changed
+    width: WidthQuery = PLACE,
+) -> Response:
+    """The picture of all results: what each form changed of the metric, against its speed."""
+    return fragment(_results(_jobs(session, visitor, wanted), width))
+
+
+def _results(shown: Sequence[JobRead], width: int = PLACE) -> Markup | None:
+    """None where no two results can be drawn on one axis."""
+    named = [(f"{letter} {job.name}", _forms(job.report)) for letter, job in zip(LETTERS, shown, strict=False)]
+    try:
+        return markup(side_by_side([(name, forms) for name, forms in named if forms is not None], width))
+    except InputError:
+        return None
+
+
+def _forms(report: ReportRead | None) -> Deployables | None:
+    return None if report is None else deployables(report.model_dump())
 
 
 def _curves(session: Session, shown: Sequence[JobRead], width: int = PLACE) -> Markup | None:
@@ -135,7 +162,7 @@ def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[Row]:
 
 def _deployed(reports: Sequence[ReportRead | None]) -> list[Row]:
     """The form of each result that is shown where there is room for one."""
-    found = [None if report is None else deployables(report.model_dump()) for report in reports]
+    found = [_forms(report) for report in reports]
     if not any(found):
         return []
     forms = [None if one is None else one.shown for one in found]

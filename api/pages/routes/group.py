@@ -1,9 +1,10 @@
 """A group of jobs: the table of results, and the jobs."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
+from markupsafe import Markup
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
@@ -12,10 +13,13 @@ from api.group_views import group_read
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
+from api.pages.pictures import PLACE, WidthQuery, fragment, markup
 from api.pages.stream import Look
 from api.resources import Resources
 from api.services import groups
-from axformer.wire.groups import GroupRow
+from axformer.errors import InputError
+from axformer.reporting.side_by_side import side_by_side_in_group
+from axformer.wire.groups import GroupRead, GroupRow
 from store.repositories.groups import cells_of
 from store.session import session_scope
 
@@ -30,6 +34,18 @@ _DATA = {"test": "held-out data", "confirming": "rows that confirmed", "validati
 def show_group(group_id: str, visitor: VisitorDep, session: ReadingDep, pages: PagesDep) -> Response:
     """The page."""
     return pages.answer("group.html", visitor=visitor, **_values(session, visitor, group_id))
+
+
+@router.get("/chart")
+def get_chart(
+    group_id: str,
+    visitor: VisitorDep,
+    session: ReadingDep,
+    wanted: Annotated[str, Query(alias="set")],
+    width: WidthQuery = PLACE,
+) -> Response:
+    """The picture of all settings on one set of the group."""
+    return fragment(_chart(_group(session, visitor, group_id), wanted, width))
 
 
 @router.get("/live")
@@ -50,15 +66,30 @@ def _look(resources: Resources, pages: Pages, visitor: Visitor, group_id: str) -
 
 
 def _values(session: Session, visitor: Visitor, group_id: str) -> dict[str, Any]:
-    found = groups.find(session, visitor.caller.team_id, group_id)
-    shown = group_read(found, cells_of(session, [found.id])[found.id])
+    shown = _group(session, visitor, group_id)
     data = next((data for data in _DATA if any(data in row.changes for row in shown.rows)), None)
     return {
         "group": shown,
         "data": data,
         "data_words": None if data is None else _DATA[data],
         "figures": [] if data is None else _figures(shown.rows, data),
+        "charts": {name: _chart(shown, name) for name in dict.fromkeys(row.set for row in shown.rows)},
     }
+
+
+def _group(session: Session, visitor: Visitor, group_id: str) -> GroupRead:
+    found = groups.find(session, visitor.caller.team_id, group_id)
+    return group_read(found, cells_of(session, [found.id])[found.id])
+
+
+def _chart(group: GroupRead, name: str, width: int = PLACE) -> Markup | None:
+    """None until a job of the set has succeeded."""
+    rows = [row for row in group.rows if row.set == name]
+    prefix = f"set-{[row.set for row in group.rows].index(name)}" if rows else "set"
+    try:
+        return markup(side_by_side_in_group(prefix, rows, width))
+    except InputError:
+        return None
 
 
 def _figures(rows: Sequence[GroupRow], data: str) -> list[str]:

@@ -26,6 +26,7 @@ from api.services.inputs.look import Seen, look_at_inputs, names_of
 from axformer.config import ABOUT_METHODS, ABOUT_PRESETS, Preset, make_config
 from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal, written
 from axformer.data.columns import Columns
+from axformer.intake.names import KNOWN_NAMES
 from axformer.repair.settings import FinetuneSettings
 from axformer.wire.devices import Device
 from axformer.wire.heads import HEAD_TASKS
@@ -140,10 +141,10 @@ def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCr
     """Post the job and roll the transaction back; then look at its inputs."""
     team_id = visitor.caller.team_id
     with resources.sessions() as session:
-        posting.submit(session, resources.settings, team_id, body, None)
+        config = posting.submit(session, resources.settings, team_id, body, None).job.config
         session.rollback()
     with session_scope(resources.reading_sessions) as session:
-        inputs = look_at_inputs(session, storage, resources.settings, team_id, body)
+        inputs = look_at_inputs(session, storage, resources.settings, team_id, body, config)
     return Checked(inputs, resources.queue_views.get().typical)
 
 
@@ -231,6 +232,7 @@ def _page(
         "roles": list(Columns.model_fields),
         "tasks": _TASKS,
         "usual": _USUAL,
+        "checkpoint_names": KNOWN_NAMES,
         "devices": list(Device),
         "all_forms": get_args(FormName),
         "about_presets": ABOUT_PRESETS,

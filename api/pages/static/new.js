@@ -1,11 +1,14 @@
 // The form for a new job: sends files as they are chosen, and guesses columns from what was sent.
 
+import { pack } from "./pack.js";
+
 const form = document.getElementById("new-job");
 const token = form.elements.form_token.value;
 const sending = document.getElementById("sending");
 const buttons = form.querySelectorAll(".send button");
 const task = document.getElementById("task");
 const usual = JSON.parse(form.dataset.usual);
+const known = form.dataset.known.split(" ");
 let open = 0;
 
 document.body.classList.add("scripted");
@@ -112,11 +115,27 @@ function post(body, tell) {
   });
 }
 
-async function send(input) {
-  const name = input.dataset.upload;
+/** The file to send, and what to say of it: the one that was chosen, or an archive of those of a checkpoint. */
+function oneOf(name, files) {
+  const isData = name !== "checkpoint";
+  const isArchive = files.length === 1 && /\.(tar|tgz|zip|tar\.gz)$/.test(files[0].name);
+  if (isArchive || (isData && files.length === 1)) return { file: files[0], told: "" };
+  if (isData) throw new Error(`these are ${files.length} files; choose one`);
+  const { archive, packed, left } = pack(files, known);
+  return { file: archive, told: `. Packed ${packed.join(", ")}` + (left.length ? `; left out ${left.join(", ")}` : "") };
+}
+
+async function send(name, files) {
   const note = document.getElementById(`${name}-note`);
-  const file = input.files[0];
-  if (!file) return;
+  if (!files.length) return;
+  let chosen;
+  try {
+    chosen = oneOf(name, files);
+  } catch (error) {
+    note.textContent = `Not taken: ${error.message}.`;
+    return;
+  }
+  const { file, told } = chosen;
   const body = new FormData();
   body.append("file", file);
   busy(1);
@@ -131,7 +150,7 @@ async function send(input) {
     }
     const stored = await answer.json();
     form.elements[name].value = stored.uri;
-    note.textContent = `${stored.filename}, ${stored.bytes.toLocaleString("en")} bytes, SHA-256 ${stored.sha256.slice(0, 12)}…`;
+    note.textContent = `${stored.filename}, ${stored.bytes.toLocaleString("en")} bytes, SHA-256 ${stored.sha256.slice(0, 12)}…${told}`;
     if (name === "validation") await guess(stored.id);
     if (name === "checkpoint") await look(stored.id, note);
   } catch {
@@ -141,7 +160,32 @@ async function send(input) {
   }
 }
 
-for (const input of form.querySelectorAll("[data-upload]")) input.addEventListener("change", () => send(input));
+/** The files of what was dropped; of a directory those that lie in it, not in directories below. */
+async function dropped(transfer) {
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  const directory = entries.length === 1 && entries[0].isDirectory ? entries[0].createReader() : null;
+  if (!directory) return [...transfer.files];
+  const found = [];
+  for (let some = null; some === null || some.length; ) {
+    some = await new Promise((resolve, reject) => directory.readEntries(resolve, reject)); // some hundred at a time
+    found.push(...some.filter((entry) => entry.isFile));
+  }
+  return Promise.all(found.map((entry) => new Promise((resolve, reject) => entry.file(resolve, reject))));
+}
+
+for (const input of form.querySelectorAll("[data-upload]")) {
+  const within = (file) => (file.webkitRelativePath || file.name).split("/").length <= 2;
+  input.addEventListener("change", () => send(input.dataset.upload, [...input.files].filter(within)));
+}
+for (const place of form.querySelectorAll(".reference")) {
+  const { upload } = place.querySelector("[data-upload]").dataset;
+  const mark = (event) => {
+    event.preventDefault();
+    place.classList.toggle("over", event.type === "dragover");
+  };
+  for (const kind of ["dragover", "dragleave", "drop"]) place.addEventListener(kind, mark);
+  place.addEventListener("drop", async (event) => send(upload, await dropped(event.dataTransfer)));
+}
 task.addEventListener("change", showRoles);
 form.addEventListener("change", showUsual);
 chooseTask();

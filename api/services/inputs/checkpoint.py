@@ -37,6 +37,7 @@ _TASKS = {
 }
 """Tasks by the end of the name of the model's class."""
 _LAYERS = ("num_hidden_layers", "n_layers", "n_layer")
+_RIGHT_OR_WRONG = ("multiple choice", "question answering")
 _SHOWN_CLASSES = 6
 
 
@@ -51,6 +52,12 @@ class Model:
     family: str
     layers: int | None
     is_multi_label: bool
+
+    @property
+    def is_share_right(self) -> bool:
+        """Whether its first metric is a share of right answers, as far as its config tells."""
+        has_classes = self.is_multi_label or self.classes is None or len(self.classes) > 1
+        return self.task in _RIGHT_OR_WRONG or (self.task == "sequence classification" and has_classes)
 
     @property
     def words(self) -> str:

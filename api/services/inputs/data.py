@@ -5,6 +5,7 @@ Parquet is left to the worker, whose process is confined: its parser is no match
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from api.services.inputs.checkpoint import Model
 from api.services.inputs.contents import Contents, UnreadableError
@@ -31,9 +32,18 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 _ANSWERS = ("label", "tags", "answers")
 
 
+@dataclass(frozen=True)
+class Content:
+    """What a data file holds."""
+
+    words: str
+    rows: int | None = None
+    """How many; None if it was not read."""
+
+
 def look_at_data(
     contents: Contents, uri: str, columns: Mapping[str, str], model: Model | None, *, has_labels: bool
-) -> str:
+) -> Content:
     """Read a data file as the model's task would, and describe it in one line.
 
     Args:
@@ -52,12 +62,12 @@ def look_at_data(
             swapped = "; it looks like a checkpoint: name it there" if is_archive(content.name) else ""
             raise UnreadableError(f"'{content.name}' is no data file; give one of {', '.join(ENDINGS)}{swapped}")
         if ending == PARQUET_ENDING:
-            return "Parquet is read by the worker alone."
+            return Content("Parquet is read by the worker alone.")
         if content.size > LOOK_BYTES:
-            return f"{content.size / 1e6:,.0f} MB: more than is read for a look; the worker reads it."
+            return Content(f"{content.size / 1e6:,.0f} MB: more than is read for a look; the worker reads it.")
         try:
             rows = rows_in(content.file, content.name, Columns(**columns), most_bytes=LOOK_BYTES)
-            return _described(rows, model, has_labels=has_labels)
+            return Content(_described(rows, model, has_labels=has_labels), len(rows))
         except DataError as error:
             raise UnreadableError(str(error)) from None
 

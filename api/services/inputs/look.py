@@ -11,6 +11,7 @@ from api.errors import NotFoundError
 from api.services.inputs.checkpoint import Model, look_at_checkpoint
 from api.services.inputs.contents import Contents, UnreadableError
 from api.services.inputs.data import look_at_data
+from axformer.scores.planning import few_rows_told
 from axformer.wire.heads import NewHead
 from axformer.wire.jobs import JobCreate
 from store.errors import ReferenceFormError
@@ -25,8 +26,9 @@ TITLES = {
     "test": "Held-out data",
     "calibrate": "Calibration data",
     "train": "Training data",
+    "points": "Certificate",
 }
-"""The references of a job as people call them."""
+"""What is looked at, as people call it: the references of a job, and what its rows can certify."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Seen:
     """One input."""
 
     part: str
-    """The field of the job."""
+    """A name of :data:`TITLES`."""
     name: str | None
     """The file's own name; None if it lies elsewhere."""
     words: str
@@ -48,9 +50,9 @@ class Seen:
 
 
 def look_at_inputs(
-    session: Session, storage: Storage, settings: Settings, team_id: str, body: JobCreate
+    session: Session, storage: Storage, settings: Settings, team_id: str, body: JobCreate, config: Mapping[str, Any]
 ) -> Sequence[Seen]:
-    """Everything that can be seen of a job's inputs here; nothing is written."""
+    """Everything that can be seen here of the inputs of a job with these knobs; nothing is written."""
     contents = Contents(session, storage, settings, team_id)
     seen, model = _checkpoint(contents, body.checkpoint.uri, body.head)
     found = [seen]
@@ -58,8 +60,18 @@ def look_at_inputs(
     for part, source in sources.items():
         if source is not None:
             columns = source.columns.model_dump() if source.columns is not None else {}
-            found.append(_data(contents, part, source.uri, columns, model))
+            seen, rows = _data(contents, part, source.uri, columns, model)
+            found.append(seen)
+            if part == "validation" and rows is not None and model is not None and model.is_share_right:
+                found += _points(rows, config)
     return found
+
+
+def _points(rows: int, config: Mapping[str, Any]) -> list[Seen]:
+    """What so many validation rows can certify, if that is less than was asked for."""
+    points, share = config.get("within_points"), config.get("confirm")
+    told = few_rows_told(int(rows * share), points) if points and share else None
+    return [] if told is None else [Seen("points", None, f"{told}.")]
 
 
 def names_of(
@@ -87,12 +99,16 @@ def _checkpoint(contents: Contents, uri: str, head: NewHead | None) -> tuple[See
     return Seen("checkpoint", name, f"{model.words}."), model
 
 
-def _data(contents: Contents, part: str, uri: str, columns: Mapping[str, Any], model: Model | None) -> Seen:
+def _data(
+    contents: Contents, part: str, uri: str, columns: Mapping[str, Any], model: Model | None
+) -> tuple[Seen, int | None]:
+    """What is seen of a data file, and its rows."""
     name = contents.name(uri, is_checkpoint=False)
     if name is None:
-        return Seen(part, None, _ELSEWHERE)
+        return Seen(part, None, _ELSEWHERE), None
     try:
         has_labels = part not in _WITHOUT_LABELS
-        return Seen(part, name, look_at_data(contents, uri, columns, model, has_labels=has_labels))
+        content = look_at_data(contents, uri, columns, model, has_labels=has_labels)
+        return Seen(part, name, content.words), content.rows
     except UnreadableError as error:
-        return Seen(part, name, str(error), is_wrong=True)
+        return Seen(part, name, str(error), is_wrong=True), None

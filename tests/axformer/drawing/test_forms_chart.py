@@ -41,7 +41,13 @@ def test_names_of_forms_at_one_place_do_not_cover_each_other() -> None:
         assert not near or abs(float(one.attrib["y"]) - float(other.attrib["y"])) >= 14
 
 
+def test_every_result_has_a_look_of_its_own() -> None:
+    text = forms_chart("Forms", "accuracy, %", 85.0, [series(f"{number}", 2.0) for number in range(12)])
+    marks = [one for one in ElementTree.fromstring(text).iter(f"{SVG}path") if "transform" in one.attrib]
+    assert len({(one.attrib["class"], one.attrib["d"]) for one in marks}) == 12
+
+
 def test_no_form_and_too_many_results_are_refused() -> None:
-    for wrong in ([], [series("none")], [series(f"{number}", 2.0) for number in range(7)]):
-        with pytest.raises(InputError, match="give 1 to 6 results"):
+    for wrong in ([], [series("none")], [series(f"{number}", 2.0) for number in range(13)]):
+        with pytest.raises(InputError, match="give 1 to 12 results"):
             forms_chart("Forms", "accuracy, %", 85.0, wrong)

@@ -47,6 +47,15 @@ def test_the_fastest_form_that_is_not_reliably_worse_is_advised() -> None:
     )
 
 
+def test_a_busy_machine_is_told_with_the_form_to_deploy() -> None:
+    made = report(form("compact", 5.0, 0.85))
+    for share, is_busy in ((None, False), (0.97, False), (0.42, True)):
+        made["forms"][0]["speed"][0]["processor_share"] = share
+        found = deployables(made)
+        assert found is not None
+        assert ("had a processor for 42% of the time" in found.sentence) is is_busy
+
+
 def test_a_fall_within_the_points_that_were_allowed_is_allowed() -> None:
     found = deployables(report(form("onnx_int8", 2.0, 0.835, (-0.028, -0.005)), points=2.0))
     assert found is not None

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from axformer.scores.path_costs import costs_of
+from axformer.scores.path_costs import NOTEWORTHY, costs_of, told_beyond
 from axformer.wire.metrics import first_metric
 from tests.axformer.drawing.test_curve import some_path
 
@@ -40,6 +40,34 @@ def test_a_model_is_worth_a_look_only_if_no_other_is_as_fast_and_as_good(seed: i
         ]
         assert model.is_best is (not beating or model.point.seq == 0)
     assert [model.times for model in costs.best] == sorted(model.times for model in costs.best)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("allowed", [None, 0.0, 20.0])
+def test_what_else_the_path_offers_is_faster_and_within_what_was_allowed_if_anything_is(
+    seed: int, allowed: float | None
+) -> None:
+    path = some_path(seed, "test", models=12)
+    (costs,) = costs_of(path)
+    kept = next(model for model in costs.models if model.point.kept)
+    found = costs.beyond(allowed)
+    faster = [model for model in costs.models if model.times >= NOTEWORTHY * kept.times]
+    assert (found is None) == (not faster)
+    if found is not None:
+        assert found in faster
+        affordable = [model for model in faster if model.cost <= (allowed or 0.0)]
+        assert found.cost <= (allowed or 0.0) if affordable else found.cost == min(model.cost for model in faster)
+
+
+def test_what_else_the_path_offers_is_told_with_its_price() -> None:
+    path = [point.model_copy(update={"kept": point.seq == 0}) for point in some_path(0, "test", models=3)]
+    told = told_beyond(path, 1e6, is_certified=True)
+    assert told is not None
+    sentence, model = told
+    assert model.point.seq == 2
+    price = f"held-out exact match {model.change:+.2f} points, without a certificate"
+    assert sentence == f"The path has more: 1.07 times fewer operations, {price}."
+    assert told_beyond([], 1.0, is_certified=False) is None
 
 
 def test_changes_are_in_points_of_a_share_and_in_percent_of_a_loss() -> None:
