@@ -1,5 +1,6 @@
 """Apply an existing plan to a checkpoint, and write its forms without another pass."""
 
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,38 +85,72 @@ def apply_plan(
         ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
     rows = read_rows(data.path, data.columns)
-    settings = completed(None if lessons is None else lessons.settings, defaults_of(reading_config(file.config), head))
-    if head is not None:
-        check_head(head, settings, has_train=lessons is not None, is_taught_too=True)
+    settings = _settings(file, lessons, head)
     loaded = load_checkpoint(checkpoint, device, head, settings.seed).for_rows(rows)
     check_source(file, loaded, other_weights=other_weights)
     kept = file.plan
     if stop is not None:
         file = file_at(file, stop, loaded.dimensions)
     checking = prepare(rows, loaded, reading_config(file.config))
-    if file.plan != kept or other_weights or (fits is None and file.repair is not None):
-        fits = _refitted(file, loaded, checking, calibrate)
-    elif calibrate is not None:
-        raise ConfigError(_NOTHING_TO_FIT)
+    fits = _fits_of(file, fits, loaded, checking, calibrate, is_changed=file.plan != kept or other_weights)
     small = compact(loaded.model, loaded.architecture, file.plan)
     apply_refit(small, loaded.architecture, file.plan, fits or {})
     if lessons is not None:
         training = training_on(lessons.data, settings, checking, loaded, reading_config(file.config))
-        train(
-            small, loaded, file.plan, training, checking, lessons.surroundings, history=f"head {head}" if head else ""
-        )
+        train(small, loaded, file.plan, training, checking, lessons.surroundings, history=_begun_with(head, fits))
+    names = usual_forms(file.plan, loaded.dimensions) if forms is None else forms
     model = cast(small, loaded.dtype)
+    return _written(
+        file, Finished(loaded, file.plan, model, checking.samples, fits, lessons is not None), names, output
+    )
+
+
+def _settings(file: PlanFile, lessons: Lessons | None, head: NewHead | None) -> FinetuneSettings:
+    given = None if lessons is None else lessons.settings
+    settings = completed(given, defaults_of(reading_config(file.config), head))
+    if head is not None:
+        check_head(head, settings, has_train=lessons is not None, is_taught_too=True)
+    return settings
+
+
+def _fits_of(
+    file: PlanFile,
+    stored: Refit | None,
+    checkpoint: Checkpoint,
+    checking: DataSet,
+    calibrate: DataSource | None,
+    *,
+    is_changed: bool,
+) -> Refit | None:
+    """The fitted weights of a plan: those stored with it, or others where plan or weights have changed."""
+    if is_changed or (stored is None and file.repair is not None):
+        return _refitted(file, checkpoint, checking, calibrate)
+    if calibrate is not None:
+        raise ConfigError(_NOTHING_TO_FIT)
+    return stored
+
+
+def _written(file: PlanFile, finished: Finished, names: Collection[str], output: Path) -> Sequence[Form | NotMade]:
+    """Write the forms of a model, its fitted weights and its plan; if anything fails, nothing is left."""
+    source = file.source.model_copy(update={"sha256": finished.checkpoint.sha256})
+    file = file.model_copy(update={"source": source})
+    file = said_repaired(file, is_fitted=finished.fits is not None, is_trained=finished.is_trained)
     with new_directory(output) as draft:
-        names = usual_forms(file.plan, loaded.dimensions) if forms is None else forms
-        made = make_forms(Finished(loaded, file.plan, model, checking.samples, fits, lessons is not None), names, draft)
-        if fits is not None:
-            write_refit(fits, draft)
-        source = file.source.model_copy(update={"sha256": loaded.sha256})
-        text = said_repaired(
-            file.model_copy(update={"source": source}), is_fitted=fits is not None, is_trained=lessons is not None
-        )
-        (draft / "plan.json").write_text(f"{text.model_dump_json(indent=1)}\n", encoding="utf-8")
+        made = make_forms(finished, names, draft)
+        if finished.fits is not None:
+            write_refit(finished.fits, draft)
+        (draft / "plan.json").write_text(f"{file.model_dump_json(indent=1)}\n", encoding="utf-8")
     return made
+
+
+def _begun_with(head: NewHead | None, fits: Refit | None) -> str:
+    """What decides the weights that a training begins with, beside checkpoint, plan and settings."""
+    total = hashlib.sha256(f"head {head}".encode())
+    for _, fit in sorted((fits or {}).items()):
+        for part in (fit.weight, fit.bias):
+            if part is not None:
+                total.update(part.cpu().numpy().tobytes())
+    return total.hexdigest()
 
 
 def _refitted(file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibrate: DataSource | None) -> Refit | None:

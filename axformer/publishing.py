@@ -29,7 +29,7 @@ from axformer.reporting.form_reports import summary
 from axformer.reporting.measure import Outcome, make_report, score_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
-from axformer.wire.report import Refitted, Report
+from axformer.wire.report import HeadTraining, Refitted, Report
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
 
 
@@ -135,12 +135,18 @@ def publish(
         )
         steps.advance(detail="measuring the speed of all forms")
         report = make_report(checkpoint, outcome, validation, others, decided.config, scores)
-        head = None if decided.headed is None else decided.headed.record
+        head = _handed_out(decided.headed, draft)
         report = report.model_copy(update={"names": dict(decided.names), "head": head})
-        if decided.headed is not None:
-            shutil.copytree(decided.headed.directory, draft / UNTOUCHED)
         write_texts(draft, {**texts_of(decided, report, trace, is_fitted=made.fits is not None), **made.files})
     return report
+
+
+def _handed_out(headed: Headed | None, draft: Path) -> HeadTraining | None:
+    """Put the trained base model beside the forms, since the plan is its own; returns the record for the report."""
+    if headed is None:
+        return None
+    shutil.copytree(headed.directory, draft / UNTOUCHED)
+    return headed.record
 
 
 def texts_of(decided: Decided, report: Report, trace: Sequence[Trial], *, is_fitted: bool) -> dict[str, str]:

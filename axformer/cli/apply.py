@@ -17,10 +17,9 @@ from axformer.cli.options import (
     FinetuneOption,
     HeadOption,
     columns_of,
-    finetune_of,
     forms_of,
-    head_of,
     state_of,
+    training_of,
 )
 from axformer.config import RunConfig
 from axformer.data.source import DataSource
@@ -79,8 +78,7 @@ def apply(
     with failing():
         names, read = None if forms is None else forms_of(forms), columns_of(columns)
         console = Console(highlight=False, stderr=as_json)
-        new_head = head_of(head)
-        settings = finetune_of(train, finetune, RunConfig(method=""), new_head)
+        settings, new_head = training_of(train, finetune, head, RunConfig(method=""))
         given = _Given(
             checkpoint,
             DataSource(data, read),

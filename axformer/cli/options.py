@@ -226,29 +226,22 @@ def state_of(output: Path) -> Path:
     return whole.with_name(f".{whole.name}-training")
 
 
-def head_of(text: str | None) -> NewHead | None:
-    """The new head of a base model, if one is asked for.
+def training_of(
+    train: str | None, texts: list[str] | None, head: str | None, config: RunConfig
+) -> tuple[FinetuneSettings | None, NewHead | None]:
+    """The training settings, if there is training data, those that are not given as the method or a new head has them; and the
+    new head of a base model, if one is asked for.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: there are settings or a head but no training data, a setting is unknown, or a value is out of range.
     """
-    return None if text is None else parse_head(text)
-
-
-def finetune_of(
-    train: str | None, texts: list[str] | None, config: RunConfig, head: NewHead | None
-) -> FinetuneSettings | None:
-    """The training settings, if there is training data; those that are not given as the method or a new head has them.
-
-    Raises:
-        ConfigError: there are settings but no training data, a setting is unknown, or a value is out of range.
-    """
+    new = None if head is None else parse_head(head)
     if train is None and texts:
         raise ConfigError("--finetune says how to train, and --train on what; give --train too")
-    if train is None and head is not None:
-        raise ConfigError(f"--head {head} puts an untrained head on the model; give --train too")
-    settings = make_settings(dict(parse_knob(text) for text in texts or []), defaults_of(config, head))
-    return None if train is None else settings
+    if train is None and new is not None:
+        raise ConfigError(f"--head {new} puts an untrained head on the model; give --train too")
+    settings = make_settings(dict(parse_knob(text) for text in texts or []), defaults_of(config, new))
+    return None if train is None else settings, new
 
 
 def _in_file(path: Path | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,8 @@ from axformer.cli import options
 from axformer.cli.deploying import exit_if_missed, show_beyond, show_deployables, show_loading, show_target
 from axformer.cli.failing import failing
 from axformer.cli.importing import importing
+from axformer.data.columns import Columns
+from axformer.data.source import DataSource
 
 if TYPE_CHECKING:
     from axformer.run import PruningRun
@@ -44,40 +47,29 @@ def prune(
         flags = options.flags_of(method=method, within_points=within_points, accept_poor_model=accept_poor_model)
         knobs = options.config_from(goal, preset, options.knobs_of(config, set_) | flags)
         names, made = options.columns_of(columns), options.forms_of(forms)
-        new_head = options.head_of(head)
-        settings = options.finetune_of(train, finetune, knobs, new_head)
+        settings, new_head = options.training_of(train, finetune, head, knobs)
         console = Console(highlight=False, stderr=as_json)
 
         with importing():
             from axformer.artifact import check_target
-            from axformer.cli.display import status_of
             from axformer.cli.quiet import silence_libraries
             from axformer.devices import resolve_device
-            from axformer.intake.dataset import DataSource
-            from axformer.repair.base import Surroundings
-            from axformer.run import PruningRun
 
         silence_libraries()
         check_target(output)
-        held_out, calibrating, lessons = (
-            None if file is None else DataSource(file, names) for file in (test, calibrate, train)
+        run = _open(
+            console,
+            checkpoint,
+            {"validation": data, "test": test, "train": train, "calibrate": calibrate},
+            names,
+            output,
+            config=knobs,
+            device=resolve_device(device),
+            shards=shards,
+            finetune=settings,
+            head=new_head,
         )
-        state = options.state_of(output)
-        with console.status("Loading the checkpoint and the data") as status:
-            run = PruningRun.open(
-                checkpoint,
-                DataSource(data, names),
-                test=held_out,
-                config=knobs,
-                device=resolve_device(device),
-                shards=shards,
-                train=lessons,
-                finetune=settings,
-                calibrate=calibrating,
-                head=new_head,
-                surroundings=Surroundings(state, on_step=lambda step: status.update(status_of(step))),
-            )
-        report = _carry_out(console, run, output, state, made)
+        report = _carry_out(console, run, output, made)
     if as_json:
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
     else:
@@ -85,7 +77,21 @@ def prune(
     exit_if_missed(report)
 
 
-def _carry_out(console: Console, run: "PruningRun", output: Path, state: Path, forms: list[str]) -> dict[str, Any]:
+def _open(
+    console: Console, checkpoint: str, data: Mapping[str, str | None], names: Columns, output: Path, **how: Any
+) -> "PruningRun":
+    """Load the inputs, and train a base model's new head."""
+    from axformer.cli.display import status_of
+    from axformer.repair.base import Surroundings
+    from axformer.run import PruningRun
+
+    sources: dict[str, Any] = {part: None if file is None else DataSource(file, names) for part, file in data.items()}
+    with console.status("Loading the checkpoint and the data") as status:
+        around = Surroundings(options.state_of(output), on_step=lambda step: status.update(status_of(step)))
+        return PruningRun.open(checkpoint, sources.pop("validation"), **sources, **how, surroundings=around)
+
+
+def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
     """Run the pass with a display, publish, and return the report."""
     from axformer.cli.display import display_for, measured_by, names_of_passes, status_of
     from axformer.repair.base import Surroundings
@@ -97,6 +103,7 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, state: Path, f
     console.print(f"validation: {look.sentence}", soft_wrap=True)
     if look.note is not None:
         console.print(f"note: {look.note}", soft_wrap=True)
+    state = options.state_of(output)
     with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
         for trial in run.trials(on_step=display.tell, directory=state):
             display.show(trial)
