@@ -1,6 +1,6 @@
 """AxFormer: shrink and speed up a fine-tuned transformer without retraining it.
 
-``import axformer`` is light: PyTorch is imported when :func:`prune` or :func:`load` is first used.
+``import axformer`` is light: PyTorch is imported when one of its functions is first used.
 """
 
 from importlib import import_module
@@ -8,9 +8,14 @@ from typing import Any
 
 __version__ = "0.1.0"
 """The version of library, commands and service alike; the package is built with it."""
-__all__ = ["load", "prune"]
+__all__ = ["analyze", "load", "load_features", "prune"]
 
-_HOMES = {"load": "axformer.artifact", "prune": "axformer.run"}
+_HOMES = {
+    "analyze": "axformer.analyzing",
+    "load": "axformer.artifact",
+    "load_features": "axformer.forms.features",
+    "prune": "axformer.run",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -218,6 +218,8 @@ class PruningRun:
             raise ConfigError(
                 f"upto={upto}: a search of orders has several passes; name the order of the one that is meant"
             )
+        if upto is not None:
+            self._targets = replace(self._targets, is_chosen=True)
         self.passes = self._no_passes()
         self._ground = replace(
             self._ground, clock=clock, check_cancelled=check_cancelled, on_step=on_step, directory=directory

@@ -170,6 +170,8 @@ class Architecture:
     """The last step after the layers of a prepared model are cut."""
     needs: Callable[[Any, Plan], str | None] = lambda *_: None
     """Why a model with this config cannot do without the layers that a plan drops; None if it can."""
+    last_norm: str | None = None
+    """The name, in a base model, of the norm after the last layer; None if the layers end with their own."""
     shorten: Callable[[Any, Plan], None] = _unchanged
     """The last step after the dropped layers were taken out of a prepared model."""
 
@@ -182,6 +184,11 @@ class Architecture:
     def heads(self) -> tuple[Head, ...]:
         """The kinds of heads that the family has."""
         return heads_of(self.model_type, causal=self.causal)
+
+    @property
+    def without_head(self) -> Head:
+        """The family's base model in the place of a head."""
+        return Head(AutoModel, self.base_class)
 
     def head_of(self, model: Any) -> Head | None:
         """The kind of head of a model; None if the family does not list its class."""

@@ -80,6 +80,7 @@ def _family(model_type: str, head_norms: tuple[str, ...] = ()) -> Architecture:
         fewer_heads=_fewer_heads,
         read_position=read_last,
         causal=True,
+        last_norm="norm",
     )
 
 

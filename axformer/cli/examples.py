@@ -7,6 +7,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "--forms compact,onnx_int8",
     ),
     "apply": ("axformer apply pruned/plan.json my-model --data dev.jsonl --output again --forms compact,onnx",),
+    "analyze": ("axformer analyze my-model --data dev.jsonl --train train.jsonl --output analysis",),
+    "features": ("axformer features my-model --data dev.jsonl --train train.jsonl --output features --onnx",),
     "diff": ("axformer diff pruned fast",),
     "bench": ("axformer bench fast --checkpoint my-model --data dev.jsonl",),
     "disagree": ("axformer disagree my-model fast --data unlabelled.jsonl --output needed.jsonl",),

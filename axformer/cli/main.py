@@ -25,6 +25,10 @@ class _Listed(LazyGroup):
         "apply": Command(
             _HERE, "Apply a plan to a checkpoint without another pass, and write the forms of the result."
         ),
+        "analyze": Command(
+            _HERE, "Say where a model is redundant: layers, heads, dimensions. The model stays as it is."
+        ),
+        "features": Command(_HERE, "Keep the lowest layers and the fewest dimensions that a linear classifier needs."),
         "diff": Command(_HERE, "Compare two plans of one model, layer by layer."),
         "bench": Command(_HERE, "Compare all forms of a result: speed, loading, memory and answers."),
         "disagree": Command(_HERE, "Write the rows on which two models answer differently: only these need labels."),

@@ -46,6 +46,9 @@ _CLASSES: dict[str, tuple[str, tuple[Colour, ...]]] = {
     "untried": ("fill:{}", (UNTRIED,)),
     "gone": ("fill:{};stroke:{};stroke-width:1.2;stroke-dasharray:3 2", (_CARD, GOOD)),
     "gap": ("fill:{}", (_CARD,)),
+    # Matrices.
+    "heat": ("fill:{}", (ACCENT,)),
+    "on-heat": ("fill:{}", (_CARD,)),
     # Jobs side by side.
     **{f"curve-{number}": ("stroke:{};stroke-width:2;fill:none", (colour,)) for number, colour in enumerate(CURVES)},
     **{f"letter-{number}": ("fill:{};font-weight:600", (colour,)) for number, colour in enumerate(CURVES)},

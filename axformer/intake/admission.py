@@ -43,12 +43,13 @@ class Admitted:
     """The head that a base model gets; None if the checkpoint has its own."""
 
 
-def admit(directory: Path, new_head: NewHead | None = None) -> Admitted:
+def admit(directory: Path, new_head: NewHead | None = None, *, or_bare: bool = False) -> Admitted:
     """Check a checkpoint's config and the headers of its weights, without loading anything.
 
     Args:
         directory: the checkpoint.
         new_head: the head that a base model gets; None for a checkpoint with its own.
+        or_bare: whether a model without a head may be admitted too.
 
     Raises:
         CheckpointError: it is damaged, of an unsupported family, or of a head that is not supported.
@@ -57,8 +58,10 @@ def admit(directory: Path, new_head: NewHead | None = None) -> Admitted:
     architecture = architecture_of(str(raw.get("model_type"))[:80])
     weights = read_weights(directory)
     check_whole(directory, weights.tensors)
-    head = _head_of(directory, raw, architecture, new_head)
-    if new_head is not None:
+    if new_head is None:
+        head = _head_of(directory, raw, architecture, or_bare=or_bare)
+    else:
+        head = head_for(directory, _names_in(directory, raw), architecture, new_head)
         raw = with_head(raw, head, new_head)
     config = rebuild_config(directory, raw, architecture)
     notes = notes_in(raw, architecture)
@@ -84,16 +87,19 @@ def loadable(admitted: Admitted) -> Iterator[Path]:
         yield directory
 
 
-def _head_of(directory: Path, raw: dict[str, Any], architecture: Architecture, new: NewHead | None) -> Head:
-    heads = architecture.heads
+def _names_in(directory: Path, raw: dict[str, Any]) -> list[str]:
+    """The names of model classes in a ``config.json``."""
     names = raw.get("architectures") or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise CheckpointError(
             f"checkpoint '{directory}': architectures in config.json is not a list of names; correct it"
         )
-    if new is not None:
-        return head_for(directory, names, architecture, new)
-    for head in heads:
+    return names
+
+
+def _head_of(directory: Path, raw: dict[str, Any], architecture: Architecture, *, or_bare: bool) -> Head:
+    heads, names = architecture.heads, _names_in(directory, raw)
+    for head in (*heads, *([architecture.without_head] if or_bare else [])):
         if head.name in names:
             return head
     raise CheckpointError(

@@ -95,12 +95,12 @@ def load_checkpoint(
     Raises:
         CheckpointError: it is missing, damaged, of an unsupported family, or of a head or a task that is not supported.
     """
-    directory = _local(str(reference))
+    directory = local_directory(str(reference))
     admitted = admit(directory, new_head)
     architecture, head = admitted.architecture, admitted.head
     with loadable(admitted) as known:
-        model = _load_model(admitted, known, seed)
-        tokenizer = _load_tokenizer(admitted, known)
+        model = load_model(admitted, known, seed)
+        tokenizer = load_tokenizer(admitted, known)
         files = tokenizer_files(tokenizer, known) | companion_files(directory)
     task = task_of(head.auto_class, model.config)
     padding_of(model.config, tokenizer, causal=architecture.causal, pooled=task.pooled)  # raises before any work
@@ -179,7 +179,12 @@ def digest(files: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-def _local(reference: str) -> Path:
+def local_directory(reference: str) -> Path:
+    """The directory of a checkpoint, fetched from the hub if it is there.
+
+    Raises:
+        CheckpointError: there is none.
+    """
     if not reference.startswith(HUB_PREFIX):
         directory = Path(reference)
         if not directory.is_dir():
@@ -205,7 +210,17 @@ def _weights_once(model: Any) -> dict[str, torch.Tensor]:
     return kept
 
 
-def _load_model(admitted: Admitted, directory: Path, seed: int) -> Any:
+def load_model(admitted: Admitted, directory: Path, seed: int = 0) -> Any:
+    """Load the model of an admitted checkpoint from a directory with known files alone, in float32.
+
+    Args:
+        admitted: the checkpoint.
+        directory: the directory.
+        seed: of the first weights of a new head.
+
+    Raises:
+        CheckpointError: it does not load, or weights are missing or not finite.
+    """
     head = admitted.head
     try:
         with torch.random.fork_rng(devices=[]):
@@ -229,7 +244,12 @@ def _load_model(admitted: Admitted, directory: Path, seed: int) -> Any:
     return model
 
 
-def _load_tokenizer(admitted: Admitted, directory: Path) -> Any:
+def load_tokenizer(admitted: Admitted, directory: Path) -> Any:
+    """Load the tokenizer of an admitted checkpoint from such a directory.
+
+    Raises:
+        CheckpointError: it does not load.
+    """
     try:
         with panics_as_errors():
             tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)

@@ -60,6 +60,8 @@ class Targets:
     """Counts the parameters of the transformer layers alone."""
     encoder_operations: Callable[[Plan], int]
     """Counts the operations of the transformer layers alone."""
+    is_chosen: bool = False
+    """Whether someone chose the plan from the path, whatever the run was asked for."""
 
     def size(self, plan: Plan) -> float:
         """Share of the parameters that remains."""
@@ -78,7 +80,9 @@ class Targets:
         return SpeedEstimate(self.operations(plan), self.speedup(plan))
 
     def is_reached(self, plan: Plan) -> bool:
-        """Whether a pass with this plan may stop."""
+        """Whether a pass with this plan may stop; a chosen plan is what was wanted."""
+        if self.is_chosen:
+            return True
         target = Target(self.config.target_size, self.config.target_speedup)
         return is_met(target, self.size(plan), self.speedup(plan))
 
@@ -89,11 +93,14 @@ class Targets:
         return (not self.is_reached(plan), size, loss)
 
     def note(self, plan: Plan) -> str | None:
-        """Say whether a finished pass reached its targets; None if it has none."""
-        if self.config.target_size is None and self.config.target_speedup is None:
+        """Say whether a finished pass reached its targets, or that its plan was chosen; None if it has no targets."""
+        if self.is_chosen:
+            told = "this model was chosen from the path"
+        elif self.config.target_size is None and self.config.target_speedup is None:
             return None
-        reached = "the target was reached" if self.is_reached(plan) else "the target was not reached"
+        else:
+            told = "the target was reached" if self.is_reached(plan) else "the target was not reached"
         return (
-            f"{reached}: {self.size(plan):.1%} of the parameters are left ({self.encoder_size(plan):.1%} of the encoder's), "
+            f"{told}: {self.size(plan):.1%} of the parameters are left ({self.encoder_size(plan):.1%} of the encoder's), "
             f"and {self.speedup(plan):.2f} times fewer operations"
         )

@@ -19,8 +19,9 @@ MANY = 32
 """The batch whose throughput is shown."""
 WORTH_IT = 1.03
 """A model that is less than this many times as fast is not worth replacing another for, nor installing a package for."""
-BUSY = 0.8
-"""Speeds that were measured with a processor for less than this share of the time are of a busy machine."""
+BUSY = 0.6
+"""Speeds that were measured with a processor for less than this share of the time are of a busy machine; threads that wait for
+each other on an idle one take less off."""
 UNKNOWN = "–"
 TITLES = {
     BEFORE: "before",

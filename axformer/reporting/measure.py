@@ -114,6 +114,7 @@ def make_report(
     """
     base, small = checkpoint.model, outcome.model
     targets = outcome.targets
+    allowed = _Allowed(None, True) if targets.is_chosen else _Allowed(config.within_points, config.expects_cost)
     sets = {"validation": validation, **others}
     with computing_in(base, checkpoint.dtype):
         latency = _latency(checkpoint, small, validation.samples)
@@ -136,7 +137,7 @@ def make_report(
         one_position_ms=latency.one_position,
         estimated_speedup=targets.speedup(outcome.plan),
         comparison=comparison,
-        finding=_finding(name, base_scores, small_scores, comparison, int8, config),
+        finding=_finding(name, base_scores, small_scores, comparison, int8, allowed),
         certificate=outcome.certificate,
         target=_target(targets, outcome.plan),
         int8=int8,
@@ -170,13 +171,22 @@ def _held_out(data: DataSet | None, scores: BothScores) -> HeldOut | None:
     return None if data is None or base is None or small is None else HeldOut(data.samples, base, small)
 
 
+@dataclass(frozen=True)
+class _Allowed:
+    """What the model may cost."""
+
+    points: float | None
+    anything: bool
+    """Whether a size, a speed or this very model was asked for, whatever it costs."""
+
+
 def _finding(
     task: str,
     before: Mapping[str, Score | None],
     after: Mapping[str, Score | None],
     comparison: Mapping[str, Comparison | None],
     int8: InInt8 | None,
-    config: RunConfig,
+    allowed: _Allowed,
 ) -> Finding:
     """Judge whether the model is better, in the arithmetic that the pass used."""
     if int8 is not None:
@@ -186,16 +196,16 @@ def _finding(
             int8.pruned,
             int8.comparison,
             in_int8=True,
-            points=config.within_points,
-            expects_cost=config.expects_cost,
+            points=allowed.points,
+            expects_cost=allowed.anything,
         )
     return finding_of(
         task,
         Scores(**as_report(before)),
         Scores(**as_report(after)),
         comparison,
-        points=config.within_points,
-        expects_cost=config.expects_cost,
+        points=allowed.points,
+        expects_cost=allowed.anything,
     )
 
 

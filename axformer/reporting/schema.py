@@ -1,20 +1,29 @@
-"""The JSON schema of ``report.json``, for programs that read reports.
+"""The JSON schemas of ``report.json`` and ``analysis.json``, for programs that read them.
 
 python -m axformer.reporting.schema > docs/report.schema.json
+python -m axformer.reporting.schema analysis > docs/analysis.schema.json
 """
 
 import json
 import sys
 
+from pydantic import BaseModel
+
+from axformer.wire.analysis import ANALYSIS_FORMAT, Analysis
 from axformer.wire.report import REPORT_FORMAT, Report
 
 
-def schema_text() -> str:
-    """The text of ``docs/report.schema.json``."""
-    schema = Report.model_json_schema(mode="serialization")
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:{REPORT_FORMAT.replace('/', ':')}"}
-    return json.dumps(head | schema | {"title": REPORT_FORMAT}, indent=1, ensure_ascii=False) + "\n"
+def schema_text(shape: type[BaseModel] = Report, name: str = REPORT_FORMAT) -> str:
+    """The text of ``docs/report.schema.json``, or of the schema of another format."""
+    schema = shape.model_json_schema(mode="serialization")
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:{name.replace('/', ':')}"}
+    return json.dumps(head | schema | {"title": name}, indent=1, ensure_ascii=False) + "\n"
+
+
+def analysis_schema_text() -> str:
+    """The text of ``docs/analysis.schema.json``."""
+    return schema_text(Analysis, ANALYSIS_FORMAT)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(schema_text())
+    sys.stdout.write(analysis_schema_text() if sys.argv[1:] == ["analysis"] else schema_text())

@@ -48,11 +48,8 @@ def measure_speed(models: Sequence[Any], workloads: Sequence[Workload], effort: 
 
 def _row(models: Sequence[Any], workload: Workload, effort: Effort) -> list[SpeedCell]:
     """The cells of all models for one workload."""
-    taken, alone = _take_turns(models, workload.batches, effort), torch.get_num_threads() == 1
-    return [
-        _cell(workload, turns, tells=alone and _is_on_processor(model))
-        for model, turns in zip(models, taken, strict=True)
-    ]
+    taken = _take_turns(models, workload.batches, effort)
+    return [_cell(workload, turns, model) for model, turns in zip(models, taken, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,7 @@ def is_enough(spent: float, repeats: int, effort: Effort) -> bool:
     return (spent >= effort.seconds and repeats >= effort.least) or spent >= PATIENCE * effort.seconds
 
 
-def _cell(workload: Workload, turns: Sequence[_Turn], *, tells: bool) -> SpeedCell:
+def _cell(workload: Workload, turns: Sequence[_Turn], model: Any) -> SpeedCell:
     seconds = [turn.seconds for turn in turns]
     median, slow = (1000 * float(value) for value in np.quantile(seconds, [0.5, 0.95]))
     return SpeedCell(
@@ -113,7 +110,7 @@ def _cell(workload: Workload, turns: Sequence[_Turn], *, tells: bool) -> SpeedCe
         p95_ms=slow,
         inputs_per_second=workload.batch * len(seconds) / sum(seconds),
         repeats=len(seconds),
-        processor_share=min(1.0, sum(turn.busy for turn in turns) / sum(seconds)) if tells else None,
+        processor_share=min(1.0, sum(turn.busy for turn in turns) / sum(seconds)) if _is_on_processor(model) else None,
     )
 
 

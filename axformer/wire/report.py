@@ -108,8 +108,8 @@ class SpeedCell(BaseModel):
     repeats: int = Field(description="Number of timed forward passes.")
     processor_share: float | None = Field(
         default=None,
-        description="Share of that time in which the computing thread had a processor: well below 1 on a busy machine. Null on "
-        "a GPU, and with several threads, which wait for each other.",
+        description="Share of that time in which the calling thread had a processor: well below 1 on a busy machine, and "
+        "somewhat below it where several threads wait for each other. Null on a GPU.",
     )
 
 

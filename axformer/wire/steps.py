@@ -28,6 +28,12 @@ class StepName(StrEnum):
     PATH = "path"
     TRAINING = "training"
     PACKAGING = "packaging"
+    REPRESENTING = "representing"
+    PROBING = "probing"
+    COMPARING = "comparing"
+    CLUSTERING = "clustering"
+    IMPORTANCE = "importance"
+    DRIFT = "drift"
 
 
 _WORDS = {
@@ -38,6 +44,12 @@ _WORDS = {
     StepName.PATH: "measuring the models on the path",
     StepName.TRAINING: "training the model",
     StepName.PACKAGING: "measuring, writing and checking the result",
+    StepName.REPRESENTING: "reading the hidden states",
+    StepName.PROBING: "fitting probes",
+    StepName.COMPARING: "comparing layers",
+    StepName.CLUSTERING: "clustering dimensions",
+    StepName.IMPORTANCE: "measuring the importance of heads",
+    StepName.DRIFT: "comparing two models",
 }
 
 
@@ -79,6 +91,10 @@ OnStep = Callable[[Step], None]
 
 def ignore(_: Step) -> None:
     """Take no notice of a step."""
+
+
+def never() -> None:
+    """For work that nobody cancels: what others call to see whether to end."""
 
 
 class Counter:

@@ -69,6 +69,8 @@ def test_every_point_of_a_path_is_handed_out_as_the_pass_had_made_it(
         latency = {"estimated_latency_ms": report["base"]["latency_ms"] / point["estimated_speedup"]}
         assert report["path"][-1] == point | {"kept": True} | latency  # which is measured anew
         assert report["pruned"]["parameters"] == point["parameters"]
+        assert report["target"]["reached"]
+        assert report["target"]["sentence"].startswith("This model was chosen from the path: ")
 
 
 def test_an_export_fails_where_the_data_have_changed(

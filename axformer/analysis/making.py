@@ -1,0 +1,93 @@
+"""Makes the reports of an analysis, and says what was sampled."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from axformer.analysis.bounds import Bounds
+from axformer.analysis.drift import drift_report
+from axformer.analysis.guessing import guessing_on
+from axformer.analysis.heads import Heads, heads_report, ranked_heads
+from axformer.analysis.inputs import Inputs
+from axformer.analysis.labels import can_probe
+from axformer.analysis.layers import layers_report
+from axformer.analysis.redundancy import cka_report, clusters_report, features_report
+from axformer.analysis.study import Represented, Study, Working, fitting, metric_of_model, represented
+from axformer.errors import InputError
+from axformer.intake.checkpoint import Checkpoint
+from axformer.wire.analysis import Reports
+
+
+def study_of(inputs: Inputs, bounds: Bounds, seed: int, directory: Path, working: Working) -> Study:
+    """The study of a checkpoint on its rows, with hidden states in a directory."""
+    checkpoint, config = inputs.checkpoint, inputs.config
+    is_probed = inputs.train is not None and can_probe(checkpoint.task)
+    given = [data for data in (inputs.data, inputs.train if is_probed else None) if data is not None]
+    sets = [fitting(data, checkpoint, config, bounds, seed) for data in given]
+    data, *train = represented(checkpoint, sets, directory, working)
+    metric, value = metric_of_model(checkpoint, data.data)
+    guessing = guessing_on(checkpoint, data.data, metric)
+    of_model = metric, value, guessing
+    return Study(checkpoint, config, data, train[0] if train else None, *of_model, bounds, seed, working)
+
+
+class Making:
+    """Makes reports; two of them share ranked heads."""
+
+    def __init__(self, study: Study, inputs: Inputs) -> None:
+        self._study, self._inputs = study, inputs
+        self._heads: tuple[Heads, float] | None = None
+
+    def reports(self, names: Sequence[str]) -> Reports:
+        study, given = self._study, self._inputs.given
+        made: Mapping[str, Callable[[], Any]] = {
+            "layers": lambda: layers_report(study, given),
+            "heads": lambda: heads_report(*self._ranked(), given),
+            "cka": lambda: cka_report(study, given),
+            "clusters": lambda: clusters_report(study, given),
+            "drift": self._drift,
+            "features": lambda: features_report(study, given),
+        }
+        return Reports(**{name: made[name]() for name in names})
+
+    def _ranked(self) -> tuple[Heads, float]:
+        if self._heads is None:
+            began = time.monotonic()
+            self._heads = ranked_heads(self._study, self._study.checkpoint), time.monotonic() - began
+        return self._heads
+
+    def _drift(self) -> Any:
+        study, inputs = self._study, self._inputs
+        assert inputs.against is not None, "drift has another model"
+        own, theirs = self._ranked()[0], None
+        other = inputs.against
+        if isinstance(other, Checkpoint) and other.head.auto_class is study.checkpoint.head.auto_class:
+            try:
+                theirs = ranked_heads(study, other.for_rows(study.data.data.rows))
+            except InputError:
+                theirs = None  # its classes are others, so it has no loss on these rows
+        return drift_report(study, other, inputs.names["against"], (own, theirs), inputs.given)
+
+
+def bounded(study: Study, inputs: Inputs, reports: Reports) -> Iterator[str]:
+    """What was sampled."""
+    sets = (("data", inputs.data, study.data), ("train", inputs.train, study.train))
+    for name, whole, used in sets:
+        if whole is not None and used is not None and len(used.data.rows) < len(whole.rows):
+            yield f"{name}: {len(used.data.rows):,} of {len(whole.rows):,} rows, drawn at random"
+    if inputs.train is not None and study.train is None:
+        yield "the training rows are not used: this task has no labels to probe for"
+    if study.train is not None:
+        yield from _bounded_probes(study.train, study.bounds)
+    clusters = reports.clusters
+    if clusters is not None and clusters.clustered < clusters.dimensions:
+        yield f"clusters: {clusters.clustered:,} of {clusters.dimensions:,} dimensions, drawn at random"
+    if reports.cka is not None and reports.cka.positions < study.data.states.positions:
+        yield f"cka: {reports.cka.positions:,} of {study.data.states.positions:,} positions"
+
+
+def _bounded_probes(train: Represented, bounds: Bounds) -> Iterator[str]:
+    most = bounds.design_bytes // (4 * train.states.dimensions)
+    if most < train.states.positions:
+        yield f"the probe on all dimensions: {most:,} of {train.states.positions:,} training positions, drawn at random"

@@ -1,0 +1,87 @@
+"""``axformer analyze``: say where a model is redundant, without changing it."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from axformer.cli import options
+from axformer.cli.failing import failing
+from axformer.cli.importing import importing
+
+if TYPE_CHECKING:
+    from axformer.wire.analysis import Analysis
+
+REPORT_HELP = (
+    "Reports, comma-separated: layers, heads, cka, clusters, drift, features; all that the inputs allow by default."
+)
+RowsOption = Annotated[
+    int | None, typer.Option(help="Most rows of each data set, drawn at random; 2000 by default.", metavar="N")
+]
+MaxLengthOption = Annotated[int | None, typer.Option(help="Cut longer rows to this many tokens.", metavar="N")]
+
+
+def analyze(
+    checkpoint: options.CheckpointArgument,
+    data: Annotated[str, typer.Option(help="Labelled rows to measure on, as for prune.")],
+    output: Annotated[Path, typer.Option(help="Directory for the analysis; it must not exist, or be empty.")],
+    train: Annotated[
+        str | None,
+        typer.Option(help="Other labelled rows, which linear probes learn from; without them there are no probes."),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="The model that the checkpoint was trained from, for the report drift.")
+    ] = None,
+    report: Annotated[str | None, typer.Option(help=REPORT_HELP)] = None,
+    rows: RowsOption = None,
+    max_length: MaxLengthOption = None,
+    columns: options.ColumnsOption = None,
+    device: options.DeviceOption = "auto",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print analysis.json; progress goes to standard error.")
+    ] = False,
+) -> None:
+    """Say where a model is redundant: layers, heads, dimensions. The model stays as it is."""
+    with failing():
+        names = None if report is None else [name.strip() for name in report.split(",")]
+        read = options.columns_of(columns)
+        console = Console(highlight=False, stderr=as_json)
+        with importing():
+            from axformer.analysis.advice import Given
+            from axformer.analysis.inputs import Wanted
+            from axformer.analysis.study import Working
+            from axformer.analyzing import carry_out, open_analysis, write_analysis
+            from axformer.artifact import check_target
+            from axformer.cli.display import status_of
+            from axformer.cli.quiet import silence_libraries
+            from axformer.data.source import DataSource
+            from axformer.devices import resolve_device
+
+        silence_libraries()
+        wanted = Wanted(names, rows)
+        wanted.check()
+        check_target(output)
+        given = Given(checkpoint, data, train, columns, max_length)
+        with console.status("Loading the checkpoint and the data") as status:
+            more = None if train is None else DataSource(train, read)
+            inputs = open_analysis(given, DataSource(data, read), more, against, resolve_device(device))
+            analysis = carry_out(inputs, wanted, Working(lambda step: status.update(status_of(step))))
+        write_analysis(analysis, output)
+    if as_json:
+        print(json.dumps(analysis.model_dump(mode="json"), indent=1))  # noqa: T201 - this is what was asked for
+    else:
+        _tell(console, analysis, output)
+
+
+def _tell(console: Console, analysis: "Analysis", output: Path) -> None:
+    for note in analysis.notes:
+        console.print(f"note: {note}", soft_wrap=True)
+    for name in type(analysis.reports).model_fields:
+        report = getattr(analysis.reports, name)
+        if report is not None:
+            console.print(f"[bold]{name}[/]: {report.advice.sentence}", soft_wrap=True)
+            console.print(f"  {report.advice.command}", soft_wrap=True, markup=False)
+    ranking = "" if analysis.reports.heads is None else ", ranking.jsonl"
+    console.print(f"Wrote {output}/ (analysis.json, analysis.html{ranking})", soft_wrap=True)

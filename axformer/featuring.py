@@ -1,0 +1,210 @@
+"""Feature models from beginning to end: select dimensions, cut the encoder, fit the classifier, write and check everything."""
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from axformer.analysis.advice import can_drop
+from axformer.analysis.bounds import Bounds
+from axformer.analysis.features import Selection, select
+from axformer.analysis.inputs import Inputs
+from axformer.analysis.labels import can_probe, figures_of_scores
+from axformer.analysis.making import bounded, study_of
+from axformer.analysis.redundancy import dimension_id, features_of
+from axformer.analysis.study import Study, Working
+from axformer.analyzing import analysis_of, texts_of
+from axformer.artifact import new_directory, write_texts
+from axformer.data.batches import Samples
+from axformer.errors import ConfigError
+from axformer.forms.agreement import compare_outputs
+from axformer.forms.features import (
+    ENCODER,
+    ONNX,
+    FeatureModel,
+    load_features,
+    unpooled,
+    write_features,
+)
+from axformer.forms.files import write_model
+from axformer.forms.onnx import write_onnx
+from axformer.forms.onnx_model import OnnxModel
+from axformer.forms.selfcheck import check_difference
+from axformer.forms.stock import stock
+from axformer.intake.checkpoint import Checkpoint
+from axformer.model.compact import compact
+from axformer.plan.plan import Plan
+from axformer.reporting.form_reports import stock_attention_in
+from axformer.wire.analysis import Reports
+from axformer.wire.features import FeaturesFile, Speed
+
+ROWS = 20_000
+"""Rows of each data set unless fewer are asked for. What is deployed is worth more of them than a look at a model."""
+TOLERANCE = 1e-3
+"""Largest difference of an output as it is loaded from what is in memory, in float32 and in another runtime."""
+_TIMED = 10
+"""Batches whose forward passes are timed."""
+
+
+def make_features(
+    inputs: Inputs,
+    output: Path,
+    *,
+    rows: int | None = None,
+    seed: int = 0,
+    onnx: bool = False,
+    working: Working | None = None,
+) -> FeaturesFile:
+    """Make a feature model of a checkpoint, and write it. If anything fails, nothing is left behind.
+
+    Args:
+        inputs: the checkpoint with labelled rows to measure on and to learn from.
+        output: a directory that is empty or does not exist.
+        rows: most rows of each data set; None for 20,000.
+        seed: of all that is drawn at random.
+        onnx: whether the model is written as ONNX too.
+        working: how the work reports and ends.
+
+    Raises:
+        ConfigError: the task has no labels that a linear classifier can learn, or there are no training rows.
+        ArtifactError: what is loaded from the files computes something else.
+        FormError: the model cannot be written as ONNX.
+    """
+    began = time.monotonic()
+    if inputs.train is None or not can_probe(inputs.checkpoint.task):
+        raise ConfigError(
+            f"a feature model of {inputs.checkpoint.task.name.replace('_', ' ')}: its classifier learns from labelled training "
+            "rows; give --train, and a model for classification, tagging or regression"
+        )
+    with tempfile.TemporaryDirectory(prefix="axformer-features-") as scratch:
+        study = study_of(inputs, Bounds(rows=rows or ROWS), seed, Path(scratch), working or Working())
+        selection = select(study)
+        report = features_of(study, selection, began, inputs.given)
+        reports = Reports(features=report)
+        analysis = analysis_of(study, inputs, reports, list(bounded(study, inputs, reports)), began)
+        with new_directory(output) as draft:
+            write_texts(draft, texts_of(analysis))
+            return _write(_Cut.of(study, selection), study, draft, onnx=onnx)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A shortened encoder with its classifier."""
+
+    encoder: Any
+    layers: int
+    dimensions: tuple[str, ...]
+    weight: Tensor
+    bias: Tensor
+
+    @classmethod
+    def of(cls, study: Study, selection: Selection) -> "_Cut":
+        """Cut the encoder as low as a selection allows and transformers can build it."""
+        checkpoint, whole = study.checkpoint, study.checkpoint.dimensions.layers
+        lowest = max(1, selection.minimal.layers)
+        depth = next((depth for depth in range(lowest, whole) if can_drop(checkpoint, range(depth, whole))), whole)
+        linear = selection.measured.probe.linear
+        names = tuple(dimension_id(place, study.data.states.hidden) for place in selection.dimensions)
+        return cls(
+            _encoder(checkpoint, depth), depth, names, torch.from_numpy(linear.weight), torch.from_numpy(linear.bias)
+        )
+
+
+def _encoder(checkpoint: Checkpoint, depth: int) -> Any:
+    """The lowest layers of a model as an ordinary base model of its family, in float32."""
+    architecture = checkpoint.architecture
+    full = Plan.full(checkpoint.dimensions)
+    plan = full.dropping(range(depth, len(full.layers))) if depth < len(full.layers) else full
+    small = compact(checkpoint.model, architecture, plan)
+    ordinary = stock(small, checkpoint.head.model_class, architecture, plan).cpu()
+    base_class = architecture.base_class
+    base = base_class(ordinary.config, **unpooled(base_class)).eval()
+    weights = ordinary.base_model.state_dict()
+    base.load_state_dict({name: weights[name] for name in base.state_dict()})
+    return base
+
+
+def _write(cut: _Cut, study: Study, draft: Path, *, onnx: bool) -> FeaturesFile:
+    """Write a feature model into a directory, and check what is loaded from there."""
+    checkpoint, samples = study.checkpoint, study.data.data.samples
+    write_model(cut.encoder, checkpoint.companions, draft / ENCODER)
+    facts = _facts(cut, study)
+    model = FeatureModel(cut.encoder, facts, cut.weight, cut.bias).eval()
+    value = _metric(model, study)
+    facts = facts.model_copy(update={"value": value, "milliseconds": _speed(checkpoint, model, samples)})
+    write_features(facts, cut.weight, cut.bias, draft)
+    forms: dict[str, Any] = {"loaded": load_features(draft).model}
+    if onnx:
+        write_onnx(model, checkpoint.tokenizer, samples.encoded, draft / ONNX)
+        forms[ONNX] = OnnxModel(draft / ONNX)
+    _, agreements = compare_outputs(model, forms, checkpoint.task, samples)
+    for name, agreement in agreements.items():
+        check_difference(f"the feature model, {name}: its outputs over the data", agreement.difference, TOLERANCE)
+    return facts
+
+
+def _facts(cut: _Cut, study: Study) -> FeaturesFile:
+    checkpoint, labels = study.checkpoint, study.data.labels
+    assert labels is not None, "a feature model has labels"
+    config = checkpoint.model.config
+    names = [str(config.id2label[index]) for index in range(labels.outputs)]
+    parameters = sum(parameter.numel() for parameter in cut.encoder.parameters())
+    return FeaturesFile(
+        model_type=checkpoint.architecture.model_type,
+        task=checkpoint.task.name,
+        kind=labels.kind.value,
+        reads="position" if checkpoint.task.pooled else "words",
+        labels=tuple(names),
+        layers=cut.layers,
+        whole_layers=checkpoint.dimensions.layers,
+        dimensions=cut.dimensions,
+        max_length=study.config.max_length or checkpoint.architecture.max_tokens(config),
+        padding_side=checkpoint.tokenizer.padding_side,
+        parameters=parameters + cut.weight.numel() + cut.bias.numel(),
+        whole_parameters=sum(parameter.numel() for parameter in checkpoint.model.parameters()),
+        metric=study.metric,
+        value=0.0,
+        whole_value=study.model,
+        milliseconds=Speed(whole=0.0, kept=0.0),
+        sha256=checkpoint.sha256,
+    )
+
+
+@torch.inference_mode()
+def _metric(model: FeatureModel, study: Study) -> float:
+    """The metric of a feature model on the rows that measure."""
+    data, task = study.data, study.checkpoint.task
+    rows: list[Any] = [None] * len(data.states.counts)
+    for batch in data.data.samples.batches:
+        logits = model(**batch.inputs).logits
+        scores = logits if task.pooled else data.positions.read(batch, logits)
+        counts = data.positions.counts(batch)
+        for row, part in zip(batch.rows.tolist(), scores.split(counts), strict=True):
+            rows[row] = part.numpy()
+    return figures_of_scores(task, data.data.samples.encoded, data.states.counts, np.concatenate(rows))[study.metric]
+
+
+def _speed(checkpoint: Checkpoint, model: FeatureModel, samples: Samples) -> Speed:
+    """Milliseconds of a row in both models."""
+    with stock_attention_in(checkpoint.model):
+        whole = _milliseconds(lambda batch: checkpoint.model(**batch.inputs), samples)
+    return Speed(whole=whole, kept=_milliseconds(lambda batch: model(**batch.inputs), samples))
+
+
+@torch.inference_mode()
+def _milliseconds(run: Callable[[Any], Any], samples: Samples) -> float:
+    """The median over some batches spread over all lengths, each run once before."""
+    batches = samples.batches[:: max(1, len(samples.batches) // _TIMED)]
+    run(batches[0])
+    times = []
+    for batch in batches:
+        began = time.perf_counter()
+        run(batch)
+        times.append((time.perf_counter() - began) / len(batch.rows))
+    return float(1000 * np.median(times))

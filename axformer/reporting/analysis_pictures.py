@@ -1,0 +1,228 @@
+"""The pictures of an analysis, report by report, as SVG."""
+
+from collections.abc import Iterator, Sequence
+
+from axformer.drawing.heatmap import Heatmap, heatmap
+from axformer.drawing.lines import Line, Lines, lines_chart
+from axformer.wire.analysis import (
+    CkaReport,
+    ClustersReport,
+    DriftReport,
+    FeaturesReport,
+    HeadsReport,
+    LayersReport,
+)
+
+_MOST_CLASSES = 40
+"""Classes of a picture; more are in the file alone."""
+NEAR = 0.99
+
+
+def pictures_of_layers(report: LayersReport) -> Iterator[str]:
+    """Probes by layer, by class, and the contribution of layers."""
+    probes = report.probes
+    if probes is not None:
+        name = probes.metric.replace("_", " ")
+        yield lines_chart(
+            Lines(
+                "probes",
+                "A probe on each layer alone",
+                [f"{name} of the model itself: {probes.model:.4f}"],
+                "layers run (0 is the embeddings)",
+                name,
+                [Line("probe", _numbered(probes.by_layer))],
+                [
+                    ("all layers together", probes.oracle),
+                    ("99 % of it", NEAR * probes.oracle),
+                    ("guessing", probes.guess),
+                ],
+            )
+        )
+        if probes.by_class is not None and 2 < len(probes.by_class) <= _MOST_CLASSES:
+            yield _by_class(probes.by_class)
+    yield lines_chart(
+        Lines(
+            "contribution",
+            "How alike input and output of each layer are",
+            ["a layer near 1 changes little where the model is read"],
+            "layer (0 is the lowest)",
+            "mean cosine",
+            [Line("mean cosine", _numbered(report.contribution))],
+        )
+    )
+
+
+def _by_class(by_class: dict[str, tuple[float, ...]]) -> str:
+    names = list(by_class)
+    states = len(by_class[names[0]])
+    return heatmap(
+        Heatmap(
+            "classes",
+            "The same by class",
+            ["share of the positions of each class that the probe tells right"],
+            names,
+            [str(state) for state in range(states)],
+            [by_class[name] for name in names],
+            "class",
+            "layers run",
+            0.0,
+            1.0,
+        )
+    )
+
+
+def pictures_of_heads(report: HeadsReport) -> Iterator[str]:
+    """Importance by layer and head, and the model without heads."""
+    most = max(max(row) for row in report.importance)
+    yield _matrix("importance", "Importance of heads", ["share of the layer's importance"], report.importance, most)
+    points = [(100 * kept.removed, kept.metric) for kept in report.curve]
+    yield lines_chart(
+        Lines(
+            "heads",
+            "The model without its least important heads",
+            ["the same weights, without training"],
+            "per cent of the heads removed",
+            report.metric.replace("_", " "),
+            [Line("the model", points)],
+            [("90 % of the whole model", 0.9 * report.curve[0].metric), ("guessing", report.guess)],
+        )
+    )
+
+
+def _matrix(name: str, title: str, subtitle: Sequence[str], values: Sequence[Sequence[float]], most: float) -> str:
+    """A matrix of layers and heads, the highest layer on top."""
+    layers = list(range(len(values)))[::-1]
+    heads = [str(head) for head in range(len(values[0]))]
+    rows = [values[layer] for layer in layers]
+    form = ".2f" if most >= 0.1 else ".3f"
+    return heatmap(
+        Heatmap(name, title, subtitle, list(map(str, layers)), heads, rows, "layer", "head", 0.0, most, form)
+    )
+
+
+def picture_of_cka(report: CkaReport) -> str:
+    """The alignment of every pair of states."""
+    states = [str(state) for state in range(len(report.matrix))]
+    least = min(min(row) for row in report.matrix)
+    return heatmap(
+        Heatmap(
+            "cka",
+            "How much layers say the same",
+            [
+                f"linear CKA of hidden states over {report.positions:,} positions; 1 is the same up to rotation and scale"
+            ],
+            states,
+            states,
+            report.matrix,
+            "layers run",
+            "layers run (0 is the embeddings)",
+            min(0.5, least),
+            1.0,
+        )
+    )
+
+
+def pictures_of_clusters(report: ClustersReport) -> Iterator[str]:
+    """Dimensions left, and what a probe reads from them, by threshold."""
+    axis = "threshold: largest mean distance within a cluster"
+    left = [(cut.threshold, 100 * cut.clusters / report.clustered) for cut in report.cuts]
+    yield lines_chart(
+        Lines(
+            "clusters",
+            "Dimensions that are left of one of each cluster",
+            [f"of {report.clustered:,} dimensions, correlated over {report.positions:,} positions"],
+            axis,
+            "per cent",
+            [Line("dimensions left", left)],
+            form=".1f",
+        )
+    )
+    measured = [(cut.threshold, cut.metric) for cut in report.cuts if cut.metric is not None]
+    if measured and report.oracle is not None and report.metric is not None:
+        name = report.metric.replace("_", " ")
+        yield lines_chart(
+            Lines(
+                "thresholds",
+                "What a probe reads from them",
+                [],
+                axis,
+                name,
+                [Line("probe", measured)],
+                [("all dimensions", report.oracle), ("99 % of it", NEAR * report.oracle)],
+            )
+        )
+
+
+def pictures_of_drift(report: DriftReport) -> Iterator[str]:
+    """States, attention and important heads of two models."""
+    across = "layers run (0 is the embeddings)"
+    yield lines_chart(
+        Lines(
+            "cosine",
+            "How alike both models' hidden states are",
+            ["where they are read"],
+            across,
+            "mean cosine",
+            [Line("mean cosine", _numbered(report.cosine))],
+        )
+    )
+    yield lines_chart(
+        Lines(
+            "distance",
+            "How far apart they are",
+            ["over all tokens"],
+            across,
+            "mean Euclidean distance",
+            [Line("distance", _numbered(report.distance))],
+        )
+    )
+    most = max(max(max(row) for row in report.attention), 1e-3)
+    subtitle = ["mean Jensen-Shannon divergence in nats; 0 is the same, 0.69 all different"]
+    yield _matrix("attention", "How much attention has changed", subtitle, report.attention, most)
+    if report.recall is not None:
+        points = [(100 * step.removed, step.recall) for step in report.recall]
+        yield lines_chart(
+            Lines(
+                "recall",
+                "Important heads that the other model's ranking keeps",
+                [],
+                "per cent of the other model's heads removed",
+                "recall",
+                [Line("recall", points)],
+            )
+        )
+
+
+def pictures_of_features(report: FeaturesReport) -> Iterator[str]:
+    """Probes by depth, and by number of dimensions."""
+    name = report.metric.replace("_", " ")
+    yield lines_chart(
+        Lines(
+            "depth",
+            "A probe on the embeddings and the lowest layers together",
+            [f"{name} of the model itself: {report.model:.4f}"],
+            "layers run (0 is the embeddings)",
+            name,
+            [Line("probe", _numbered(report.by_depth))],
+            [
+                ("all layers", report.oracle.metric),
+                ("99 % of it", NEAR * report.oracle.metric),
+                ("guessing", report.guess),
+            ],
+        )
+    )
+    yield lines_chart(
+        Lines(
+            "dimensions",
+            "A probe on the best dimensions",
+            [f"of {report.clustered.dimensions:,} dimensions after clustering"],
+            "dimensions",
+            name,
+            [Line("probe", [(float(count), metric) for count, metric in report.by_count])],
+            [("all of them", report.clustered.metric), ("99 % of it", NEAR * report.clustered.metric)],
+        )
+    )
+
+
+def _numbered(values: Sequence[float]) -> list[tuple[float, float]]:
+    return [(float(index), value) for index, value in enumerate(values)]

@@ -1,0 +1,223 @@
+"""An analysis from beginning to end: for every task, whole or not at all, with commands that work."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from jsonschema import Draft202012Validator
+from transformers import BertForSequenceClassification
+from typer.testing import CliRunner
+
+import axformer
+from axformer.analysis.advice import Given
+from axformer.analysis.bounds import Bounds
+from axformer.analysis.inputs import REPORTS, Inputs, Wanted
+from axformer.analysis.making import study_of
+from axformer.analysis.study import Working
+from axformer.analyzing import carry_out, write_analysis
+from axformer.cli.main import app
+from axformer.errors import AxFormerError
+from axformer.opening import check_fits
+from axformer.reporting.schema import analysis_schema_text
+from axformer.run import PruningRun
+from axformer.wire.analysis import Analysis
+from axformer.wire.steps import Step, StepName
+from tests.axformer.analysis.commands import config_of, parsed
+from tests.family_cases import CONFIG, Case, all_cases, checkpoint_of, data_of
+from tests.tiny_models import (
+    answered_rows,
+    answering_model,
+    save_tiny_checkpoint,
+    tiny_rows,
+    tiny_tokenizer,
+    write_rows,
+)
+
+CASES = [case for case in all_cases() if case.family == "bert"] + [
+    Case("albert", "classification"),
+    Case("deberta-v2", "classification"),
+    Case("gpt2", "causal_lm"),
+    Case("modernbert", "classification"),
+    Case("xlnet", "token_classification"),
+]
+
+
+def inputs_of(case: Case) -> Inputs:
+    checkpoint, data = checkpoint_of(case), data_of(case)
+    given = Given("my model", "dev.jsonl", "train.jsonl", has_points="lm" not in case.task)
+    return Inputs(checkpoint, data, data, checkpoint, CONFIG, given, {"checkpoint": "my model", "against": "itself"})
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_task_has_its_reports_and_commands_that_fit_the_model(case: Case, tmp_path: Path) -> None:
+    steps: list[Step] = []
+    inputs = inputs_of(case)
+    analysis = carry_out(inputs, Wanted(), Working(steps.append))
+    made = {name for name in REPORTS if getattr(analysis.reports, name) is not None}
+    unprobed = case.task in ("question_answering", "multiple_choice", "masked_lm", "causal_lm")
+    assert made == set(REPORTS) - ({"features"} if unprobed else set())
+    assert {StepName.REPRESENTING, StepName.IMPORTANCE, StepName.DRIFT, StepName.CLUSTERING} <= {
+        step.name for step in steps
+    }
+    for name in made:
+        arguments = parsed(getattr(analysis.reports, name).advice.command)
+        assert arguments["checkpoint"], arguments["data"] == ("my model", "dev.jsonl")
+        if arguments["command"] == "prune":
+            config = config_of(arguments)
+            check_fits(config, inputs.checkpoint, 1)
+            PruningRun(inputs.checkpoint, inputs.data, None, config.model_copy(update={"confirm": 0.0}))
+        else:
+            assert arguments["command"] == "features"
+    write_analysis(analysis, tmp_path / "out")
+    assert Analysis.model_validate_json((tmp_path / "out" / "analysis.json").read_text()) == analysis
+    page = (tmp_path / "out" / "analysis.html").read_text()
+    assert "my model" in page
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+
+
+def test_a_model_has_not_drifted_from_itself() -> None:
+    drift = carry_out(inputs_of(Case("bert", "classification")), Wanted(["drift"])).reports.drift
+    assert drift is not None
+    assert drift.recall is not None
+    assert drift.cosine == pytest.approx([1.0] * len(drift.cosine))
+    assert drift.distance == pytest.approx([0.0] * len(drift.distance))
+    assert np.abs(drift.attention).max() < 1e-6
+    assert drift.recall[0].recall == 1
+    assert drift.recall[-1].recall == 0
+
+
+def test_the_importance_of_a_layers_heads_sums_to_one_and_is_that_of_ranked_pruning() -> None:
+    from contextlib import nullcontext
+
+    from axformer.methods.rank.ranking import normalised
+    from axformer.methods.rank.scores import Ranked, owners_of, scores_of
+
+    inputs = inputs_of(Case("bert", "question_answering"))
+    heads = carry_out(inputs, Wanted(["heads"])).reports.heads
+    assert heads is not None
+    checkpoint, data = inputs.checkpoint, inputs.data
+    ranked = Ranked(checkpoint, data.samples, nullcontext, 0.0, 0, owners_of(checkpoint))
+    scores = normalised(scores_of("taylor", ranked), "l1")
+    for layer, row in enumerate(heads.importance):
+        assert sum(row) == pytest.approx(1)
+        assert row == pytest.approx(scores[2 * layer], rel=1e-4)
+    assert [kept.removed for kept in heads.curve][:: len(heads.curve) - 1] == [0.0, 1.0]
+
+
+def test_what_is_bounded_is_said_and_the_same_each_time(tmp_path: Path) -> None:
+    inputs = inputs_of(Case("bert", "token_classification"))
+    bounds = Bounds(positions=30, design_bytes=4 * 10 * 200, dimensions=50)
+    studies = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        studies.append(study_of(inputs, bounds, 0, tmp_path / name, Working()))
+    one, two = studies
+    assert one.data.states.positions <= 30
+    assert np.array_equal(one.data.states.states, two.data.states.states)
+    analysis = carry_out(inputs, Wanted(["cka"], rows=5))
+    assert analysis.data["data"].rows == 5
+    assert "data: 5 of 10 rows, drawn at random" in analysis.notes
+
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "analysis.schema.json"
+
+
+def test_an_analysis_fits_the_published_schema() -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == analysis_schema_text(), (
+        "write it again: python -m axformer.reporting.schema analysis > docs/analysis.schema.json"
+    )
+    validator = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+    analysis = carry_out(inputs_of(Case("bert", "classification")), Wanted())
+    validator.validate(json.loads(analysis.model_dump_json()))
+
+
+class StoppedError(Exception):
+    """Ends an analysis."""
+
+
+def test_it_ends_when_it_is_told_to() -> None:
+    def stop() -> None:
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        carry_out(inputs_of(Case("bert", "classification")), Wanted(["cka"]), Working(check_cancelled=stop))
+
+
+@pytest.mark.parametrize(
+    ("case", "wanted", "message"),
+    [
+        ("classification", Wanted(["layer"]), "did you mean layers"),
+        ("classification", Wanted(rows=1), "at least 2 rows"),
+        ("question_answering", Wanted(["features"]), "--report features: question answering has no labels"),
+    ],
+)
+def test_what_cannot_be_is_refused(case: str, wanted: Wanted, message: str) -> None:
+    with pytest.raises(AxFormerError, match=message):
+        carry_out(inputs_of(Case("bert", case)), wanted)
+
+
+def test_in_memory() -> None:
+    model, tokenizer = answering_model(2), tiny_tokenizer()
+    before = {name: values.clone() for name, values in model.state_dict().items()}
+    rows = answered_rows(model, 80, [0, 1])
+    analysis = axformer.analyze(model, tokenizer, rows[:40], train=rows[40:], reports=["layers", "features"])
+    layers = analysis.reports.layers
+    assert layers is not None
+    assert layers.probes is not None
+    assert layers.probes.model == 1.0
+    assert layers.probes.by_layer[-1] > layers.probes.guess
+    assert analysis.reports.heads is None
+    assert all(torch.equal(values, before[name]) for name, values in model.state_dict().items())
+
+
+def command(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_the_command_writes_everything_or_nothing(checkpoint: Path, data: Path, tmp_path: Path) -> None:
+    train = write_rows(tmp_path / "train.jsonl", tiny_rows(30, pairs=True, seed=3))
+    output = tmp_path / "analysis"
+    asked = ("analyze", checkpoint, "--data", data, "--train", train, "--output", output)
+    ran = command(*asked, "--report", "layers,heads")
+    assert ran.exit_code == 0, ran.output
+    assert sorted(path.name for path in output.iterdir()) == ["analysis.html", "analysis.json", "ranking.jsonl"]
+    ranking = [json.loads(line) for line in (output / "ranking.jsonl").read_text().splitlines()]
+    assert [line["rank"] for line in ranking] == list(range(12))
+    assert [line["score"] for line in ranking] == sorted(line["score"] for line in ranking)
+    assert "axformer prune" in ran.output
+    again = command(*asked)
+    assert again.exit_code == 2
+    assert "is not empty" in again.output
+    other = command("analyze", checkpoint, "--data", data, "--output", tmp_path / "no", "--report", "features")
+    assert other.exit_code == 2
+    assert "give --train" in other.output.replace("\n", " ")
+    assert not (tmp_path / "no").exists()
+
+
+def test_the_model_that_a_checkpoint_was_trained_from_may_have_no_head(
+    checkpoint: Path, data: Path, tmp_path: Path
+) -> None:
+    bare = BertForSequenceClassification.from_pretrained(checkpoint).base_model
+    bare.save_pretrained(tmp_path / "bare")
+    tiny_tokenizer().save_pretrained(tmp_path / "bare")
+    ran = command(
+        *("analyze", checkpoint, "--data", data, "--against", tmp_path / "bare"),
+        *("--report", "drift", "--output", tmp_path / "out"),
+    )
+    assert ran.exit_code == 0, ran.output
+    analysis = Analysis.model_validate_json((tmp_path / "out" / "analysis.json").read_text())
+    assert analysis.reports.drift is not None
+    assert analysis.reports.drift.cosine == pytest.approx([1.0] * 4)
+    assert analysis.reports.drift.recall is None
+
+
+def test_models_that_do_not_compare_are_refused(checkpoint: Path, data: Path, tmp_path: Path) -> None:
+    from tests.tiny_models import tiny_config
+
+    other = save_tiny_checkpoint(tmp_path / "other", tiny_config(layers=2))
+    ran = command("analyze", checkpoint, "--data", data, "--against", other, "--output", tmp_path / "out")
+    assert ran.exit_code == 2
+    assert "give the model that the checkpoint was trained from" in ran.output.replace("\n", " ")

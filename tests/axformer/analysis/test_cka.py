@@ -1,0 +1,53 @@
+"""Laws of linear CKA."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axformer.analysis.cka import cka, cka_matrix
+from axformer.analysis.representations import Representations
+from tests.axformer.analysis.states import random_states
+
+
+def matrix(seed: int, rows: int = 40, columns: int = 5) -> np.ndarray:
+    draw = np.random.default_rng(seed)
+    return draw.normal(size=(rows, columns)) @ draw.normal(size=(columns, columns)) + draw.normal(size=columns)
+
+
+def of(x: np.ndarray, y: np.ndarray, parts: int = 1) -> float:
+    return cka(lambda: np.array_split(x, parts), lambda: np.array_split(y, parts))
+
+
+def in_one_go(x: np.ndarray, y: np.ndarray) -> float:
+    """The definition, with centring as a matrix."""
+    centre = np.eye(len(x)) - 1 / len(x)
+    one, other = centre @ x @ x.T @ centre, centre @ y @ y.T @ centre
+    return float(np.sum(one * other) / np.linalg.norm(one) / np.linalg.norm(other))
+
+
+@given(st.integers(0, 10_000), st.floats(0.01, 100), st.integers(1, 7))
+def test_it_ignores_rotations_and_scales_and_is_symmetric(seed: int, scale: float, parts: int) -> None:
+    x, y = matrix(seed), matrix(seed + 1, columns=7)
+    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(5, 5)))[0]
+    value = of(x, y, parts)
+    assert 0 <= value <= 1
+    assert value == pytest.approx(in_one_go(x, y))
+    assert of(x @ rotation, y) == pytest.approx(value)
+    assert of(scale * x, y) == pytest.approx(value)
+    assert of(y, x) == pytest.approx(value)
+    assert of(x, scale * x @ rotation + 3) == pytest.approx(1)
+
+
+def test_a_constant_says_nothing() -> None:
+    assert of(np.ones((9, 3)), matrix(0, rows=9)) == 0
+
+
+@pytest.mark.parametrize("positions", [90, 2100])
+def test_the_matrix_streams_what_it_would_be_in_one_go(positions: int) -> None:
+    states = random_states(positions=positions)
+    whole = [states.state(layer).astype(float) for layer in range(states.layers + 1)]
+    found = cka_matrix(states, most=positions)
+    assert found == pytest.approx(np.array([[in_one_go(x, y) for y in whole] for x in whole]), abs=1e-6)
+    first = cka_matrix(states, most=50)
+    assert first == pytest.approx(cka_matrix(Representations(states.states[:, :50], (1,) * 50), most=50))
