@@ -43,6 +43,7 @@ def job_read(job: Job, place: Place | None = None) -> JobRead:
         calibrate=_reference(job.calibrate) if job.calibrate else None,
         train=_reference(job.train) if job.train else None,
         finetune=job.finetune,
+        head=job.head,
         preset=job.preset,
         config=job.config,
         priority=job.priority,

@@ -20,6 +20,7 @@ _SHOWN = (
     "seconds",
     "orders",
     "finetune",
+    "head",
 )
 
 
@@ -27,8 +28,8 @@ def summary_of(report: Mapping[str, Any]) -> dict[str, Any]:
     """Selected parts of a report, and the number of elements and layers in its lists."""
     counts = {f"{name}_count": len(report.get(name, ())) for name in ("removed", "hard_attention")}
     shown = {name: report[name] for name in _SHOWN if name in report} | counts
-    training = shown.get("finetune")
-    return shown if training is None else shown | {"finetune": {**training, "curve": []}}
+    trained = {name: {**shown[name], "curve": []} for name in ("finetune", "head") if shown.get(name) is not None}
+    return shown | trained
 
 
 def outcome_of(summary: Mapping[str, Any] | None) -> JobOutcome | None:

@@ -28,7 +28,8 @@ _FIELDS = {
     "--set": "config",
     "--accept-poor-model": "accept_poor_model",
     **{
-        f"--{name}": name for name in ("columns", "test", "calibrate", "train", "finetune", "forms", "preset", "device")
+        f"--{name}": name
+        for name in ("columns", "test", "calibrate", "train", "finetune", "head", "forms", "preset", "device")
     },
 }
 """The field of a job for each option of ``axformer prune``; users of the API may not know the command line."""

@@ -30,6 +30,7 @@ JOB: dict[str, Any] = {
     "calibrate": None,
     "train": None,
     "finetune": None,
+    "head": None,
     "preset": "paper",
     "config": {"refine_margin": 1.2, "majority_fraction": 0.5},
     "priority": 0,

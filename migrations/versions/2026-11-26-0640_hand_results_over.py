@@ -1,6 +1,6 @@
 """Let a job say where its files are to be put.
 
-Revision 5b9e60d1c7a3, after c2f7a91d4e60.
+Revision 5b9e60d1c7a3, after 5b7e02c9d1a4.
 """
 
 import sqlalchemy as sa
@@ -8,7 +8,7 @@ from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "5b9e60d1c7a3"
-down_revision = "c2f7a91d4e60"
+down_revision = "5b7e02c9d1a4"
 branch_labels = None
 depends_on = None
 

@@ -59,6 +59,8 @@ class Job(Base):
     """Reference to data that the finished model is trained on."""
     finetune: Mapped[dict[str, Any] | None]
     """The settings of the training, all with their values; null without training."""
+    head: Mapped[dict[str, Any] | None]
+    """The new head of a base model: ``task`` and ``labels``; null for a fine-tuned checkpoint."""
     preset: Mapped[str]
     config: Mapped[dict[str, Any]]
     """Every knob of the pass with its value."""

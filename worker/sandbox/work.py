@@ -90,7 +90,7 @@ def _send_error(lines: Lines, error: Exception) -> None:
 def _work(lines: Lines, order: Order) -> None:
     _send(lines, _memory_estimate(order))
     _receive(lines, GoAhead)
-    _KINDS[order.kind](lines, order, _open(order))
+    _KINDS[order.kind](lines, order, _open(lines, order))
 
 
 def _prune(lines: Lines, order: Order, run: PruningRun) -> None:
@@ -118,7 +118,7 @@ _KINDS: Mapping[JobKind, Callable[[Lines, Order, PruningRun], None]] = {
 
 
 def _finish(lines: Lines, order: Order, run: PruningRun) -> None:
-    run.repair(Surroundings(Path(order.state), _Steps(lines), lambda: _check_worker(lines)))
+    run.repair(_surroundings(lines, order))
     _send(lines, Trained())
     _send(lines, Published(report=run.publish(Path(order.output), order.forms, _Steps(lines))))
 
@@ -135,7 +135,8 @@ def _memory_estimate(order: Order) -> MemoryEstimate:
     device, config = resolve_device(order.device), order.config
     sources = (order.validation, order.test, order.calibrate, order.train)
     data_bytes = sum(Path(source.path).stat().st_size for source in sources if source is not None)
-    sizes, batch_tokens, on_gpu = read_sizes(Path(order.checkpoint)), batch_tokens_of(device), device.startswith("cuda")
+    sizes = read_sizes(Path(order.checkpoint), order.head)
+    batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
     return MemoryEstimate(
         least=_memory(least(sizes, data_bytes, config, batch_tokens, on_gpu=on_gpu)),
         at_ease=_memory(at_ease(sizes, data_bytes, config, batch_tokens, on_gpu=on_gpu)),
@@ -150,7 +151,11 @@ def _memory(footprint: Footprint) -> Memory:
     return Memory(host_bytes=footprint.host_bytes, device_bytes=footprint.device_bytes)
 
 
-def _open(order: Order) -> PruningRun:
+def _surroundings(lines: Lines, order: Order) -> Surroundings:
+    return Surroundings(Path(order.state), _Steps(lines), lambda: _check_worker(lines))
+
+
+def _open(lines: Lines, order: Order) -> PruningRun:
     return PruningRun.open(
         order.checkpoint,
         _source(order.validation),
@@ -162,6 +167,8 @@ def _open(order: Order) -> PruningRun:
         train=None if order.train is None else _source(order.train),
         finetune=order.finetune,
         names=order.names,
+        head=order.head,
+        surroundings=_surroundings(lines, order),
     )
 
 
