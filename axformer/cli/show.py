@@ -13,6 +13,7 @@ from axformer.cli.words import age, change_of_loss, knobs, outcome, place, state
 from axformer.client import Job
 from axformer.client.answers import JobReport
 from axformer.config import changed_knobs
+from axformer.wire.handovers import HandoverRead
 from axformer.wire.heads import NewHead
 
 
@@ -55,13 +56,8 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
     if job.report is not None:
         yield "result", _result(job.report)
     if job.deliver is not None:
-        why = "" if job.deliver.error is None else f", {job.deliver.error.message} ({job.deliver.error.code})"
-        yield "goes to", f"{job.deliver.uri}: {job.deliver.state}{why}"
-    yield "checkpoint", str(job.checkpoint["uri"])
-    named = (("validation", job.validation), ("test", job.test), ("calibrate", job.calibrate), ("train", job.train))
-    for name, data in named:
-        if data is not None:
-            yield name, str(data["uri"])
+        yield "goes to", _going(job.deliver)
+    yield from _inputs(job)
     yield "knobs", knobs(job.preset, changed_knobs(job.preset, job.config))
     if job.finetune is not None:
         yield "finetune", ", ".join(f"{name}={value}" for name, value in job.finetune.items() if value is not None)
@@ -75,6 +71,19 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
     yield "posted", f"{age(job.created_at)} ago"
     if job.started_at is not None and job.finished_at is not None:
         yield "took", duration((job.finished_at - job.started_at).total_seconds())
+
+
+def _inputs(job: Job) -> Iterator[tuple[str, str]]:
+    yield "checkpoint", str(job.checkpoint["uri"])
+    named = (("validation", job.validation), ("test", job.test), ("calibrate", job.calibrate), ("train", job.train))
+    for name, data in named:
+        if data is not None:
+            yield name, str(data["uri"])
+
+
+def _going(handover: HandoverRead) -> str:
+    why = "" if handover.error is None else f", {handover.error.message} ({handover.error.code})"
+    return f"{handover.uri}: {handover.state}{why}"
 
 
 def _state(job: Job) -> Text:
