@@ -8,6 +8,7 @@ from typing import Any
 from api.errors import FieldError, InvalidInputError
 from axformer.config.goals import config_of_wish
 from axformer.errors import ConfigError
+from axformer.methods.outline import outline_of
 from axformer.wire.groups import GroupCreate, GroupSet, GroupSetting
 from axformer.wire.jobs import JobCreate
 from store.references import HUB_PREFIX
@@ -35,6 +36,8 @@ def cells(grid: GroupCreate) -> Iterator[Cell]:
                 "#/validation": f"#/sets/{at_set}/validation",
                 "#/test": f"#/sets/{at_set}/test",
                 "#/calibrate": f"#/sets/{at_set}/calibrate",
+                "#/train": f"#/sets/{at_set}/train",
+                "#/finetune": f"#/settings/{at_setting}/finetune",
                 "#/config": f"#/settings/{at_setting}/config",
             }
             cell = {"set": set_.name, "checkpoint": at_checkpoint, "setting": setting.name, "seed": seed}
@@ -57,7 +60,8 @@ def _job(grid: GroupCreate, set_: GroupSet, at_checkpoint: int, setting: GroupSe
     checkpoint = set_.checkpoints[at_checkpoint]
     run = f"{set_.name} {at_checkpoint}" + ("" if seed is None else f", seed {seed}")
     calibrate = set_.calibrate if _calibrates(setting) or not any(map(_calibrates, grid.settings)) else None
-    sources = (checkpoint, set_.validation, set_.test, calibrate)
+    train = set_.train if _trains(setting) or not any(map(_trains, grid.settings)) else None
+    sources = (checkpoint, set_.validation, set_.test, calibrate, train)
     reads_hub = any(source is not None and source.uri.startswith(HUB_PREFIX) for source in sources)
     return JobCreate(
         name=f"{grid.name}: {run}, {setting.name}",
@@ -65,7 +69,9 @@ def _job(grid: GroupCreate, set_: GroupSet, at_checkpoint: int, setting: GroupSe
         validation=set_.validation,
         test=set_.test,
         calibrate=calibrate,
-        **({"preset": setting.preset} if setting.goal is None else {"goal": setting.goal}),
+        train=train,
+        finetune=None if train is None else setting.finetune,
+        **({"preset": setting.chosen_preset} if setting.goal is None else {"goal": setting.goal}),
         config=setting.config | ({} if seed is None else {"seed": seed}),
         priority=grid.priority,
         device=grid.device,
@@ -75,10 +81,19 @@ def _job(grid: GroupCreate, set_: GroupSet, at_checkpoint: int, setting: GroupSe
     )
 
 
+def _trains(setting: GroupSetting) -> bool:
+    """Whether training data goes into the setting's jobs; also where its knobs cannot be used."""
+    try:
+        config = config_of_wish(setting.goal, setting.chosen_preset, setting.config)[1]
+    except ConfigError:
+        return True
+    return setting.finetune is not None or outline_of(config).trains_each(config)
+
+
 def _calibrates(setting: GroupSetting) -> bool:
     """Whether data that calibrates goes into the setting's jobs; also where its knobs cannot be used, for which the job itself
     is refused."""
     try:
-        return config_of_wish(setting.goal, setting.preset, setting.config)[1].why_not_calibrated is None
+        return config_of_wish(setting.goal, setting.chosen_preset, setting.config)[1].why_not_calibrated is None
     except ConfigError:
         return True

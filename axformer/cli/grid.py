@@ -15,7 +15,7 @@ from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.upload import sent
 from axformer.client import Client, Upload
 from axformer.client.references import is_reference
-from axformer.config import DEFAULT_PRESET, Preset, check_setting_name
+from axformer.config import Preset, check_setting_name, usual_preset
 from axformer.config.goals import config_of_wish
 from axformer.errors import ConfigError, DataError
 
@@ -32,6 +32,7 @@ class _Set(_Part):
     validation: str
     test: str | None = None
     calibrate: str | None = None
+    train: str | None = None
     columns: dict[str, str] | None = None
 
 
@@ -40,6 +41,7 @@ class _Setting(_Part):
     goal: str | None = None
     preset: Preset | None = None
     config: dict[str, Any] = {}
+    finetune: dict[str, Any] | None = None
 
 
 class _Grid(_Part):
@@ -70,7 +72,7 @@ def grid(
         sources = {
             source
             for each in wanted.sets
-            for source in (*each.checkpoints, each.validation, each.test, each.calibrate)
+            for source in (*each.checkpoints, each.validation, each.test, each.calibrate, each.train)
             if source
         }
         token = hub_token_of(hub_token, sources)
@@ -95,7 +97,7 @@ def grid(
 def _check(setting: _Setting) -> None:
     if setting.goal is not None and setting.preset is not None:
         raise ConfigError(f"setting '{setting.name}': a goal has its own preset; leave the goal or the preset out")
-    preset, _ = config_of_wish(setting.goal, setting.preset or DEFAULT_PRESET, setting.config)
+    preset, _ = config_of_wish(setting.goal, setting.preset or usual_preset(setting.config), setting.config)
     check_setting_name(setting.name, preset)
 
 
@@ -129,6 +131,7 @@ def _named(client: Client, wanted: _Grid, directory: Path) -> list[dict[str, Any
             "validation": reference(data_set.validation),
             "test": None if data_set.test is None else reference(data_set.test),
             "calibrate": None if data_set.calibrate is None else reference(data_set.calibrate),
+            "train": None if data_set.train is None else reference(data_set.train),
         }
         checkpoints = [reference(each) for each in data_set.checkpoints]
         named.append({"name": data_set.name, "checkpoints": checkpoints, "columns": data_set.columns, **data})

@@ -35,8 +35,10 @@ class References:
         return named
 
     def of_set(self, one: Mapping[str, Any]) -> dict[str, Any]:
-        """A set of a grid: ``name``, ``checkpoints``, ``validation``, and perhaps ``test``, ``calibrate`` and ``columns``."""
-        data = self.of_job({role: one.get(role) for role in ("validation", "test", "calibrate")}, one.get("columns"))
+        """A set of a grid: ``name``, ``checkpoints``, ``validation``, and perhaps ``test``, ``calibrate``, ``train`` and
+        ``columns``."""
+        roles = ("validation", "test", "calibrate", "train")
+        data = self.of_job({role: one.get(role) for role in roles}, one.get("columns"))
         return {"name": one["name"], "checkpoints": [{"uri": self._uri(each)} for each in one["checkpoints"]], **data}
 
     def _uri(self, reference: Reference) -> str:

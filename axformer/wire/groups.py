@@ -5,11 +5,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from axformer.config import DEFAULT_PRESET, Preset, check_setting_name
+from axformer.config import DEFAULT_PRESET, Preset, check_setting_name, usual_preset
 from axformer.config.goals import parse_goal
 from axformer.errors import ConfigError
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Schema, without_zero_bytes
 from axformer.wire.devices import Device
+from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.jobs import GOAL_LENGTH, PRIORITY_MOST, FormName, HubToken, usual_forms
 from axformer.wire.references import CheckpointRef, DataRef
 from axformer.wire.spread import Spread
@@ -39,6 +40,9 @@ class GroupSet(Schema):
     """Held-out data: measured before and after, never used to decide."""
     calibrate: DataRef | None = None
     """Data without labels that weights are fitted on, for the settings whose method fits any; the others do without it."""
+    train: DataRef | None = None
+    """Data that models are trained on: in the settings whose method trains each model, and in those with ``finetune``; if there
+    are none of either, in all."""
 
 
 class GroupSetting(Schema):
@@ -50,13 +54,20 @@ class GroupSetting(Schema):
     preset: Preset = DEFAULT_PRESET
     config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
     """Knobs that differ from the preset."""
+    finetune: FinetuneSettings | None = None
+    """How models are trained, as of a job; ``{}`` for the usual settings."""
+
+    @property
+    def chosen_preset(self) -> Preset:
+        """The preset: as given, else the usual one of the method that the knobs name."""
+        return self.preset if "preset" in self.model_fields_set else usual_preset(self.config)
 
     @model_validator(mode="after")
     def _is_what_it_is_called(self) -> Self:
         if self.goal is not None and "preset" in self.model_fields_set:
             raise ValueError(f"setting '{self.name}': a goal has its own preset; leave the goal or the preset out")
         try:
-            check_setting_name(self.name, self.preset if self.goal is None else parse_goal(self.goal).preset)
+            check_setting_name(self.name, self.chosen_preset if self.goal is None else parse_goal(self.goal).preset)
         except ConfigError as error:
             raise ValueError(str(error)) from None
         return self
@@ -116,6 +127,10 @@ class GroupCreate(Schema):
         for setting in self.settings:
             if self.seeds and "seed" in setting.config:
                 raise ValueError(f"settings '{setting.name}' has a seed of its own; leave it or the seeds out")
+        if all(one.train is None for one in self.sets) and any(one.finetune is not None for one in self.settings):
+            raise ValueError(
+                "settings say how to train, and no set has training data; give sets train, or leave finetune out"
+            )
         cells = sum(len(data_set.checkpoints) for data_set in self.sets) * len(self.settings) * max(len(self.seeds), 1)
         if cells > CELLS_MOST:
             raise ValueError(f"makes {cells} jobs, and a group may have {CELLS_MOST}; post several groups")

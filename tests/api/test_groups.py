@@ -52,6 +52,28 @@ def test_data_that_calibrates_goes_to_the_settings_that_fit(api, grid):
     assert (refused.status_code, pointers(refused)) == (422, ["#/sets/0/calibrate"])
 
 
+def test_training_data_goes_to_the_settings_that_train(api, grid):
+    grid["sets"] = grid["sets"][:1]
+    grid["sets"][0]["train"] = {"uri": "s3://acme/rte/train.csv"}
+    grid["settings"] += [
+        {"name": "layers", "config": {"method": "layers", "drop": 1}},
+        {"name": "polished", "preset": "paper", "finetune": {"epochs": 2}},
+    ]
+
+    def trained():
+        jobs = {cell["setting"]: api.get(cell["url"]).json() for cell in post(api, grid).json()["cells"]}
+        return {name: job["finetune"]["epochs"] for name, job in jobs.items() if job["train"] is not None}
+
+    assert trained() == {"layers": 3, "polished": 2}
+    del grid["settings"][-2:]
+    assert set(trained()) == {setting["name"] for setting in grid["settings"]}
+    del grid["sets"][0]["train"]
+    grid["settings"][0]["finetune"] = {}
+    refused = post(api, grid)
+    assert refused.status_code == 422
+    assert "no set has training data" in refused.text
+
+
 def test_a_string_is_short_for_a_reference(api, grid):
     whole = api.get(api.post("/v1/groups", json=grid).json()["cells"][0]["url"]).json()
     for data_set in grid["sets"]:
