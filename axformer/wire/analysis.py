@@ -8,6 +8,8 @@ from axformer.wire.base import Schema
 from axformer.wire.data_summary import DataSummary
 
 ANALYSIS_FORMAT: Literal["axformer-analysis/1"] = "axformer-analysis/1"
+ReportName = Literal["layers", "heads", "cka", "clusters", "drift", "features"]
+"""The names of the reports, in their order; those of the fields of :class:`Reports`."""
 Curve = tuple[float, ...]
 Matrix = tuple[Curve, ...]
 
