@@ -21,7 +21,7 @@ from worker.ledger import Ledger
 from worker.memory import make_room
 from worker.open_job import OpenJob
 from worker.publication import RESULT
-from worker.sandbox.messages import Order, Source
+from worker.sandbox.messages import AnalysisOrder, Order, Source
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import limits_of
 from worker.warm import WarmSlot
@@ -87,7 +87,16 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         forms=tuple(job.forms),
         upto=job.upto,
         names=_names(job, inputs),
+        analysis=_analysis(job, inputs),
     )
+
+
+def _analysis(job: Job, inputs: Inputs) -> AnalysisOrder | None:
+    if job.analysis is None:
+        return None
+    against = None if inputs.against is None else str(inputs.against)
+    asked = {name: job.analysis.get(name) for name in ("reports", "rows")}
+    return AnalysisOrder(against=against, digests=dict(inputs.digests), **asked)
 
 
 def _names(job: Job, inputs: Inputs) -> dict[str, str]:

@@ -1,5 +1,4 @@
-"""Analyses: posted like jobs, refused before they are queued where a report lacks what it needs, and shown without a report of a
-pass."""
+"""Analyses: posted like jobs, refused before they are queued where a report lacks what it needs, shown without a pass."""
 
 from typing import get_args
 
