@@ -45,6 +45,7 @@ def job_read(job: Job, place: Place | None = None) -> JobRead:
         finetune=job.finetune,
         against=_reference(job.against) if job.against else None,
         analysis=AnalysisAsked(**job.analysis) if job.analysis else None,
+        head=job.head,
         preset=job.preset,
         config=job.config,
         priority=job.priority,

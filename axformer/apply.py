@@ -1,6 +1,8 @@
 """Apply an existing plan to a checkpoint, and write its forms without another pass."""
 
+import hashlib
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from axformer.artifact import new_directory
@@ -14,14 +16,31 @@ from axformer.intake.dataset import DataSet, DataSource, prepare, prepare_inputs
 from axformer.methods.registry import METHODS
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
+from axformer.new_head import check_head
+from axformer.opening import training_on
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import PlanFile, said_repaired
+from axformer.repair.base import Surroundings
 from axformer.repair.refit import Refit, apply_refit, can_refit
+from axformer.repair.settings import FinetuneSettings, completed, defaults_of
 from axformer.repair.storage import write_refit
+from axformer.repair.training import train
+from axformer.wire.heads import NewHead
 
 _NOTHING_TO_FIT = (
     "--calibrate: no weights are fitted anew for this plan; leave it out, or name another point of its path"
 )
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """What a model is trained on, and how."""
+
+    data: DataSource
+    settings: FinetuneSettings | None = None
+    """None for the defaults."""
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    """Where it happens."""
 
 
 def apply_plan(
@@ -35,6 +54,8 @@ def apply_plan(
     other_weights: bool = False,
     fits: Refit | None = None,
     calibrate: DataSource | None = None,
+    lessons: Lessons | None = None,
+    head: NewHead | None = None,
     device: str = "cpu",
 ) -> Sequence[Form | NotMade]:
     """Apply a plan to a checkpoint, and write each form in its own directory, and ``plan.json``.
@@ -50,40 +71,86 @@ def apply_plan(
         fits: the fitted weights stored with the plan; None if it has none. For another point on the path, or with other
             weights, the model is refitted.
         calibrate: the calibration data of that refit, which needs no labels; None for ``data``.
+        lessons: what is left is trained on; None for no training.
+        head: the new head that a base model gets, which must then be trained; None for a fine-tuned checkpoint.
         device: the device that PyTorch computes on.
 
     Returns:
         Each form, or the reason why this model cannot have it.
 
     Raises:
-        ConfigError: ``calibrate`` is given, but the model is not refitted.
+        ConfigError: ``calibrate`` is given, but the model is not refitted; or a new head is not trained.
         PlanError: the plan was made from other weights, or does not fit the model or the point on the path.
         InputError: something else does not fit.
         ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
     rows = read_rows(data.path, data.columns)
-    loaded = load_checkpoint(checkpoint, device).for_rows(rows)
+    settings = _settings(file, lessons, head)
+    loaded = load_checkpoint(checkpoint, device, head, settings.seed).for_rows(rows)
     check_source(file, loaded, other_weights=other_weights)
     kept = file.plan
     if stop is not None:
         file = file_at(file, stop, loaded.dimensions)
     checking = prepare(rows, loaded, reading_config(file.config))
-    if file.plan != kept or other_weights or (fits is None and file.repair is not None):
-        fits = _refitted(file, loaded, checking, calibrate)
-    elif calibrate is not None:
-        raise ConfigError(_NOTHING_TO_FIT)
+    fits = _fits_of(file, fits, loaded, checking, calibrate, is_changed=file.plan != kept or other_weights)
     small = compact(loaded.model, loaded.architecture, file.plan)
     apply_refit(small, loaded.architecture, file.plan, fits or {})
+    if lessons is not None:
+        training = training_on(lessons.data, settings, checking, loaded, reading_config(file.config))
+        train(small, loaded, file.plan, training, checking, lessons.surroundings, history=_begun_with(head, fits))
+    names = usual_forms(file.plan, loaded.dimensions) if forms is None else forms
     model = cast(small, loaded.dtype)
+    return _written(
+        file, Finished(loaded, file.plan, model, checking.samples, fits, lessons is not None), names, output
+    )
+
+
+def _settings(file: PlanFile, lessons: Lessons | None, head: NewHead | None) -> FinetuneSettings:
+    given = None if lessons is None else lessons.settings
+    settings = completed(given, defaults_of(reading_config(file.config), head))
+    if head is not None:
+        check_head(head, settings, has_train=lessons is not None, is_taught_too=True)
+    return settings
+
+
+def _fits_of(
+    file: PlanFile,
+    stored: Refit | None,
+    checkpoint: Checkpoint,
+    checking: DataSet,
+    calibrate: DataSource | None,
+    *,
+    is_changed: bool,
+) -> Refit | None:
+    """The fitted weights of a plan: those stored with it, or others where plan or weights have changed."""
+    if is_changed or (stored is None and file.repair is not None):
+        return _refitted(file, checkpoint, checking, calibrate)
+    if calibrate is not None:
+        raise ConfigError(_NOTHING_TO_FIT)
+    return stored
+
+
+def _written(file: PlanFile, finished: Finished, names: Collection[str], output: Path) -> Sequence[Form | NotMade]:
+    """Write the forms of a model, its fitted weights and its plan; if anything fails, nothing is left."""
+    source = file.source.model_copy(update={"sha256": finished.checkpoint.sha256})
+    file = file.model_copy(update={"source": source})
+    file = said_repaired(file, is_fitted=finished.fits is not None, is_trained=finished.is_trained)
     with new_directory(output) as draft:
-        names = usual_forms(file.plan, loaded.dimensions) if forms is None else forms
-        made = make_forms(Finished(loaded, file.plan, model, checking.samples, fits), names, draft)
-        if fits is not None:
-            write_refit(fits, draft)
-        source = file.source.model_copy(update={"sha256": loaded.sha256})
-        text = said_repaired(file.model_copy(update={"source": source}), is_fitted=fits is not None)
-        (draft / "plan.json").write_text(f"{text.model_dump_json(indent=1)}\n", encoding="utf-8")
+        made = make_forms(finished, names, draft)
+        if finished.fits is not None:
+            write_refit(finished.fits, draft)
+        (draft / "plan.json").write_text(f"{file.model_dump_json(indent=1)}\n", encoding="utf-8")
     return made
+
+
+def _begun_with(head: NewHead | None, fits: Refit | None) -> str:
+    """What decides the weights that a training begins with, beside checkpoint, plan and settings."""
+    total = hashlib.sha256(f"head {head}".encode())
+    for _, fit in sorted((fits or {}).items()):
+        for part in (fit.weight, fit.bias):
+            if part is not None:
+                total.update(part.cpu().numpy().tobytes())
+    return total.hexdigest()
 
 
 def _refitted(file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibrate: DataSource | None) -> Refit | None:

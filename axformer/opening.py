@@ -14,15 +14,18 @@ from axformer.evaluation.low_precision import advice, gain_in_rate, low_precisio
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode, prepare, prepare_inputs, prepare_like
 from axformer.intake.likeness import figures_of, unlike
-from axformer.repair.base import Repair
+from axformer.intake.parts import split_off
+from axformer.new_head import Headed, check_head, loaded_again, train_head
+from axformer.repair.base import Repair, Surroundings
 from axformer.repair.freezing import check_freezes
 from axformer.repair.refit import can_refit
-from axformer.repair.settings import FinetuneSettings, check_trainable, completed
+from axformer.repair.settings import FinetuneSettings, check_trainable, completed, defaults_of
 from axformer.repair.teacher import for_teacher
 from axformer.repair.training import Training
 from axformer.scores.within_points import too_few_rows
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
+from axformer.wire.heads import NewHead
 from axformer.wire.names import shown_name
 from axformer.wire.report import ENOUGH_TOKENS
 
@@ -41,6 +44,8 @@ class Inputs:
     calibration: DataSet | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
+    headed: Headed | None = None
+    """The training of a base model's new head; None for a fine-tuned checkpoint."""
 
 
 def open_inputs(
@@ -53,38 +58,73 @@ def open_inputs(
     train: DataSource | None = None,
     finetune: FinetuneSettings | None = None,
     calibrate: DataSource | None = None,
+    head: NewHead | None = None,
 ) -> Inputs:
-    """Load a checkpoint and its data; arguments as for :meth:`axformer.run.PruningRun.open`.
+    """Load a checkpoint and its data; arguments as for :meth:`axformer.run.PruningRun.open`. A new head is not trained yet.
 
     Raises:
         InputError: something cannot be read, or does not fit the other inputs.
     """
-    settings = completed(finetune, config.finetune_defaults)
+    settings = completed(finetune, defaults_of(config, head))
+    if head is not None:
+        check_head(head, settings, has_train=train is not None)
     training_rows = None if train is None else _training_rows(train, settings)
     rows = read_rows(validation.path, validation.columns)
     held_out = None if test is None else read_rows(test.path, test.columns)
     if calibrate is not None:
         config.check_calibrates()
     more = None if calibrate is None else read_rows(calibrate.path, calibrate.columns.without_answers())
-    loaded = load_checkpoint(checkpoint, device).for_rows(rows)
+    loaded = load_checkpoint(checkpoint, device, head, settings.seed).for_rows(rows)
     deciding = prepare(rows, loaded, config)
     measuring = None if held_out is None else prepare_like(deciding, held_out, loaded, config)
     calibration = None if more is None else prepare_inputs(deciding, more, loaded, config)
     repair = None
     if training_rows is not None:
-        check_trainable(loaded.task.name, device)
-        check_freezes(loaded.model, loaded.architecture, settings)
-        training_rows = replace(training_rows, labels_as=deciding.rows.labels_as)
-        encoded = _encoded(deciding, training_rows, loaded, config, settings)
-        repair = Training(training_rows, encoded, settings, config, "" if more is None else more.digest())
+        repair = _training(training_rows, settings, deciding, loaded, config, "" if more is None else more.digest())
     names = _names(checkpoint, {"validation": validation, "test": test, "calibrate": calibrate, "train": train})
     return Inputs(loaded, deciding, measuring, repair, calibration, names)
+
+
+def with_trained_head(inputs: Inputs, head: NewHead, config: RunConfig, surroundings: Surroundings) -> Inputs:
+    """The same inputs with the base model trained for its new head."""
+    base, training = inputs.checkpoint, inputs.repair
+    assert isinstance(training, Training), "a new head needs training data"
+    deciding, _ = split_off(inputs.validation, base, config)
+    headed = train_head(base, head, deciding, training, surroundings)
+    if config.drops_from_base:
+        training = replace(training, base=base)
+    return replace(inputs, checkpoint=loaded_again(headed, base), repair=training, headed=headed)
 
 
 def _names(checkpoint: str | Path, sources: Mapping[str, DataSource | None]) -> dict[str, str]:
     """The inputs' names for people."""
     references = {part: source.path for part, source in sources.items() if source is not None}
     return {part: shown_name(reference) for part, reference in {"checkpoint": str(checkpoint), **references}.items()}
+
+
+def training_on(
+    train: DataSource, settings: FinetuneSettings, deciding: DataSet, checkpoint: Checkpoint, config: RunConfig
+) -> Training:
+    """A training on the rows of a file, read like the deciding rows.
+
+    Raises:
+        InputError: the rows do not fit the model, or the model cannot be trained like that.
+    """
+    return _training(_training_rows(train, settings), settings, deciding, checkpoint, config)
+
+
+def _training(
+    rows: Rows,
+    settings: FinetuneSettings,
+    deciding: DataSet,
+    checkpoint: Checkpoint,
+    config: RunConfig,
+    fitted_to: str = "",
+) -> Training:
+    check_trainable(checkpoint.task.name, str(checkpoint.model.device))
+    check_freezes(checkpoint.model, checkpoint.architecture, settings)
+    rows = replace(rows, labels_as=deciding.rows.labels_as)
+    return Training(rows, _encoded(deciding, rows, checkpoint, config, settings), settings, config, fitted_to)
 
 
 def _training_rows(train: DataSource, settings: FinetuneSettings) -> Rows:
@@ -114,9 +154,10 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:
         CausalLanguageModelling.name,
         MaskedLanguageModelling.name,
     ):
+        instead = {"axformer": "use tolerance alone", "rank": "use relative=0.9, which goes by Recall@1"}
         raise ConfigError(
-            f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; use "
-            "tolerance alone"
+            f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; "
+            f"{instead.get(config.method, 'leave it out with within_points=null')}"
         )
     if config.one_process is not None and shards > 1:
         raise ConfigError(f"shards={shards}: passes with {config.one_process} run in one process; use shards=1")

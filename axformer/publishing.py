@@ -1,5 +1,6 @@
 """Publishes the result of a finished pass: the model in its forms, measured and checked, with its plan, trace and reports."""
 
+import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.passes import Passes
 from axformer.methods.targets import Targets
+from axformer.new_head import UNTOUCHED, Headed
 from axformer.plan.plan import PlanFile, PlanSource, said_repaired
 from axformer.plan.trial import Trial
 from axformer.repair.base import Repaired
@@ -27,7 +29,7 @@ from axformer.reporting.form_reports import summary
 from axformer.reporting.measure import Outcome, make_report, score_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
-from axformer.wire.report import Refitted, Report
+from axformer.wire.report import HeadTraining, Refitted, Report
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
 
 
@@ -42,6 +44,8 @@ class Decided:
     """The knobs of the run, which may have several passes."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
+    headed: Headed | None = None
+    """The base model with its trained head, which is handed out too; None for a fine-tuned checkpoint."""
 
     def plan_file(self, *, is_fitted: bool, is_trained: bool) -> PlanFile:
         """The plan, with the knobs of the pass that led to it."""
@@ -131,9 +135,18 @@ def publish(
         )
         steps.advance(detail="measuring the speed of all forms")
         report = make_report(checkpoint, outcome, validation, others, decided.config, scores)
-        report = report.model_copy(update={"names": dict(decided.names)})
+        head = _handed_out(decided.headed, draft)
+        report = report.model_copy(update={"names": dict(decided.names), "head": head})
         write_texts(draft, {**texts_of(decided, report, trace, is_fitted=made.fits is not None), **made.files})
     return report
+
+
+def _handed_out(headed: Headed | None, draft: Path) -> HeadTraining | None:
+    """Put the trained base model beside the forms, since the plan is its own; returns the record for the report."""
+    if headed is None:
+        return None
+    shutil.copytree(headed.directory, draft / UNTOUCHED)
+    return headed.record
 
 
 def texts_of(decided: Decided, report: Report, trace: Sequence[Trial], *, is_fitted: bool) -> dict[str, str]:

@@ -27,7 +27,8 @@ from axformer.methods.targets import SpeedEstimate, Targets
 from axformer.model.number_format import cast
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
-from axformer.opening import CALIBRATION, check_fits, notes_on, open_inputs
+from axformer.new_head import Headed
+from axformer.opening import CALIBRATION, Inputs, check_fits, notes_on, open_inputs, with_trained_head
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
@@ -37,6 +38,7 @@ from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings
 from axformer.repair.training import Training
 from axformer.reporting.look import Look, look_at
+from axformer.wire.heads import NewHead
 from axformer.wire.steps import OnStep, ignore
 
 
@@ -66,13 +68,17 @@ class PruningRun:
         repair: Repair | None = None,
         calibration: DataSet | None = None,
         names: Mapping[str, str] | None = None,
+        headed: Headed | None = None,
     ) -> None:
         self._method, self._configs = method_of(config), outline_of(config).passes(config)
         self._method.check(config, checkpoint.dimensions)
+        if config.why_training is not None and not isinstance(repair, Training):
+            raise ConfigError(f"{config.why_training}, and there is no training data; give train too")
         check_fits(config, checkpoint, shards)
         self.config = config
         self.dimensions = checkpoint.dimensions
         self._names = dict(names or {})
+        self._headed = headed
         self._checkpoint = checkpoint
         self._validation = validation
         self.deciding, self._confirming = split_off(validation, checkpoint, config)
@@ -119,8 +125,10 @@ class PruningRun:
         finetune: FinetuneSettings | None = None,
         calibrate: DataSource | None = None,
         names: Mapping[str, str] | None = None,
+        head: NewHead | None = None,
+        surroundings: Surroundings | None = None,
     ) -> "PruningRun":
-        """Load a checkpoint and its data, and check that they fit together.
+        """Load a checkpoint and its data, and check that they fit together. A base model is then trained with its new head.
 
         Args:
             checkpoint: a local directory, or ``hf://organisation/name``.
@@ -135,17 +143,32 @@ class PruningRun:
                 it are not used.
             names: the inputs' names for people, by ``checkpoint``, ``validation``, ``test``, ``calibrate`` and ``train``; None
                 for their own.
+            head: the new head that a base model gets; it needs ``train``. None for a fine-tuned checkpoint.
+            surroundings: where the training of a new head happens; None to keep no state of it.
 
         Raises:
             InputError: something does not fit; the message says what is wrong and what to do.
         """
         config = config or PassConfig()
         inputs = open_inputs(
-            checkpoint, validation, config, device, test=test, train=train, finetune=finetune, calibrate=calibrate
+            *(checkpoint, validation, config, device),
+            test=test,
+            train=train,
+            finetune=finetune,
+            calibrate=calibrate,
+            head=head,
         )
+        run = cls._of(inputs, config, shards, names)
+        if head is None:
+            return run
+        # Made once before, so that what does not fit is refused before the training.
+        return cls._of(with_trained_head(inputs, head, config, surroundings or Surroundings()), config, shards, names)
+
+    @classmethod
+    def _of(cls, inputs: Inputs, config: RunConfig, shards: int, names: Mapping[str, str] | None) -> "PruningRun":
         return cls(
             *(inputs.checkpoint, inputs.validation, inputs.test, config, shards),
-            *(inputs.repair, inputs.calibration, inputs.names if names is None else names),
+            *(inputs.repair, inputs.calibration, inputs.names if names is None else names, inputs.headed),
         )
 
     def look(self) -> Look:
@@ -289,7 +312,7 @@ class PruningRun:
             self._repaired = self._repair.carry_out(
                 *(self._checkpoint, self._small_model(), self.plan, sets, self.deciding, around)
             )
-        elif self.plan.dropped:
+        elif self.plan != Plan.full(self.dimensions):
             self._repaired = recovery.repaired(self.plan, sets, around)
 
     def publish(self, directory: Path, forms: Collection[str] = (), on_step: OnStep = ignore) -> dict[str, Any]:
@@ -311,7 +334,7 @@ class PruningRun:
         """
         self.repair()
         repaired = self._repaired
-        decided = Decided(self._checkpoint, self.passes, self._targets, self.config, self._names)
+        decided = Decided(self._checkpoint, self.passes, self._targets, self.config, self._names, self._headed)
         model = self.compact_model() if repaired is None else repaired.model
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
         files = self._method.extras.files(self._ground, self.trace)

@@ -21,6 +21,7 @@ _SHOWN = (
     "seconds",
     "orders",
     "finetune",
+    "head",
 )
 
 
@@ -30,8 +31,8 @@ def summary_of(report: Mapping[str, Any]) -> dict[str, Any]:
         return {"findings": findings_of(report)}
     counts = {f"{name}_count": len(report.get(name, ())) for name in ("removed", "hard_attention")}
     shown = {name: report[name] for name in _SHOWN if name in report} | counts
-    training = shown.get("finetune")
-    return shown if training is None else shown | {"finetune": {**training, "curve": []}}
+    trained = {name: {**shown[name], "curve": []} for name in ("finetune", "head") if shown.get(name) is not None}
+    return shown | trained
 
 
 def findings_of(analysis: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ class Conversation:
         self._check_stop = check_stop
 
     def open(self, order: Order, make_room: Callable[[MemoryEstimate], None]) -> Opened:
-        """Have the process load the model and the data.
+        """Have the process load the model and the data, and train a new head where there is one.
 
         Args:
             order: the job.
@@ -62,7 +62,7 @@ class Conversation:
         self._sandbox.tell(order, self._check_stop)
         make_room(self._sandbox.hear(MemoryEstimate, self._check_stop))
         self._sandbox.tell(GoAhead(), self._check_stop)
-        return self._sandbox.hear(Opened, self._check_stop)
+        return self._hear(Opened)
 
     def begin(self, stored: Sequence[Trial]) -> None:
         """Send the trials that earlier workers stored, and have the process continue after them."""

@@ -35,6 +35,7 @@ _FIELDS = {
             "calibrate",
             "train",
             "finetune",
+            "head",
             "forms",
             "preset",
             "device",

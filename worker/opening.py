@@ -7,6 +7,7 @@ from axformer.config import RunConfig, make_config
 from axformer.data.source import DataSource
 from axformer.methods.outline import outline_of
 from axformer.repair.settings import make_settings
+from axformer.wire.heads import NewHead
 from axformer.wire.names import says_nothing, shown_name
 from axformer.wire.steps import StepName
 from store.states import JobState
@@ -24,6 +25,7 @@ from worker.publication import RESULT
 from worker.sandbox.messages import AnalysisOrder, Order, Source
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import limits_of
+from worker.step_writer import StepWriter
 from worker.warm import WarmSlot
 
 BEGINS_ANEW = (
@@ -46,12 +48,14 @@ def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, war
         inputs = fetch_inputs(job, fetcher_of(context, job, lease.check_stop), sandbox.inputs)
         ledger.note("job.fetched", {"sha256": dict(inputs.digests)})
         ledger.enter(JobState.VALIDATING)
-        conversation, order = Conversation(sandbox, lease.check_stop), _order(context, job, inputs, sandbox)
+        conversation = Conversation(sandbox, lease.check_stop, StepWriter(ledger))
+        order = _order(context, job, inputs, sandbox)
+        begins_anew = _has_trained(job, order.config) and not sandbox.state.is_dir()
         with with_original_uris(inputs):
             loaded = conversation.open(order, partial(make_room, settings=context.settings, warm=warm))
         if loaded.notes:
             ledger.note("job.noted", {"notes": list(loaded.notes)})
-        if _has_trained(job, order.config) and not sandbox.state.is_dir():
+        if begins_anew:
             ledger.note("job.noted", {"notes": [BEGINS_ANEW]})
         ledger.enter(JobState.RUNNING)
         stored = ledger.stored_trials(context.settings.trace_chunk)
@@ -64,7 +68,9 @@ def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, war
 def _has_trained(job: Job, config: RunConfig) -> bool:
     """Whether an earlier process of a job had begun to train."""
     progress = job.progress or {}
-    if job.train is not None and outline_of(config).trains_each:
+    if job.head is not None:
+        return bool(progress)  # there is none before the training of the head has told of a step
+    if job.train is not None and outline_of(config).trains_each(config):
         return bool(progress.get("done"))
     step = progress.get("step")
     return step is not None and step["name"] == StepName.TRAINING
@@ -82,6 +88,7 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         device=context.settings.device,
         shards=context.settings.shards,
         finetune=None if job.finetune is None else make_settings(job.finetune),
+        head=None if job.head is None else NewHead.model_validate(job.head),
         output=str(sandbox.made / RESULT),
         state=str(sandbox.state),
         forms=tuple(job.forms),

@@ -12,9 +12,10 @@ from api.errors import ApiError
 from api.pages.once import NONCE_FIELD, form_nonce
 from axformer.config import METHODS, parse_knob
 from axformer.data.columns import Columns
-from axformer.errors import reason_of
+from axformer.errors import ConfigError, reason_of
 from axformer.forms.kinds import COMPACT
 from axformer.repair.settings import FinetuneSettings
+from axformer.wire.heads import parse_head
 from axformer.wire.jobs import JobCreate
 
 KNOB, COLUMN, FINETUNE, WEBHOOK, GOAL = "knob.", "column.", "finetune.", "webhook.", "goal."
@@ -63,6 +64,9 @@ class JobForm:
         """The request body; None if a field is invalid, in which case there are errors."""
         try:
             return JobCreate.model_validate(self._as_posted())
+        except ConfigError as error:
+            self.errors.append(("head", str(error)))
+            return None
         except ValidationError as error:
             for item in error.errors():
                 self.errors.append((field_of(item["loc"]), f"{words_of(item['loc'])}: {reason_of(item)}"))
@@ -93,6 +97,8 @@ class JobForm:
             body["forms"] = list(self.forms)
         if self.value("hub_token"):  # the one field that a page never shows again
             body["hub_token"] = self.value("hub_token")
+        if self.value("head"):
+            body["head"] = parse_head(self.value("head")).model_dump(mode="json")
         settings = {name: self.value(FINETUNE + name) for name in FinetuneSettings.model_fields}
         if any(settings.values()):
             body["finetune"] = {name: value for name, value in settings.items() if value}

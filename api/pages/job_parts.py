@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from api.job_views import job_read
@@ -42,8 +43,11 @@ def job_values(session: Session, resources: Resources, caller: Caller, job: Job)
 
 
 def _beyond(job: Job) -> tuple[str, Model] | None:
-    """What else the job's path offers."""
-    points = [PathPoint.model_validate(one, extra="ignore") for one in job.path or []]
+    """What else the job's path offers; None also for a path of an earlier version, which tells less of its models."""
+    try:
+        points = [PathPoint.model_validate(one, extra="ignore") for one in job.path or []]
+    except ValidationError:
+        return None
     certificate = (job.summary or {}).get("certificate")
     return told_beyond(points, job.config.get("within_points"), is_certified=certificate is not None)
 

@@ -8,6 +8,7 @@ from api.pages.job_form import COLUMN, FINETUNE, KNOB, KNOBS, LISTS, REFERENCES,
 from axformer.config import Preset, make_config
 from axformer.forms.kinds import COMPACT
 from axformer.wire.base import NAME_LENGTH
+from axformer.wire.heads import NewHead
 from axformer.wire.kinds import JobKind
 from store.references import HUB_PREFIX, shown
 from store.tables.jobs import Job
@@ -24,6 +25,8 @@ def form_like(job: Job) -> tuple[JobForm, list[str]]:
     values |= {COLUMN + role: name for role, name in _columns_of(job.validation).items()}
     values |= {KNOB + name: _text(name, value) for name, value in _changed_knobs(job).items()}
     values |= {FINETUNE + name: str(value) for name, value in (job.finetune or {}).items() if value is not None}
+    if job.head is not None and not _has_commas(job.head):
+        values["head"] = str(NewHead.model_validate(job.head))
     values["labels"] = " ".join(f"{key}:{value}" for key, value in job.labels.items() if not SEPARATORS.search(value))
     return JobForm(values, forms=tuple(job.forms) or (COMPACT,)), _left_out(job, given)
 
@@ -63,6 +66,11 @@ def _text(name: str, value: Any) -> str:
     return str(value)
 
 
+def _has_commas(head: Mapping[str, Any]) -> bool:
+    """Whether a class of a new head has a name that the form cannot hold."""
+    return any("," in name for name in head["labels"])
+
+
 def _left_out(job: Job, given: Mapping[str, Mapping[str, Any]]) -> list[str]:
     said = [
         f"The address of {name} had a password or a query, which no page repeats: type it again."
@@ -73,6 +81,8 @@ def _left_out(job: Job, given: Mapping[str, Mapping[str, Any]]) -> list[str]:
         said.append("A token for the model hub, where one is needed, must be typed again.")
     if any(SEPARATORS.search(value) for value in job.labels.values()):
         said.append("Labels with spaces or commas are not filled in; the API takes them.")
+    if job.head is not None and _has_commas(job.head):
+        said.append("Its new head has classes with commas in their names, which the API takes and the form does not.")
     if job.webhook is not None:
         said.append("Its webhook is not filled in.")
     if any(one.get("sha256") for one in given.values()):

@@ -32,6 +32,7 @@ JOB: dict[str, Any] = {
     "finetune": None,
     "against": None,
     "analysis": None,
+    "head": None,
     "preset": "paper",
     "config": {"refine_margin": 1.2, "majority_fraction": 0.5},
     "priority": 0,

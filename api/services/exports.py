@@ -72,6 +72,7 @@ def _job(settings: Settings, source: Job, seq: int, body: ExportCreate, key: str
         calibrate=source.calibrate,
         train=source.train,
         finetune=source.finetune,
+        head=source.head,
         preset=source.preset,
         config=source.config | _order(source),
         priority=source.priority,

@@ -16,7 +16,7 @@ from axformer.config import Preset, RunConfig, usual_preset
 from axformer.config.goals import config_of_wish, parse_goal
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS
-from axformer.repair.settings import completed
+from axformer.repair.settings import completed, defaults_of
 from axformer.wire.jobs import JobCreate
 from store.references import HUB_PREFIX, UPLOAD_PREFIX
 from store.repositories.jobs import Created, NewJob, create_job
@@ -104,6 +104,7 @@ def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | 
         calibrate=_calibrate(body, config),
         train=body.train.model_dump(exclude_none=True) if body.train else None,
         finetune=_finetune(body, config),
+        head=_head(body),
         preset=preset.value,
         config=config.model_dump(mode="json"),
         priority=body.priority,
@@ -178,13 +179,25 @@ def _calibrate(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
 def _finetune(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
     if body.train is not None:
         try:
-            return completed(body.finetune, config.finetune_defaults).model_dump(mode="json")
+            return completed(body.finetune, defaults_of(config, body.head)).model_dump(mode="json")
         except ConfigError as error:
             raise InvalidInputError(str(error), errors=[FieldError(str(error), pointer="#/finetune")]) from None
+    if config.why_training is not None:
+        detail = f"{config.why_training}, and there is no training data; give train too"
+        raise InvalidInputError(detail, code=ConfigError.code, errors=[FieldError(detail, pointer="#/config")])
     if body.finetune is None:
         return None
     detail = "says how to train, and train on what; give train too, or leave it out"
     raise InvalidInputError(f"finetune {detail}", errors=[FieldError(detail, pointer="#/finetune")])
+
+
+def _head(body: JobCreate) -> dict[str, Any] | None:
+    if body.head is None:
+        return None
+    if body.train is not None:
+        return body.head.model_dump(mode="json")
+    detail = "puts an untrained head on the model, which must then be trained; give train too"
+    raise InvalidInputError(f"head {detail}", errors=[FieldError(detail, pointer="#/head")])
 
 
 def uploads_of(body: JobCreate) -> list[tuple[str, str]]:

@@ -1,7 +1,9 @@
 """``axformer apply``: write the forms of an existing plan."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,9 +11,21 @@ from rich.console import Console
 
 from axformer.cli.failing import failing
 from axformer.cli.made import MadeJsonOption, show_made
-from axformer.cli.options import ColumnsOption, DeviceOption, columns_of, forms_of
+from axformer.cli.options import (
+    ColumnsOption,
+    DeviceOption,
+    FinetuneOption,
+    HeadOption,
+    columns_of,
+    forms_of,
+    state_of,
+    training_of,
+)
+from axformer.config import RunConfig
 from axformer.data.source import DataSource
 from axformer.plan.plan import read_plan_file
+from axformer.repair.settings import FinetuneSettings
+from axformer.wire.heads import NewHead
 
 if TYPE_CHECKING:
     from axformer.forms.form import Form, NotMade
@@ -54,6 +68,9 @@ def apply(
             "--other-weights", help="Allow a checkpoint with other weights than those the plan was made from."
         ),
     ] = False,
+    train: Annotated[str | None, typer.Option(help="Data to train what is left on.")] = None,
+    finetune: FinetuneOption = None,
+    head: HeadOption = None,
     device: DeviceOption = "auto",
     as_json: MadeJsonOption = False,
 ) -> None:
@@ -61,16 +78,35 @@ def apply(
     with failing():
         names, read = None if forms is None else forms_of(forms), columns_of(columns)
         console = Console(highlight=False, stderr=as_json)
-        sources = DataSource(data, read), None if calibrate is None else DataSource(calibrate, read)
-        made = _run(console, plan, checkpoint, sources, output, names, device, upto=upto, other_weights=other_weights)
+        settings, new_head = training_of(train, finetune, head, RunConfig(method=""))
+        given = _Given(
+            checkpoint,
+            DataSource(data, read),
+            calibrate=None if calibrate is None else DataSource(calibrate, read),
+            train=None if train is None else DataSource(train, read),
+            settings=settings,
+            head=new_head,
+        )
+        made = _run(console, plan, given, output, names, device, upto=upto, other_weights=other_weights)
     show_made(console, made, output, as_json=as_json)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a plan is applied to, and what is done beside."""
+
+    checkpoint: str
+    data: DataSource
+    calibrate: DataSource | None
+    train: DataSource | None
+    settings: FinetuneSettings | None
+    head: NewHead | None
 
 
 def _run(
     console: Console,
     plan: Path,
-    checkpoint: str,
-    sources: tuple[DataSource, DataSource | None],
+    given: _Given,
     output: Path,
     names: list[str] | None,
     device: str,
@@ -78,30 +114,38 @@ def _run(
     upto: int | None,
     other_weights: bool,
 ) -> "Sequence[Form | NotMade]":
-    from axformer.apply import apply_plan
+    from axformer.apply import Lessons, apply_plan
     from axformer.artifact import check_target
+    from axformer.cli.display import status_of
     from axformer.cli.quiet import silence_libraries
     from axformer.devices import resolve_device
     from axformer.plan.path import Stop, read_trace_beside
+    from axformer.repair.base import Surroundings
     from axformer.repair.storage import read_refit
 
     silence_libraries()
     file = read_plan_file(plan)
     fits = read_refit(plan if plan.is_dir() else plan.parent) if file.repair is not None else None
-    if file.trained:
+    if file.trained and given.train is None:
         console.print(_NOT_TRAINED, soft_wrap=True)
     stop = None if upto is None else Stop(read_trace_beside(plan), upto)
     check_target(output)
-    with console.status("Making and checking the forms"):
-        return apply_plan(
+    state = state_of(output)
+    with console.status("Making and checking the forms") as status:
+        surroundings = Surroundings(state, on_step=lambda step: status.update(status_of(step)))
+        made = apply_plan(
             file,
-            checkpoint,
-            sources[0],
+            given.checkpoint,
+            given.data,
             output,
             forms=names,
             stop=stop,
             other_weights=other_weights,
             fits=fits,
-            calibrate=sources[1],
+            calibrate=given.calibrate,
+            lessons=None if given.train is None else Lessons(given.train, given.settings, surroundings),
+            head=given.head,
             device=resolve_device(device),
         )
+    rmtree(state, ignore_errors=True)
+    return made

@@ -24,7 +24,8 @@ from axformer.config.nearest import or_all, suggestion
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError
 from axformer.forms.kinds import KINDS
-from axformer.repair.settings import FinetuneSettings, make_settings
+from axformer.repair.settings import FinetuneSettings, defaults_of, make_settings
+from axformer.wire.heads import FEWEST_LABELS, HEAD_TASKS, NewHead, parse_head
 
 CheckpointArgument = Annotated[
     str, typer.Argument(help="Directory of a fine-tuned model, or hf://organisation/name.", metavar="CHECKPOINT")
@@ -131,6 +132,14 @@ FinetuneOption = Annotated[
         help="How to train, for example epochs=2, teacher=true or freeze=lower:4 (docs/training.md); may be repeated."
     ),
 ]
+HeadOption = Annotated[
+    str | None,
+    typer.Option(
+        help="A new head for a base model, with the names of its classes: classification=no,yes or regression; needs --train.",
+        metavar="TASK=LABELS",
+        autocompletion=lambda: [f"{task}=" if task in FEWEST_LABELS else task for task in HEAD_TASKS],
+    ),
+]
 FormsOption = Annotated[
     str, typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_int8.")
 ]
@@ -211,16 +220,28 @@ def flags_of(*, method: str | None, within_points: float | None, accept_poor_mod
     return {name: value for name, value in given.items() if value is not None}
 
 
-def finetune_of(train: str | None, texts: list[str] | None, config: RunConfig) -> FinetuneSettings | None:
-    """The training settings, if there is training data; those that are not given as the method has them.
+def state_of(output: Path) -> Path:
+    """The directory for the state of trainings, beside the output."""
+    whole = output.resolve()  # "." has no name of its own
+    return whole.with_name(f".{whole.name}-training")
+
+
+def training_of(
+    train: str | None, texts: list[str] | None, head: str | None, config: RunConfig
+) -> tuple[FinetuneSettings | None, NewHead | None]:
+    """The training settings, if there is training data, those that are not given as the method or a new head has them; and the
+    new head of a base model, if one is asked for.
 
     Raises:
-        ConfigError: there are settings but no training data, a setting is unknown, or a value is out of range.
+        ConfigError: there are settings or a head but no training data, a setting is unknown, or a value is out of range.
     """
+    new = None if head is None else parse_head(head)
     if train is None and texts:
         raise ConfigError("--finetune says how to train, and --train on what; give --train too")
-    settings = make_settings(dict(parse_knob(text) for text in texts or []), config.finetune_defaults)
-    return None if train is None else settings
+    if train is None and new is not None:
+        raise ConfigError(f"--head {new} puts an untrained head on the model; give --train too")
+    settings = make_settings(dict(parse_knob(text) for text in texts or []), defaults_of(config, new))
+    return None if train is None else settings, new
 
 
 def _in_file(path: Path | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,8 @@ from axformer.cli import options
 from axformer.cli.deploying import exit_if_missed, show_beyond, show_deployables, show_loading, show_target
 from axformer.cli.failing import failing
 from axformer.cli.importing import importing
+from axformer.data.columns import Columns
+from axformer.data.source import DataSource
 
 if TYPE_CHECKING:
     from axformer.run import PruningRun
@@ -33,6 +36,7 @@ def prune(
     calibrate: options.CalibrateOption = None,
     train: options.TrainOption = None,
     finetune: options.FinetuneOption = None,
+    head: options.HeadOption = None,
     forms: options.FormsOption = "compact",
     shards: options.ShardsOption = 1,
     accept_poor_model: options.AcceptPoorModelOption = False,
@@ -43,39 +47,48 @@ def prune(
         flags = options.flags_of(method=method, within_points=within_points, accept_poor_model=accept_poor_model)
         knobs = options.config_from(goal, preset, options.knobs_of(config, set_) | flags)
         names, made = options.columns_of(columns), options.forms_of(forms)
-        settings = options.finetune_of(train, finetune, knobs)
+        settings, new_head = options.training_of(train, finetune, head, knobs)
         console = Console(highlight=False, stderr=as_json)
 
         with importing():
             from axformer.artifact import check_target
             from axformer.cli.quiet import silence_libraries
             from axformer.devices import resolve_device
-            from axformer.intake.dataset import DataSource
-            from axformer.run import PruningRun
 
         silence_libraries()
         check_target(output)
-        held_out, calibrating, lessons = (
-            None if file is None else DataSource(file, names) for file in (test, calibrate, train)
+        run = _open(
+            console,
+            checkpoint,
+            {"validation": data, "test": test, "train": train, "calibrate": calibrate},
+            names,
+            output,
+            config=knobs,
+            device=resolve_device(device),
+            shards=shards,
+            finetune=settings,
+            head=new_head,
         )
-        with console.status("Loading the checkpoint and the data"):
-            run = PruningRun.open(
-                checkpoint,
-                DataSource(data, names),
-                test=held_out,
-                config=knobs,
-                device=resolve_device(device),
-                shards=shards,
-                train=lessons,
-                finetune=settings,
-                calibrate=calibrating,
-            )
         report = _carry_out(console, run, output, made)
     if as_json:
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
     else:
         _tell(console, report, output)
     exit_if_missed(report)
+
+
+def _open(
+    console: Console, checkpoint: str, data: Mapping[str, str | None], names: Columns, output: Path, **how: Any
+) -> "PruningRun":
+    """Load the inputs, and train a base model's new head."""
+    from axformer.cli.display import status_of
+    from axformer.repair.base import Surroundings
+    from axformer.run import PruningRun
+
+    sources: dict[str, Any] = {part: None if file is None else DataSource(file, names) for part, file in data.items()}
+    with console.status("Loading the checkpoint and the data") as status:
+        around = Surroundings(options.state_of(output), on_step=lambda step: status.update(status_of(step)))
+        return PruningRun.open(checkpoint, sources.pop("validation"), **sources, **how, surroundings=around)
 
 
 def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
@@ -90,8 +103,7 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
     console.print(f"validation: {look.sentence}", soft_wrap=True)
     if look.note is not None:
         console.print(f"note: {look.note}", soft_wrap=True)
-    whole = output.resolve()  # "." has no name of its own
-    state = whole.with_name(f".{whole.name}-training")
+    state = options.state_of(output)
     with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
         for trial in run.trials(on_step=display.tell, directory=state):
             display.show(trial)
@@ -122,6 +134,8 @@ def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
         if not form["made"]:
             console.print(f"note: no form '{form['name']}': {form['reason']}", soft_wrap=True)
     directories = [f"{form['directory']}/" for form in report["forms"] if form["made"]]
+    if report["head"] is not None:
+        directories.append(report["head"]["directory"])
     written = ", ".join(
         [*directories, "plan.json", "trace.jsonl", "report.json", "report.html", "README.md", "plan.svg", "path.svg"]
     )

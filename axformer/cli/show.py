@@ -13,6 +13,7 @@ from axformer.cli.words import age, change_of_loss, knobs, outcome, place, state
 from axformer.client import Job
 from axformer.client.answers import JobReport
 from axformer.config import changed_knobs
+from axformer.wire.heads import NewHead
 
 
 def show(job: JobArgument, as_json: JsonOption = False) -> None:
@@ -61,6 +62,8 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
     yield "knobs", knobs(job.preset, changed_knobs(job.preset, job.config))
     if job.finetune is not None:
         yield "finetune", ", ".join(f"{name}={value}" for name, value in job.finetune.items() if value is not None)
+    if job.head is not None:
+        yield "head", str(NewHead.model_validate(job.head))
     yield "forms", ", ".join(job.forms)
     if job.labels:
         yield "labels", ", ".join(f"{key}={value}" for key, value in job.labels.items())

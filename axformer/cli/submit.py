@@ -33,6 +33,7 @@ def submit(
     calibrate: options.CalibrateOption = None,
     train: options.TrainOption = None,
     finetune: options.FinetuneOption = None,
+    head: options.HeadOption = None,
     forms: options.FormsOption = "compact",
     accept_poor_model: options.AcceptPoorModelOption = False,
     name: Annotated[str | None, typer.Option(help="A name for people; by default the checkpoint's own name.")] = None,
@@ -52,10 +53,8 @@ def submit(
         settled = options.config_from(goal, preset, knobs)  # errors are reported before anything is sent
         if calibrate is not None:
             settled.check_calibrates()
-        training = options.finetune_of(train, finetune, settled)
+        training, new_head = options.training_of(train, finetune, head, settled)
         labels, made = options.labels_of(label), options.forms_of(forms)
-        renamed = options.columns_of(columns).model_dump(exclude_defaults=True)
-        token = hub_token_of(hub_token, (checkpoint, data, test, calibrate, train))
         reference = _references(client)
         job = client.submit(
             name or checkpoint.rstrip("/").rpartition("/")[2] or checkpoint,
@@ -64,8 +63,9 @@ def submit(
             test=None if test is None else reference(test),
             calibrate=None if calibrate is None else reference(calibrate),
             train=None if train is None else reference(train),
-            columns=renamed,
+            columns=options.columns_of(columns).model_dump(exclude_defaults=True),
             finetune=None if training is None else training.model_dump(),
+            head=None if new_head is None else new_head.model_dump(mode="json"),
             goal=goal,
             preset=None if goal is not None else (preset or usual_preset(knobs)).value,
             config=knobs,
@@ -74,7 +74,7 @@ def submit(
             device=device,
             labels=labels,
             webhook=_webhook(webhook, webhook_event),
-            hub_token=token,
+            hub_token=hub_token_of(hub_token, (checkpoint, data, test, calibrate, train)),
         )
         _tell(client, job, as_json=as_json, watched=watch)
         if watch:

@@ -35,6 +35,7 @@ class Client(GroupCalls, KeyCalls):
         train: Reference | None = None,
         columns: Mapping[str, str] | None = None,
         finetune: Mapping[str, Any] | None = None,
+        head: Mapping[str, Any] | None = None,
         goal: str | None = None,
         preset: str | None = None,
         config: Mapping[str, Any] | None = None,
@@ -57,6 +58,7 @@ class Client(GroupCalls, KeyCalls):
             train: data that the finished model is trained on.
             columns: names of the columns in all data, if they differ from ``text``, ``label`` and so on.
             finetune: training settings, for example ``{"epochs": 2}``.
+            head: a new head for a base model, for example ``{"task": "classification", "labels": ["no", "yes"]}``.
             goal: a goal in the place of a preset, for example ``within-points=1`` or ``speedup=2``.
             preset: ``paper``, ``published`` or ``robust``; without it the service's own choice.
             config: knobs that differ from the preset.
@@ -72,6 +74,7 @@ class Client(GroupCalls, KeyCalls):
         sources |= {"calibrate": calibrate, "train": train}
         how = {
             "finetune": finetune,
+            "head": head,
             "goal": goal,
             "preset": preset,
             "config": config,

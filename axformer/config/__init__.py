@@ -60,9 +60,9 @@ METHODS: dict[str, type[PassConfig | CompressConfig | LayersConfig | RankConfig]
 """The config class of each method, by its name."""
 ABOUT_METHODS: dict[str, str] = {
     "axformer": "the pass",
-    "compress": "compression",
-    "layers": "layer dropping",
-    "rank": "ranked pruning",
+    "compress": CompressConfig.called,
+    "layers": LayersConfig.called,
+    "rank": RankConfig.called,
 }
 """The name of each method for users."""
 DEFAULT_METHOD = "axformer"

@@ -87,6 +87,16 @@ class RunConfig(BaseModel):
         """Why calibration data would change nothing, as a sentence; None if it is used."""
         return f"method={self.method} fits no weights, so nothing is calibrated"
 
+    @property
+    def drops_from_base(self) -> bool:
+        """Whether models are cut from a base model, where there is one, and not from the one trained with its new head."""
+        return False
+
+    @property
+    def why_training(self) -> str | None:
+        """Why the run needs training data, as the beginning of a sentence; None if it does without."""
+        return None
+
     def check_calibrates(self) -> None:
         """Refuse calibration data that would change nothing.
 

@@ -1,15 +1,16 @@
 """The knobs of compression without training (COMPRESS, section 2)."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from axformer.config.common import RunConfig
-from axformer.errors import ConfigError
+from axformer.config.plans import PlansConfig
 
 
-class CompressConfig(RunConfig):
+class CompressConfig(PlansConfig):
     """The knobs of ``method=compress``."""
+
+    called: ClassVar[str] = "compression"
 
     method: Literal["compress"] = "compress"
     """``compress``: a model for each of several budgets, with sizes chosen by a level table and weights refitted in closed
@@ -32,25 +33,6 @@ class CompressConfig(RunConfig):
     weights first; or highest number first. The last two serve for comparison."""
     table_rows: int = Field(default=128, ge=1)
     """Number of deciding rows for the level table. More rows make the table more reliable and take proportionally longer."""
-
-    def check(self) -> None:
-        super().check()
-        if self.evaluate_in != "float32":
-            raise ConfigError(
-                f"evaluate_in={self.evaluate_in}: compression measures in float32; take the form onnx_int8, or method=axformer"
-            )
-
-    @property
-    def one_process(self) -> str | None:
-        return f"method={self.method}"
-
-    @property
-    def measures_path(self) -> bool:
-        return True
-
-    @property
-    def expects_cost(self) -> bool:
-        return self.within_points is None
 
     @property
     def is_refitted(self) -> bool:

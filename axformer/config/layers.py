@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from axformer.config.common import RunConfig
+from axformer.config.plans import PlansConfig
 from axformer.errors import ConfigError
 
 
@@ -42,8 +42,10 @@ class Schedule(StrEnum):
     FINETUNE_FIRST_FROZEN = "finetune_first_frozen"
 
 
-class LayersConfig(RunConfig):
+class LayersConfig(PlansConfig):
     """The knobs of ``method=layers``."""
+
+    called: ClassVar[str] = "layer dropping"
 
     finetune_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 3, "learning_rate": 5e-5}
     """The paper trains three epochs with the default settings of transformers (section 4)."""
@@ -74,16 +76,8 @@ class LayersConfig(RunConfig):
     gain in it)."""
 
     @property
-    def measures_path(self) -> bool:
+    def drops_from_base(self) -> bool:
         return True
-
-    @property
-    def expects_cost(self) -> bool:
-        return self.within_points is None
-
-    @property
-    def one_process(self) -> str | None:
-        return f"method={self.method}"
 
     @property
     def tries_one(self) -> bool:
@@ -99,11 +93,6 @@ class LayersConfig(RunConfig):
 
     def check(self) -> None:
         super().check()
-        if self.evaluate_in != "float32":
-            raise ConfigError(
-                f"evaluate_in={self.evaluate_in}: layer dropping measures in float32; take the form onnx_int8, or "
-                "method=axformer"
-            )
         if (self.strategy is Strategy.EXPLICIT) != bool(self.layers):
             raise ConfigError(
                 "strategy=explicit and layers go together, for example layers=[10,11]; give both or neither"

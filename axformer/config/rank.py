@@ -1,18 +1,21 @@
 """The knobs of ranked pruning, the baselines of Table IV of the AxFormer paper and of *Why Can You Lay Off Heads?*."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from axformer.config.common import RunConfig
+from axformer.config.plans import PlansConfig
 from axformer.errors import ConfigError
 
 Score = Literal["taylor", "gradient", "fisher", "activation", "l1", "magnitude", "random"]
 """What a unit is ranked by (:mod:`axformer.methods.rank.scores`)."""
 
 
-class RankConfig(RunConfig):
+class RankConfig(PlansConfig):
     """The knobs of ``method=rank``."""
+
+    called: ClassVar[str] = "ranked pruning"
 
     method: Literal["rank"] = "rank"
     """``rank``: heads and neurons leave in the order of a score, the lowest first, a share of them in every step."""
@@ -42,35 +45,38 @@ class RankConfig(RunConfig):
     """Let no layer lose its last head. By default a layer without heads keeps only the bias of its output projection."""
     relative: float | None = Field(default=None, gt=0.0, le=1.0)
     """Accept a step only if the metric on the deciding rows is at least this share of the untouched model's, for example 0.9 as
-    in Chiang et al.; the last such step ends the path. None accepts every step."""
+    in Chiang et al.; the last such step ends the path. A language model's metric is then Recall@1, its accuracy (section 4.3
+    there). ``within_points`` and ``confirm`` are not used with it unless they are given. None accepts every step."""
+    finetune_each: int = Field(default=0, ge=0, le=100)
+    """Train what is left for this many epochs after every step, and rank it as it is then (Molchanov et al., 2017; AxFormer,
+    section III-A). It needs training data, takes as many trainings as there are steps, and the certificate is then of trained
+    models. 0 trains only the model that is kept, where there is training data."""
     repair: Literal["none", "refit"] = "none"
     """``refit`` fits the remaining weights to the outputs of the untouched model after every step; ``none`` leaves them."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _a_share_needs_no_choice(cls, knobs: Any) -> Any:
+        if isinstance(knobs, Mapping) and knobs.get("relative") is not None:
+            return {"within_points": None, "confirm": 0.0, **knobs}
+        return knobs
+
     def check(self) -> None:
         super().check()
-        if self.evaluate_in != "float32":
+        if self.finetune_each and self.is_refitted:
             raise ConfigError(
-                f"evaluate_in={self.evaluate_in}: ranked pruning measures in float32; take the form onnx_int8, or "
-                "method=axformer"
+                f"finetune_each={self.finetune_each} and repair=refit both change what every step leaves; give one of them"
             )
         if self.step > self.until:
             raise ConfigError(f"step={self.step:g} is above until={self.until:g}, so no step would be made")
 
     @property
-    def one_process(self) -> str | None:
-        return f"method={self.method}"
-
-    @property
-    def measures_path(self) -> bool:
-        return True
-
-    @property
-    def expects_cost(self) -> bool:
-        return self.within_points is None
-
-    @property
     def is_refitted(self) -> bool:
         return self.repair == "refit"
+
+    @property
+    def why_training(self) -> str | None:
+        return f"finetune_each={self.finetune_each} trains after every step" if self.finetune_each else None
 
     @property
     def why_not_calibrated(self) -> str | None:

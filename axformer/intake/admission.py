@@ -18,10 +18,12 @@ from axformer.intake.companions import notes_in
 from axformer.intake.config_file import read_config, rebuild_config
 from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
 from axformer.intake.names import CONFIG
+from axformer.intake.new_head import head_for, with_head
 from axformer.intake.partial_weights import FLOATS, check_whole, some
 from axformer.intake.tokenizer_files import take_tokenizer
 from axformer.intake.weight_names import place_of, unwrapped
 from axformer.intake.weights import Weights, place_weights, read_weights
+from axformer.wire.heads import NewHead
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,16 @@ class Admitted:
     weights: Weights
     tokenizer_class: Any
     """The unchecked tokenizer class from ``config.json``; None if it has none."""
+    new_head: NewHead | None = None
+    """The head that a base model gets; None if the checkpoint has its own."""
 
 
-def admit(directory: Path, *, or_bare: bool = False) -> Admitted:
+def admit(directory: Path, new_head: NewHead | None = None, *, or_bare: bool = False) -> Admitted:
     """Check a checkpoint's config and the headers of its weights, without loading anything.
 
     Args:
-        directory: of the checkpoint.
+        directory: the checkpoint.
+        new_head: the head that a base model gets; None for a checkpoint with its own.
         or_bare: whether a model without a head may be admitted too.
 
     Raises:
@@ -53,10 +58,14 @@ def admit(directory: Path, *, or_bare: bool = False) -> Admitted:
     architecture = architecture_of(str(raw.get("model_type"))[:80])
     weights = read_weights(directory)
     check_whole(directory, weights.tensors)
-    head = _head_of(directory, raw, architecture, or_bare=or_bare)
+    if new_head is None:
+        head = _head_of(directory, raw, architecture, or_bare=or_bare)
+    else:
+        head = head_for(directory, _names_in(directory, raw), architecture, new_head)
+        raw = with_head(raw, head, new_head)
     config = rebuild_config(directory, raw, architecture)
     notes = notes_in(raw, architecture)
-    return Admitted(directory, architecture, head, config, notes, weights, raw.get("tokenizer_class"))
+    return Admitted(directory, architecture, head, config, notes, weights, raw.get("tokenizer_class"), new_head)
 
 
 @contextmanager
@@ -78,19 +87,24 @@ def loadable(admitted: Admitted) -> Iterator[Path]:
         yield directory
 
 
-def _head_of(directory: Path, raw: dict[str, Any], architecture: Architecture, *, or_bare: bool) -> Head:
-    heads = architecture.heads
+def _names_in(directory: Path, raw: dict[str, Any]) -> list[str]:
+    """The names of model classes in a ``config.json``."""
     names = raw.get("architectures") or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise CheckpointError(
             f"checkpoint '{directory}': architectures in config.json is not a list of names; correct it"
         )
+    return names
+
+
+def _head_of(directory: Path, raw: dict[str, Any], architecture: Architecture, *, or_bare: bool) -> Head:
+    heads, names = architecture.heads, _names_in(directory, raw)
     for head in (*heads, *([architecture.without_head] if or_bare else [])):
         if head.name in names:
             return head
     raise CheckpointError(
         f"checkpoint '{directory}' has no supported head (architectures: {', '.join(names)[:200] or 'none named'}); "
-        f"fine-tune it as one of {names_of(heads)}"
+        f"fine-tune it as one of {names_of(heads)}, or give it a head and training data, for example head=classification=no,yes"
     )
 
 

@@ -31,6 +31,7 @@ from axformer.model.number_format import format_of
 from axformer.plan.elements import Dimensions
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
+from axformer.wire.heads import NewHead
 
 HUB_PREFIX = "hf://"
 HUB_FILES = (*KNOWN_NAMES, "*.safetensors")
@@ -80,21 +81,25 @@ class Checkpoint:
         return replace(self, task=task_of(self.head.auto_class, self.model.config, rows))
 
 
-def load_checkpoint(reference: str | Path, device: str = "cpu") -> Checkpoint:
-    """Load a fine-tuned model and its tokenizer in float32.
+def load_checkpoint(
+    reference: str | Path, device: str = "cpu", new_head: NewHead | None = None, seed: int = 0
+) -> Checkpoint:
+    """Load a fine-tuned model and its tokenizer in float32, or a base model with a new head, which is not trained yet.
 
     Args:
         reference: a local directory, or ``hf://organisation/name`` for a model on the hub.
         device: where PyTorch puts the model.
+        new_head: the head that a base model gets; None for a fine-tuned model.
+        seed: of the first weights of a new head.
 
     Raises:
         CheckpointError: it is missing, damaged, of an unsupported family, or of a head or a task that is not supported.
     """
     directory = local_directory(str(reference))
-    admitted = admit(directory)
+    admitted = admit(directory, new_head)
     architecture, head = admitted.architecture, admitted.head
     with loadable(admitted) as known:
-        model = load_model(admitted, known)
+        model = load_model(admitted, known, seed)
         tokenizer = load_tokenizer(admitted, known)
         files = tokenizer_files(tokenizer, known) | companion_files(directory)
     task = task_of(head.auto_class, model.config)
@@ -205,28 +210,35 @@ def _weights_once(model: Any) -> dict[str, torch.Tensor]:
     return kept
 
 
-def load_model(admitted: Admitted, directory: Path) -> Any:
+def load_model(admitted: Admitted, directory: Path, seed: int = 0) -> Any:
     """Load the model of an admitted checkpoint from a directory with known files alone, in float32.
+
+    Args:
+        admitted: the checkpoint.
+        directory: the directory.
+        seed: of the first weights of a new head.
 
     Raises:
         CheckpointError: it does not load, or weights are missing or not finite.
     """
     head = admitted.head
     try:
-        model, info = head.model_class.from_pretrained(
-            directory,
-            config=admitted.config,
-            dtype=torch.float32,
-            local_files_only=True,
-            use_safetensors=True,
-            ignore_mismatched_sizes=True,  # they are refused below with their names
-            output_loading_info=True,
-        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model, info = head.model_class.from_pretrained(
+                directory,
+                config=admitted.config,
+                dtype=torch.float32,
+                local_files_only=True,
+                use_safetensors=True,
+                ignore_mismatched_sizes=True,  # they are refused below with their names
+                output_loading_info=True,
+            )
     except Exception as error:  # noqa: BLE001 - transformers names many
         raise CheckpointError(
             f"checkpoint '{admitted.directory}' cannot be loaded: {first_line(error)}; copy it again"
         ) from None
-    check_loaded(admitted, info)
+    check_loaded(admitted, info, model.base_model_prefix)
     check_finite(admitted.directory, model)
     model.config._name_or_path = str(admitted.directory)
     return model

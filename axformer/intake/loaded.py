@@ -7,23 +7,32 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from axformer.errors import CheckpointError
 from axformer.intake.admission import Admitted
+from axformer.intake.new_head import is_new
 from axformer.intake.partial_weights import some
 from axformer.intake.weight_names import prefix_of, unread
 
 _LANGUAGE_MODELS = (AutoModelForCausalLM, AutoModelForMaskedLM)
 
 
-def check_loaded(admitted: Admitted, info: Mapping[str, Any]) -> None:
+def check_loaded(admitted: Admitted, info: Mapping[str, Any], base: str) -> None:
     """Compare the weights that a model needs with those in the files.
 
     Args:
         admitted: the checkpoint.
         info: the ``output_loading_info`` of ``from_pretrained``.
+        base: the prefix of the model without its head.
 
     Raises:
         CheckpointError: some are missing, have another shape, or are not used; the message names them.
     """
     missing, foreign = sorted(info["missing_keys"]), sorted(info["mismatched_keys"])
+    if admitted.new_head is not None:
+        if not missing:
+            raise CheckpointError(
+                f"checkpoint '{admitted.directory}' holds all weights of {admitted.head.name}, so it has such a head already; "
+                "leave the new head out"
+            )
+        missing = [name for name in missing if not is_new(name, base)]
     said = f"checkpoint '{admitted.directory}' does not hold all weights of {admitted.head.name}"
     if missing:
         raise CheckpointError(f"{said}: missing: {some(missing)}; {_remedy(missing, admitted.weights.tensors)}")

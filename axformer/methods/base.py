@@ -63,11 +63,15 @@ class Ground:
         """Dimensions of the model."""
         return self.checkpoint.dimensions
 
+    @property
+    def surroundings(self) -> Surroundings:
+        """Where trainings happen."""
+        return Surroundings(self.directory, self.on_step, self.check_cancelled)
+
     def model_of(self, plan: Plan) -> Any:
         """Build the smaller model of a plan in float32, with the weights that the run has for it."""
-        if self.recovery is not None and plan.dropped:
-            surroundings = Surroundings(self.directory, self.on_step, self.check_cancelled)
-            return self.recovery.model_of(plan, surroundings)[0]
+        if self.recovery is not None and plan != Plan.full(self.dimensions):
+            return self.recovery.model_of(plan, self.surroundings)[0]
         small = compact(self.checkpoint.model, self.checkpoint.architecture, plan)
         if self.refits is not None:
             counter = Counter(StepName.REFIT, 2 * len(plan.layers), self.on_step)

@@ -39,11 +39,13 @@ class Outline:
     """An upper bound on the number of trials of a run."""
     refused_by_safeguard: Callable[[Sequence[Trial], Any], int | None]
     """How many trials of a trace only the safeguard rejected; None without a safeguard."""
-    trains_each: bool = False
+    trains_each: Callable[[Any], bool] = lambda _: False
     """Whether the model of every trial is trained, where training data is given, and not only the one that is kept."""
 
 
-def _of_plans(longest: Callable[[Dimensions, Any], int], *, trains_each: bool = False) -> Outline:
+def _of_plans(
+    longest: Callable[[Dimensions, Any], int], *, trains_each: Callable[[Any], bool] = lambda _: False
+) -> Outline:
     """The outline of a method with one pass, whose trials hold whole plans."""
     return Outline(
         passes=lambda config: [config],
@@ -57,8 +59,10 @@ def _of_plans(longest: Callable[[Dimensions, Any], int], *, trains_each: bool = 
 OUTLINES: Mapping[str, Outline] = {
     "axformer": Outline(pass_configs, PassMeter, longest_trace, refused_by_safeguard),
     "compress": _of_plans(lambda _, config: 1 + len(config.budgets)),
-    "layers": _of_plans(lambda dimensions, config: 2 if config.tries_one else dimensions.layers, trains_each=True),
-    "rank": _of_plans(lambda _, config: 1 + len(config.shares)),
+    "layers": _of_plans(
+        lambda dimensions, config: 2 if config.tries_one else dimensions.layers, trains_each=lambda _: True
+    ),
+    "rank": _of_plans(lambda _, config: 1 + len(config.shares), trains_each=lambda config: config.finetune_each > 0),
 }
 """The outlines by method name."""
 

@@ -1,6 +1,7 @@
 """What methods share whose trials hold whole plans: the untouched model's trial, the records, and the replay."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from torch import Tensor
 
@@ -10,7 +11,7 @@ from axformer.methods.base import Ground
 from axformer.methods.replay import Replay
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.scores.confidence import first_metric
+from axformer.scores.confidence import rising_metric
 from axformer.scores.scoring import figures_of, table_of
 
 
@@ -32,15 +33,19 @@ class WholePlans:
         self._min_loss = float("inf")
         self._untouched: Predictions | None = None
 
-    def base(self) -> Trial:
+    def base(self, opening: Callable[[], Mapping[str, Any]] = dict) -> Trial:
         """The trial of the untouched model.
+
+        Args:
+            opening: what comes before it in a run that was not stopped; returns further fields of the trial.
 
         Raises:
             CheckpointError: its loss is not finite.
         """
         trial = self._replay.next(None)
         if trial is None:
-            trial = self._record(None, self._full, self._losses(self.untouched), Verdict.BASE)
+            losses = self._losses(self.untouched)
+            trial = self._record(None, self._full, losses, Verdict.BASE, opening())
             if not trial.loss < float("inf"):
                 raise CheckpointError(
                     f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
@@ -66,17 +71,24 @@ class WholePlans:
         upcoming = self._replay.upcoming
         return upcoming is not None and upcoming.element != element
 
-    def tried(self, element: str, plan: Plan, judge: Callable[[Predictions], Verdict]) -> Trial:
+    def tried(
+        self,
+        element: str,
+        plan: Plan,
+        judge: Callable[[Predictions], Verdict] = lambda _: Verdict.ACCEPT,
+        more: Mapping[str, Any] | None = None,
+    ) -> Trial:
         """The trial of a plan: its model is built and measured.
 
         Args:
             element: the plan's id.
             plan: the plan.
             judge: decides on the model's predictions on the deciding rows.
+            more: further fields of the trial.
         """
         ground = self._ground
         predictions = predict(ground.model_of(plan), ground.checkpoint.task, ground.samples)
-        trial = self._record(element, plan, self._losses(predictions), judge(predictions))
+        trial = self._record(element, plan, self._losses(predictions), judge(predictions), more or {})
         self._min_loss = min(self._min_loss, trial.loss)
         return trial
 
@@ -100,15 +112,17 @@ class WholePlans:
         return self._untouched
 
     def metric(self, predictions: Predictions) -> float:
-        """The task's first metric on the deciding rows."""
+        """The task's first metric of which more is better, on the deciding rows."""
         task, samples = self._ground.checkpoint.task, self._ground.samples
         figures = figures_of(table_of(self._losses(predictions), predictions.answers, task, samples), task)
-        return figures[first_metric(figures)]
+        return figures[rising_metric(figures)]
 
     def _losses(self, predictions: Predictions) -> Tensor:
         return self._ground.samples.per_sample(predictions.losses)
 
-    def _record(self, element: str | None, plan: Plan, losses: Tensor, verdict: Verdict) -> Trial:
+    def _record(
+        self, element: str | None, plan: Plan, losses: Tensor, verdict: Verdict, more: Mapping[str, Any]
+    ) -> Trial:
         ground, is_base, loss = self._ground, element is None, losses.mean().item()
         left = ground.targets.parameters
         trial = Trial(
@@ -127,6 +141,7 @@ class WholePlans:
             parameters=left(self._full) - left(plan),
             seconds=ground.clock() - self._started,
             plan=None if is_base else plan.layers,
+            **more,
         )
         self._replay.seq += 1
         return trial

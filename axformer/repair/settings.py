@@ -5,9 +5,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from axformer.config import RunConfig
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
 from axformer.wire.finetuning import FinetuneSettings as FinetuneSettings
+from axformer.wire.heads import HEAD_DEFAULTS, NewHead
 
 FIXED_MASKS = frozenset({"masked_lm"})
 """Tasks whose data masks the same tokens every time: a model would memorise these tokens instead of learning to predict."""
@@ -49,6 +51,11 @@ def completed(settings: FinetuneSettings | None, defaults: Mapping[str, Any]) ->
         ConfigError: two settings contradict each other.
     """
     return make_settings({} if settings is None else settings.model_dump(exclude_unset=True), defaults)
+
+
+def defaults_of(config: RunConfig, head: NewHead | None) -> Mapping[str, Any]:
+    """A run's own defaults of the settings, those of its method before those of a new head."""
+    return {**({} if head is None else HEAD_DEFAULTS), **config.finetune_defaults}
 
 
 def check_trainable(task: str, device: str) -> None:

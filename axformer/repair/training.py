@@ -41,6 +41,8 @@ class Training:
     config: RunConfig
     fitted_to: str = ""
     """Digest of separate calibration data, to which weights may have been fitted before."""
+    base: Checkpoint | None = None
+    """The base model with its new head as it was before its own training, where candidates begin with it."""
 
     def carry_out(
         self,

@@ -65,7 +65,7 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "report": report,
         "title": _title(report),
         "name": name_of_model(report),
-        "made": passage(f"made_{method}", report, PAPER),
+        "made": " ".join([passage(f"made_{method}", report, PAPER), *_of_new_head(report)]),
         "by_layer": by_layer(plan, dimensions) if len(report.removed) > MOST_NAMED else None,
         "finding": report.finding,
         "is_bad": report.finding.verdict in (Judgement.NO_RELIABLE_GAIN, Judgement.LOSS),
@@ -89,6 +89,11 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
     }
 
 
+def _of_new_head(report: Report) -> list[str]:
+    """How a base model came to its head; empty for a fine-tuned checkpoint."""
+    return [] if report.head is None else [passage("headed", report.head)]
+
+
 def _title(report: Report) -> str:
     """The name of the model with the result: how many times as fast, and the metric before and after."""
     found = deployables(report.model_dump(mode="json"))
@@ -107,7 +112,8 @@ def _classes(report: Report) -> list[str]:
 
 def _data(report: Report) -> Table:
     """Every data set with its part in the result."""
-    training = None if report.finetune is None else report.finetune.data
+    trained = report.finetune or report.head
+    training = None if trained is None else trained.data
     calibration = None if report.refit is None else report.refit.data
     sets = {**report.data, "calibrate": calibration, "train": training}
     rows = [

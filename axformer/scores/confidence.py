@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import bdtr, stdtrit
 
+from axformer.wire.metrics import LOWER_IS_BETTER
+
 RESAMPLES = 1000
 """Enough for 95 % percentiles by the source; doubling it moves an end by a few hundredths of the interval's width."""
 CONFIDENCE = 0.95
@@ -36,6 +38,11 @@ class McNemar(NamedTuple):
 def first_metric(figures: Figures) -> str:
     """The task's first metric."""
     return next(name for name in figures if name != "loss")
+
+
+def rising_metric(figures: Figures) -> str:
+    """The task's first metric of which more is better: of a language model its accuracy, which is Recall@1."""
+    return next(name for name in figures if name not in LOWER_IS_BETTER)
 
 
 def bootstrap(table: np.ndarray, measure: Callable[[np.ndarray], Figures]) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, 
 from axformer.wire.devices import Device, DeviceWord
 from axformer.wire.findings import AnalysisAsked, FindingRead
 from axformer.wire.finetuning import FinetuneSettings
+from axformer.wire.heads import NewHead
 from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.queue import PlaceRead
 from axformer.wire.references import CheckpointRef, DataRef
@@ -79,6 +80,9 @@ class JobCreate(Schema):
     """Data to train the finished model on; without it there is no training."""
     finetune: FinetuneSettings | None = None
     """Training settings; only with ``train``. The report also has the figures before training."""
+    head: NewHead | None = None
+    """The new head that a base model gets, whose checkpoint has none or that of a language model. It needs ``train``: the model
+    is trained with it first, and that is the untouched model of the job, which lies in the result as ``untouched/``."""
     goal: str | None = Field(default=None, max_length=GOAL_LENGTH)
     """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2``, ``fewer-layers=1`` or
     ``as-paper``."""
@@ -183,6 +187,8 @@ class ReportRead(Schema):
     orders: list[dict[str, Any]] | None = None
     """What each order led to where ``order`` is ``search``: ``order``, ``loss``, ``trials``, ``seconds``, ``parameters``,
     ``encoder_parameters``, and whether it was ``kept``."""
+    head: dict[str, Any] | None = None
+    """Where a base model got a new head: ``task``, ``labels``, and how it was trained, as in ``finetune``."""
     finetune: dict[str, Any] | None = None
     """Where the model was trained: ``settings``, ``data``, ``seconds``, ``steps``, ``epochs``, ``kept_epoch``, and the pruned
     model's figures ``before``. The ``curve`` of losses is in ``report.json`` alone."""
@@ -237,6 +243,8 @@ class JobRead(Schema):
     """Of an analysis: the other model of the report ``drift``."""
     analysis: AnalysisAsked | None = None
     """Of an analysis: what it was asked for."""
+    head: dict[str, Any] | None = None
+    """The new head of a base model, ``task`` and ``labels``; null for a fine-tuned checkpoint."""
     preset: str
     config: dict[str, Any]
     """Every knob with its value."""

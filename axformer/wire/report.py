@@ -251,6 +251,24 @@ class Finetuning(BaseModel):
     curve: tuple[LossPoint, ...] = Field(default=(), description="About 100 points, and one at the end of each epoch.")
 
 
+class HeadTraining(BaseModel):
+    """The new head of a base model, and its training. The trained model is the untouched one of the run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task: str
+    labels: tuple[str, ...] = Field(description="The names of the classes by index; empty for a task without classes.")
+    base_sha256: str = Field(description="Digest of the weights of the base model.")
+    directory: str = Field(description="Where the trained model lies in the result; `axformer apply` takes it.")
+    settings: dict[str, Any]
+    data: DataSummary
+    seconds: float
+    steps: int
+    epochs: int
+    kept_epoch: int
+    curve: tuple[LossPoint, ...] = ()
+
+
 ENOUGH_TOKENS = 10
 """Calibration tokens for each unknown of a fit; fewer are told. With 3.7 MPNet-base lost a point more on held-out rows than on
 those that it was calibrated with."""
@@ -334,6 +352,10 @@ class Report(BaseModel):
     refit: Refitted | None = Field(default=None, description="What was fitted, with a method that fits; else null.")
     orders: list[OrderResult] | None = Field(
         description="What each order led to where `order` is `search`, else null. The rest of the report is of the one kept."
+    )
+    head: HeadTraining | None = Field(
+        default=None,
+        description="Null where the checkpoint was fine-tuned already, and in reports of earlier versions.",
     )
     finetune: Finetuning | None = Field(default=None, description="Null where the model was not trained afterwards.")
     config: dict[str, Any] = Field(description="Every knob.")

@@ -6,19 +6,15 @@ It may be stopped and started again at any time: existing cells are not measured
 the training that was interrupted.
 """
 
-import shutil
-import time
 from pathlib import Path
 from typing import Annotated
 
-import torch
 import typer
 
-from benchmarks.kept import prepare_set, write_whole
 from benchmarks.layers.cell import measure
 from benchmarks.layers.document import DOCUMENT, RESULTS, document_of, read_cells
 from benchmarks.layers.grid import cells
-from benchmarks.train_checkpoints import make
+from benchmarks.running import Place, measure_missing
 
 
 def main(
@@ -36,20 +32,7 @@ def main(
         chosen = cells(only or ())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    torch.set_num_threads(threads)
-    missing = [cell for cell in chosen if not (results / f"{cell.name}.json").is_file()]
-    print(f"{len(chosen) - len(missing)} of {len(chosen)} cells are there", flush=True)
-    for cell in missing[:limit]:
-        started, checkpoint = time.monotonic(), cell.checkpoint
-        prepare_set(checkpoint.data, source, home / "sets")
-        if not make(checkpoint, home / "sets", home / "checkpoints", threads, bfloat16):
-            print(f"{cell.name}: FAILED to train; see {home / 'checkpoints' / checkpoint.name}.log", flush=True)
-            continue
-        state = home / "layers" / cell.name
-        content = measure(cell, home / "checkpoints" / checkpoint.name, home / "sets", state)
-        write_whole(results / f"{cell.name}.json", content)
-        shutil.rmtree(state, ignore_errors=True)
-        print(f"{cell.name}: done, {time.monotonic() - started:.0f} s", flush=True)
+    measure_missing(chosen, Place(source, home, results, threads, bfloat16), measure, limit)
     found = read_cells(results)
     if found:
         output.write_text(document_of(found), encoding="utf-8")

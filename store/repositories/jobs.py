@@ -34,6 +34,7 @@ class NewJob:
     calibrate: dict[str, Any] | None = None
     train: dict[str, Any] | None = None
     finetune: dict[str, Any] | None = None
+    head: dict[str, Any] | None = None
     priority: int = 0
     device: Device = Device.ANY
     forms: list[str] = field(default_factory=lambda: ["compact"])

@@ -26,6 +26,9 @@ from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
 from store.tables.trials import FIRST_PASS, TrialRow
 
+_NO_TRIALS: Mapping[str, Any] = {"done": 0, "known": 1, "seconds": 0.0, "seconds_left": None}
+"""The progress of a job whose first trial is yet to come."""
+
 
 def heartbeat(session: Session, job_id: str, fence: int, lease_seconds: float) -> JobState:
     """Renew the lease, record that the worker is alive, and return the job's state.
@@ -87,15 +90,13 @@ def add_trials(
 def set_step(session: Session, job_id: str, fence: int, step: Step) -> None:
     """Write into a job's progress what is done between two trials, or after the last one, when it says how long the job takes.
 
-    Before the first trial, when there is no progress, nothing is written. The progress of the next trials replaces the step.
+    Before the first trial, the progress says that none is done. The progress of the next trials replaces the step.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
     """
     job = _lock_held(session, job_id, fence)
-    if job.progress is None:
-        return
-    progress = {**job.progress, "step": step.model_dump(mode="json")}
+    progress = {**(job.progress or _NO_TRIALS), "step": step.model_dump(mode="json")}
     if progress["done"] >= progress["known"]:
         progress["seconds_left"] = step.seconds_left
     job.progress = progress

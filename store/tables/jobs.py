@@ -62,6 +62,8 @@ class Job(Base):
     """For an analysis: reference to the other model of the report ``drift``."""
     analysis: Mapped[dict[str, Any] | None]
     """For an analysis: the wanted ``reports``, or null for all, and the most ``rows``, or null for the default."""
+    head: Mapped[dict[str, Any] | None]
+    """The new head of a base model: ``task`` and ``labels``; null for a fine-tuned checkpoint."""
     preset: Mapped[str]
     config: Mapped[dict[str, Any]]
     """Every knob of the pass with its value; for an analysis ``max_length`` alone."""

@@ -43,6 +43,14 @@ def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
     assert found == job
 
 
+def test_a_new_head_is_echoed_and_brings_its_own_training_defaults(api, body):
+    sent = {"task": "classification", "labels": ["no", "yes"]}
+    job = api.post("/v1/jobs", json=body | {"head": sent, "train": {"uri": "s3://acme/train.csv"}}).json()
+    assert job["head"] == sent
+    assert (job["finetune"]["epochs"], job["finetune"]["learning_rate"]) == (3, 5e-5)
+    assert api.get(f"/v1/jobs/{job['id']}").json()["head"] == sent
+
+
 def test_data_that_calibrates_goes_with_a_method_that_fits(api, body):
     sent = {"uri": "s3://acme/texts.csv", "columns": {"text": "sentence"}}
     job = api.post("/v1/jobs", json=body | {"preset": "smallest", "calibrate": sent}).json()

@@ -71,6 +71,20 @@ def test_it_says_what_the_inputs_are(member, upload, sessions, crew):
     assert jobs_of(sessions, crew) == []
 
 
+def test_a_base_model_is_looked_at_with_its_new_head(member, upload):
+    bare = packed(CHECKPOINT | {"config.json": json.dumps({"model_type": "bert", "num_hidden_layers": 6}).encode()})
+    validation, head = (
+        upload("dev.csv", ROWS),
+        {"head": "classification=negative,positive", "train": "s3://acme/train.csv"},
+    )
+    lines, is_bad = check(member, checkpoint=upload("base.tar.gz", bare), validation=validation, **head)
+    assert lines[:2] == [
+        "Checkpoint base.tar.gz: a base model for sequence classification, 6 layers, 2 classes (negative, positive).",
+        "Validation data dev.csv: 3 rows, columns text, label; labels positive 2, negative 1.",
+    ]
+    assert not is_bad
+
+
 def test_rows_that_cannot_certify_the_points_are_told_before_the_job_is_posted(member, upload):
     checkpoint, rows = upload("reviews.tar.gz", packed(CHECKPOINT)), b"text,label\n" + b"fine,positive\n" * 1000
     given = {"checkpoint": checkpoint, "validation": upload("dev.csv", rows), "goal": "within-points"}

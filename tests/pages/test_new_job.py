@@ -92,6 +92,13 @@ def test_training_a_webhook_and_a_hub_token_go_with_the_job(member, sessions, cr
         assert open_vault(settings).unlock(hub_token_of(session, job.id)) == TOKEN
 
 
+def test_a_new_head_goes_with_the_job_and_is_shown(member, sessions, crew):
+    answer = send(member, train="s3://acme/train.csv", head="classification=no, yes")
+    (job,) = jobs_of(sessions, crew)
+    assert job.head == {"task": "classification", "labels": ["no", "yes"]}
+    assert "classification: no, yes" in member.get(f"{answer.headers['location']}/settings").text
+
+
 def test_data_that_calibrates_goes_with_the_job_and_is_shown(member, sessions, crew):
     answer = send(member, preset="smallest", calibrate="s3://acme/texts.csv", **{"column.text": "sentence"})
     (job,) = jobs_of(sessions, crew)
@@ -135,6 +142,8 @@ def test_a_check_sends_nothing(member, sessions, crew):
         ({"preset": "other"}, "preset", "paper"),
         ({"finetune.epochs": "0", "train": "s3://acme/train.csv"}, "finetune.epochs", "greater than or equal to 1"),
         ({"finetune.epochs": "2"}, "finetune.epochs", "give train too"),
+        ({"head": "regression"}, "head", "give train too"),
+        ({"head": "guessing"}, "head", "is not a task"),
         ({"calibrate": "s3://acme/texts.csv", "preset": "paper"}, "calibrate", "method=axformer fits no weights"),
         (
             {"webhook.url": "https://10.0.0.1/", "webhook.events": "job.failed"},

@@ -12,7 +12,19 @@ from store.session import session_scope
 from store.tables.jobs import Job
 
 TOKEN = "hf_canary" + "x" * 28
-SAME = ("name", "checkpoint", "validation", "test", "calibrate", "train", "finetune", "preset", "config", "forms")
+SAME = (
+    "name",
+    "checkpoint",
+    "validation",
+    "test",
+    "calibrate",
+    "train",
+    "finetune",
+    "head",
+    "preset",
+    "config",
+    "forms",
+)
 SAME += ("labels", "device", "priority")
 FULL = {
     "name": "reviews & more",
@@ -21,6 +33,7 @@ FULL = {
     "test": "s3://acme/test.csv",
     "train": "s3://acme/train.csv",
     "finetune.epochs": "2",
+    "head": "classification=no,yes",
     "column.text": "sentence",
     "preset": "published",
     "knob.refine_margin": "1.3",

@@ -19,7 +19,19 @@ from tests.worker.test_runner import FILES, NEVER, Claim, artifacts_of, content_
 from worker.context import WorkerContext
 from worker.runner import run_job
 
-_COPIED = ("team_id", "checkpoint", "validation", "test", "calibrate", "train", "finetune", "preset", "config", "forms")
+_COPIED = (
+    "team_id",
+    "checkpoint",
+    "validation",
+    "test",
+    "calibrate",
+    "train",
+    "finetune",
+    "head",
+    "preset",
+    "config",
+    "forms",
+)
 KNOBS = {"attention_top_k": 3, "majority_fraction": 0.2}
 
 

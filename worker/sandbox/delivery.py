@@ -31,7 +31,8 @@ _TOP = frozenset(
         "trace.jsonl",
     }
 )
-_FOLDERS = frozenset(kind.directory for kind in KINDS.values())
+_FOLDERS = frozenset({"untouched", *(kind.directory for kind in KINDS.values())})
+"""The forms, and the trained base model of a job with a new head."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}\.(?:json|jinja|safetensors|txt|model|onnx|data)")
 """File names that transformers and onnx write."""
 

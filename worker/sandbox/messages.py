@@ -15,6 +15,7 @@ from axformer.intake.limits import DIMENSIONS
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 from axformer.repair.settings import FinetuneSettings
+from axformer.wire.heads import NewHead
 from axformer.wire.kinds import JobKind
 from axformer.wire.steps import Step
 
@@ -83,6 +84,7 @@ class Order(Message):
     device: str
     shards: int
     finetune: FinetuneSettings | None
+    head: NewHead | None
     output: str
     """Directory for the result."""
     state: str

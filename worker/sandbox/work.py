@@ -97,7 +97,7 @@ def _work(lines: Lines, order: Order) -> None:
 
 def _prune(lines: Lines, order: Order) -> None:
     """Run one pass, or six, after a first look, which refuses a model that is worse than guessing."""
-    run = _open(order)
+    run = _open(lines, order)
     look = run.look()
     notes = [*run.notes, *([] if look.note is None else [look.note])]
     _send(lines, _opened(run, notes, look.sentence))
@@ -107,7 +107,7 @@ def _prune(lines: Lines, order: Order) -> None:
 
 def _export(lines: Lines, order: Order) -> None:
     """Write the model after one trial of another job's pass."""
-    run = _open(order)
+    run = _open(lines, order)
     _send(lines, _opened(run, run.notes, None))
     for _ in run.trials(_stored(lines), upto=order.upto, directory=Path(order.state)):
         _check_worker(lines)
@@ -136,7 +136,7 @@ _KINDS: Mapping[JobKind, Callable[[Lines, Order], None]] = {
 
 
 def _finish(lines: Lines, order: Order, run: PruningRun) -> None:
-    run.repair(Surroundings(Path(order.state), _Steps(lines), lambda: _check_worker(lines)))
+    run.repair(_surroundings(lines, order))
     _send(lines, Trained())
     _send(lines, Published(report=run.publish(Path(order.output), order.forms, _Steps(lines))))
 
@@ -153,7 +153,8 @@ def _memory_estimate(order: Order) -> MemoryEstimate:
     device, config = resolve_device(order.device), order.config
     sources = (order.validation, order.test, order.calibrate, order.train)
     data_bytes = sum(Path(source.path).stat().st_size for source in sources if source is not None)
-    sizes, batch_tokens, on_gpu = read_sizes(Path(order.checkpoint)), batch_tokens_of(device), device.startswith("cuda")
+    sizes = read_sizes(Path(order.checkpoint), order.head)
+    batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
     models = 1 if order.analysis is None or order.analysis.against is None else 2  # of the same shape, or it is refused
     least_of, ease_of = (of(sizes, data_bytes, config, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
     return MemoryEstimate(
@@ -170,7 +171,11 @@ def _memory(footprint: Footprint) -> Memory:
     return Memory(host_bytes=footprint.host_bytes, device_bytes=footprint.device_bytes)
 
 
-def _open(order: Order) -> PruningRun:
+def _surroundings(lines: Lines, order: Order) -> Surroundings:
+    return Surroundings(Path(order.state), _Steps(lines), lambda: _check_worker(lines))
+
+
+def _open(lines: Lines, order: Order) -> PruningRun:
     return PruningRun.open(
         order.checkpoint,
         _source(order.validation),
@@ -182,6 +187,8 @@ def _open(order: Order) -> PruningRun:
         train=None if order.train is None else _source(order.train),
         finetune=order.finetune,
         names=order.names,
+        head=order.head,
+        surroundings=_surroundings(lines, order),
     )
 
 

@@ -29,6 +29,7 @@ from axformer.data.columns import Columns
 from axformer.intake.names import KNOWN_NAMES
 from axformer.repair.settings import FinetuneSettings
 from axformer.wire.devices import Device
+from axformer.wire.heads import HEAD_TASKS
 from axformer.wire.jobs import FormName, JobCreate
 from axformer.wire.knob_list import list_knobs
 from axformer.wire.knobs import KnobRead, KnobsRead
@@ -237,6 +238,7 @@ def _page(
         "about_presets": ABOUT_PRESETS,
         "goals": {name.value: about for name, about in ABOUT_GOALS.items()},
         "finetune": FinetuneSettings.model_fields,
+        "head_tasks": HEAD_TASKS,
         "all_events": list(WebhookEvent),
         "usual_events": ENDS,
     }

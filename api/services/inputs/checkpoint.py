@@ -18,6 +18,7 @@ from axformer.intake.names import (
     is_shard,
 )
 from axformer.intake.strict_json import parse_json
+from axformer.wire.heads import NewHead
 from store.archives import ARCHIVE_SUFFIXES, checkpoint_members, damage_told, is_archive, unpacked_limit
 from store.errors import ArchiveError, ArchiveTooLargeError
 
@@ -71,8 +72,24 @@ class Model:
         return ", ".join(parts)
 
 
-def look_at_checkpoint(contents: Contents, uri: str) -> Model:
+_TASKS_OF_HEADS = {
+    "classification": "sequence classification",
+    "multi_label_classification": "sequence classification",
+    "regression": "sequence classification",
+    "token_classification": "token classification",
+    "question_answering": "question answering",
+    "multiple_choice": "multiple choice",
+}
+"""The same tasks by the names that new heads have."""
+
+
+def look_at_checkpoint(contents: Contents, uri: str, head: NewHead | None = None) -> Model:
     """Read the config of a checkpoint, and check that what else it needs is there.
+
+    Args:
+        contents: what the team's references hold.
+        uri: the reference.
+        head: the new head that it gets as a base model; None if it has its own.
 
     Raises:
         UnreadableError: it is no checkpoint that a worker would take.
@@ -85,7 +102,7 @@ def look_at_checkpoint(contents: Contents, uri: str) -> Model:
             held = _in_archive(content)
     if held.is_whole:
         _check_names(held.names)
-    return _described(held.config)
+    return _described(held.config, head)
 
 
 @dataclass
@@ -147,7 +164,7 @@ def _check_names(names: set[str]) -> None:
         raise UnreadableError("it holds no tokenizer; save the tokenizer beside the model")
 
 
-def _described(content: bytes) -> Model:
+def _described(content: bytes, head: NewHead | None) -> Model:
     try:
         raw = _object(content)
         names = label_names(raw)
@@ -155,10 +172,14 @@ def _described(content: bytes) -> Model:
         raise UnreadableError(f"{CONFIG} cannot be read: {error}") from None
     architectures = raw.get("architectures")
     named = str(architectures[0]) if isinstance(architectures, list) and architectures else None
+    layers = next((raw[key] for key in _LAYERS if isinstance(raw.get(key), int)), None)
+    if head is not None:
+        classes = head.labels or (("a number",) if head.task == "regression" else None)
+        several = head.task == "multi_label_classification"
+        return Model(_TASKS_OF_HEADS[head.task], classes, named or "a base model", layers, several)
     if named is None:
         raise UnreadableError(f"{CONFIG} names no architectures, so the task is unknown; save the checkpoint again")
     end = next((end for end in _TASKS if named.endswith(end)), None)
-    layers = next((raw[key] for key in _LAYERS if isinstance(raw.get(key), int)), None)
     is_multi_label = raw.get("problem_type") == "multi_label_classification"
     return Model(_TASKS.get(end or ""), names, named.removesuffix(end or ""), layers, is_multi_label)
 

@@ -12,6 +12,7 @@ from api.services.inputs.checkpoint import Model, look_at_checkpoint
 from api.services.inputs.contents import Contents, UnreadableError
 from api.services.inputs.data import look_at_data
 from axformer.scores.planning import few_rows_told
+from axformer.wire.heads import NewHead
 from axformer.wire.jobs import JobCreate
 from store.errors import ReferenceFormError
 from store.settings import Settings
@@ -53,7 +54,7 @@ def look_at_inputs(
 ) -> Sequence[Seen]:
     """Everything that can be seen here of the inputs of a job with these knobs; nothing is written."""
     contents = Contents(session, storage, settings, team_id)
-    seen, model = _checkpoint(contents, body.checkpoint.uri)
+    seen, model = _checkpoint(contents, body.checkpoint.uri, body.head)
     found = [seen]
     sources = {"validation": body.validation, "test": body.test, "calibrate": body.calibrate, "train": body.train}
     for part, source in sources.items():
@@ -87,12 +88,12 @@ def names_of(
     return found
 
 
-def _checkpoint(contents: Contents, uri: str) -> tuple[Seen, Model | None]:
+def _checkpoint(contents: Contents, uri: str, head: NewHead | None) -> tuple[Seen, Model | None]:
     name = contents.name(uri, is_checkpoint=True)
     if name is None:
         return Seen("checkpoint", None, _ELSEWHERE), None
     try:
-        model = look_at_checkpoint(contents, uri)
+        model = look_at_checkpoint(contents, uri, head)
     except UnreadableError as error:
         return Seen("checkpoint", name, str(error), is_wrong=True), None
     return Seen("checkpoint", name, f"{model.words}."), model

@@ -9,20 +9,18 @@ stores the table, so that a resumed run continues at once; one that stopped befo
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from torch import Tensor
-
 from axformer.config.compress import CompressConfig
-from axformer.errors import CheckpointError, ConfigError, PlanError
-from axformer.evaluation.plain import predict
+from axformer.errors import ConfigError
 from axformer.methods.base import Extras, Ground
 from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.latency import measure_blocks
 from axformer.methods.compress.sizes import sizes_of, with_units
 from axformer.methods.compress.table import Table, level_table, measure_levels
 from axformer.methods.replay import Replay
+from axformer.methods.whole_plans import WholePlans
 from axformer.plan.elements import Dimensions, encoder_share
 from axformer.plan.plan import Plan
-from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial, Verdict
+from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial
 from axformer.repair.refit import Refits
 
 
@@ -50,19 +48,16 @@ class Compress:
             plan = Plan(layers=trial.plan)
             if ground.targets.is_reached(plan):
                 return
-        run.end()
+        run.plans.end()
 
 
 class _Run:
-    """The state of one run: the level table once it is measured, and the losses of the untouched model."""
+    """The state of one run: the level table once it is measured."""
 
     def __init__(self, ground: Ground, replay: Replay) -> None:
         self._ground = ground
-        self._replay = replay
-        self._started = ground.clock() - replay.seconds
+        self.plans = WholePlans(ground, replay, Phase.BUDGET)
         self._full = Plan.full(ground.dimensions)
-        self._min_loss = float("inf")
-        self._base: Tensor | None = None
         self._levels: tuple[BlockLevels, ...] | None = None
         self._unstored: tuple[BlockLevels, ...] | None = None
         """The levels from their measurement until a trial stores them."""
@@ -71,19 +66,15 @@ class _Run:
 
     def base(self) -> Trial:
         """The trial of the untouched model."""
-        trial = self._replay.next(None)
-        if trial is None:
-            losses = self._base_losses()
-            if self._ground.config.cost == "latency":
-                self._milliseconds = measure_blocks(self._ground.checkpoint, self._ground.samples)
-            self._check_budgets()
-            trial = self._record(Phase.BASE, losses, Verdict.BASE)
-            if not trial.loss < float("inf"):
-                raise CheckpointError(
-                    f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
-                )
-        self._min_loss, self._milliseconds = trial.loss, trial.milliseconds
+        trial = self.plans.base(self._opening)
+        self._milliseconds = trial.milliseconds
         return trial
+
+    def _opening(self) -> dict[str, Any]:
+        if self._ground.config.cost == "latency":
+            self._milliseconds = measure_blocks(self._ground.checkpoint, self._ground.samples)
+        self._check_budgets()
+        return {"milliseconds": self._milliseconds}
 
     def _check_budgets(self) -> None:
         """Refuse a budget that no plan keeps, before the level table is measured."""
@@ -100,35 +91,19 @@ class _Run:
 
     def budget(self, share: float, before: Plan | None) -> Trial | None:
         """The trial of the best plan within a share of the encoder's cost; None if the plan is the same as before."""
-        stored = self._replay.upcoming
-        if stored is not None and stored.element != encoder_share(share):
+        element = encoder_share(share)
+        if self.plans.is_left_out(element):
             return None  # the plan was the same as before; a trace of another run is detected at the end
-        trial = self._replay.next(encoder_share(share))
-        if trial is not None:
-            if trial.plan is None:
-                raise PlanError(f"the stored trace is not one of this run: its trial {trial.seq} has no plan")
-            self._levels = self._levels or trial.levels
-        else:
-            plan = self._plan_within(share)
-            if plan is None or plan == before or (before is None and plan == self._full):
-                return None
-            losses = self._losses(self._ground.model_of(plan))
-            trial = self._record(Phase.BUDGET, losses, Verdict.ACCEPT, encoder_share(share), plan)
-        self._min_loss = min(self._min_loss, trial.loss)
-        return trial
-
-    def end(self) -> None:
-        """Check that every stored trial belongs to this run.
-
-        Raises:
-            PlanError: a stored trial does not.
-        """
-        stored = self._replay.upcoming
+        stored = self.plans.stored(element)
         if stored is not None:
-            raise PlanError(
-                f"the stored trace is not one of this run: its trial {stored.seq} is {stored.element}, which is not one of its "
-                "budgets"
-            )
+            self._levels = self._levels or stored.levels
+            return stored
+        plan = self._plan_within(share)
+        if plan is None or plan == before or (before is None and plan == self._full):
+            return None
+        trial = self.plans.tried(element, plan, more={"levels": self._unstored})
+        self._unstored = None
+        return trial
 
     def _plan_within(self, share: float) -> Plan | None:
         ground = self._ground
@@ -158,41 +133,3 @@ class _Run:
             for block, measured in enumerate((milliseconds.attention, milliseconds.ffn))
         ]
         return lambda block, kept: taken[block % 2][len(kept)]
-
-    def _losses(self, model: Any) -> Tensor:
-        samples = self._ground.samples
-        return samples.per_sample(predict(model, self._ground.checkpoint.task, samples).losses)
-
-    def _base_losses(self) -> Tensor:
-        if self._base is None:
-            self._base = self._ground.samples.per_sample(self._ground.untouched.predictions(keep=False).losses)
-        return self._base
-
-    def _record(
-        self, phase: Phase, losses: Tensor, verdict: Verdict, element: str | None = None, plan: Plan | None = None
-    ) -> Trial:
-        ground, is_base = self._ground, phase is Phase.BASE
-        loss = losses.mean().item()
-        left = ground.targets.parameters
-        trial = Trial(
-            seq=self._replay.seq,
-            phase=phase,
-            element=element,
-            loss=loss,
-            loss_is_bound=False,
-            loss_band=0.0,
-            helped=None if is_base else int((losses < self._base_losses()).sum()),
-            samples=len(losses),
-            total=len(losses),
-            min_loss=loss if is_base else self._min_loss,
-            verdict=verdict,
-            precision="float32",
-            parameters=0 if plan is None else left(self._full) - left(plan),
-            seconds=ground.clock() - self._started,
-            plan=None if plan is None else plan.layers,
-            milliseconds=self._milliseconds if is_base else None,
-            levels=self._unstored,
-        )
-        self._unstored = None
-        self._replay.seq += 1
-        return trial

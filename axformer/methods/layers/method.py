@@ -13,6 +13,7 @@ from axformer.evaluation.plain import Predictions
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.base import Extras, Ground
+from axformer.methods.layers.schedules import LayerOrigins
 from axformer.methods.layers.scores import aggregation, contribution, variance
 from axformer.methods.layers.strategies import ORDERS, above, explicit, first, highest_first, lowest_first
 from axformer.methods.replay import Replay
@@ -31,7 +32,7 @@ LOW, HIGH = 0.9, 0.95
 
 
 def _recovery(checkpoint: Checkpoint, training: Training, deciding: DataSet, config: LayersConfig) -> Recovery:
-    return Recovery(checkpoint, training, deciding, config.schedule)
+    return Recovery(checkpoint, training, deciding, LayerOrigins(checkpoint, training, config.schedule))
 
 
 def _notes(config: LayersConfig, *, is_trained: bool) -> Iterator[str]:
@@ -88,8 +89,8 @@ class _Run:
         self.plans = WholePlans(ground, replay, Phase.LAYER_DROP)
         self._full = Plan.full(ground.dimensions)
         self._order = order_of(ground)
-        if ground.recovery is not None:
-            ground.recovery.order = self._order
+        if ground.recovery is not None and isinstance(ground.recovery.origins, LayerOrigins):
+            ground.recovery.origins.order = self._order
 
     def counts(self) -> Sequence[int]:
         """The numbers of dropped layers that are tried, ascending.

@@ -5,14 +5,18 @@ Off Heads?* (Chiang et al., 2020, section 3), and of Molchanov et al. (2017). Un
 decides. The result depends on the checkpoint, the data and the knobs alone, so a resumed run goes on from the stored plans.
 """
 
+import hashlib
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from axformer.config.rank import RankConfig
 from axformer.errors import ConfigError
 from axformer.evaluation.plain import Predictions
+from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet
 from axformer.methods.base import Extras, Ground
 from axformer.methods.compress.sizes import with_units
 from axformer.methods.rank.ranking import (
@@ -32,7 +36,9 @@ from axformer.plan.elements import Dimensions, head, neurons, units_left
 from axformer.plan.plan import Plan, kept_neurons
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.in_place import masked_and_fitted
+from axformer.repair.recovery import Origin, Recovery, check_own_weights
 from axformer.repair.refit import Refits
+from axformer.repair.training import Training
 from axformer.wire.steps import Counter, StepName
 
 RANKING = "ranking.jsonl"
@@ -44,12 +50,37 @@ def ranking_file(ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:
     return {RANKING: "".join(json.dumps(line) + "\n" for line in _ranking(ground, trace))}
 
 
+class StepOrigins:
+    """The origins of one run's steps, each the trained model of the step before; see
+    :class:`axformer.repair.recovery.Origins`."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self.steps: list[Plan] = []
+        """The plans of the steps so far."""
+
+    def of(self, plan: Plan) -> Origin:
+        """The origin of a step, or of the next one."""
+        before = self.steps[: self.steps.index(plan)] if plan in self.steps else self.steps
+        said = "".join(one.model_dump_json() for one in before)
+        history = f"after {hashlib.sha256(said.encode()).hexdigest()}" if before else ""
+        return Origin(self._checkpoint.model, history, before[-1] if before else None)
+
+
+def _recovery(checkpoint: Checkpoint, training: Training, deciding: DataSet, config: RankConfig) -> Recovery | None:
+    if not config.finetune_each:
+        return None
+    check_own_weights(checkpoint, f"finetune_each={config.finetune_each}", "leave it out")
+    settings = training.settings.model_copy(update={"epochs": config.finetune_each})
+    return Recovery(checkpoint, replace(training, settings=settings), deciding, StepOrigins(checkpoint))
+
+
 class Rank:
     """See :class:`axformer.methods.base.Method`."""
 
     name = "rank"
     fits = Refits
-    extras = Extras(files=ranking_file)
+    extras = Extras(recovery=_recovery, files=ranking_file)
 
     def check(self, config: RankConfig, dimensions: Dimensions) -> None:
         """Check that a step removes at least one unit of each kind."""
@@ -83,6 +114,10 @@ class _Run:
         self._left = all_units(_sizes(ground.dimensions))
         self._first: Scores | None = None
         self._owners = owners_of(ground.checkpoint)
+        self._origins: StepOrigins | None = None
+        if ground.recovery is not None and isinstance(ground.recovery.origins, StepOrigins):
+            self._origins = ground.recovery.origins
+            self._origins.steps.clear()
 
     def step(self, share: float) -> Trial | None:
         """The trial of the model after a step; None if the step is too small to remove anything."""
@@ -97,6 +132,8 @@ class _Run:
             trial = self.plans.tried(element, _without(self.plan, leaving), self._verdict)
         assert trial.plan is not None, "a step's trial holds its plan"
         self.plan = Plan(layers=trial.plan)
+        if self._origins is not None:
+            self._origins.steps.append(self.plan)
         self._left = set(_units_of(self.plan))
         return trial
 
@@ -164,7 +201,9 @@ def _without(plan: Plan, leaving: Sequence[Unit]) -> Plan:
 
 def _measure(ground: Ground, plan: Plan, share: float) -> Scores:
     """The normalised scores of all units of the model that a plan leaves."""
-    checkpoint, config = ground.checkpoint, ground.config
+    checkpoint, config, recovery = ground.checkpoint, ground.config, ground.recovery
+    if recovery is not None and plan != Plan.full(ground.dimensions):
+        checkpoint = replace(checkpoint, model=recovery.whole_of(plan, ground.surroundings))
     Counter(StepName.RANKING, 1, ground.on_step).begin()
 
     def masking() -> AbstractContextManager[None]:

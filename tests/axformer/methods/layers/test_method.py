@@ -13,15 +13,14 @@ from axformer.config.layers import Schedule, Strategy
 from axformer.data.source import DataSource
 from axformer.errors import ConfigError
 from axformer.methods.layers.method import order_of
-from axformer.model.compact import compact
+from axformer.methods.layers.schedules import LayerOrigins
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial, Verdict
-from axformer.repair.recovery import Recovery, put_back
 from axformer.repair.settings import make_settings
 from axformer.repair.training import Training
 from axformer.run import PruningRun
 from tests.axformer.methods.test_any_method import CHECKPOINT, run_of, timeless
-from tests.family_cases import Case, all_cases, checkpoint_of, data_of
+from tests.family_cases import Case, checkpoint_of
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 
 PLAIN: dict[str, Any] = {"method": "layers", "confirm": 0.0, "within_points": None}
@@ -166,27 +165,9 @@ def test_schedules_lead_to_different_models(files: Path) -> None:
     assert len(set(losses.values())) == len(Schedule)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in all_cases() if case.task == "classification" and case.family != "albert"], ids=str
-)
-def test_weights_put_back_into_the_whole_model_are_those_of_the_smaller_one(case: Case) -> None:
-    checkpoint = checkpoint_of(case)
-    full = Plan.full(checkpoint.dimensions)
-    plan = full.dropping([checkpoint.dimensions.layers - 1])
-    small = compact(checkpoint.model, checkpoint.architecture, plan)
-    with torch.no_grad():
-        for weight in small.parameters():
-            weight.mul_(1.5)
-    again = compact(put_back(checkpoint.model, checkpoint.architecture, plan, small), checkpoint.architecture, plan)
-    assert same(dict(again.state_dict()), dict(small.state_dict()))
-    inputs = data_of(case).samples.batches[0].inputs
-    with torch.inference_mode():
-        assert torch.equal(again(**inputs).logits, small(**inputs).logits)
-
-
 def test_shared_layers_are_only_dropped_at_once(files: Path) -> None:
     checkpoint = checkpoint_of(Case("albert", "classification"))
     run = open_run(files)
     assert isinstance(run._repair, Training)
     with pytest.raises(ConfigError, match="share their weights, so none can be trained and then left out"):
-        Recovery(checkpoint, run._repair, run.deciding, Schedule.GRADUAL)
+        LayerOrigins(checkpoint, run._repair, Schedule.GRADUAL)

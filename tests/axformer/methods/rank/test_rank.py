@@ -1,18 +1,27 @@
 """Ranked pruning from its steps to its files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from axformer.config import RankConfig, make_config
+from axformer.data.encoding import UNLABELLED
 from axformer.errors import ConfigError
+from axformer.intake.dataset import DataSet
 from axformer.methods.rank.method import RANKING
+from axformer.model.compact import compact
 from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial, Verdict
+from axformer.run import PruningRun
+from axformer.scores.scoring import score
 from tests.axformer.methods.test_any_method import CHECKPOINT, run_of
+from tests.family_cases import Case, checkpoint_of, data_of
 
+MASKED = Case("bert", "masked_lm")
 PLAIN = {"method": "rank", "confirm": 0.0, "within_points": None}
 
 
@@ -99,3 +108,44 @@ def test_wrong_knobs_are_named(knobs: dict[str, object], message: str) -> None:
 def test_a_share_that_removes_nothing_is_refused() -> None:
     with pytest.raises(ConfigError, match="removes none of this model's 12 heads"):
         run_of(make_config("paper", {**PLAIN, "step": 0.01, "until": 0.03}))
+
+
+def test_a_share_of_the_metric_needs_no_confirming_rows() -> None:
+    config = make_config("paper", {"method": "rank", "relative": 0.9})
+    assert (config.confirm, config.within_points) == (0.0, None)
+    assert make_config("paper", {"method": "rank", "relative": 0.9, "confirm": 0.3}).confirm == 0.3
+
+
+def guessed(case: Case) -> DataSet:
+    """Data of a masked language model whose hidden tokens are those that it guesses first."""
+    checkpoint, data = checkpoint_of(case), data_of(case)
+    batches = []
+    for batch in data.samples.batches:
+        with torch.no_grad():
+            first = checkpoint.model(**batch.inputs).logits.argmax(dim=-1)
+        batches.append(replace(batch, labels=torch.where(batch.labels == UNLABELLED, batch.labels, first)))
+    return replace(data, samples=replace(data.samples, batches=tuple(batches)))
+
+
+@pytest.mark.parametrize("relative", [0.7, 0.9])
+def test_language_models_are_judged_by_recall_at_1(relative: float) -> None:
+    checkpoint, data = checkpoint_of(MASKED), guessed(MASKED)
+    config = make_config("paper", {"method": "rank", "relative": relative, "units": "neurons", "step": 0.1})
+    base, *steps = PruningRun(checkpoint, data, None, config).trials()
+    assert base.verdict is Verdict.BASE
+
+    def recall(plan: Plan) -> float:
+        small = compact(checkpoint.model, checkpoint.architecture, plan)
+        return score(small, checkpoint.task, data.samples).figures["accuracy"]
+
+    assert recall(Plan.full(checkpoint.dimensions)) == 1.0
+    for trial in steps:
+        assert trial.plan is not None
+        assert (trial.verdict is Verdict.ACCEPT) == (recall(Plan(layers=trial.plan)) >= relative)
+    assert {trial.verdict for trial in steps} == {Verdict.ACCEPT, Verdict.REJECT}
+
+
+def test_a_language_model_has_no_points() -> None:
+    config = make_config("paper", {"method": "rank"})
+    with pytest.raises(ConfigError, match=r"use relative=0\.9, which goes by Recall@1"):
+        PruningRun(checkpoint_of(MASKED), data_of(MASKED), None, config)
