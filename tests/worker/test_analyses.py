@@ -21,7 +21,7 @@ from store.session import session_scope
 from store.states import JobState
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 from tests.worker.conftest import Open, Post, Watch
-from tests.worker.test_runner import NEVER, Claim, artifacts_of, content_of
+from tests.worker.test_runner import NEVER, Claim, artifacts_of, content_of, left_behind
 from worker.context import WorkerContext
 from worker.packing import ARCHIVE_NAME
 from worker.runner import run_job
@@ -130,6 +130,7 @@ def test_cancelled_it_ends_and_leaves_nothing(
         run_job(context, claim(), NEVER)
     assert watch.job(job_id).state is JobState.CANCELLED
     assert artifacts_of(context, job_id) == {}
+    assert left_behind(context, job_id) == []
 
 
 def test_paused_and_resumed_it_is_the_same_and_makes_no_finished_report_again(
