@@ -4,10 +4,14 @@ from typing import get_args
 
 import pytest
 
+from api.services.event_progress import progress_of
 from axformer.wire.analysis import ANALYSIS_FORMAT, ReportName, Reports
-from store.repositories.jobs import hub_token_of
+from axformer.wire.steps import Step, StepName
+from store.repositories import leases
+from store.repositories.jobs import find_standings, hub_token_of
 from store.repositories.queue import recent_pass_seconds
 from store.session import session_scope
+from store.tables.jobs import Job
 
 ADVICE = {
     "sentence": "Layers repeat each other.",
@@ -119,3 +123,17 @@ def test_done_it_has_findings_and_no_report(api, stage, body, sessions):
     assert api.post(f"/v1/jobs/{job_id}/path/0/export").json()["code"] == "point_not_found"
     with session_scope(sessions) as session:
         assert recent_pass_seconds(session, 9) == []
+
+
+def test_its_progress_is_its_present_step(api, stage, body, sessions):
+    job_id = post(api, body).json()["id"]
+    stage.begin(job_id, progress={"done": 0, "known": 0, "seconds": 0.0, "seconds_left": None})
+    step = Step(name=StepName.IMPORTANCE, done=3, known=8, seconds_left=20.0)
+    with session_scope(sessions) as session:
+        leases.set_step(session, job_id, session.get_one(Job, job_id).fence, step)
+    progress = api.get(f"/v1/jobs/{job_id}").json()["progress"]
+    assert (progress["step"]["done"], progress["seconds_left"]) == (3, None)  # more steps follow
+    with session_scope(sessions) as session:
+        told = progress_of(find_standings(session, [job_id])[job_id])
+    assert (told.message, told.done) == ("measuring the importance of heads: 3 of 8, about 20 s left", None)
+    assert api.get("/v1/queue").json()["data"][0]["ends_in_seconds"] is None

@@ -43,7 +43,9 @@ def test_while_it_runs_its_page_shows_its_steps_and_nothing_of_a_pass(member, ru
     assert "40 rows, classification." in text
     for shown in ("Trials", "Validation loss", 'id="chart"', 'id="map"', ">Trace<", ">Path<"):
         assert shown not in text
-    assert "measuring the importance" in member.get("/").text or "of 8" in member.get("/").text
+    board = member.get("/").text
+    assert '3 <span class="of">of 8' in board
+    assert ">loss<" not in board
 
 
 def test_done_it_shows_what_each_report_found_and_opens_the_analysis(member, done):
@@ -57,6 +59,10 @@ def test_done_it_shows_what_each_report_found_and_opens_the_analysis(member, don
     assert opened.content == PAGE
     assert opened.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
     assert member.get(f"/jobs/{done}/report").status_code == 404
+
+
+def test_the_list_says_how_many_reports_it_has(member, done):
+    assert '1 report<span class="why">analysis' in member.get("/").text
 
 
 def test_every_other_page_of_it_opens(member, done):
