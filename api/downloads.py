@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from api.ranges import parse_range
 
@@ -26,6 +26,8 @@ class Download:
     sha256: str
     size: int
     read: ReadSlice
+    address: str | None = None
+    """Where the whole file can be downloaded for a short while without this service, if the operator wants that."""
 
     @property
     def etag(self) -> str:
@@ -34,7 +36,7 @@ class Download:
 
 
 def answer(download: Download, *, method: str, headers: Mapping[str, str]) -> Response:
-    """The response to a GET or HEAD with these request headers: 200, 206 or 304.
+    """The response to a GET or HEAD with these request headers: 200, 206, 304, or 307 to an address of the storage.
 
     Raises:
         RangeError: the range lies outside the file.
@@ -46,6 +48,8 @@ def answer(download: Download, *, method: str, headers: Mapping[str, str]) -> Re
     described["Content-Type"] = download.media_type
     if method == "HEAD":
         return Response(headers=described | {"Content-Length": str(download.size)})
+    if download.address is not None and method == "GET" and "if-range" not in headers:
+        return RedirectResponse(download.address, headers={"Cache-Control": "no-store"})  # 307: the range goes along
     wanted = None
     if "range" in headers and headers.get("if-range", download.etag) == download.etag:
         wanted = parse_range(headers["range"], download.size)

@@ -12,7 +12,8 @@ ApiError
 ├── RangeError               416  the range lies outside the file
 ├── InvalidInputError        422  a value cannot be used
 ├── TooManyRequestsError     429  too many requests, or the team has reached a limit
-└── UnavailableError         503  a part that the answer needs is not there; try again
+├── UnavailableError         503  a part that the answer needs is not there; try again
+└── NoRoomError              507  the service has no room for what was sent
 
 Services raise them, ``api.problems`` renders them as ``application/problem+json`` (RFC 9457).
 """
@@ -164,3 +165,10 @@ class UnavailableError(ApiError):
 
     status = 503
     default_code = "unavailable"
+
+
+class NoRoomError(ApiError):
+    """The service has no room for what was sent."""
+
+    status = 507
+    default_code = "storage_full"

@@ -8,6 +8,7 @@ from api.services.queue import Place
 from api.services.steering import BulkOutcome
 from axformer.wire.bulk import BulkErrorRead, BulkItemRead, BulkRead
 from axformer.wire.findings import AnalysisAsked
+from axformer.wire.handovers import HandoverRead
 from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
 from axformer.wire.page import PageRead
 from axformer.wire.webhooks import Webhook
@@ -53,6 +54,7 @@ def job_read(job: Job, place: Place | None = None) -> JobRead:
         forms=job.forms,
         labels=job.labels,
         webhook=Webhook(**job.webhook | {"url": shown(job.webhook["url"])}) if job.webhook else None,
+        deliver=HandoverRead.model_validate(job.handover, extra="ignore") if job.handover else None,
         attempt=job.attempt,
         max_attempts=job.max_attempts,
         error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
@@ -99,5 +101,5 @@ def _report(summary: dict[str, Any]) -> ReportRead:
 
 
 def _links(path: str) -> JobLinks:
-    names = ("trace", "path", "events", "artifacts", "deliveries", "cancel", "pause", "resume", "retry")
+    names = ("trace", "path", "events", "artifacts", "deliveries", "cancel", "pause", "resume", "retry", "deliver")
     return JobLinks(self=path, **{name: f"{path}/{name}" for name in names})

@@ -22,6 +22,7 @@ from api.errors import (
     BadRequestError,
     FieldError,
     InvalidInputError,
+    NoRoomError,
     NotFoundError,
     TooLargeError,
     UnavailableError,
@@ -32,6 +33,7 @@ from api.middleware.security_headers import SECURITY_HEADERS
 from api.refused_bodies import knob_errors, unknown_field
 from axformer.config.nearest import choice_suggestion
 from axformer.errors import reason_of
+from store.errors import StorageFullError, StorageUnavailableError
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER = {"Retry-After": "5"}  # seconds; a restart of the database takes about as long
@@ -51,6 +53,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _refused_fields)
     for unreachable in (OperationalError, InterfaceError, PoolTimeoutError):
         app.add_exception_handler(unreachable, _no_database)
+    app.add_exception_handler(StorageUnavailableError, _no_storage)
+    app.add_exception_handler(StorageFullError, _full_storage)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -122,8 +126,12 @@ def _refused_fields(request: Request, error: Exception) -> Response:
     return render(InvalidInputError(detail, errors=errors), request.url.path)
 
 
-_WRITE_ONLY = "hub_token"
-"""A field whose value is never repeated, not even to its sender, since answers may be logged on their way."""
+_WRITE_ONLY = "token"
+"""In the names of fields whose values are never repeated, not even to their sender: answers may be logged on their way."""
+
+
+def _is_secret(path: Sequence[Any], value: Any) -> bool:
+    return _WRITE_ONLY in f"{path}{value}"
 
 
 def _field_error(item: Mapping[str, Any], request: Request | None) -> FieldError:
@@ -136,7 +144,7 @@ def _field_error(item: Mapping[str, Any], request: Request | None) -> FieldError
         return FieldError("is not read as JSON; send it with 'Content-Type: application/json'", pointer="#")
     if item["type"] == "extra_forbidden":
         message = unknown_field(None if request is None else _body_type(request), path)
-    elif item["type"] != "missing" and _WRITE_ONLY not in f"{path}{item.get('input')}":
+    elif item["type"] != "missing" and not _is_secret(path, item.get("input")):
         near = "" if request is None else choice_suggestion(item)
         message = f"{message}, not {_shown(item.get('input'))}{near and f'; {near}'}"
     if place in _PARAMETER_PLACES:
@@ -162,6 +170,17 @@ def _no_database(request: Request, error: Exception) -> Response:
     _LOG.error("database_unavailable", error=type(error).__name__, path=request.url.path)
     detail = "the database does not answer at the moment; send the request again in a few seconds"
     return render(UnavailableError(detail, code="database_unavailable", headers=_RETRY_AFTER), request.url.path)
+
+
+def _no_storage(request: Request, error: Exception) -> Response:
+    _LOG.error("storage_unavailable", reason=str(error), path=request.url.path)
+    detail = "the storage of files does not answer at the moment; send the request again in a few seconds"
+    return render(UnavailableError(detail, code="storage_unavailable", headers=_RETRY_AFTER), request.url.path)
+
+
+def _full_storage(request: Request, error: Exception) -> Response:
+    _LOG.error("storage_full", reason=str(error), path=request.url.path)
+    return render(NoRoomError("the storage of files is full; ask the operator to make room"), request.url.path)
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

@@ -10,9 +10,10 @@ from api.rate_limits import RateLimits
 from api.services.queue_view import Views
 from api.services.standings import Standings
 from api.wakeup import Wakeup
+from store.open_storage import open_storage
 from store.session import Sessions, make_engine, make_reading_sessions, make_sessions
 from store.settings import Settings
-from store.storage import LocalStorage, Storage
+from store.storage import Storage
 
 
 @dataclass
@@ -57,7 +58,7 @@ def open_resources(settings: Settings) -> Resources:
         engine=engine,
         sessions=make_sessions(engine),
         reading_sessions=reading_sessions,
-        storage=LocalStorage(settings.storage_dir),
+        storage=open_storage(settings),
         wakeup=Wakeup(settings),
         registry=registry,
         refused_keys=Counter("axformer_refused_keys", "Keys that were not valid.", ("reason",), registry=registry),

@@ -14,6 +14,9 @@ import uvicorn
 
 from api.bounded_heads import BoundedHeadsProtocol
 from api.metrics import COUNTED_IN
+from store.errors import StorageFullError, StorageRefusedError, StorageUnavailableError
+from store.open_storage import open_storage
+from store.settings import Settings
 
 _DRAIN_SECONDS = 5
 """How long the API waits for open event streams when it ends; clients reconnect by themselves."""
@@ -32,13 +35,32 @@ def _counting_together(processes: int) -> Iterator[None]:
         yield
 
 
+def check_storage() -> None:
+    """See whether files can be stored; a storage that does not answer may do so later.
+
+    Raises:
+        StorageRefusedError: it refuses this service.
+    """
+    try:
+        open_storage(Settings.from_environment()).check()
+    except StorageRefusedError:
+        raise
+    except (StorageUnavailableError, StorageFullError) as error:
+        sys.stderr.write(f"axformer api: {error}; requests for files are refused until then\n")
+
+
 def main() -> int:
-    """Run the server."""
+    """Run the server; return 1 if its storage refuses it."""
     parser = argparse.ArgumentParser(prog="python -m api.server", description="Serve the API and its pages.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--workers", type=int, default=1, help="processes")
     given = parser.parse_args()
+    try:
+        check_storage()
+    except StorageRefusedError as error:
+        sys.stderr.write(f"axformer api: {error}\n")
+        return 1
     with _counting_together(given.workers):
         uvicorn.run(
             "api.main:create_app",

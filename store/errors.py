@@ -6,7 +6,11 @@ StoreError
 ├── CancelRequestedError     the job's owner asked to cancel it; the worker should stop and report that
 ├── PauseRequestedError      the job's owner asked to pause it; the worker should give it back
 ├── StorageError             content cannot be stored or is not there
-│   └── TooLargeError        more bytes than allowed
+│   ├── TooLargeError        more bytes than allowed
+│   └── ContentChangedError  content is not what was stored; somebody else has changed it
+├── StorageUnavailableError  the storage does not answer; content that was stored is there when it does again
+│   └── StorageRefusedError  the storage refuses this service: no bucket, no access, or credentials that have ended
+├── StorageFullError         the storage takes no more content
 ├── ArchiveError             an archive is damaged, or holds what it must not
 ├── ArchiveTooLargeError     an archive holds more than is taken
 ├── ReferenceFormError       a reference to a checkpoint or data is not written in a form that is understood
@@ -43,6 +47,31 @@ class StorageError(StoreError):
 
 class TooLargeError(StorageError):
     """There are more bytes than allowed."""
+
+
+class ContentChangedError(StorageError):
+    """Content is not what was stored under its SHA-256."""
+
+
+class StorageUnavailableError(StoreError):
+    """The storage does not answer, or fails; what it has may be there the next time.
+
+    Args:
+        message: for the operator of the service.
+        code: what the store has said, in its own word.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class StorageRefusedError(StorageUnavailableError):
+    """The storage refuses this service until its operator has done something."""
+
+
+class StorageFullError(StoreError):
+    """The storage has no room for the content."""
 
 
 class ArchiveError(StoreError):

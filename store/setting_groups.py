@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 MIB, GIB = 2**20, 2**30
@@ -59,6 +59,31 @@ class DatabaseSettings(BaseSettings):
     """Longest wait for a row lock; locks are held for one short transaction. 0 means no limit."""
     idle_transaction_timeout_ms: int = Field(default=60_000, ge=0)
     """A transaction idle for longer is ended by the server, so that a stuck process holds no locks. 0 means no limit."""
+
+
+def _standard(name: str, *others: str) -> AliasChoices:
+    """The variable of a setting of the storage, or one that all AWS tools know."""
+    return AliasChoices(f"{PREFIX}STORAGE_{name.upper()}", *others)
+
+
+class StorageSettings(BaseSettings):
+    """The store of a bucket, if the files are in one. Credentials come from where all AWS tools take them (``AWS_...``)."""
+
+    model_config = config("STORAGE_")
+
+    endpoint: str | None = Field(default=None, validation_alias=_standard("endpoint", "AWS_ENDPOINT_URL_S3"))
+    """Address of an S3-compatible store; None is Amazon's."""
+    region: str = Field(default="us-east-1", validation_alias=_standard("region", "AWS_REGION", "AWS_DEFAULT_REGION"))
+    """Region of the bucket; most other stores take any."""
+    connect_seconds: float = Field(default=5.0, gt=0)
+    """Longest wait for a connection."""
+    read_seconds: float = Field(default=30.0, gt=0)
+    """Longest silence of the store within a request."""
+    attempts: int = Field(default=4, ge=1)
+    """How often a request that fails is made in all, within some ten seconds if the store answers."""
+    address_seconds: int | None = Field(default=None, ge=1, le=7 * 86400)
+    """How long an address is valid at which a file can be downloaded from the store itself, where the API redirects to;
+    None sends all files through the API."""
 
 
 class FetchSettings(BaseSettings):

@@ -17,8 +17,10 @@ from store.setting_groups import (
     DatabaseSettings,
     FetchSettings,
     Keys,
+    Pauses,
     RateSettings,
     RetainSettings,
+    StorageSettings,
     WebhookSettings,
     config,
 )
@@ -31,6 +33,9 @@ HALF_LIFE_SECONDS = 4 * 3600.0
 PRIORITY_SECONDS = 300.0
 """The ten points that people give to what is urgent put it 50 minutes ahead; nothing is ever put ahead by more than 17
 hours, which is the whole range of 200 points."""
+_BUCKET = re.compile(
+    r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/(?P<prefix>[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*))?/?"
+)
 _FROM_ENVIRONMENT: Any = {}
 """The default of a group, which reads its own environment variables."""
 
@@ -48,11 +53,15 @@ class Settings(BaseSettings):
     """Redis or Valkey, which only carries wake-up messages; by default one on this machine."""
     var_dir: Path = Path("var")
     """Where the service keeps its files: storage, caches, logs and the embedded servers' data."""
+    storage: str | None = None
+    """Where uploads and results are kept: a directory, or ``s3://bucket/prefix``, which several hosts can share; by default
+    the directory ``storage`` in ``var_dir``."""
     file_roots: Annotated[tuple[Path, ...], NoDecode] = ()
     """Directories that ``file://`` references may point into, separated by the system's path separator. None by
     default, because a caller's path is read with the service's rights."""
 
     database: DatabaseSettings = _FROM_ENVIRONMENT
+    object_store: StorageSettings = _FROM_ENVIRONMENT
     fetch: FetchSettings = _FROM_ENVIRONMENT
     rate: RateSettings = _FROM_ENVIRONMENT
     webhook: WebhookSettings = _FROM_ENVIRONMENT
@@ -123,6 +132,9 @@ class Settings(BaseSettings):
     all decrypt: put a new key first, and remove an old one when its jobs have ended. If none is set, one is derived from
     ``secret_key``."""
 
+    handover_retry_seconds: Pauses = (30, 300, 1800, 7200)
+    """Pauses between the attempts to put a job's files where its owner wants them, in seconds, separated by commas."""
+
     cache_max_bytes: int = Field(default=32 * GIB, ge=0)
     """Most bytes of fetched content that a machine keeps for other jobs; four of the largest checkpoints."""
     clean_seconds: float = Field(default=600.0, gt=0)
@@ -162,6 +174,13 @@ class Settings(BaseSettings):
             raise ValueError("is not a PostgreSQL address; write postgresql://user:password@host:5432/database")
         return SecretStr(f"{DRIVER}://{rest}")
 
+    @field_validator("storage")
+    @classmethod
+    def _directory_or_bucket(cls, storage: str | None) -> str | None:
+        if storage is not None and "://" in storage and _BUCKET.fullmatch(storage) is None:
+            raise ValueError("is neither a directory nor a bucket; write /srv/axformer/files or s3://bucket/prefix")
+        return storage or None
+
     @field_validator("file_roots", mode="before")
     @classmethod
     def _split_roots(cls, roots: Any) -> Any:
@@ -193,8 +212,19 @@ class Settings(BaseSettings):
 
     @property
     def storage_dir(self) -> Path:
-        """Root of the local storage of uploads and artifacts."""
-        return self.var_dir / "storage"
+        """Root of the storage of uploads and artifacts, if it is a directory."""
+        return Path(self.storage) if self.storage else self.var_dir / "storage"
+
+    @property
+    def storage_bucket(self) -> tuple[str, str] | None:
+        """Bucket and prefix of the storage, if it is in one."""
+        found = _BUCKET.fullmatch(self.storage or "")
+        return (found["bucket"], found["prefix"] or "") if found else None
+
+    @property
+    def spool_dir(self) -> Path:
+        """Where content is written that is on its way to a bucket."""
+        return self.var_dir / "spool"
 
     @property
     def cache_dir(self) -> Path:

@@ -1,7 +1,9 @@
 """Storage of uploads and artifacts. Content is stored by its hash inside its owner's folder, so a worker that was taken for
-dead cannot change what another wrote, and content is always complete."""
+dead cannot change what another wrote, and content is always complete.
 
-import hashlib
+Both kinds keep the laws of ``Storage``: this file has the one in a directory, ``object_storage.py`` the one in a bucket.
+"""
+
 import os
 import re
 import secrets
@@ -9,11 +11,11 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from store.errors import StorageError, TooLargeError
+from store.content import Stored, checked, copy_counted
+from store.errors import StorageError, StorageRefusedError
 
 READ_CHUNK = 2**20
 """Bytes read at a time: large enough to keep a network busy, small enough for many readers."""
@@ -22,14 +24,6 @@ _DATABASE_NOTE = "database"
 _PRIVATE_DIRECTORY, _PRIVATE_FILE = 0o700, 0o600
 _FOLDER = re.compile(r"[a-z]+/[a-z0-9_]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-@dataclass(frozen=True)
-class Stored:
-    """Content that has been stored."""
-
-    sha256: str
-    bytes: int
 
 
 def job_folder(job_id: str) -> str:
@@ -42,23 +36,66 @@ def upload_folder(upload_id: str) -> str:
     return f"uploads/{upload_id}"
 
 
+def is_folder(folder: str) -> bool:
+    """Whether this is a folder of a storage, such as ``jobs/job_0199``."""
+    return _FOLDER.fullmatch(folder) is not None
+
+
+def check_folder(folder: str) -> str:
+    """The folder, if it is one.
+
+    Raises:
+        StorageError: it is none.
+    """
+    if not is_folder(folder):
+        raise StorageError(f"'{folder}' is not a folder of the storage; folders look like jobs/job_0199")
+    return folder
+
+
+def check_sha256(sha256: str) -> str:
+    """The hash, if it is one.
+
+    Raises:
+        StorageError: it is none.
+    """
+    if not _SHA256.fullmatch(sha256):
+        raise StorageError(f"'{sha256}' is not a SHA-256 in hexadecimal")
+    return sha256
+
+
 class Storage(Protocol):
-    """Keeps content by folder and hash."""
+    """Keeps content by folder and hash. Every method may raise ``StorageUnavailableError``."""
+
+    def check(self) -> None:
+        """Write something, read it, and remove it.
+
+        Raises:
+            StorageRefusedError: this process may not; the message says what to do.
+        """
+        ...
 
     def put(self, folder: str, chunks: Iterable[bytes], *, max_bytes: int | None = None) -> Stored:
         """Store content, completely or not at all.
 
         Raises:
             TooLargeError: there are more than ``max_bytes``.
+            StorageFullError: there is no room for it.
         """
         ...
 
     def read(self, folder: str, sha256: str, *, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """The content from byte ``start`` to ``stop`` (half open) in chunks.
+        """The content from byte ``start`` to ``stop`` (half open) in chunks. Content that is read whole is checked on the way,
+        and its last chunk comes only if all of it is what was stored.
 
         Raises:
             StorageError: it is not there.
+            ContentChangedError: it is not what was stored; the chunks may raise this too.
         """
+        ...
+
+    def address(self, folder: str, sha256: str, *, name: str, media_type: str, seconds: int) -> str | None:
+        """An address at which anybody can download the content for some seconds, as a file of this name and type; None if the
+        storage has no such addresses."""
         ...
 
     def delete(self, folder: str) -> None:
@@ -92,6 +129,19 @@ class LocalStorage:
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
 
+    def check(self) -> None:
+        """See ``Storage.check``."""
+        probe = self._root / _INCOMING / secrets.token_hex()
+        try:
+            _make_private(self._root, probe.parent)
+            probe.touch(mode=_PRIVATE_FILE, exist_ok=False)
+            probe.unlink()
+        except OSError as error:
+            raise StorageRefusedError(
+                f"the storage {self._root} cannot be written ({error.strerror}); give this user the directory, or name another "
+                "with AXFORMER_STORAGE"
+            ) from None
+
     def put(self, folder: str, chunks: Iterable[bytes], *, max_bytes: int | None = None) -> Stored:
         """See ``Storage.put``. The bytes are on the disk when this returns."""
         target = self._directory(folder)
@@ -109,7 +159,14 @@ class LocalStorage:
     def read(self, folder: str, sha256: str, *, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """See ``Storage.read``."""
         path = self.path(folder, sha256)
-        return _read(path, start, path.stat().st_size if stop is None else stop)
+        size = path.stat().st_size
+        stop = size if stop is None else min(stop, size)
+        chunks = _read(path, start, stop)
+        return checked(chunks, f"{folder}/{sha256}", sha256) if stop - start == size else chunks
+
+    def address(self, folder: str, sha256: str, **_: str | int) -> str | None:  # noqa: ARG002 - those of the protocol
+        """None: files of a directory are downloaded through the API."""
+        return None
 
     def path(self, folder: str, sha256: str) -> Path:
         """The file that holds the content; it must not be changed.
@@ -117,9 +174,7 @@ class LocalStorage:
         Raises:
             StorageError: it is not there.
         """
-        if not _SHA256.fullmatch(sha256):
-            raise StorageError(f"'{sha256}' is not a SHA-256 in hexadecimal")
-        path = self._directory(folder) / sha256
+        path = self._directory(folder) / check_sha256(sha256)
         if not path.is_file():
             raise StorageError(f"the storage has no {folder}/{sha256}; it was deleted, or written on another machine")
         return path
@@ -134,7 +189,7 @@ class LocalStorage:
 
     def folders(self, kind: str) -> list[str]:
         """See ``Storage.folders``."""
-        return [f"{kind}/{name}" for name in _names(self._root / kind) if _FOLDER.fullmatch(f"{kind}/{name}")]
+        return [f"{kind}/{name}" for name in _names(self._root / kind) if is_folder(f"{kind}/{name}")]
 
     def contents(self, folder: str, *, older_than: float) -> list[str]:
         """See ``Storage.contents``."""
@@ -143,7 +198,7 @@ class LocalStorage:
 
     def delete_content(self, folder: str, sha256: str) -> None:
         """See ``Storage.delete_content``."""
-        (self._directory(folder) / sha256).unlink(missing_ok=True)
+        (self._directory(folder) / check_sha256(sha256)).unlink(missing_ok=True)
 
     def delete_unfinished(self, *, older_than: float) -> int:
         """See ``Storage.delete_unfinished``."""
@@ -158,9 +213,7 @@ class LocalStorage:
         return note.exists() and note.read_text() == database
 
     def _directory(self, folder: str) -> Path:
-        if not _FOLDER.fullmatch(folder):
-            raise StorageError(f"'{folder}' is not a folder of the storage; folders look like jobs/job_0199")
-        return self._root / folder
+        return self._root / check_folder(folder)
 
 
 def remove_old(directory: Path, seconds: float) -> int:
@@ -190,17 +243,11 @@ def _age(path: Path) -> float:
 
 
 def _write(path: Path, chunks: Iterable[bytes], max_bytes: int | None) -> Stored:
-    digest, size = hashlib.sha256(), 0
     with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, _PRIVATE_FILE), "wb") as file:
-        for chunk in chunks:
-            size += len(chunk)
-            if max_bytes is not None and size > max_bytes:
-                raise TooLargeError(f"the content is larger than the {max_bytes} bytes allowed")
-            digest.update(chunk)
-            file.write(chunk)
+        stored = copy_counted(chunks, file, max_bytes)
         file.flush()
         os.fsync(file.fileno())
-    return Stored(sha256=digest.hexdigest(), bytes=size)
+    return stored
 
 
 def _read(path: Path, start: int, stop: int) -> Iterator[bytes]:

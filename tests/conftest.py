@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -29,6 +30,9 @@ from store.settings import Settings
 from store.tables.schema import metadata
 from store.tables.teams import Team
 from tests import forked
+
+if TYPE_CHECKING:
+    from tests.object_store import ObjectStore
 
 # A law is tried on the same examples in every run, so that what passes here passes wherever it is run again, however busy
 # the machine; `make torture` tries others each time.
@@ -107,6 +111,26 @@ def broker_url(server_directory: Path) -> Iterator[str]:
     """The Valkey of this run."""
     with running(start_valkey(server_directory / "valkey", server_directory / "valkey.log")) as server:
         yield server.url
+
+
+@pytest.fixture(scope="session")
+def object_server() -> Iterator["ObjectStore"]:
+    """The S3-compatible store of this process."""
+    from tests.object_store import ObjectStore  # takes a second, and few tests need it
+
+    store = ObjectStore()
+    yield store
+    store.stop()
+
+
+@pytest.fixture
+def object_store(object_server: "ObjectStore", monkeypatch: pytest.MonkeyPatch) -> "ObjectStore":
+    """The store without faults, and the variables with which this process finds it."""
+    for name, value in object_server.environment.items():
+        monkeypatch.setenv(name, value)
+    object_server.rules.clear()
+    object_server.requests.clear()
+    return object_server
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ class Loopback:
                     self.wfile.write(answer.body)
                 self.close_connection = True
 
-            do_GET = do_HEAD = do_POST = _answer  # noqa: N815
+            do_GET = do_HEAD = do_POST = do_PUT = _answer  # noqa: N815
 
             def log_message(self, format: str, *args: object) -> None:
                 pass

@@ -27,6 +27,7 @@ OTHERS = {
         "echo",
         "head",
         "jq",
+        "kubectl",
         "ls",
         "mkdir",
         "pip",

@@ -10,13 +10,15 @@ import structlog
 from sqlalchemy.orm import Session
 
 from store.abilities import Abilities
+from store.errors import StorageFullError, StorageUnavailableError
+from store.open_storage import open_storage
 from store.repositories.claims import claim_next
 from store.repositories.line import rules_of
 from store.repositories.revision import database_revision
 from store.repositories.workers import note_worker
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
-from store.storage import LocalStorage, Storage
+from store.storage import Storage
 from store.tables.jobs import Job
 from worker.compatibility import KNOBS, is_compatible, known_revision
 from worker.hardware import device_kind
@@ -49,7 +51,7 @@ def open_context(settings: Settings, sandboxes: Sandboxes, main_pid: int | None 
     engine = make_engine(settings)
     name = worker_name(os.getpid() if main_pid is None else main_pid)
     try:
-        yield WorkerContext(settings, make_sessions(engine), LocalStorage(settings.storage_dir), sandboxes, name)
+        yield WorkerContext(settings, make_sessions(engine), open_storage(settings), sandboxes, name)
     finally:
         engine.dispose()
 
@@ -64,6 +66,8 @@ def make_known(context: WorkerContext) -> None:
 def claim_job(context: WorkerContext) -> Job | None:
     """Claim the next job that this worker can do for this process; None if there is none."""
     settings = context.settings
+    if not _can_store(context.storage):
+        return None
     with session_scope(context.sessions) as session:
         if not is_compatible(session):
             _LOG.warning("schema_differs", database=database_revision(session), worker=known_revision())
@@ -71,6 +75,16 @@ def claim_job(context: WorkerContext) -> Job | None:
         _make_known(session, context)
         process = worker_name(os.getpid())
         return claim_next(session, process, settings.lease_seconds, able=abilities(settings), rules=rules_of(settings))
+
+
+def _can_store(storage: Storage) -> bool:
+    """Whether the storage takes what a job would make; without it, jobs wait where they are."""
+    try:
+        storage.check()
+    except (StorageUnavailableError, StorageFullError) as error:
+        _LOG.error("storage_unavailable", reason=str(error))
+        return False
+    return True
 
 
 def abilities(settings: Settings) -> Abilities:

@@ -2,6 +2,7 @@
 
 import structlog
 
+from store.errors import StoreError
 from store.storage import job_folder
 from worker.context import WorkerContext
 from worker.workspace import remove_directories
@@ -17,5 +18,5 @@ def discard(context: WorkerContext, job_id: str) -> None:
     remove_directories(context.settings.work_dir, job_id)
     try:
         context.storage.delete(job_folder(job_id))
-    except OSError as error:
+    except (StoreError, OSError) as error:
         _LOG.error("files_left_behind", folder=job_folder(job_id), error=str(error))

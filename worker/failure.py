@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 
 from axformer.errors import ArtifactError, CheckpointError, ConfigError, DataError, InputError
+from store.errors import StorageFullError
 from worker.fetching.errors import FetchError, SourceTooSlow, SourceUnavailable
 from worker.inputs import Inputs, InputsChangedError
 from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
@@ -122,6 +123,9 @@ def _foreseen(error: Exception) -> Failure | None:
 
 def _shortage(error: Exception) -> Failure | None:
     """The failure for a full disk or too little memory; None for other errors."""
+    if isinstance(error, StorageFullError):
+        message = "the service's storage is full; retry when the operator has made room"
+        return Failure("storage_full", message, retryable=True)
     if _is_disk_full(error):
         message = "the worker's disk is full; retry when the operator has made room"
         return Failure("disk_full", message, retryable=True)

@@ -12,9 +12,11 @@ from dataclasses import asdict, dataclass
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
+from store.errors import StoreError
+from store.open_storage import open_storage
 from store.session import Sessions, make_engine, make_sessions
 from store.settings import Settings
-from store.storage import LocalStorage, Storage
+from store.storage import Storage, remove_old
 from worker.cleaning.orphans import UNFINISHED_SECONDS, remove_orphans, remove_workspaces
 from worker.cleaning.retention import (
     forget_old_audit,
@@ -28,6 +30,8 @@ from worker.fetching.cache import ContentCache
 from worker.logs import configure_logs
 
 _LOG = structlog.get_logger(__name__)
+_SENT_WITHIN_SECONDS = 86_400.0
+"""A result that is delivered lies on this machine until it has arrived; after a day, who sent it is dead."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,8 @@ def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
         uploads=remove_old_uploads(sessions, settings, storage),
         audit=forget_old_audit(sessions, settings),
         orphans=remove_orphans(sessions, storage),
-        unfinished=storage.delete_unfinished(older_than=UNFINISHED_SECONDS),
+        unfinished=storage.delete_unfinished(older_than=UNFINISHED_SECONDS)
+        + remove_old(settings.spool_dir, _SENT_WITHIN_SECONDS),
         workspaces=remove_workspaces(sessions, settings.work_dir),
         cache_bytes=ContentCache(settings.cache_dir).trim(
             settings.cache_max_bytes, unfinished_seconds=UNFINISHED_SECONDS
@@ -87,11 +92,11 @@ class Janitor:
         self._over.set()
 
     def _run(self) -> None:
-        storage = LocalStorage(self._settings.storage_dir)
+        storage = open_storage(self._settings)
         while not self._over.is_set():
             try:
                 cleaned = clean(self._sessions, self._settings, storage)
-            except (SQLAlchemyError, OSError) as error:
+            except (SQLAlchemyError, StoreError, OSError) as error:
                 _LOG.warning("cleaning_failed", error=type(error).__name__, reason=str(error))
             else:
                 _tell(cleaned)
@@ -110,7 +115,7 @@ def main() -> int:
     settings = Settings.from_environment()
     engine = make_engine(settings)
     try:
-        cleaned = clean(make_sessions(engine), settings, LocalStorage(settings.storage_dir))
+        cleaned = clean(make_sessions(engine), settings, open_storage(settings))
     finally:
         engine.dispose()
     sys.stdout.write("".join(f"{name}: {amount}\n" for name, amount in asdict(cleaned).items()))

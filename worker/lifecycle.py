@@ -16,10 +16,13 @@ from celery import signals
 from celery.worker import state
 from sqlalchemy.exc import SQLAlchemyError
 
+from store.errors import StorageFullError, StorageRefusedError, StorageUnavailableError
+from store.open_storage import open_storage
 from store.signals import once
 from worker.celery_app import app, settings
 from worker.context import make_known, open_context
 from worker.discard import discard
+from worker.handover.courier import Courier
 from worker.hardware import with_device
 from worker.janitor import Janitor
 from worker.logs import configure_logs
@@ -45,12 +48,22 @@ _keeper = Keeper()
 _running: list[tuple[Announcer, Supervisor]] = []
 _refused: dict[str, str] = {}
 """Restrictions that this machine does not grant, and why."""
-_beside: list[Deliverer | Janitor] = []
+_beside: list[Deliverer | Courier | Janitor] = []
 """Threads that do not concern the queue."""
 
 
 def _set_up_logs(**_: Any) -> None:
     configure_logs()
+
+
+def _check_storage(**_: Any) -> None:
+    """Exit if the storage refuses this worker; one that does not answer may do so later."""
+    try:
+        open_storage(settings).check()
+    except StorageRefusedError as error:
+        raise SystemExit(f"axformer worker: {error}") from None
+    except (StorageUnavailableError, StorageFullError) as error:
+        _LOG.warning("storage_unavailable", reason=str(error))
 
 
 def _probe_restrictions(**_: Any) -> None:
@@ -92,7 +105,8 @@ def _start(**_: Any) -> None:
         _LOG.warning("sandbox_restrictions_missing", restrictions=_refused, remedy="see docs/security.md")
     announcer.start()
     supervisor.start()
-    for thread in (Deliverer(context.sessions, settings), Janitor(context.sessions, settings)):
+    for kind in (Deliverer, Courier, Janitor):
+        thread = kind(context.sessions, settings)
         _beside.append(thread)
         thread.start()
     # Celery would kill running jobs at the second Ctrl-C. Here every signal means the same, however often it comes.
@@ -129,6 +143,7 @@ def _send() -> None:
     app.send_task(WAKE_TASK, expires=_MESSAGE_SECONDS, retry=False)
 
 
+signals.worker_init.connect(_check_storage)
 signals.worker_init.connect(_probe_restrictions)
 signals.setup_logging.connect(_set_up_logs)
 signals.worker_process_init.connect(_prepare_child)

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
 
-from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
+from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError, StorageUnavailableError
 from store.states import JobState
 from store.tables.jobs import Job
 from worker.carrying_out import carry_out
@@ -25,6 +25,8 @@ from worker.time_slice import SliceOverError
 from worker.warm import WarmSlot
 
 _LOG = structlog.get_logger(__name__)
+_NO_STORAGE = "the service's storage does not answer; the job goes on when it does"
+"""What the owner reads; the operator's log says more."""
 
 
 def run_job(context: WorkerContext, job: Job, stop: threading.Event, warm: WarmSlot | None = None) -> bool:
@@ -74,6 +76,10 @@ def _run_to_an_end(context: WorkerContext, job: Job, ledger: Ledger, lease: Leas
     except (StopRequestedError, PauseRequestedError) as error:
         ledger.give_back(str(error))
         _LOG.info("job_given_back", reason=str(error))
+    except StorageUnavailableError as error:
+        _LOG.error("storage_unavailable", reason=str(error))
+        ledger.give_back(_NO_STORAGE)
+        return False
     except (LeaseLostError, OperationalError, InterfaceError, ProcessDiedError):
         raise
     except Exception as error:  # noqa: BLE001 - after any error the job must leave its working state

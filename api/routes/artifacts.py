@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from api import downloads
-from api.deps import CallerDep, ReadingDep, StorageDep
+from api.deps import CallerDep, ReadingDep, SettingsDep, StorageDep
 from api.openapi import answers
 from api.services import artifacts
 from api.views import artifact_read
@@ -16,6 +16,7 @@ _BINARY = "application/octet-stream"
 _FILE = answers(200, "The file.", None, 401, 404, 416)
 _FILE[200]["content"] = {_BINARY: {"schema": {"type": "string", "format": "binary"}, "example": "(bytes)"}}
 _FILE[206] = {"description": "The part that `Range` asked for."}
+_FILE[307] = {"description": "An address of the storage, valid for a short while, where the operator wants that."}
 _FILE[304] = {"description": "`If-None-Match` names the content that is there."}
 _HEAD = answers(200, "The file's headers.", None, 401, 404) | {304: _FILE[304]}
 
@@ -32,19 +33,21 @@ def head_artifact(
     job_id: str, name: str, request: Request, caller: CallerDep, session: ReadingDep, storage: StorageDep
 ) -> Response:
     """See a file's size, digest and ETag."""
-    return _answer(job_id, name, request, caller, session, storage)
+    found = artifacts.download(session, storage, caller.team_id, job_id, name)
+    return downloads.answer(found, method=request.method, headers=request.headers)
 
 
 @router.get("/{name:path}", summary="Download a file", response_class=Response, responses=_FILE)
 def get_artifact(
-    job_id: str, name: str, request: Request, caller: CallerDep, session: ReadingDep, storage: StorageDep
+    job_id: str,
+    name: str,
+    request: Request,
+    caller: CallerDep,
+    session: ReadingDep,
+    storage: StorageDep,
+    settings: SettingsDep,
 ) -> Response:
     """Download a file or a part of it. The ETag is its SHA-256: `If-Range` continues an interrupted download."""
-    return _answer(job_id, name, request, caller, session, storage)
-
-
-def _answer(
-    job_id: str, name: str, request: Request, caller: CallerDep, session: ReadingDep, storage: StorageDep
-) -> Response:
-    found = artifacts.download(session, storage, caller.team_id, job_id, name)
+    seconds = settings.object_store.address_seconds
+    found = artifacts.download(session, storage, caller.team_id, job_id, name, address_seconds=seconds)
     return downloads.answer(found, method=request.method, headers=request.headers)

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep, WriterDep
+from api.discarding import discard
 from api.group_views import group_path, group_read, groups_page
 from api.openapi import answers
 from api.paging import LimitDep
@@ -122,7 +123,7 @@ def delete_group(
 ) -> None:
     """Delete a group whose jobs have all ended, with its jobs and everything that belongs to them."""
     for job_id in groups.delete(session, caller, groups.find(session, caller.team_id, group_id)):
-        after_commit.add_task(storage.delete, job_folder(job_id))
+        after_commit.add_task(discard, storage, job_folder(job_id))
 
 
 def _shown(session: Session, group: Group) -> GroupRead:

@@ -6,12 +6,14 @@ from fastapi import APIRouter, BackgroundTasks, Query, Response
 
 from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep, WriterDep
+from api.discarding import discard
 from api.job_views import bulk_read, job_read, jobs_page
 from api.openapi import answers
 from api.paging import LimitDep
 from api.routes.posted import IdempotencyKey, answer_of_posting
-from api.services import jobs, posting, queue, steering
+from api.services import handovers, jobs, posting, queue, steering
 from axformer.wire.bulk import BulkCancel, BulkRead
+from axformer.wire.handovers import DeliverTo
 from axformer.wire.jobs import JobCreate, JobRead
 from axformer.wire.kinds import JobKind
 from axformer.wire.page import PageRead
@@ -110,7 +112,7 @@ def delete_job(
 ) -> None:
     """Delete a job that has ended, with its trace, events and files."""
     steering.delete(session, caller, job_id)
-    after_commit.add_task(storage.delete, job_folder(job_id))
+    after_commit.add_task(discard, storage, job_folder(job_id))
 
 
 @router.post(
@@ -172,4 +174,22 @@ def retry_job(
     """Queue a failed or cancelled job from scratch under the same id. Its trace starts over; its events continue."""
     job = steering.retry(session, storage, caller, job_id)
     after_commit.add_task(resources.wakeup.wake)
+    return job_read(job)
+
+
+@router.post(
+    "/{job_id}/deliver",
+    summary="Put a job's files somewhere",
+    status_code=202,
+    responses=answers(
+        202, "The files are put there, or will be when the job has succeeded.", "job", 401, 404, 409, 422
+    ),
+)
+def deliver_job(job_id: str, body: DeliverTo, caller: WriterDep, session: SessionDep, settings: SettingsDep) -> JobRead:
+    """Have a worker put the files of a job into a bucket or a repository of the model hub, with your token.
+
+    Of a job that has not ended, that happens when it has succeeded. This replaces what was asked for before, and repeats it
+    after a failure: `deliver` of the job says how far it is.
+    """
+    job = handovers.deliver(session, settings, caller, job_id, body)
     return job_read(job)

@@ -7,6 +7,7 @@ import anyio.to_thread
 from fastapi import APIRouter, BackgroundTasks, Request, Response
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, StorageDep, WriterDep
+from api.discarding import discard
 from api.errors import TooLargeError
 from api.multipart import FIELD, FilePart
 from api.openapi import answers
@@ -74,7 +75,7 @@ def delete_upload(
     """Delete an upload that no unfinished job needs."""
     uploads.delete(session, caller.team_id, upload_id)
     note(session, caller, "upload.delete", upload_id)
-    after_commit.add_task(storage.delete, upload_folder(upload_id))
+    after_commit.add_task(discard, storage, upload_folder(upload_id))
 
 
 def _check_declared_size(request: Request, resources: Resources) -> None:
@@ -103,7 +104,7 @@ def _receive(part: FilePart, caller: Caller, resources: Resources) -> UploadRead
             note(session, caller, "upload.create", upload_id)
             return upload_read(upload)
     except BaseException:
-        resources.storage.delete(folder)
+        discard(resources.storage, folder)
         raise
 
 

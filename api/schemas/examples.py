@@ -40,6 +40,7 @@ JOB: dict[str, Any] = {
     "forms": ["compact"],
     "labels": {"project": "reviews"},
     "webhook": {"url": "https://ci.acme.example/axformer", "events": ["job.succeeded", "job.failed"]},
+    "deliver": None,
     "attempt": 1,
     "max_attempts": 3,
     "error": None,
@@ -76,6 +77,7 @@ JOB: dict[str, Any] = {
         "pause": f"/v1/jobs/{JOB_ID}/pause",
         "resume": f"/v1/jobs/{JOB_ID}/resume",
         "retry": f"/v1/jobs/{JOB_ID}/retry",
+        "deliver": f"/v1/jobs/{JOB_ID}/deliver",
     },
 }
 JOBS = {"data": [JOB], "has_more": False, "next": f"{JOB_ID}@1795258901123456"}

@@ -23,8 +23,10 @@ def list_artifacts(session: Session, team_id: str, job_id: str) -> Sequence[Arti
     return repository.list_artifacts(session, jobs.find(session, team_id, job_id).id)
 
 
-def download(session: Session, storage: Storage, team_id: str, job_id: str, name: str) -> Download:
-    """One file, ready to be read.
+def download(
+    session: Session, storage: Storage, team_id: str, job_id: str, name: str, *, address_seconds: int | None = None
+) -> Download:
+    """One file, ready to be read; with ``address_seconds``, from the storage itself too, where it has addresses.
 
     Raises:
         NotFoundError: the team has no such job, or the job no such file.
@@ -41,7 +43,13 @@ def download(session: Session, storage: Storage, team_id: str, job_id: str, name
         except StorageError as error:
             raise NotFoundError(f"'{name}' of job {job_id} is lost: {error}", code="content_missing") from None
 
-    return Download(artifact.name, artifact.media_type, artifact.sha256, artifact.bytes, read)
+    address = None
+    if address_seconds is not None:
+        folder, base = job_folder(job.id), artifact.name.rpartition("/")[2]
+        address = storage.address(
+            folder, artifact.sha256, name=base, media_type=artifact.media_type, seconds=address_seconds
+        )
+    return Download(artifact.name, artifact.media_type, artifact.sha256, artifact.bytes, read, address)
 
 
 def _without(job: Job) -> str:

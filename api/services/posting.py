@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError, Refusals
 from api.references import check_reference, refused
+from api.services.handovers import locked_target
 from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
 from axformer.config import Preset, RunConfig, usual_preset
@@ -19,6 +20,7 @@ from axformer.forms.kinds import COMPACT, KINDS
 from axformer.repair.settings import completed, defaults_of
 from axformer.wire.jobs import JobCreate
 from store.references import HUB_PREFIX, UPLOAD_PREFIX
+from store.repositories.handovers import new_handover
 from store.repositories.jobs import Created, NewJob, create_job
 from store.repositories.uploads import hold_upload
 from store.settings import Settings
@@ -94,6 +96,10 @@ def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | 
             check_webhook(settings, body.webhook)
     with refusals.gathered():
         preset, config = _config(body)
+    handover_token = None
+    with refusals.gathered():
+        if body.deliver is not None:
+            handover_token = locked_target(settings, body.deliver, "#/deliver")
     refusals.check()
     return NewJob(
         team_id=team_id,
@@ -113,6 +119,8 @@ def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | 
         labels=dict(body.labels),
         max_attempts=settings.max_attempts,
         webhook=body.webhook.model_dump(mode="json") if body.webhook else None,
+        handover=new_handover(body.deliver.uri) if body.deliver else None,
+        handover_token=handover_token,
         hub_token=locked_token(settings, body.hub_token, [uri for _, uri in _references(body)]),
         **({} if place is None else vars(place)),
     )

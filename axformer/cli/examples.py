@@ -35,6 +35,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "pause": ("axformer pause $JOB",),
     "resume": ("axformer resume $JOB",),
     "retry": ("axformer retry $JOB",),
+    "deliver": ("axformer deliver $JOB hf://acme/reviews-small",),
     "compare": ("axformer compare $JOB $OTHER --plot results.svg",),
     "grid": ("axformer grid grid.toml",),
     "group": ("axformer group $GROUP",),

@@ -13,6 +13,7 @@ from axformer.cli.words import age, change_of_loss, knobs, outcome, place, print
 from axformer.client import Job
 from axformer.client.answers import JobReport
 from axformer.config import changed_knobs
+from axformer.wire.handovers import HandoverRead
 from axformer.wire.heads import NewHead
 
 
@@ -55,6 +56,8 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
         yield from _progress(job)
     if job.report is not None:
         yield "result", _result(job.report)
+    if job.deliver is not None:
+        yield "goes to", _going(job.deliver)
     yield from _asked(job)
     if job.labels:
         yield "labels", ", ".join(f"{key}={value}" for key, value in job.labels.items())
@@ -89,6 +92,11 @@ def _progress(job: Job) -> Iterator[tuple[str, RenderableType]]:
         yield "pass", _pass(job)
     elif job.progress.step is not None:
         yield "now", job.progress.step.sentence
+
+
+def _going(handover: HandoverRead) -> str:
+    why = "" if handover.error is None else f", {handover.error.message} ({handover.error.code})"
+    return f"{handover.uri}: {handover.state}{why}"
 
 
 def _state(job: Job) -> Text:

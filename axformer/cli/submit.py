@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from axformer.cli import options
+from axformer.cli.deliver import DeliverOption, deliver_token
 from axformer.cli.hub_token import HubTokenOption, hub_token_of
 from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.upload import sent
@@ -47,6 +48,7 @@ def submit(
     label: options.LabelOption = None,
     webhook: Annotated[str | None, typer.Option(help="An https:// address that receives the job's events.")] = None,
     webhook_event: options.WebhookEventOption = None,
+    deliver: DeliverOption = None,
     hub_token: HubTokenOption = False,
     watch: WatchOption = False,
     as_json: JsonOption = False,
@@ -79,6 +81,7 @@ def submit(
             device=device,
             labels=labels,
             webhook=_webhook(webhook, webhook_event),
+            deliver=None if deliver is None else {"uri": deliver, "token": deliver_token()},
             hub_token=hub_token_of(hub_token, (checkpoint, data, test, calibrate, train)),
         )
         tell(client, job, as_json=as_json, watched=watch)

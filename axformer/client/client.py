@@ -45,6 +45,7 @@ class Client(AnalysisCalls, GroupCalls, KeyCalls):
         device: str = "any",
         labels: Mapping[str, str] | None = None,
         webhook: Mapping[str, Any] | None = None,
+        deliver: Mapping[str, str] | None = None,
         hub_token: str | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
@@ -68,6 +69,7 @@ class Client(AnalysisCalls, GroupCalls, KeyCalls):
             device: ``any``, ``cpu`` or ``gpu``.
             labels: words to find jobs by.
             webhook: ``{"url": ..., "events": [...]}``, which receives the job's events.
+            deliver: ``{"uri": ..., "token": ...}``: where to put the files of the result, too; see :meth:`deliver`.
             hub_token: your token for the model hub, if the job's ``hf://`` references need one; deleted when the job ends.
             idempotency_key: your own; the same key with the same body makes one job, in any number of processes.
         """
@@ -82,7 +84,7 @@ class Client(AnalysisCalls, GroupCalls, KeyCalls):
             "forms": forms,
             "hub_token": hub_token,
         }
-        rest = {"priority": priority, "device": device, "labels": labels, "webhook": webhook}
+        rest = {"priority": priority, "device": device, "labels": labels, "webhook": webhook, "deliver": deliver}
         body = {"name": name, **References(self.upload).of_job(sources, columns), **how, **rest}
         return self._make(Job, "/jobs", body, idempotency_key)
 
@@ -194,6 +196,17 @@ class Client(AnalysisCalls, GroupCalls, KeyCalls):
     def resume(self, job_id: str) -> Job:
         """Queue a paused job again."""
         return self._steer(job_id, "resume")
+
+    def deliver(self, job_id: str, uri: str, token: str) -> Job:
+        """Have the service put a job's files somewhere, now or when it has succeeded; also to repeat what has failed.
+
+        Args:
+            job_id: the job.
+            uri: ``s3://bucket/prefix`` or ``hf://organisation/name``.
+            token: yours for the model hub, or ``KEY_ID:SECRET`` of a bucket; kept until the files are there.
+        """
+        body = {"uri": uri, "token": token}
+        return self._connection.read(Job, "POST", f"{_path(job_id)}/deliver", json=body)
 
     def retry(self, job_id: str) -> Job:
         """Queue a failed or cancelled job from scratch. Not retried if the service may have acted: the job is then queued."""

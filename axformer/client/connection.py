@@ -67,8 +67,9 @@ class Connection:
         return parse(shape, self.ask(method, path, **request))
 
     @contextmanager
-    def open(self, method: str, path: str, **request: Any) -> Iterator[httpx2.Response]:
-        """Send a request once, and yield the answer before its body is read.
+    def open(self, method: str, path: str, follow: bool = False, **request: Any) -> Iterator[httpx2.Response]:
+        """Send a request once, and yield the answer before its body is read. To ``follow`` a redirect to another host, the
+        key is left out.
 
         Raises:
             RefusedError: the service answered with a problem.
@@ -76,7 +77,7 @@ class Connection:
         """
         built = self._http.build_request(method, path, **request)
         try:
-            answer = self._http.send(built, stream=True)
+            answer = self._http.send(built, stream=True, follow_redirects=follow)
         except httpx2.TransportError as error:
             message = (
                 f"{self.url} does not answer: {error or type(error).__name__}; check the address, or try again later"

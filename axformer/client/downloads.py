@@ -102,7 +102,8 @@ def _go_on(connection: Connection, path: str, artifact: Artifact, part: Path, re
     headers = {"Accept-Encoding": "identity"}
     if start:
         headers |= {"Range": f"bytes={start}-", "If-Range": f'"{artifact.sha256}"'}
-    with connection.open("GET", f"{path}/artifacts/{quote(artifact.name)}", headers=headers) as answer:
+    where = f"{path}/artifacts/{quote(artifact.name)}"
+    with connection.open("GET", where, follow=True, headers=headers) as answer:
         if answer.status_code != HTTPStatus.PARTIAL_CONTENT:
             start = 0
         with part.open("r+b" if part.exists() else "xb") as file:

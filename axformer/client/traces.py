@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 from pydantic import ValidationError
@@ -47,7 +48,7 @@ def trials(connection: Connection, path: str, after: int, pass_number: int | Non
 
 def _stream(connection: Connection, path: str, after: int, pass_number: int | None) -> Iterator[Trial]:
     params = {"after": after} if pass_number is None else {"after": after, "pass": pass_number}
-    asked = {"params": params, "headers": {"Accept": FORMATS["jsonl"]}}
+    asked: dict[str, Any] = {"params": params, "headers": {"Accept": FORMATS["jsonl"]}}
     with connection.open("GET", f"{path}/trace", **asked) as answer:
         try:
             for line in answer.iter_lines():

@@ -11,6 +11,7 @@ from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, 
 from axformer.wire.devices import Device, DeviceWord
 from axformer.wire.findings import AnalysisAsked, FindingRead
 from axformer.wire.finetuning import FinetuneSettings
+from axformer.wire.handovers import DeliverTo, HandoverRead
 from axformer.wire.heads import NewHead
 from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.queue import PlaceRead
@@ -101,6 +102,8 @@ class JobCreate(Schema):
     """Words to find jobs by."""
     webhook: Webhook | None = None
     """Receives the job's events; needs a secret of the team, see ``POST /v1/webhook-secrets``."""
+    deliver: DeliverTo | None = None
+    """Where to put the files of the result, beside keeping them here."""
     hub_token: HubToken | None = None
     """Your token for the model hub, used to read the job's ``hf://`` references. It is stored encrypted, never shown, sent only
     to the hub's own host, and deleted when the job ends, so a retry reads without it."""
@@ -207,6 +210,8 @@ class JobLinks(Schema):
     pause: str
     resume: str
     retry: str
+    deliver: str = ""
+    """Empty of a service of an earlier version."""
 
 
 class JobRead(Schema):
@@ -253,6 +258,8 @@ class JobRead(Schema):
     forms: list[str]
     labels: dict[str, str]
     webhook: Webhook | None
+    deliver: HandoverRead | None = None
+    """Where its files go, and how far that is."""
     attempt: int
     """Times a worker has begun it since it was posted or retried."""
     max_attempts: int

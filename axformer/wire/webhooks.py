@@ -10,7 +10,7 @@ from axformer.wire.base import Schema, Uri, WordOf
 
 
 class WebhookEvent(StrEnum):
-    """What a webhook can be told of: a job was made, or has gone into another state."""
+    """What a webhook can be told of: a job was made, went into another state, or its files were put somewhere."""
 
     CREATED = "job.created"
     QUEUED = "job.queued"
@@ -24,6 +24,8 @@ class WebhookEvent(StrEnum):
     SUCCEEDED = "job.succeeded"
     FAILED = "job.failed"
     CANCELLED = "job.cancelled"
+    DELIVERED = "job.delivered"
+    NOT_DELIVERED = "job.not_delivered"
 
 
 ENDS = (WebhookEvent.SUCCEEDED, WebhookEvent.FAILED, WebhookEvent.CANCELLED)

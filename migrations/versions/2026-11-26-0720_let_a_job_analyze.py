@@ -1,6 +1,6 @@
 """Let a job be an analysis: the other model, and what is asked for.
 
-Revision 5e0b93c7d2a8, after 5b7e02c9d1a4.
+Revision 5e0b93c7d2a8, after 5b9e60d1c7a3.
 """
 
 import sqlalchemy as sa
@@ -8,7 +8,7 @@ from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "5e0b93c7d2a8"
-down_revision = "5b7e02c9d1a4"
+down_revision = "5b9e60d1c7a3"
 branch_labels = None
 depends_on = None
 

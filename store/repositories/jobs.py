@@ -44,6 +44,8 @@ class NewJob:
     body_sha256: bytes | None = None
     webhook: dict[str, Any] | None = None
     hub_token: bytes | None = field(default=None, repr=False)
+    handover: dict[str, Any] | None = None
+    handover_token: bytes | None = field(default=None, repr=False)
     group_id: str | None = None
     cell: Mapping[str, Any] | None = None
     kind: JobKind = JobKind.PASS

@@ -5,10 +5,16 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from axformer.wire.handovers import HandoverState
 from store.repositories.events import record_event
 from store.repositories.turns import end_turn
 from store.states import ACTIVE, TERMINAL, JobState, check_transition
 from store.tables.jobs import Job
+
+_NO_RESULT = {
+    "code": "no_result",
+    "message": "the job ended without a result; ask for it again, with the token, when the job has succeeded",
+}
 
 
 def lock_job(session: Session, job_id: str) -> Job:
@@ -40,6 +46,18 @@ def move_job(
     if state in TERMINAL:
         job.finished_at = func.clock_timestamp()
         job.hub_token = None
+        _settle_handover(job)
     said = {"state": state} | ({"reason": reason} if reason else {}) | (data or {})
     record_event(session, job, f"job.{state}", said)
     session.refresh(job)  # reads back the times that the database has set
+
+
+def _settle_handover(job: Job) -> None:
+    """A job that has ended has its files put where they should go, or has none."""
+    if job.handover is None or job.handover["state"] != HandoverState.WAITING:
+        return
+    if job.state is JobState.SUCCEEDED:
+        job.handover_at = func.clock_timestamp()
+    else:
+        job.handover = job.handover | {"state": HandoverState.FAILED.value, "error": _NO_RESULT}
+        job.handover_token = None

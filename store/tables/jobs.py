@@ -26,6 +26,7 @@ class Job(Base):
         Index("ix_jobs_held", "team_id", postgresql_where=text("worker IS NOT NULL")),
         Index("ix_jobs_leases", "lease_until", postgresql_where=text(f"state IN ({_ACTIVE_SQL})")),
         Index("ix_jobs_group_id", "group_id", postgresql_where=text("group_id IS NOT NULL")),
+        Index("ix_jobs_handover_at", "handover_at", postgresql_where=text("handover_at IS NOT NULL")),
         Index("ix_jobs_labels", "labels", postgresql_using="gin", postgresql_ops={"labels": "jsonb_path_ops"}),
     )
 
@@ -115,6 +116,14 @@ class Job(Base):
 
     hub_token: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
     """Encrypted token for the model hub; null if the job has none or has ended."""
+
+    handover: Mapped[dict[str, Any] | None]
+    """Where its files are to be put: ``uri``, ``state``, ``round``, ``attempts``, ``changed_at``, perhaps
+    ``error``, ``files`` and ``bytes``; see ``store.repositories.handovers``."""
+    handover_token: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
+    """Encrypted token for that place; null when the files are there or cannot be put there."""
+    handover_at: Mapped[datetime | None]
+    """When a worker may take that on, at the earliest; while one is at it, when it counts as lost."""
 
     created_at: Mapped[CreatedAt]
     waits_since: Mapped[CreatedAt]

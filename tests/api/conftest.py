@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from api.main import create_app
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.wire.scopes import Scope
+from store.open_storage import open_storage
 from store.repositories import claims, jobs, leases, moves
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team
@@ -23,7 +24,7 @@ from store.session import Sessions, session_scope
 from store.setting_groups import RateSettings
 from store.settings import Settings
 from store.states import JobState
-from store.storage import LocalStorage, job_folder
+from store.storage import Storage, job_folder
 from store.tables.artifacts import Artifact
 from tests.serving import serving
 
@@ -109,7 +110,7 @@ class Stage:
     """Brings jobs where tests need them, as a worker would."""
 
     sessions: Sessions
-    storage: LocalStorage
+    storage: Storage
     team_id: str
 
     def queued(self, **changes: Any) -> str:
@@ -216,7 +217,7 @@ def trial(seq: int, **changes: Any) -> Trial:
 @pytest.fixture
 def stage(sessions: Sessions, settings: Settings, crew: Crew) -> Stage:
     """Brings jobs of the crew where tests need them."""
-    return Stage(sessions, LocalStorage(settings.storage_dir), crew.id)
+    return Stage(sessions, open_storage(settings), crew.id)
 
 
 @pytest.fixture

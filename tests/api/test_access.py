@@ -34,6 +34,7 @@ ACCESS: Mapping[str, Scope | None] = {
     "POST /v1/jobs/{job_id}/pause": Scope.WRITE,
     "POST /v1/jobs/{job_id}/resume": Scope.WRITE,
     "POST /v1/jobs/{job_id}/retry": Scope.WRITE,
+    "POST /v1/jobs/{job_id}/deliver": Scope.WRITE,
     "POST /v1/groups": Scope.WRITE,
     "GET /v1/groups": Scope.READ,
     "GET /v1/groups/{group_id}": Scope.READ,
@@ -81,6 +82,8 @@ GROUP = {
     ],
     "settings": [{"name": "paper", "preset": "paper"}],
 }
+BODIES = {"/v1/jobs/{job_id}/deliver": {"uri": "hf://acme/small", "token": "x"}}
+"""Of routes that read theirs before they look for what is named."""
 WEBHOOK = {"url": "https://ci.acme.example/axformer?token=canary", "events": ["job.succeeded"]}
 
 
@@ -245,7 +248,7 @@ def test_what_a_team_has_is_not_there_for_others(client, crew, rivals, owned, ev
         if "{" not in path:
             continue
         with subtests.test(method=method, path=path):
-            answer = client.request(method, owned.at(path), headers=rivals.headers)
+            answer = client.request(method, owned.at(path), headers=rivals.headers, json=BODIES.get(path))
             assert answer.status_code == 404
             if method != "HEAD":
                 assert answer.json()["code"].endswith("_not_found")

@@ -44,6 +44,7 @@ def test_the_routes_are_those_of_the_design(document):
         "post /v1/jobs/{job_id}/pause",
         "post /v1/jobs/{job_id}/resume",
         "post /v1/jobs/{job_id}/retry",
+        "post /v1/jobs/{job_id}/deliver",
         "post /v1/groups",
         "get /v1/groups",
         "get /v1/groups/{group_id}",

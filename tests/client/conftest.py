@@ -33,6 +33,7 @@ def _nobody_s_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
         "AXFORMER_URL",
         "AXFORMER_API_KEY",
         "AXFORMER_HUB_TOKEN",
+        "AXFORMER_DELIVER_TOKEN",
         "HTTP_PROXY",
         "HTTPS_PROXY",
         "ALL_PROXY",

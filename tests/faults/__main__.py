@@ -7,6 +7,7 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.faults.faults import (
     stop_worker_past_lease,
     terminate_worker,
 )
+from tests.faults.hosts import Hosts, freeze_store, hosts, kill_holding_worker, kill_store, slow_store
 from tests.faults.service import LEASE_SECONDS, Service, kill_tree, service
 from tests.faults.undisturbed import Outcome, outcome_of, undisturbed, write_inputs
 
@@ -107,15 +109,46 @@ def _stop_past_lease(torture: Torture, worker: Child, body: Any, seed: int) -> N
     torture.note(f"SIGSTOP past the lease at {point.name} (seed {seed})", row, begun)
 
 
+def faults_of_hosts(torture: Torture, hosts: Hosts, body: Any, seeds: range) -> None:
+    """For each seed a kill of the worker that has the job, of the store, of the database, and a store that hangs and drips; two
+    workers with directories of their own."""
+    workers = torture.service.start_workers(2)
+    for seed in seeds:
+        point = point_of(seed, len(torture.expected.trace))
+        acts: dict[str, Callable[[], Any]] = {
+            "kill -9 of the worker that has it": lambda: kill_holding_worker(hosts, workers, body, point),  # noqa: B023
+            "kill -9 of the store": lambda: kill_store(hosts, body, point),  # noqa: B023
+            "SIGSTOP of the store": lambda: freeze_store(hosts, body, point),  # noqa: B023
+            "kill -9 of postgres": lambda: kill_database(torture.service, body, point),  # noqa: B023
+        }
+        for name, act in acts.items():
+            begun = time.monotonic()
+            torture.note(f"{name}, {point.name} (seed {seed})", act(), begun)
+    begun = time.monotonic()
+    torture.note("a slow store", slow_store(hosts, body), begun)
+
+
+def _torture_hosts(directory: Path, given: argparse.Namespace) -> int:
+    body, expected = write_inputs(directory), undisturbed(directory)
+    with hosts(directory) as started:
+        torture = Torture(started.service, expected)
+        faults_of_hosts(torture, started, started.upload(body), range(given.first, given.first + given.bucket))
+    print(f"{torture.done} faults; {torture.wrong} outcomes differ")
+    return 1 if torture.wrong else 0
+
+
 def main() -> int:
     """The command; 1 where an outcome differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults")
     parser.add_argument("--kills", type=int, default=30, help="kills of a worker")
     parser.add_argument("--others", type=int, default=3, help="rounds of all other faults")
     parser.add_argument("--first", type=int, default=0, help="seed of the first kill and round")
+    parser.add_argument("--bucket", type=int, default=0, help="in the place of these: rounds with files in a bucket")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="axformer-faults-") as made:
         directory = Path(made)
+        if given.bucket:
+            return _torture_hosts(directory, given)
         body = write_inputs(directory)
         expected = undisturbed(directory)
         print(f"undisturbed pass: {len(expected.trace)} trials")

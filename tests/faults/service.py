@@ -71,10 +71,16 @@ class Service:
             [*prefix, sys.executable, "-m", *arguments],
             log=log,
             directory=CHECKOUT,
-            environment=self.environment,
+            environment=self.environment_of(name),
         )
         self.exit.callback(kill_tree, child.process)
         return child
+
+    def environment_of(self, name: str) -> Mapping[str, str]:
+        """Variables of one of the programs; on a host of its own it has a directory of its own."""
+        if "AXFORMER_STORAGE" not in self.environment:
+            return self.environment
+        return {**self.environment, "AXFORMER_VAR_DIR": str(self.directory / "hosts" / name)}
 
     def start_worker(self, prefix: tuple[str, ...] = ()) -> Child:
         """A Celery worker that is ready."""
@@ -152,8 +158,16 @@ class Service:
 
 
 @contextmanager
-def service(directory: Path) -> Iterator[Service]:
-    """A service without a worker, with everything it keeps below ``directory``, killed at the end."""
+def service(
+    directory: Path, others: Mapping[str, str] | None = None, before: Callable[[Service], None] | None = None
+) -> Iterator[Service]:
+    """A service without a worker, with everything it keeps below ``directory``, killed at the end.
+
+    Args:
+        directory: of all its files.
+        others: more variables of its programs.
+        before: starts what the API needs.
+    """
     with ExitStack() as exit:
         postgres = start_postgres(directory / "postgres", directory / "log" / "postgres.log")
         exit.callback(postgres.stop)
@@ -169,6 +183,7 @@ def service(directory: Path) -> Iterator[Service]:
             "BROKER_URL": valkey.url,
             "AXFORMER_VAR_DIR": str(directory / "var"),
             "AXFORMER_FILE_ROOTS": str(directory),
+            **(others or {}),
         }
         client = exit.enter_context(
             httpx2.Client(
@@ -179,6 +194,8 @@ def service(directory: Path) -> Iterator[Service]:
             )
         )
         made = Service(directory, postgres, valkey, environment, client, port, exit)
+        if before is not None:
+            before(made)
         api = made.start("api", "api.server", "--host", LOOPBACK, "--port", str(port))
         wait_until(lambda: is_ready(client), READY_SECONDS, api.log)
         yield made

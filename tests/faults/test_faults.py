@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from store.states import JobState
-from tests.faults.faults import point_of, survive_all
+from tests.faults.faults import Point, point_of, survive_all
+from tests.faults.hosts import hosts, kill_holding_worker, kill_store, slow_store
 from tests.faults.service import service
 from tests.faults.undisturbed import outcome_of, undisturbed, write_inputs
 
@@ -31,6 +32,24 @@ def test_a_job_survives_the_death_of_everything(directory: Path) -> None:
         assert (row["state"], row["attempt"]) == (JobState.SUCCEEDED, 4), running.logs()
         assert "lease_lost" in log
         assert outcome_of(running, row["id"]) == expected
+
+
+@pytest.mark.slow
+def test_a_job_survives_the_death_of_its_host_and_of_the_store(directory: Path) -> None:
+    """Two workers with directories of their own; the store is away while the result is put there."""
+    body, expected = write_inputs(directory), undisturbed(directory)
+    trials = len(expected.trace)
+    middle = Point("the middle", lambda row: bool(row["trials"] >= trials // 2), 0.0)
+    end = Point("the end", lambda row: bool(row["state"] == JobState.PACKAGING), 0.0)
+    with hosts(directory) as running:
+        workers, posted = running.service.start_workers(2), running.upload(body)
+        rows = [kill_holding_worker(running, workers, posted, middle), kill_store(running, posted, end)]
+        rows.append(slow_store(running, posted))
+        assert [row["state"] for row in rows] == [JobState.SUCCEEDED] * len(rows), running.service.logs()
+        assert rows[0]["attempt"] > 1
+        assert all(outcome_of(running.service, row["id"]) == expected for row in rows)
+        places = sorted(path.name for path in (directory / "hosts").iterdir())
+        assert len([name for name in places if name.startswith("worker")]) >= len(workers)
 
 
 def test_points_cover_the_whole_job() -> None:

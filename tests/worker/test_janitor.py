@@ -98,6 +98,18 @@ def files(settings: Settings) -> set[str]:
     return {str(path.relative_to(root).parent) for path in root.rglob("*/*/*") if path.is_file()}
 
 
+def test_what_a_killed_worker_was_sending_goes_after_a_day(
+    sessions: Sessions, settings: Settings, storage: LocalStorage
+) -> None:
+    lost, present = settings.spool_dir / "handover-lost", settings.spool_dir / "handover-present"
+    for directory in (lost, present):
+        directory.mkdir(parents=True)
+        (directory / "file").touch()
+    os.utime(lost, (LONG_AGO, LONG_AGO))
+    assert clean(sessions, settings, storage).unfinished == 1
+    assert list(settings.spool_dir.iterdir()) == [present]
+
+
 def test_by_default_nothing_that_ended_is_ever_removed(
     sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, team: Team
 ) -> None:

@@ -244,7 +244,7 @@ def test_a_job_that_fails_because_of_a_migration_is_given_back(
     job_id = post()
     job = claim()
     other_schema()
-    context.settings.storage_dir.parent.mkdir(parents=True, exist_ok=True)
+    rmtree(context.settings.storage_dir)
     context.settings.storage_dir.write_text("a file where a directory should be")
     assert not run_job(context, job, NEVER)
     assert (watch.job(job_id).state, watch.job(job_id).attempt) == (JobState.QUEUED, 0)

@@ -51,6 +51,15 @@ class FetchPolicy:
     """The model hub, or a mirror of it."""
     hub_token: str | None = field(default=None, repr=False)
     """Sent to the hub's own host only."""
+    storage: tuple[str, str] | None = None
+    """Bucket and prefix of the service's own files, which nobody reads by a reference: those of all teams are there."""
+
+    def is_own(self, bucket: str, path: str) -> bool:
+        """Whether a path of a bucket is among the service's own files."""
+        if self.storage is None or bucket != self.storage[0]:
+            return False
+        prefix = self.storage[1]
+        return not prefix or f"{path.strip('/')}/".startswith(f"{prefix}/")
 
     def allows_port(self, host: str, port: int) -> bool:
         """Whether connecting to this port of a host is allowed; hosts that the operator named may use every port."""
@@ -74,4 +83,5 @@ def policy_of(settings: Settings) -> FetchPolicy:
         data_bytes=settings.fetch.max_bytes,
         hub_endpoint=settings.hub_endpoint,
         hub_token=settings.hub_token.get_secret_value() if settings.hub_token else None,
+        storage=settings.storage_bucket,
     )

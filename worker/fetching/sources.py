@@ -27,6 +27,8 @@ def open_source(reference: Reference, policy: FetchPolicy, find_upload: FindUplo
             return LocalSource(reference, policy)
         case Scheme.HUB:
             return HubSource(reference, policy)
+        case Scheme.S3 if policy.is_own(reference.place, reference.path):
+            raise ReferenceForbidden(f"'{reference.shown}' is in the service's own storage; upload the file instead")
         case Scheme.S3:
             return S3Source(reference, policy)
         case Scheme.UPLOAD:

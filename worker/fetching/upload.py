@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
-from store.errors import StorageError
+from store.errors import ContentChangedError, StorageError
 from store.references import Reference
 from store.storage import Storage, upload_folder
 from store.tables.uploads import Upload
-from worker.fetching.errors import ReferenceMissing
+from worker.fetching.errors import ReferenceDiffers, ReferenceMissing
 from worker.fetching.source import Content
 
 FindUpload = Callable[[str], Upload | None]
@@ -42,9 +42,17 @@ class UploadSource:
             return
         try:
             chunks = self._storage.read(upload_folder(upload.id), upload.sha256)
+        except ContentChangedError as error:
+            raise self._changed() from error
         except StorageError:
             raise self._missing() from None
-        yield Content(chunks, upload.bytes, upload.sha256)
+        yield Content(self._checked(chunks), upload.bytes, upload.sha256)
+
+    def _checked(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            yield from chunks
+        except StorageError as error:
+            raise self._changed() from error
 
     @cached_property
     def _upload(self) -> Upload:
@@ -52,6 +60,9 @@ class UploadSource:
         if upload is None:
             raise self._missing()
         return upload
+
+    def _changed(self) -> ReferenceDiffers:
+        return ReferenceDiffers(f"'{self._reference.uri}' was changed in the service's storage; upload the file again")
 
     def _missing(self) -> ReferenceMissing:
         return ReferenceMissing(f"'{self._reference.uri}' does not exist or was deleted; upload the file again")

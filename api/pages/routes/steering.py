@@ -4,6 +4,7 @@ from fastapi import APIRouter, BackgroundTasks
 from starlette.responses import RedirectResponse, Response
 
 from api.deps import ResourcesDep, SessionDep, StorageDep
+from api.discarding import discard
 from api.pages.context import PAGE_HEADERS
 from api.pages.deps import FormDep, WriterDep
 from api.services import steering
@@ -68,7 +69,7 @@ def delete(
 ) -> Response:
     """Delete a job that has ended."""
     steering.delete(session, visitor.caller, job_id)
-    after_commit.add_task(storage.delete, job_folder(job_id))
+    after_commit.add_task(discard, storage, job_folder(job_id))
     return _to("/")
 
 

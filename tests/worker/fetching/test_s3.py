@@ -9,7 +9,7 @@ import pytest
 
 from tests.loopback import Answer, Loopback
 from tests.worker.fetching.conftest import CHECKPOINT, LOOPBACK, STRANGERS, contents
-from worker.fetching.errors import ReferenceDenied, ReferenceMissing, ReferenceTooLarge
+from worker.fetching.errors import ReferenceDenied, ReferenceForbidden, ReferenceMissing, ReferenceTooLarge
 from worker.fetching.fetcher import Fetcher
 from worker.fetching.policy import FetchPolicy
 
@@ -128,3 +128,19 @@ def test_a_large_object_is_refused_before_it_is_read(
     with pytest.raises(ReferenceTooLarge):
         make_fetcher(replace(policy, data_bytes=3)).data("s3://bucket/dev.csv", tmp_path / "validation")
     assert all(method == "HEAD" for method, *_ in server.requests)
+
+
+@pytest.mark.parametrize("path", ["models", "models/", "/models/jobs/job_1", "models/jobs/job_1/x.csv"])
+@pytest.mark.parametrize("prefix", ["models", ""])
+def test_the_files_of_all_teams_are_not_read_by_a_reference(
+    make_fetcher: MakeFetcher, policy: FetchPolicy, tmp_path: Path, path: str, prefix: str
+) -> None:
+    closed = make_fetcher(replace(policy, storage=("bucket", prefix)))
+    for fetch in (closed.checkpoint, closed.data):
+        with pytest.raises(ReferenceForbidden, match="the service's own storage"):
+            fetch(f"s3://bucket/{path}", tmp_path / "fetched")
+
+
+def test_what_lies_beside_them_is_read(make_fetcher: MakeFetcher, policy: FetchPolicy, tmp_path: Path) -> None:
+    closed = make_fetcher(replace(policy, storage=("bucket", "dev")))
+    assert closed.data("s3://bucket/dev.csv", tmp_path / "validation").path.read_bytes() == b"rows"

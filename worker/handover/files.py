@@ -1,0 +1,50 @@
+"""A job's files on their way out: named as they should be there, and whole before any of them is sent."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from store.errors import StorageError, StorageUnavailableError
+from store.storage import Storage, job_folder
+from store.tables.artifacts import Artifact
+from worker.handover.errors import HandoverError
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A file on this machine."""
+
+    name: str
+    """As the job names it."""
+    path: Path
+    bytes: int
+
+
+@contextmanager
+def brought(artifacts: Sequence[Artifact], storage: Storage, spool: Path) -> Iterator[list[Outgoing]]:
+    """The files of a job in a directory that is removed afterwards, each compared with its SHA-256.
+
+    Raises:
+        HandoverError: one of them is gone or was changed, or the storage does not answer.
+        OSError: there is no room for them.
+    """
+    spool.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=spool, prefix="handover-") as directory:
+        yield [_bring(artifact, storage, Path(directory)) for artifact in artifacts]
+
+
+def _bring(artifact: Artifact, storage: Storage, directory: Path) -> Outgoing:
+    path = directory / artifact.sha256
+    try:
+        with path.open("wb") as file:
+            for chunk in storage.read(job_folder(artifact.job_id), artifact.sha256):
+                file.write(chunk)
+    except StorageUnavailableError as error:
+        message = "the service's storage does not answer"
+        raise HandoverError("storage_unavailable", message, retryable=True) from error
+    except StorageError as error:
+        message = f"'{artifact.name}' is lost or was changed in the service's storage; run the job again"
+        raise HandoverError("content_missing", message) from error
+    return Outgoing(artifact.name, path, artifact.bytes)
