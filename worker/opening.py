@@ -10,6 +10,7 @@ from axformer.repair.settings import make_settings
 from axformer.wire.heads import NewHead
 from axformer.wire.names import says_nothing, shown_name
 from axformer.wire.steps import StepName
+from store.references import shown
 from store.states import JobState
 from store.tables.jobs import Job
 from worker.context import WorkerContext
@@ -103,7 +104,9 @@ def _analysis(job: Job, inputs: Inputs) -> AnalysisOrder | None:
         return None
     against = None if inputs.against is None else str(inputs.against)
     asked = {name: job.analysis.get(name) for name in ("reports", "rows")}
-    return AnalysisOrder(against=against, digests=dict(inputs.digests), **asked)
+    sources = {"checkpoint": job.checkpoint, "validation": job.validation, "train": job.train}
+    references = {part: shown(source["uri"]) for part, source in sources.items() if source is not None}
+    return AnalysisOrder(against=against, references=references, digests=dict(inputs.digests), **asked)
 
 
 def _names(job: Job, inputs: Inputs) -> dict[str, str]:

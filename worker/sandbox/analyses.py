@@ -19,22 +19,23 @@ from worker.sandbox.messages import AnalysisOrder, Order, Source
 
 
 def open_inputs(order: Order) -> Inputs:
-    """Load the models and the rows of an analysis. Its commands name them as its owner does.
+    """Load the models and the rows of an analysis. Its commands name them as the job does.
 
     Raises:
         InputError: something cannot be read, or does not fit the other inputs.
     """
-    names, train = order.names, order.train
+    names, said, train = order.names, _asked(order).references, order.train
     given = Given(order.checkpoint, order.validation.path, max_length=order.config.max_length)
     more = None if train is None else _source(train)
     device = resolve_device(order.device)
     inputs = analyzing.open_analysis(given, _source(order.validation), more, _asked(order).against, device)
     told = replace(
         inputs.given,
-        checkpoint=names["checkpoint"],
-        data=names["validation"],
-        train=names.get("train"),
+        checkpoint=said["checkpoint"],
+        data=said["validation"],
+        train=said.get("train"),
         columns=_words(order.validation.columns),
+        on_service=True,
     )
     parts = {"checkpoint": "checkpoint", "data": "validation", "train": "train", "against": "against"}
     return replace(inputs, given=told, names={name: names[part] for name, part in parts.items() if part in names})

@@ -66,6 +66,8 @@ class AnalysisOrder(Message):
     """The other model's directory."""
     reports: tuple[str, ...] | None
     rows: int | None
+    references: dict[str, str]
+    """The inputs as commands name them, by part of the job."""
     digests: dict[str, str]
     """Of the inputs, by part of the job: reports that an earlier process finished are of the same inputs, or are not used."""
 

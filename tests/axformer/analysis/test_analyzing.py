@@ -1,6 +1,7 @@
 """An analysis from beginning to end: for every task, whole or not at all, with commands that work."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,18 @@ def test_an_analysis_fits_the_published_schema() -> None:
     validator = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     analysis = carry_out(inputs_of(Case("bert", "classification")), Wanted())
     validator.validate(json.loads(analysis.model_dump_json()))
+
+
+def test_on_the_service_its_commands_post_jobs() -> None:
+    inputs = inputs_of(Case("bert", "classification"))
+    given = Given("upload:upl_1", "s3://acme/dev.csv", "upload:upl_2", "text=review", on_service=True)
+    reports = carry_out(replace(inputs, given=given), Wanted()).reports
+    commands = [parsed(getattr(reports, name).advice.command) for name in REPORTS]
+    assert {arguments["command"] for arguments in commands} == {"submit", "features"}
+    for arguments in commands:
+        assert (arguments["checkpoint"], arguments["data"]) == ("upload:upl_1", "s3://acme/dev.csv")
+        if arguments["command"] == "submit":
+            config_of(arguments)
 
 
 class StoppedError(Exception):
