@@ -7,6 +7,7 @@ from api.queue_views import place_read
 from api.services.queue import Place
 from api.services.steering import BulkOutcome
 from axformer.wire.bulk import BulkErrorRead, BulkItemRead, BulkRead
+from axformer.wire.findings import AnalysisAsked
 from axformer.wire.handovers import HandoverRead
 from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
 from axformer.wire.page import PageRead
@@ -43,6 +44,8 @@ def job_read(job: Job, place: Place | None = None) -> JobRead:
         calibrate=_reference(job.calibrate) if job.calibrate else None,
         train=_reference(job.train) if job.train else None,
         finetune=job.finetune,
+        against=_reference(job.against) if job.against else None,
+        analysis=AnalysisAsked(**job.analysis) if job.analysis else None,
         head=job.head,
         preset=job.preset,
         config=job.config,
@@ -56,7 +59,8 @@ def job_read(job: Job, place: Place | None = None) -> JobRead:
         max_attempts=job.max_attempts,
         error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
         progress=ProgressRead.model_validate(job.progress, extra="ignore") if job.progress else None,
-        report=_report(job.summary) if job.summary else None,
+        report=_report(job.summary) if job.summary and "findings" not in job.summary else None,
+        findings=(job.summary or {}).get("findings"),
         queue=place_read(place) if place else None,
         created_at=job.created_at,
         started_at=job.started_at,

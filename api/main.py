@@ -16,6 +16,7 @@ from api.pages.mount import mount
 from api.pages.routes import new_job
 from api.resources import open_resources
 from api.routes import (
+    analyses,
     artifacts,
     audit,
     events,
@@ -44,7 +45,7 @@ _DESCRIPTION = (
     "before it, and each route says which one it demands (`security`). Errors are `application/problem+json` (RFC 9457)."
 )
 _TAGS = [
-    {"name": "jobs", "description": "One job is one run of the pass."},
+    {"name": "jobs", "description": "One job is one run of the pass, one export of a model, or one analysis."},
     {"name": "groups", "description": "Many jobs posted as one grid, with a table of what came of them."},
     {"name": "trace", "description": "Every element tried, what it did to the loss, and the verdict."},
     {"name": "events", "description": "What happened to a job, as it happens."},
@@ -93,6 +94,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         groups,
         trace,
         paths,
+        analyses,
         events,
         artifacts,
         uploads,

@@ -59,13 +59,14 @@ def open_analysis(
     return Inputs(checkpoint, data, more, other, config, given, names)
 
 
-def carry_out(inputs: Inputs, wanted: Wanted, working: Working | None = None) -> Analysis:
+def carry_out(inputs: Inputs, wanted: Wanted, working: Working | None = None, kept: Path | None = None) -> Analysis:
     """Make the reports.
 
     Args:
         inputs: the checkpoint with its rows.
         wanted: what is asked for.
         working: how the work reports and ends.
+        kept: directory of the finished reports of the same inputs, which are not made again; None to keep none.
 
     Raises:
         ConfigError: a report that is asked for lacks an input.
@@ -76,8 +77,9 @@ def carry_out(inputs: Inputs, wanted: Wanted, working: Working | None = None) ->
     names, notes = reports_of(inputs, wanted)
     with tempfile.TemporaryDirectory(prefix="axformer-analysis-") as directory:
         study = study_of(inputs, wanted.bounds, wanted.seed, Path(directory), working or Working())
-        reports = Making(study, inputs).reports(names)
-        return analysis_of(study, inputs, reports, [*notes, *bounded(study, inputs, reports)], began)
+        making = Making(study, inputs, kept)
+        reports = making.reports(names)
+        return analysis_of(study, inputs, reports, [*notes, *bounded(study, inputs, reports), *making.notes], began)
 
 
 def write_analysis(analysis: Analysis, directory: Path) -> None:

@@ -2,8 +2,9 @@
 training."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
+from axformer.wire.analysis import ANALYSIS_FORMAT, ReportName
 from axformer.wire.states import JobOutcome
 
 _SHOWN = (
@@ -25,11 +26,19 @@ _SHOWN = (
 
 
 def summary_of(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Selected parts of a report, and the number of elements and layers in its lists."""
+    """Selected parts of a report, and the number of elements and layers in its lists; of an analysis its findings."""
+    if report.get("format") == ANALYSIS_FORMAT:
+        return {"findings": findings_of(report)}
     counts = {f"{name}_count": len(report.get(name, ())) for name in ("removed", "hard_attention")}
     shown = {name: report[name] for name in _SHOWN if name in report} | counts
     trained = {name: {**shown[name], "curve": []} for name in ("finetune", "head") if shown.get(name) is not None}
     return shown | trained
+
+
+def findings_of(analysis: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The last line of each report of an analysis, in their order."""
+    made = ((name, analysis["reports"][name]) for name in get_args(ReportName))
+    return [{"report": name, **report["advice"]} for name, report in made if report is not None]
 
 
 def outcome_of(summary: Mapping[str, Any] | None) -> JobOutcome | None:

@@ -27,12 +27,25 @@ _FIELDS = {
     "--data": "validation",
     "--set": "config",
     "--accept-poor-model": "accept_poor_model",
+    "--report": "reports",
     **{
         f"--{name}": name
-        for name in ("columns", "test", "calibrate", "train", "finetune", "head", "forms", "preset", "device")
+        for name in (
+            "columns",
+            "test",
+            "calibrate",
+            "train",
+            "finetune",
+            "head",
+            "forms",
+            "preset",
+            "device",
+            "against",
+            "rows",
+        )
     },
 }
-"""The field of a job for each option of ``axformer prune``; users of the API may not know the command line."""
+"""The field of a job for each option of ``axformer prune`` and ``analyze``; users of the API may not know the command line."""
 INTERNAL_ERROR = "internal_error"
 OUT_OF_MEMORY = "out_of_memory"
 UNSAFE_INPUT = "unsafe_input"
@@ -149,6 +162,7 @@ def _original_names(inputs: Inputs) -> Mapping[str, tuple[str, str]]:
     paths = {"checkpoint": str(inputs.checkpoint), "validation": inputs.validation.path}
     others = {"test": inputs.test, "calibrate": inputs.calibrate, "train": inputs.train}
     paths |= {part: one.path for part, one in others.items() if one is not None}
+    paths |= {} if inputs.against is None else {"against": str(inputs.against)}
     return {path: (part, inputs.names[part]) for part, path in paths.items()}
 
 
@@ -156,9 +170,9 @@ def _part_of(error: InputError, blamed: str | None) -> str | None:
     """The part of the job that an error speaks of, given the part whose path its message names."""
     match error:
         case CheckpointError():
-            return "checkpoint"
+            return "against" if blamed == "against" else "checkpoint"
         case ConfigError():
-            return "config"
+            return "reports" if str(error).startswith("--report ") else "config"
         case DataError():
             return blamed or "validation"
         case _:

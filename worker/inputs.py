@@ -26,8 +26,9 @@ class Inputs:
     test: DataSource | None
     calibrate: DataSource | None
     train: DataSource | None
+    against: Path | None
     digests: Mapping[str, str]
-    """By part of the job: ``checkpoint``, ``validation``, ``test``, ``calibrate``, ``train``."""
+    """By part of the job: ``checkpoint``, ``validation``, ``test``, ``calibrate``, ``train``, ``against``."""
     names: Mapping[str, str]
     """The owner's names for them, by the same parts."""
 
@@ -52,6 +53,12 @@ def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
     for part, reference in (("test", job.test), ("calibrate", job.calibrate), ("train", job.train)):
         if reference is not None:
             others[part], fetched[part] = _fetch_data(reference, fetcher, work / part)
+    other = None
+    if job.against is not None:
+        with _blaming("against"):
+            other = fetched["against"] = fetcher.checkpoint(
+                job.against["uri"], work / "against", job.against.get("sha256")
+            )
     digests = {part: content.sha256 for part, content in fetched.items()}
     begun_with = (job.progress or {}).get("inputs", digests)
     changed = [name for name, digest in digests.items() if begun_with.get(name, digest) != digest]
@@ -65,6 +72,7 @@ def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
         test=others.get("test"),
         calibrate=others.get("calibrate"),
         train=others.get("train"),
+        against=None if other is None else other.path,
         digests=digests,
         names={part: content.name for part, content in fetched.items()},
     )

@@ -10,6 +10,7 @@ from axformer.repair.settings import make_settings
 from axformer.wire.heads import NewHead
 from axformer.wire.names import says_nothing, shown_name
 from axformer.wire.steps import StepName
+from store.references import shown
 from store.states import JobState
 from store.tables.jobs import Job
 from worker.context import WorkerContext
@@ -22,7 +23,7 @@ from worker.ledger import Ledger
 from worker.memory import make_room
 from worker.open_job import OpenJob
 from worker.publication import RESULT
-from worker.sandbox.messages import Order, Source
+from worker.sandbox.messages import AnalysisOrder, Order, Source
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import limits_of
 from worker.step_writer import StepWriter
@@ -94,7 +95,18 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         forms=tuple(job.forms),
         upto=job.upto,
         names=_names(job, inputs),
+        analysis=_analysis(job, inputs),
     )
+
+
+def _analysis(job: Job, inputs: Inputs) -> AnalysisOrder | None:
+    if job.analysis is None:
+        return None
+    against = None if inputs.against is None else str(inputs.against)
+    asked = {name: job.analysis.get(name) for name in ("reports", "rows")}
+    sources = {"checkpoint": job.checkpoint, "validation": job.validation, "train": job.train}
+    references = {part: shown(source["uri"]) for part, source in sources.items() if source is not None}
+    return AnalysisOrder(against=against, references=references, digests=dict(inputs.digests), **asked)
 
 
 def _names(job: Job, inputs: Inputs) -> dict[str, str]:

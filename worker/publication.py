@@ -1,13 +1,15 @@
-"""The last step of every job with a model: check what its process publishes, store it, and end the job."""
+"""The last step of every job: check what its process publishes, store it, and end the job."""
 
 from contextlib import ExitStack
 from shutil import rmtree
 
 from pydantic import ValidationError
 
+from axformer.wire.analysis import Analysis
 from axformer.wire.report import Report
 from store.states import JobState
 from store.tables.artifacts import Artifact
+from store.tables.trials import FIRST_PASS
 from worker.packing import ARCHIVE_NAME, store_files
 from worker.sandbox.delivery import DeliveryError, delivered
 from worker.sandbox.errors import ProcessMisbehavedError
@@ -28,19 +30,32 @@ def publish(work: Work, searched: Searched) -> None:
         raise ProcessMisbehavedError(f"pass {searched.kept_pass} of {work.opened.pass_count} is kept")
     if searched.note is not None:
         work.ledger.note("job.noted", {"notes": [searched.note]})
+    _publish(work, Report, searched.kept_pass)
+
+
+def publish_analysis(work: Work) -> None:
+    """Wait for the reports of an analysis, store them, and record the success of the job.
+
+    Raises:
+        ProcessMisbehavedError: the files are not an analysis.
+    """
+    _publish(work, Analysis, FIRST_PASS)
+
+
+def _publish(work: Work, shape: type[Report | Analysis], kept_pass: int) -> None:
     work.conversation.trained()
     work.ledger.enter(JobState.PACKAGING)
     published = work.conversation.published()
     work.opened.sandbox.end_process()
-    report = _checked(published)
-    work.ledger.succeed(report, _store(work), searched.kept_pass)
+    report = _checked(published, shape)
+    work.ledger.succeed(report, _store(work), kept_pass)
     rmtree(work.opened.sandbox.state, ignore_errors=True)
 
 
-def _checked(published: Published) -> dict[str, object]:
+def _checked(published: Published, shape: type[Report | Analysis]) -> dict[str, object]:
     """Check that the report is valid and can be stored."""
     try:
-        return storable_json(Report.model_validate(published.report))
+        return storable_json(shape.model_validate(published.report))
     except (ValidationError, ValueError) as error:
         raise ProcessMisbehavedError(f"its report is not valid: {type(error).__name__}") from None
 

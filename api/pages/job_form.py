@@ -69,7 +69,7 @@ class JobForm:
             return None
         except ValidationError as error:
             for item in error.errors():
-                self.errors.append((_field_of(item["loc"]), f"{_words(item['loc'])}: {reason_of(item)}"))
+                self.errors.append((field_of(item["loc"]), f"{words_of(item['loc'])}: {reason_of(item)}"))
             return None
 
     def refuse(self, error: ApiError) -> None:
@@ -78,16 +78,14 @@ class JobForm:
             self.errors.append(("", error.detail))
         for one in error.errors:
             path = (one.pointer or "").removeprefix("#/").split("/")
-            self.errors.append((_field_of(path), one.detail))
+            self.errors.append((field_of(path), one.detail))
 
     def _as_posted(self) -> dict[str, Any]:
         plain = {name: self.value(name) for name in ("name", "device", "priority") if self.value(name)}
         plain |= self._wish()
         body: dict[str, Any] = plain | {"name": self.value("name")}
         if "priority" in plain:
-            body["priority"] = (
-                int(plain["priority"]) if re.fullmatch(r"-?\d{1,4}", plain["priority"]) else plain["priority"]
-            )
+            body["priority"] = number_of(plain["priority"])
         columns = {role: self.value(COLUMN + role) for role in Columns.model_fields if self.value(COLUMN + role)}
         for name in REFERENCES:
             if self.value(name) or name in ("checkpoint", "validation"):
@@ -106,8 +104,7 @@ class JobForm:
             body["finetune"] = {name: value for name, value in settings.items() if value}
         if self.value(f"{WEBHOOK}url"):
             body["webhook"] = {"url": self.value(f"{WEBHOOK}url"), "events": list(self.events or ())}
-        labels = (label.partition(":") for label in SEPARATORS.split(self.value("labels")) if label)
-        body["labels"] = {key: value for key, _, value in labels}
+        body["labels"] = labels_of(self.value("labels"))
         return body
 
     def _wish(self) -> dict[str, str]:
@@ -123,7 +120,18 @@ class JobForm:
         return [part for part in SEPARATORS.split(text) if part] if name in LISTS else parse_knob(f"{name}={text}")[1]
 
 
-def _field_of(path: Any) -> str:
+def number_of(text: str) -> int | str:
+    """A whole number; other text stays as it is, and is refused with the rest."""
+    return int(text) if re.fullmatch(r"-?\d{1,9}", text) else text
+
+
+def labels_of(text: str) -> dict[str, str]:
+    """Labels written ``key:value``."""
+    labels = (label.partition(":") for label in SEPARATORS.split(text) if label)
+    return {key: value for key, _, value in labels}
+
+
+def field_of(path: Any) -> str:
     """The field of the form for a place in the body."""
     first, *rest = [str(part) for part in path] or [""]
     if first == "config":
@@ -137,5 +145,6 @@ def _field_of(path: Any) -> str:
     return first
 
 
-def _words(path: Any) -> str:
+def words_of(path: Any) -> str:
+    """A place in the body for people."""
     return " ".join(str(part) for part in path if part != "uri")

@@ -8,8 +8,8 @@ from axformer.forms.kinds import KINDS
 from axformer.reporting.deploy_table import TITLES, deployables
 from store.tables.artifacts import Artifact
 
-ARCHIVE, REPORT, CARD = "artifact.tar.gz", "report.html", "README.md"
-"""Files of every result: the archive of all others, and what people read."""
+ARCHIVE, REPORT, CARD, ANALYSIS = "artifact.tar.gz", "report.html", "README.md", "analysis.html"
+"""The archive of all other files, and what people read."""
 _ABOUT = "About the result"
 
 
@@ -40,6 +40,7 @@ class Bundles:
     archive: Artifact | None
     card: Artifact | None
     has_report: bool
+    has_analysis: bool
 
     @property
     def groups(self) -> Sequence[Bundle]:
@@ -57,7 +58,7 @@ def bundles_of(files: Sequence[Artifact]) -> Bundles:
     taken = {file.name for bundle in of_forms for file in bundle.files}
     named = {file.name: file for file in files}
     about = Bundle(_ABOUT, [file for file in files if file.name not in taken])
-    return Bundles(of_forms, about, named.get(ARCHIVE), named.get(CARD), REPORT in named)
+    return Bundles(of_forms, about, named.get(ARCHIVE), named.get(CARD), REPORT in named, ANALYSIS in named)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,24 @@ from starlette.responses import Response
 from api.pages import errors
 from api.pages.context import Pages
 from api.pages.deps import PagesDep
-from api.pages.routes import board, compare, group, job, new_job, path, reference, sign_in, steering, team, trace
+from api.pages.routes import (
+    board,
+    compare,
+    group,
+    job,
+    new_analysis,
+    new_job,
+    path,
+    reference,
+    sign_in,
+    steering,
+    team,
+    trace,
+)
 from api.pages.static_files import FOREVER
 from store.settings import Settings
 
-_PAGES = (sign_in, board, trace, path, job, steering, new_job, compare, group, team, reference)
+_PAGES = (sign_in, board, trace, path, job, steering, new_job, new_analysis, compare, group, team, reference)
 static = APIRouter()
 
 

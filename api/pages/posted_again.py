@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from api.pages.analysis_form import AnalysisForm
 from api.pages.job_form import COLUMN, FINETUNE, KNOB, KNOBS, LISTS, REFERENCES, SEPARATORS, JobForm
 from axformer.config import Preset, make_config
 from axformer.forms.kinds import COMPACT
+from axformer.wire.base import NAME_LENGTH
 from axformer.wire.heads import NewHead
 from axformer.wire.kinds import JobKind
 from store.references import HUB_PREFIX, shown
@@ -27,6 +29,19 @@ def form_like(job: Job) -> tuple[JobForm, list[str]]:
         values["head"] = str(NewHead.model_validate(job.head))
     values["labels"] = " ".join(f"{key}:{value}" for key, value in job.labels.items() if not SEPARATORS.search(value))
     return JobForm(values, forms=tuple(job.forms) or (COMPACT,)), _left_out(job, given)
+
+
+def analysis_like(job: Job) -> tuple[AnalysisForm, list[str]]:
+    """A form that analyzes the model of a job on its data, and what must be typed or looked at again."""
+    form, left_out = form_like(job)
+    values = dict(form.values)
+    if job.kind is not JobKind.ANALYSIS:
+        values["name"] = f"analysis of {job.name}"[:NAME_LENGTH]
+    if job.against is not None and shown(job.against["uri"]) == job.against["uri"]:
+        values["against"] = job.against["uri"]
+    asked = job.analysis or {}
+    values |= {"max_length": str(job.config.get("max_length") or ""), "rows": str(asked.get("rows") or "")}
+    return AnalysisForm(values, reports=tuple(asked.get("reports") or ())), left_out
 
 
 def _columns_of(reference: Mapping[str, Any]) -> dict[str, str]:

@@ -55,6 +55,9 @@ def progress_of(standing: Standing) -> ProgressData:
     if standing.done is None or standing.known is None:
         return ProgressData(state=standing.state, message="the untouched model is being looked at")
     done, known, seconds_left = standing.done, standing.known, standing.seconds_left
+    if known == 0:  # an analysis, which has no trials
+        message = "the reports are being made" if step is None else f"{step.sentence}{_left(step.seconds_left)}"
+        return ProgressData(state=standing.state, message=message, step=step)
     if done >= known:
         message = f"all {known} known trials are done; the result is being made of them"
     else:

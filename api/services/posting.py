@@ -46,17 +46,36 @@ def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, 
     """
     # Without defaults, so that a field added later does not change the hash of an earlier body.
     body_sha256 = hashlib.sha256(body.model_dump_json(exclude_defaults=True).encode()).digest()
-    new = new_job(settings, team_id, body)
+    return queue_once(session, new_job(settings, team_id, body), uploads_of(body), key, body_sha256)
+
+
+def queue_once(
+    session: Session, new: NewJob, uploads: Sequence[tuple[str, str]], key: str | None, body_sha256: bytes
+) -> Created:
+    """Queue a job, or find the one that a request with the same idempotency key created.
+
+    Args:
+        session: whose transaction it is.
+        new: the job, without key and hash.
+        uploads: the ids of the uploads that it names, each with its place in the body.
+        key: the idempotency key.
+        body_sha256: the hash of the body.
+
+    Raises:
+        InvalidInputError: the team has no such upload or no secret for the webhook, or the key came with another body before.
+        TooManyRequestsError: the team has as many queued jobs as it may have.
+        ConflictError: the team stores as many bytes as it may store.
+    """
     created = create_job(
         session, replace(new, idempotency_key=key, body_sha256=body_sha256 if key is not None else None)
     )
     if created.is_new:
         # Checked last: a repeated request gets its first answer even if its uploads are gone by then.
-        for pointer, upload_id in uploads_of(body):
-            check_upload(session, team_id, pointer, upload_id)
-        check_queued(session, team_id)
-        if body.webhook is not None:
-            check_secret(session, team_id)
+        for pointer, upload_id in uploads:
+            check_upload(session, new.team_id, pointer, upload_id)
+        check_queued(session, new.team_id)
+        if new.webhook is not None:
+            check_secret(session, new.team_id)
     elif created.job.body_sha256 != body_sha256:
         raise reused_key(key, created.job.id)
     return created
@@ -191,11 +210,12 @@ def _head(body: JobCreate) -> dict[str, Any] | None:
 
 def uploads_of(body: JobCreate) -> list[tuple[str, str]]:
     """The ids of the uploads that a job names, each with its place in the body."""
-    return [
-        (pointer, uri.removeprefix(UPLOAD_PREFIX))
-        for pointer, uri in _references(body)
-        if uri.startswith(UPLOAD_PREFIX)
-    ]
+    return uploads_among(_references(body))
+
+
+def uploads_among(references: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The ids of the uploads among references, each with its place in the body."""
+    return [(pointer, uri.removeprefix(UPLOAD_PREFIX)) for pointer, uri in references if uri.startswith(UPLOAD_PREFIX)]
 
 
 def _references(body: JobCreate) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from api.services.estimates import Busy, Demand, WaitingTime, estimates
 from axformer.wire.devices import Device
+from axformer.wire.kinds import JobKind
 from store.passes import pass_count
 from store.repositories import queue as repository
 from store.repositories.line import rules_of
@@ -160,6 +161,6 @@ def _seconds_left(job: Job, typical: float | None, now: datetime) -> float | Non
     left = (job.progress or {}).get("seconds_left")
     if left is not None:
         return max(0.0, float(left))
-    if typical is None or job.claimed_at is None:
+    if typical is None or job.claimed_at is None or job.kind is JobKind.ANALYSIS:
         return None
     return max(0.0, typical * pass_count(job) - job.worker_seconds - (now - job.claimed_at).total_seconds())

@@ -27,12 +27,14 @@ class Given:
     max_length: int | None = None
     has_points: bool = True
     """Whether points of the task's metric can be certified; not so of a perplexity."""
+    on_service: bool = False
+    """Whether they are references of a job, so that pruning is another job."""
 
     def prune(self, output: str, *words: str, set_: Sequence[str] = (), trained: bool = True) -> str:
         """A command that prunes the checkpoint on the same data.
 
         Args:
-            output: name of the directory.
+            output: name of the directory; on the service there is none.
             words: more options.
             set_: knobs.
             trained: whether training rows are of use.
@@ -42,17 +44,18 @@ class Given:
         if not self.has_points and "--method" in words:
             cut.append("within_points=null")
         knobs = [word for knob in (*set_, *cut) for word in ("--set", knob)]
-        return self._command("prune", *train, *words, *knobs, output=output)
+        target = [] if self.on_service else ["--output", output]
+        return self._command("submit" if self.on_service else "prune", *train, *words, *knobs, *target)
 
     def features(self) -> str:
         """The command that makes a feature model."""
         cut = [] if self.max_length is None else ["--max-length", str(self.max_length)]
-        return self._command("features", "--train", self.train or PLACEHOLDER, *cut, output="features")
+        return self._command("features", "--train", self.train or PLACEHOLDER, *cut, "--output", "features")
 
-    def _command(self, name: str, *words: str, output: str) -> str:
+    def _command(self, name: str, *words: str) -> str:
         columns = [] if self.columns is None else ["--columns", self.columns]
         given = ["axformer", name, self.checkpoint, "--data", self.data]
-        return shlex.join([*given, *columns, *words, "--output", output])
+        return shlex.join([*given, *columns, *words])
 
 
 def has_points(task: Task) -> bool:

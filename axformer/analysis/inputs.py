@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 from axformer.analysis.advice import Given
 from axformer.analysis.bounds import Bounds
@@ -12,8 +13,9 @@ from axformer.errors import ConfigError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.intake.encoder import Encoder
+from axformer.wire.analysis import ReportName
 
-REPORTS = ("layers", "heads", "cka", "clusters", "drift", "features")
+REPORTS: tuple[str, ...] = get_args(ReportName)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,9 @@ from axformer.analysis.redundancy import cka_report, clusters_report, features_r
 from axformer.analysis.study import Represented, Study, Working, fitting, metric_of_model, represented
 from axformer.errors import InputError
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.encoder import Encoder
 from axformer.wire.analysis import Reports
+from axformer.wire.base import Schema
 
 
 def study_of(inputs: Inputs, bounds: Bounds, seed: int, directory: Path, working: Working) -> Study:
@@ -32,11 +34,25 @@ def study_of(inputs: Inputs, bounds: Bounds, seed: int, directory: Path, working
     return Study(checkpoint, config, data, train[0] if train else None, *of_model, bounds, seed, working)
 
 
+class _Finished(Schema):
+    """A report as it is kept, with the notes on it."""
+
+    reports: Reports
+    notes: tuple[str, ...]
+
+
 class Making:
     """Makes reports; two of them share ranked heads."""
 
-    def __init__(self, study: Study, inputs: Inputs) -> None:
-        self._study, self._inputs = study, inputs
+    def __init__(self, study: Study, inputs: Inputs, kept: Path | None = None) -> None:
+        """
+        Args:
+            study: the model with its rows.
+            inputs: what was given.
+            kept: directory of the finished reports of the same inputs; None to keep none.
+        """
+        self._study, self._inputs, self._kept = study, inputs, kept
+        self.notes: list[str] = []
         self._heads: tuple[Heads, float] | None = None
 
     def reports(self, names: Sequence[str]) -> Reports:
@@ -49,7 +65,24 @@ class Making:
             "drift": self._drift,
             "features": lambda: features_report(study, given),
         }
-        return Reports(**{name: made[name]() for name in names})
+        return Reports(**{name: self._once(name, made[name]) for name in names})
+
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        """A report, made or, if an earlier process has finished it, read."""
+        if self._kept is None:
+            return make()
+        path = self._kept / f"{name}.json"
+        if path.is_file():
+            finished = _Finished.model_validate_json(path.read_bytes())
+            self.notes += finished.notes
+            return getattr(finished.reports, name)
+        before = len(self.notes)
+        report = make()
+        finished = _Finished(reports=Reports(**{name: report}), notes=tuple(self.notes[before:]))
+        draft = path.with_suffix(".new")
+        draft.write_text(finished.model_dump_json(), encoding="utf-8")
+        draft.replace(path)
+        return report
 
     def _ranked(self) -> tuple[Heads, float]:
         if self._heads is None:
@@ -60,14 +93,24 @@ class Making:
     def _drift(self) -> Any:
         study, inputs = self._study, self._inputs
         assert inputs.against is not None, "drift has another model"
-        own, theirs = self._ranked()[0], None
         other = inputs.against
-        if isinstance(other, Checkpoint) and other.head.auto_class is study.checkpoint.head.auto_class:
-            try:
-                theirs = ranked_heads(study, other.for_rows(study.data.data.rows))
-            except InputError:
-                theirs = None  # its classes are others, so it has no loss on these rows
+        theirs = self._heads_of(other)
+        own = self._ranked()[0]
         return drift_report(study, other, inputs.names["against"], (own, theirs), inputs.given)
+
+    def _heads_of(self, other: Checkpoint | Encoder) -> Heads | None:
+        """The ranked heads of the other model; None, with a note, where it has no loss on the same rows."""
+        if not isinstance(other, Checkpoint):
+            reason = "the other model has no head"
+        elif other.head.auto_class is not self._study.checkpoint.head.auto_class:
+            reason = "the other model has another kind of head"
+        else:
+            try:
+                return ranked_heads(self._study, other.for_rows(self._study.data.data.rows))
+            except InputError:
+                reason = "these rows have labels that the other model does not know"
+        self.notes.append(f"drift: no recall of important heads, since {reason}")
+        return None
 
 
 def bounded(study: Study, inputs: Inputs, reports: Reports) -> Iterator[str]:

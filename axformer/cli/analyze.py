@@ -20,21 +20,25 @@ REPORT_HELP = (
 RowsOption = Annotated[
     int | None, typer.Option(help="Most rows of each data set, drawn at random; 2000 by default.", metavar="N")
 ]
+AnalyzedDataOption = Annotated[str, typer.Option(help="Labelled rows to measure on, as for prune.")]
+ProbeRowsOption = Annotated[
+    str | None,
+    typer.Option(help="Other labelled rows, which linear probes learn from; without them there are no probes."),
+]
+AgainstOption = Annotated[
+    str | None, typer.Option(help="The model that the checkpoint was trained from, for the report drift.")
+]
+ReportOption = Annotated[str | None, typer.Option(help=REPORT_HELP)]
 MaxLengthOption = Annotated[int | None, typer.Option(help="Cut longer rows to this many tokens.", metavar="N")]
 
 
 def analyze(
     checkpoint: options.CheckpointArgument,
-    data: Annotated[str, typer.Option(help="Labelled rows to measure on, as for prune.")],
+    data: AnalyzedDataOption,
     output: Annotated[Path, typer.Option(help="Directory for the analysis; it must not exist, or be empty.")],
-    train: Annotated[
-        str | None,
-        typer.Option(help="Other labelled rows, which linear probes learn from; without them there are no probes."),
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="The model that the checkpoint was trained from, for the report drift.")
-    ] = None,
-    report: Annotated[str | None, typer.Option(help=REPORT_HELP)] = None,
+    train: ProbeRowsOption = None,
+    against: AgainstOption = None,
+    report: ReportOption = None,
     rows: RowsOption = None,
     max_length: MaxLengthOption = None,
     columns: options.ColumnsOption = None,
@@ -45,7 +49,7 @@ def analyze(
 ) -> None:
     """Say where a model is redundant: layers, heads, dimensions. The model stays as it is."""
     with failing():
-        names = None if report is None else [name.strip() for name in report.split(",")]
+        names = reports_of(report)
         read = options.columns_of(columns)
         console = Console(highlight=False, stderr=as_json)
         with importing():
@@ -73,6 +77,11 @@ def analyze(
         print(json.dumps(analysis.model_dump(mode="json"), indent=1))  # noqa: T201 - this is what was asked for
     else:
         _tell(console, analysis, output)
+
+
+def reports_of(text: str | None) -> list[str] | None:
+    """The comma-separated names of reports; None for all."""
+    return None if text is None else [name.strip() for name in text.split(",")]
 
 
 def _tell(console: Console, analysis: "Analysis", output: Path) -> None:

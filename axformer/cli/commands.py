@@ -78,7 +78,7 @@ class _Loaded(MutableMapping[str, Any]):
 
 def _loaded(name: str, module: Any) -> Any:
     """Make a command from a module's function, or take the module's group of commands; its examples end its help."""
-    found = getattr(module, name)
+    found = getattr(module, name.replace("-", "_"))
     if isinstance(found, typer.Typer):
         command = get_command(found)
     else:

@@ -23,6 +23,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "JOB=$(axformer submit my-model --data dev.jsonl --test test.jsonl --goal within-points=1)",
         "axformer submit hf://acme/reviews --data s3://acme/dev.jsonl --goal speedup=2 --forms compact,onnx_int8 --watch",
     ),
+    "submit-analysis": ("JOB=$(axformer submit-analysis my-model --data dev.jsonl --train train.jsonl)",),
     "watch": ("axformer watch $JOB",),
     "jobs": ("axformer jobs --state running",),
     "show": ("axformer show $JOB",),

@@ -14,7 +14,9 @@ from axformer.client import Job
 
 def jobs(
     wanted: Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")] = None,
-    kind: Annotated[list[str] | None, typer.Option(help="Only of this kind: pass or export; may be repeated.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Only of this kind: pass, export or analysis; may be repeated.")
+    ] = None,
     outcome: Annotated[
         str | None, typer.Option(help="Only succeeded jobs of this outcome: done or target_missed.")
     ] = None,
@@ -44,7 +46,7 @@ def jobs(
 
 def _table(found: list[Job]) -> Table:
     has_kinds = any(job.kind != "pass" for job in found)  # most teams have passes alone, and the table is wide enough
-    table = list_of_jobs(*([("kind", 6)] if has_kinds else []), ("result", 16), ("age", 6))
+    table = list_of_jobs(*([("kind", 8)] if has_kinds else []), ("result", 16), ("age", 6))
     for job in found:
         kind = [job.kind] if has_kinds else []
         table.add_row(job.id, job.name, state(job.state, job.outcome), *kind, result(job), age(job.created_at))

@@ -43,6 +43,9 @@ class _Listed(LazyGroup):
         "login": Command(_SERVICE, "Store the address of the service and a key, readable by you alone."),
         "upload": Command(_SERVICE, "Upload a file or a checkpoint's directory, and print its reference for jobs."),
         "submit": Command(_SERVICE, "Queue a job for a checkpoint and its data, and print its id."),
+        "submit-analysis": Command(
+            _SERVICE, "Queue an analysis of a model, and print its id.", module="submit_analysis"
+        ),
         "watch": Command(_SERVICE, "Follow a job to its end; exit code 0 only if it succeeds."),
         "jobs": Command(_SERVICE, "List your team's jobs, the newest first."),
         "show": Command(_SERVICE, "Show a job: its inputs, its state and its result."),

@@ -9,7 +9,7 @@ from rich.text import Text
 from axformer.cli.deploying import show_deployables, show_target
 from axformer.cli.display import before_and_after, duration, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service
-from axformer.cli.words import age, change_of_loss, knobs, outcome, place, state
+from axformer.cli.words import age, change_of_loss, knobs, outcome, place, print_findings, state
 from axformer.client import Job
 from axformer.client.answers import JobReport
 from axformer.config import changed_knobs
@@ -30,6 +30,7 @@ def show(job: JobArgument, as_json: JsonOption = False) -> None:
     for name, value in _facts(shown):
         table.add_row(name, value)
     output().print(table)
+    print_findings(output(), shown)
     if shown.report is not None:
         show_target(output(), shown.report.model_dump())
         show_deployables(output(), shown.report.model_dump())
@@ -52,18 +53,12 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
     if job.progress is not None and job.progress.first_look is not None:
         yield "data", job.progress.first_look
     if job.progress is not None:
-        yield "pass", _pass(job)
+        yield from _progress(job)
     if job.report is not None:
         yield "result", _result(job.report)
     if job.deliver is not None:
         yield "goes to", _going(job.deliver)
-    yield from _inputs(job)
-    yield "knobs", knobs(job.preset, changed_knobs(job.preset, job.config))
-    if job.finetune is not None:
-        yield "finetune", ", ".join(f"{name}={value}" for name, value in job.finetune.items() if value is not None)
-    if job.head is not None:
-        yield "head", str(NewHead.model_validate(job.head))
-    yield "forms", ", ".join(job.forms)
+    yield from _asked(job)
     if job.labels:
         yield "labels", ", ".join(f"{key}={value}" for key, value in job.labels.items())
     if job.webhook is not None:
@@ -73,12 +68,30 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
         yield "took", duration((job.finished_at - job.started_at).total_seconds())
 
 
-def _inputs(job: Job) -> Iterator[tuple[str, str]]:
-    yield "checkpoint", str(job.checkpoint["uri"])
-    named = (("validation", job.validation), ("test", job.test), ("calibrate", job.calibrate), ("train", job.train))
-    for name, data in named:
-        if data is not None:
-            yield name, str(data["uri"])
+def _asked(job: Job) -> Iterator[tuple[str, RenderableType]]:
+    """The inputs, and what is to be done with them."""
+    sources = {"checkpoint": job.checkpoint, "validation": job.validation, "test": job.test}
+    sources |= {"calibrate": job.calibrate, "train": job.train, "against": job.against}
+    for name, source in sources.items():
+        if source is not None:
+            yield name, str(source["uri"])
+    if job.analysis is not None:
+        yield "reports", ", ".join(job.analysis.reports or ["all that the inputs allow"])
+        return
+    yield "knobs", knobs(job.preset, changed_knobs(job.preset, job.config))
+    if job.finetune is not None:
+        yield "finetune", ", ".join(f"{name}={value}" for name, value in job.finetune.items() if value is not None)
+    if job.head is not None:
+        yield "head", str(NewHead.model_validate(job.head))
+    yield "forms", ", ".join(job.forms)
+
+
+def _progress(job: Job) -> Iterator[tuple[str, RenderableType]]:
+    assert job.progress is not None
+    if job.analysis is None:
+        yield "pass", _pass(job)
+    elif job.progress.step is not None:
+        yield "now", job.progress.step.sentence
 
 
 def _going(handover: HandoverRead) -> str:

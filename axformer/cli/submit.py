@@ -19,6 +19,11 @@ from axformer.client.references import is_reference
 from axformer.config import usual_preset
 from axformer.errors import ConfigError, DataError
 
+NameOption = Annotated[str | None, typer.Option(help="A name for people; by default the checkpoint's own name.")]
+DeviceWantedOption = Annotated[str, typer.Option(help="The device that the worker must have: any, cpu or gpu.")]
+PriorityOption = Annotated[int, typer.Option(help="Higher runs sooner, among your team's jobs.")]
+WatchOption = Annotated[bool, typer.Option("--watch", help="Follow the job to its end.")]
+
 
 def submit(
     checkpoint: options.CheckpointArgument,
@@ -37,15 +42,15 @@ def submit(
     head: options.HeadOption = None,
     forms: options.FormsOption = "compact",
     accept_poor_model: options.AcceptPoorModelOption = False,
-    name: Annotated[str | None, typer.Option(help="A name for people; by default the checkpoint's own name.")] = None,
-    device: Annotated[str, typer.Option(help="The device that the worker must have: any, cpu or gpu.")] = "any",
-    priority: Annotated[int, typer.Option(help="Higher runs sooner, among your team's jobs.")] = 0,
+    name: NameOption = None,
+    device: DeviceWantedOption = "any",
+    priority: PriorityOption = 0,
     label: options.LabelOption = None,
     webhook: Annotated[str | None, typer.Option(help="An https:// address that receives the job's events.")] = None,
     webhook_event: options.WebhookEventOption = None,
     deliver: DeliverOption = None,
     hub_token: HubTokenOption = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Follow the job to its end.")] = False,
+    watch: WatchOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Queue a job for a checkpoint and its data, and print its id. Local files are uploaded first."""
@@ -57,7 +62,7 @@ def submit(
             settled.check_calibrates()
         training, new_head = options.training_of(train, finetune, head, settled)
         labels, made = options.labels_of(label), options.forms_of(forms)
-        reference = _references(client)
+        reference = referring(client)
         job = client.submit(
             name or checkpoint.rstrip("/").rpartition("/")[2] or checkpoint,
             checkpoint=reference(checkpoint),
@@ -79,7 +84,7 @@ def submit(
             deliver=None if deliver is None else {"uri": deliver, "token": deliver_token()},
             hub_token=hub_token_of(hub_token, (checkpoint, data, test, calibrate, train)),
         )
-        _tell(client, job, as_json=as_json, watched=watch)
+        tell(client, job, as_json=as_json, watched=watch)
         if watch:
             follow(client, job.id, as_json=as_json)
 
@@ -92,7 +97,8 @@ def _webhook(url: str | None, events: list[str] | None) -> dict[str, Any] | None
     return {"url": url} | ({"events": events} if events else {})
 
 
-def _tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
+def tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
+    """Print the id of a new job, and where to look at it."""
     if as_json and not watched:
         print_json(job)
         return
@@ -105,7 +111,7 @@ def _tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
         notes().print(f"It is queued{f' {place(where)}' if where else ''}. Follow it with: axformer watch {job.id}")
 
 
-def _references(client: Client) -> Callable[[str], str | Upload]:
+def referring(client: Client) -> Callable[[str], str | Upload]:
     """A function that turns an option into a reference, uploading each path once."""
 
     @cache

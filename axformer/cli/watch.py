@@ -12,7 +12,7 @@ from rich.console import Console
 from axformer.cli.deploying import exit_if_missed, show_deployables, show_target
 from axformer.cli.display import before_and_after, display_for, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
-from axformer.cli.words import failure
+from axformer.cli.words import failure, print_findings
 from axformer.client import Client, Job, ServiceError, Update
 from axformer.config import Order
 from axformer.methods.axformer.orders import SEARCHED_ORDERS
@@ -59,6 +59,7 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
                     output().print(job.report.certificate["sentence"], soft_wrap=True)
                 if job.report.finding is not None:
                     output().print(finding_line(job.report.finding), soft_wrap=True)
+            print_findings(output(), job)
             output().print(f"Its files: axformer download {job.id}", soft_wrap=True)
         if job.report is not None:
             exit_if_missed(job.report.model_dump())

@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rich import box
+from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from axformer.cli.display import duration
 from axformer.client.answers import Group, Job, JobProgress, JobReport, Place
+from axformer.wire.kinds import JobKind
 from axformer.wire.metrics import first_metric
 from axformer.wire.states import JobOutcome
 
@@ -57,6 +60,9 @@ def result(job: Job) -> str:
         if figures.figure == "loss":
             return f"loss {figures.after / figures.before - 1:+.1%}"
         return f"{figures.words} {figures.after - figures.before:+.4f}"
+    if job.kind == JobKind.ANALYSIS:
+        found = len(job.findings or ())
+        return f"{found} {'report' if found == 1 else 'reports'}" if found else NOTHING
     return NOTHING if job.progress is None else f"{progress(job.progress)} {change_of_loss(job.progress)}"
 
 
@@ -127,6 +133,13 @@ def place(where: Place) -> str:
 def standing(group: Group) -> str:
     """The number of a group's jobs in each state."""
     return ", ".join(f"{count} {name}" for name, count in group.counts.items())
+
+
+def print_findings(console: Console, job: Job) -> None:
+    """Print the last line of each report of an analysis."""
+    for finding in job.findings or ():
+        console.print(f"[bold]{finding.report}[/]: {escape(finding.sentence)}", soft_wrap=True)
+        console.print(f"  {finding.command}", soft_wrap=True, markup=False)
 
 
 def failure(job: Job) -> str:

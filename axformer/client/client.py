@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from axformer.client import downloads, traces
+from axformer.client.analyses import AnalysisCalls
 from axformer.client.answers import Artifact, ArtifactList, Event, Job, Page, PassPath, Queue
 from axformer.client.calls import LOOK_EVERY
 from axformer.client.errors import ServiceError, WaitTimeoutError
@@ -17,7 +18,7 @@ from axformer.client.references import Reference, References
 from axformer.plan.trial import Trial
 
 
-class Client(GroupCalls, KeyCalls):
+class Client(AnalysisCalls, GroupCalls, KeyCalls):
     """The service with one key. Idempotent requests are retried; threads may share a client.
 
     Every method raises :class:`~axformer.client.errors.ServiceError`: a :class:`~axformer.client.errors.RefusedError` with
@@ -100,7 +101,7 @@ class Client(GroupCalls, KeyCalls):
 
         Args:
             states: only in these.
-            kinds: only of these: ``pass``, ``export``.
+            kinds: only of these: ``pass``, ``export``, ``analysis``.
             labels: only with all of these.
             outcome: only succeeded jobs that are ``done`` or have ``target_missed``.
             page: jobs of one request.

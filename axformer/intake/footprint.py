@@ -87,6 +87,14 @@ def at_ease(sizes: Sizes, data_bytes: int, config: RunConfig, batch_tokens: int,
     return Footprint(need.host_bytes + kept, 0)
 
 
+def with_models(one: Footprint, sizes: Sizes, models: int, *, on_gpu: bool) -> Footprint:
+    """The memory of work that takes this much with one model of a size, and has so many of them."""
+    more = FLOAT32 * sizes.parameters * (models - 1)
+    if on_gpu:
+        return Footprint(one.host_bytes, one.device_bytes + more)
+    return Footprint(one.host_bytes + more, one.device_bytes)
+
+
 def _tokens(data_bytes: int) -> int:
     return data_bytes // TOKEN_BYTES
 

@@ -8,6 +8,8 @@ from axformer.wire.base import Schema
 from axformer.wire.data_summary import DataSummary
 
 ANALYSIS_FORMAT: Literal["axformer-analysis/1"] = "axformer-analysis/1"
+ReportName = Literal["layers", "heads", "cka", "clusters", "drift", "features"]
+"""The names of the reports, in their order; those of the fields of :class:`Reports`."""
 Curve = tuple[float, ...]
 Matrix = tuple[Curve, ...]
 
@@ -150,7 +152,7 @@ class DriftReport(Reported):
     attention: Matrix
     """Mean Jensen-Shannon divergence of both models' attention, in nats, by layer and head; at most ln 2."""
     recall: tuple[Recall, ...] | None
-    """Null where the other model has another head, so that importance cannot be measured on the same rows."""
+    """Null where the other model has another head, so that importance cannot be measured on the same rows; a note says so."""
     correlation: float | None
     """Pearson's correlation, over all heads, of the checkpoint's importance and the divergence; null where one is constant."""
     correlation_against: float | None

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 from axformer.config import DEFAULT_PRESET, Preset
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, without_zero_bytes
 from axformer.wire.devices import Device, DeviceWord
+from axformer.wire.findings import AnalysisAsked, FindingRead
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.handovers import DeliverTo, HandoverRead
 from axformer.wire.heads import NewHead
@@ -218,7 +219,8 @@ class JobRead(Schema):
 
     id: str
     kind: KindWord = JobKind.PASS
-    """What is done: ``pass`` prunes a model, ``export`` hands out a model on the path of another job."""
+    """What is done: ``pass`` prunes a model, ``export`` hands out a model on the path of another job, ``analysis`` reports on a
+    model that stays as it is."""
     group: str | None
     """Of a cell: the group that it was posted with."""
     exported_from: str | None
@@ -242,6 +244,10 @@ class JobRead(Schema):
     train: dict[str, Any] | None
     finetune: dict[str, Any] | None
     """Every setting with its value; null where nothing is trained."""
+    against: dict[str, Any] | None = None
+    """Of an analysis: the other model of the report ``drift``."""
+    analysis: AnalysisAsked | None = None
+    """Of an analysis: what it was asked for."""
     head: dict[str, Any] | None = None
     """The new head of a base model, ``task`` and ``labels``; null for a fine-tuned checkpoint."""
     preset: str
@@ -260,6 +266,9 @@ class JobRead(Schema):
     error: JobErrorRead | None
     progress: ProgressRead | None
     report: ReportRead | None
+    """Of a pass and of an export."""
+    findings: list[FindingRead] | None = None
+    """Of a succeeded analysis: the last line of each report."""
     queue: PlaceRead | None
     """Where it stands while it is queued; shown by ``GET /v1/jobs/{id}`` alone."""
     created_at: datetime

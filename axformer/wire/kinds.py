@@ -14,7 +14,7 @@ class JobKind(StrEnum):
     EXPORT = "export"
     """Hand out a model on the path of another job, without a pass of its own."""
     ANALYSIS = "analysis"
-    """Report on a model that stays as it is; nothing makes such a job yet."""
+    """Report on a model that stays as it is."""
 
 
 KindWord = Annotated[JobKind | str, WordOf(JobKind)]

@@ -49,6 +49,8 @@ class NewJob:
     group_id: str | None = None
     cell: Mapping[str, Any] | None = None
     kind: JobKind = JobKind.PASS
+    against: dict[str, Any] | None = None
+    analysis: dict[str, Any] | None = None
     exported_from: str | None = None
     upto: int | None = None
 

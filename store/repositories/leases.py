@@ -97,7 +97,7 @@ def set_step(session: Session, job_id: str, fence: int, step: Step) -> None:
     """
     job = _lock_held(session, job_id, fence)
     progress = {**(job.progress or _NO_TRIALS), "step": step.model_dump(mode="json")}
-    if progress["done"] >= progress["known"]:
+    if 0 < progress["known"] <= progress["done"]:  # an analysis has no trials, and more steps than the present one
         progress["seconds_left"] = step.seconds_left
     job.progress = progress
     session.flush()

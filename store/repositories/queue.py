@@ -7,6 +7,7 @@ from sqlalchemy import Double, cast, func, select
 from sqlalchemy.orm import Session
 
 from axformer.wire.devices import Device
+from axformer.wire.kinds import JobKind
 from store.passes import PASSES
 from store.repositories.line import DEFAULT_RULES, Rules, the_line
 from store.states import JobState
@@ -57,6 +58,8 @@ def active_jobs(session: Session) -> Sequence[Job]:
 
 
 def recent_pass_seconds(session: Session, limit: int) -> Sequence[float]:
-    """Seconds per pass that workers held each of the last succeeded jobs, the latest first."""
-    query = select(Job.worker_seconds / PASSES.element).where(Job.state == JobState.SUCCEEDED)
+    """Seconds per pass that workers held each of the last succeeded jobs with a model, the latest first."""
+    query = select(Job.worker_seconds / PASSES.element).where(
+        Job.state == JobState.SUCCEEDED, Job.kind != JobKind.ANALYSIS
+    )
     return session.scalars(query.order_by(Job.finished_at.desc()).limit(limit)).all()

@@ -59,11 +59,15 @@ class Job(Base):
     """Reference to data that the finished model is trained on."""
     finetune: Mapped[dict[str, Any] | None]
     """The settings of the training, all with their values; null without training."""
+    against: Mapped[dict[str, Any] | None]
+    """For an analysis: reference to the other model of the report ``drift``."""
+    analysis: Mapped[dict[str, Any] | None]
+    """For an analysis: the wanted ``reports``, or null for all, and the most ``rows``, or null for the default."""
     head: Mapped[dict[str, Any] | None]
     """The new head of a base model: ``task`` and ``labels``; null for a fine-tuned checkpoint."""
     preset: Mapped[str]
     config: Mapped[dict[str, Any]]
-    """Every knob of the pass with its value."""
+    """Every knob of the pass with its value; for an analysis ``max_length`` alone."""
     priority: Mapped[int]
     """Jobs of higher priority go first within the team."""
     device: Mapped[Device] = mapped_column(text_enum(Device, "device"), server_default=Device.ANY.value)
@@ -77,7 +81,8 @@ class Job(Base):
     summary: Mapped[dict[str, Any] | None]
     """For a succeeded job: the part of its report that is shown with it (``store.summaries``)."""
     report: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
-    """The content of ``report.json`` without its ``path``; loaded separately, since it may name every neuron of the model."""
+    """The content of ``report.json`` without its ``path``, or of ``analysis.json``; loaded separately, since it may name every
+    neuron of the model."""
     path: Mapped[list[dict[str, Any]] | None] = mapped_column(deferred=True)
     """The ``path`` of ``report.json``, which may be long: every acceptance of the pass, and which one is the result."""
     progress: Mapped[dict[str, Any] | None]
@@ -128,5 +133,5 @@ class Job(Base):
     finished_at: Mapped[datetime | None]
 
 
-REFERENCES = (Job.checkpoint, Job.validation, Job.test, Job.calibrate, Job.train)
+REFERENCES = (Job.checkpoint, Job.validation, Job.test, Job.calibrate, Job.train, Job.against)
 """The columns that say where content lies; an upload that one of them names is in use."""

@@ -26,6 +26,7 @@ SIZE = Dimensions(layers=2, heads=2, hidden_size=8, intermediate_size=12)
 ACCESS: Mapping[str, Scope | None] = {
     "GET /v1/jobs": Scope.READ,
     "POST /v1/jobs": Scope.WRITE,
+    "POST /v1/analyses": Scope.WRITE,
     "POST /v1/jobs/cancel": Scope.WRITE,
     "GET /v1/jobs/{job_id}": Scope.READ,
     "DELETE /v1/jobs/{job_id}": Scope.WRITE,

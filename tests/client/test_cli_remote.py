@@ -15,6 +15,7 @@ from api.services.webhooks import create_secret
 from axformer.client import Client
 from axformer.client.address import login_file
 from axformer.plan.trial import Trial
+from axformer.wire.analysis import ANALYSIS_FORMAT, Reports
 from axformer.wire.kinds import JobKind
 from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of
@@ -192,6 +193,32 @@ def test_jobs_say_their_kind(stage: Stage) -> None:
     assert [line.split()[-4] for line in ran("jobs").splitlines() if "job_" in line][:1] == ["export"]
     assert [job["id"] for job in answered("jobs", "--kind", "export")] == [export]
     assert "kind        export" in ran("show", export)
+
+
+@logged_in
+def test_an_analysis_is_posted_watched_and_shown(api: Client, stage: Stage, tmp_path: Path) -> None:
+    data = tmp_path / "dev.jsonl"
+    data.write_text('{"text": "good", "label": 1}\n')
+    asked = ("hf://acme/bert", "--data", data, "--train", data, "--against", "hf://acme/base", "--report", "cka, drift")
+    job_id = ran("submit-analysis", *asked, "--rows", 50, "--columns", "text=review").split()[0]
+    job = api.job(job_id)
+    assert (job.kind, job.against, job.state) == ("analysis", {"uri": "hf://acme/base"}, "queued")
+    assert job.analysis is not None
+    assert (job.analysis.reports, job.analysis.rows) == (["cka", "drift"], 50)
+    assert job.train is not None
+    assert job.train["uri"] == job.validation["uri"]  # sent once
+    refused = run("submit-analysis", *asked[:3], "--report", "drift")
+    assert (refused.exit_code, "give against too" in refused.stderr) == (1, True)
+    stage.begin(job_id, progress={"done": 0, "known": 0, "seconds": 0.0})
+    advice = {"sentence": "Layers [repeat].", "command": "axformer prune it"}
+    made = {"format": ANALYSIS_FORMAT, "reports": dict.fromkeys(Reports.model_fields) | {"cka": {"advice": advice}}}
+    stage.succeed(job_id, {"analysis.json": b"{}"}, **made)
+    for printed in (ran("watch", job_id), ran("show", job_id)):
+        assert "cka: Layers [repeat].\n  axformer prune it" in printed
+        assert "trial" not in printed
+    assert "1 report " in ran("jobs", "--kind", "analysis")
+    assert ran("download", job_id, "--output", tmp_path / "got")
+    assert (tmp_path / "got" / "analysis.json").read_bytes() == b"{}"
 
 
 @logged_in

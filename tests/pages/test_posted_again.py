@@ -54,7 +54,7 @@ class Fields(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.sent, self.select, self.option = {}, None, None
-        self.feed(text.partition('id="new-job"')[2].partition("</form>")[0])
+        self.feed(text.partition('class="new-job"')[2].partition("</form>")[0])
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)

@@ -158,8 +158,14 @@ class Watch:
 
     @contextmanager
     def in_the_middle(self, job_id: str, count: int, act: Callable[[], None]) -> Iterator[None]:
-        """Act between two writes of this thread's worker, as soon as so many trials are stored, and hold it until its lease has
-        seen that: a pass that is quicker than the machine's clock has a middle too."""
+        """Act between two writes of this thread's worker, as soon as so many trials are stored."""
+        with self.once(job_id, lambda: len(self.all_trials(job_id)) >= count, act):
+            yield
+
+    @contextmanager
+    def once(self, job_id: str, has_come: Callable[[], bool], act: Callable[[], None]) -> Iterator[None]:
+        """Act between two writes of this thread's worker, as soon as something has come, and hold it until its lease has seen
+        that: a job that is quicker than the machine's clock has a middle too."""
         worker, beats = threading.current_thread(), threading.Semaphore(0)
         looks, acted = threading.Lock(), threading.Event()
 
@@ -169,7 +175,7 @@ class Watch:
                     beats.release()
             elif not acted.is_set() and looks.acquire(blocking=False):  # the look commits, too
                 try:
-                    if len(self.all_trials(job_id)) < count:
+                    if not has_come():
                         return
                     act()
                     acted.set()
@@ -183,7 +189,7 @@ class Watch:
             yield
         finally:
             event.remove(Session, "after_commit", committed)
-        assert acted.is_set(), f"the pass ended before {count} trials were stored"
+        assert acted.is_set(), "the job ended before its middle"
 
 
 @pytest.fixture

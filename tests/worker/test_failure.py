@@ -68,6 +68,7 @@ INPUTS = Inputs(
     test=DataSource("/work/inputs/test.jsonl", Columns()),
     calibrate=DataSource("/work/inputs/calibrate.jsonl", Columns()),
     train=None,
+    against=None,
     digests={},
     names={
         "checkpoint": "hf://acme/bert",

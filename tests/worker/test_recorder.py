@@ -165,7 +165,12 @@ def test_the_passes_of_a_search_are_written_apart(sessions: Sessions, watch: Wat
 def test_a_step_stands_in_the_progress_until_the_next_trial(sessions: Sessions, watch: Watch, job: Job) -> None:
     ledger, step = Ledger(sessions, job.id, job.fence), Step(name=StepName.MOMENTS, done=1, known=4, seconds_left=9.0)
     ledger.tell(step)
-    assert watch.job(job.id).progress is None, "there is none before the first trial"
+    first = watch.job(job.id).progress or {}
+    assert (first["done"], first["known"], first["step"]) == (
+        0,
+        1,
+        step.model_dump(mode="json"),
+    )  # before the first trial
     recording = recorder(sessions, job, batch=1)
     recording.add(trial(0))
     before = watch.job(job.id).progress or {}

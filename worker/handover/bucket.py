@@ -9,12 +9,12 @@ from store.setting_groups import StorageSettings
 from worker.handover.errors import HandoverError, refused, unavailable
 from worker.handover.files import Outgoing
 
-_LAST = "report.json"
-"""Put there when all others are: where it is, all of them are."""
+_LAST = ("report.json", "analysis.json")
+"""Put there when all others are: where one of them is, all files are."""
 
 
 def put_into_bucket(reference: Reference, token: str, files: Sequence[Outgoing], settings: StorageSettings) -> None:
-    """Put files below a prefix, each whole or not at all, ``report.json`` last.
+    """Put files below a prefix, each whole or not at all, ``report.json`` or ``analysis.json`` last.
 
     Raises:
         HandoverError: the bucket refuses or fails.
@@ -22,7 +22,7 @@ def put_into_bucket(reference: Reference, token: str, files: Sequence[Outgoing],
     shown, prefix = reference.shown, reference.path.strip("/")
     bucket = Bucket(reference.place, settings, Key(*token.split(":", 2)))
     try:
-        for file in sorted(files, key=lambda file: (file.name == _LAST, file.name)):
+        for file in sorted(files, key=lambda file: (file.name in _LAST, file.name)):
             with file.path.open("rb") as content:
                 bucket.put(f"{prefix}/{file.name}".lstrip("/"), content, file.bytes, {})
     except StorageRefusedError as error:

@@ -3,8 +3,12 @@
 from collections.abc import Callable, Mapping
 
 from axformer.wire.kinds import JobKind
-from worker.kinds import export, pruning
+from worker.kinds import analysis, export, pruning
 from worker.work import Work
 
-KINDS: Mapping[JobKind, Callable[[Work], None]] = {JobKind.PASS: pruning.carry_out, JobKind.EXPORT: export.carry_out}
+KINDS: Mapping[JobKind, Callable[[Work], None]] = {
+    JobKind.PASS: pruning.carry_out,
+    JobKind.EXPORT: export.carry_out,
+    JobKind.ANALYSIS: analysis.carry_out,
+}
 """Each takes a job whose process is open and runs it to its end or to the end of its time slice."""

@@ -19,6 +19,8 @@ _MOST_FILES = 200
 _TOP = frozenset(
     {
         "README.md",
+        "analysis.html",
+        "analysis.json",
         "path.svg",
         "plan.json",
         "plan.svg",

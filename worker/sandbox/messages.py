@@ -59,6 +59,19 @@ class Source(Message):
     columns: Columns
 
 
+class AnalysisOrder(Message):
+    """What an analysis is asked for."""
+
+    against: str | None
+    """The other model's directory."""
+    reports: tuple[str, ...] | None
+    rows: int | None
+    references: dict[str, str]
+    """The inputs as commands name them, by part of the job."""
+    digests: dict[str, str]
+    """Of the inputs, by part of the job: reports that an earlier process finished are of the same inputs, or are not used."""
+
+
 class Order(Message):
     """The job to work on."""
 
@@ -83,6 +96,8 @@ class Order(Message):
     """For an export: the trial after which its pass ends."""
     names: dict[str, str]
     """The owner's names for checkpoint and data, by part of the job."""
+    analysis: AnalysisOrder | None = None
+    """For an analysis: what is asked for."""
 
 
 class GoAhead(Message):
@@ -170,7 +185,7 @@ class Opened(Message):
     type: Literal["opened"] = "opened"
     notes: Annotated[tuple[Text, ...], Field(max_length=_MOST_NOTES)]
     first_look: Text | None
-    """One line on the validation data and the untouched model's figures; None for an export."""
+    """One line on the validation data and, of a pass, the untouched model's figures; None for an export."""
     shape: Shape
 
 
@@ -214,7 +229,7 @@ class Searched(Message):
 
 
 class Trained(Message):
-    """The model is trained, if the job asks for training; its files are written next."""
+    """All is done that comes before the files, such as training the model; they are written next."""
 
     type: Literal["trained"] = "trained"
 

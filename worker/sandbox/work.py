@@ -10,17 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from axformer.analyzing import write_analysis
 from axformer.data.source import DataSource
 from axformer.devices import AUTO, batch_tokens_of, resolve_device
 from axformer.errors import AxFormerError
 from axformer.evaluation.budget import free_bytes, total_bytes
-from axformer.intake.footprint import Footprint, at_ease, least
+from axformer.intake.footprint import Footprint, at_ease, least, with_models
 from axformer.intake.sizes import read_sizes
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.base import Surroundings
 from axformer.run import PruningRun
 from axformer.wire.kinds import JobKind
 from axformer.wire.steps import Step
+from worker.sandbox.analyses import carry_out, first_look, open_inputs
 from worker.sandbox.clock import PassClock
 from worker.sandbox.lines import Lines
 from worker.sandbox.messages import (
@@ -90,11 +92,12 @@ def _send_error(lines: Lines, error: Exception) -> None:
 def _work(lines: Lines, order: Order) -> None:
     _send(lines, _memory_estimate(order))
     _receive(lines, GoAhead)
-    _KINDS[order.kind](lines, order, _open(lines, order))
+    _KINDS[order.kind](lines, order)
 
 
-def _prune(lines: Lines, order: Order, run: PruningRun) -> None:
+def _prune(lines: Lines, order: Order) -> None:
     """Run one pass, or six, after a first look, which refuses a model that is worse than guessing."""
+    run = _open(lines, order)
     look = run.look()
     notes = [*run.notes, *([] if look.note is None else [look.note])]
     _send(lines, _opened(run, notes, look.sentence))
@@ -102,8 +105,9 @@ def _prune(lines: Lines, order: Order, run: PruningRun) -> None:
     _finish(lines, order, run)
 
 
-def _export(lines: Lines, order: Order, run: PruningRun) -> None:
+def _export(lines: Lines, order: Order) -> None:
     """Write the model after one trial of another job's pass."""
+    run = _open(lines, order)
     _send(lines, _opened(run, run.notes, None))
     for _ in run.trials(_stored(lines), upto=order.upto, directory=Path(order.state)):
         _check_worker(lines)
@@ -111,9 +115,23 @@ def _export(lines: Lines, order: Order, run: PruningRun) -> None:
     _finish(lines, order, run)
 
 
-_KINDS: Mapping[JobKind, Callable[[Lines, Order, PruningRun], None]] = {
+def _analyze(lines: Lines, order: Order) -> None:
+    """Make the reports on a model; those that an earlier process has finished are taken over."""
+    inputs = open_inputs(order)
+    _send(
+        lines, Opened(notes=(), first_look=cut(first_look(inputs)), shape=Shape(**vars(inputs.checkpoint.dimensions)))
+    )
+    _receive(lines, Begin)
+    analysis = carry_out(order, inputs, _Steps(lines), lambda: _check_worker(lines))
+    _send(lines, Trained())
+    write_analysis(analysis, Path(order.output))
+    _send(lines, Published(report=analysis.model_dump(mode="json")))
+
+
+_KINDS: Mapping[JobKind, Callable[[Lines, Order], None]] = {
     JobKind.PASS: _prune,
     JobKind.EXPORT: _export,
+    JobKind.ANALYSIS: _analyze,
 }
 
 
@@ -137,9 +155,11 @@ def _memory_estimate(order: Order) -> MemoryEstimate:
     data_bytes = sum(Path(source.path).stat().st_size for source in sources if source is not None)
     sizes = read_sizes(Path(order.checkpoint), order.head)
     batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
+    models = 1 if order.analysis is None or order.analysis.against is None else 2  # of the same shape, or it is refused
+    least_of, ease_of = (of(sizes, data_bytes, config, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
     return MemoryEstimate(
-        least=_memory(least(sizes, data_bytes, config, batch_tokens, on_gpu=on_gpu)),
-        at_ease=_memory(at_ease(sizes, data_bytes, config, batch_tokens, on_gpu=on_gpu)),
+        least=_memory(with_models(least_of, sizes, models, on_gpu=on_gpu)),
+        at_ease=_memory(with_models(ease_of, sizes, models, on_gpu=on_gpu)),
         total=Memory(host_bytes=total_bytes("cpu"), device_bytes=total_bytes(device) if on_gpu else 0),
         free=Memory(host_bytes=free_bytes("cpu"), device_bytes=free_bytes(device) if on_gpu else 0),
         parameters=sizes.parameters,

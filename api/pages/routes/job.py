@@ -8,14 +8,14 @@ from starlette.responses import Response, StreamingResponse
 
 from api import downloads
 from api.deps import ReadingDep, ResourcesDep, StorageDep
-from api.downloads import attachment
+from api.downloads import Download, attachment
 from api.errors import NotFoundError
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.job_form import REFERENCES
 from api.pages.job_parts import job_values
-from api.pages.job_result import REPORT, bundles_of
+from api.pages.job_result import ANALYSIS, REPORT, bundles_of
 from api.pages.pictures import PLACE, WidthQuery, chart_of, fragment, map_of
 from api.pages.stream import Look, Wait
 from api.resources import Resources
@@ -23,6 +23,7 @@ from api.services import artifacts, jobs
 from api.services.inputs.look import names_of
 from api.tarring import tar_of
 from axformer.config import changed_knobs
+from axformer.wire.kinds import JobKind
 from store.errors import StorageError
 from store.repositories.jobs import Standing
 from store.repositories.trace_views import trace_totals
@@ -48,7 +49,8 @@ def show_job(
     """The page."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
     values = job_values(session, resources, visitor.caller, job)
-    values |= {"chart": chart_of(session, job, values["totals"]), "map": map_of(session, job)}
+    if job.kind is not JobKind.ANALYSIS:
+        values |= {"chart": chart_of(session, job, values["totals"]), "map": map_of(session, job)}
     return pages.answer("job.html", visitor=visitor, tab="overview", **values)
 
 
@@ -63,7 +65,7 @@ def show_settings(
 ) -> Response:
     """All settings of the job, those that differ from its preset first."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
-    uris = {name: one["uri"] for name in REFERENCES if (one := getattr(job, name)) is not None}
+    uris = {name: one["uri"] for name in (*REFERENCES, "against") if (one := getattr(job, name)) is not None}
     return pages.answer(
         "job_settings.html",
         visitor=visitor,
@@ -126,7 +128,18 @@ def show_report(
     job_id: str, request: Request, visitor: VisitorDep, session: ReadingDep, storage: StorageDep
 ) -> Response:
     """The report as a page, which may run nothing and load nothing."""
-    found = artifacts.download(session, storage, visitor.caller.team_id, job_id, REPORT)
+    return _confined(artifacts.download(session, storage, visitor.caller.team_id, job_id, REPORT), request)
+
+
+@router.get("/analysis")
+def show_analysis(
+    job_id: str, request: Request, visitor: VisitorDep, session: ReadingDep, storage: StorageDep
+) -> Response:
+    """An analysis as a page, which may run nothing and load nothing."""
+    return _confined(artifacts.download(session, storage, visitor.caller.team_id, job_id, ANALYSIS), request)
+
+
+def _confined(found: Download, request: Request) -> Response:
     answer = downloads.answer(found, method=request.method, headers=request.headers)
     answer.headers.update(REPORT_HEADERS)
     return answer

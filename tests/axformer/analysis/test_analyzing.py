@@ -1,6 +1,7 @@
 """An analysis from beginning to end: for every task, whole or not at all, with commands that work."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from axformer.analysis.bounds import Bounds
 from axformer.analysis.inputs import REPORTS, Inputs, Wanted
 from axformer.analysis.making import study_of
 from axformer.analysis.study import Working
-from axformer.analyzing import carry_out, write_analysis
+from axformer.analyzing import carry_out, open_analysis, write_analysis
 from axformer.cli.main import app
+from axformer.data.source import DataSource
 from axformer.errors import AxFormerError
 from axformer.opening import check_fits
 from axformer.reporting.schema import analysis_schema_text
@@ -31,6 +33,7 @@ from tests.tiny_models import (
     answered_rows,
     answering_model,
     save_tiny_checkpoint,
+    tiny_config,
     tiny_rows,
     tiny_tokenizer,
     write_rows,
@@ -134,6 +137,18 @@ def test_an_analysis_fits_the_published_schema() -> None:
     validator.validate(json.loads(analysis.model_dump_json()))
 
 
+def test_on_the_service_its_commands_post_jobs() -> None:
+    inputs = inputs_of(Case("bert", "classification"))
+    given = Given("upload:upl_1", "s3://acme/dev.csv", "upload:upl_2", "text=review", on_service=True)
+    reports = carry_out(replace(inputs, given=given), Wanted()).reports
+    commands = [parsed(getattr(reports, name).advice.command) for name in REPORTS]
+    assert {arguments["command"] for arguments in commands} == {"submit", "features"}
+    for arguments in commands:
+        assert (arguments["checkpoint"], arguments["data"]) == ("upload:upl_1", "s3://acme/dev.csv")
+        if arguments["command"] == "submit":
+            config_of(arguments)
+
+
 class StoppedError(Exception):
     """Ends an analysis."""
 
@@ -212,12 +227,38 @@ def test_the_model_that_a_checkpoint_was_trained_from_may_have_no_head(
     assert analysis.reports.drift is not None
     assert analysis.reports.drift.cosine == pytest.approx([1.0] * 4)
     assert analysis.reports.drift.recall is None
+    assert analysis.notes == ("drift: no recall of important heads, since the other model has no head",)
 
 
 def test_models_that_do_not_compare_are_refused(checkpoint: Path, data: Path, tmp_path: Path) -> None:
-    from tests.tiny_models import tiny_config
-
     other = save_tiny_checkpoint(tmp_path / "other", tiny_config(layers=2))
     ran = command("analyze", checkpoint, "--data", data, "--against", other, "--output", tmp_path / "out")
     assert ran.exit_code == 2
     assert "give the model that the checkpoint was trained from" in ran.output.replace("\n", " ")
+
+
+def test_a_model_of_other_classes_has_no_recall_and_a_note_says_why(tmp_path: Path) -> None:
+    def named(name: str, *classes: str) -> Path:
+        config = tiny_config()
+        config.id2label, config.label2id = dict(enumerate(classes)), {one: at for at, one in enumerate(classes)}
+        return save_tiny_checkpoint(tmp_path / name, config)
+
+    rows = [row | {"label": ("bad", "good")[index % 2]} for index, row in enumerate(tiny_rows(10))]
+    data = write_rows(tmp_path / "data.jsonl", rows)
+    own, other = named("own", "bad", "good"), named("other", "spam", "ham")
+    inputs = open_analysis(Given(str(own), str(data)), DataSource(str(data)), None, str(other), "cpu")
+    analysis = carry_out(inputs, Wanted(["drift"]))
+    assert analysis.reports.drift is not None
+    assert analysis.reports.drift.recall is None
+    assert analysis.notes == (
+        "drift: no recall of important heads, since these rows have labels that the other model does not know",
+    )
+
+
+def test_finished_reports_are_taken_over_with_their_notes(tmp_path: Path) -> None:
+    inputs = inputs_of(Case("bert", "question_answering"))
+    whole = carry_out(inputs, Wanted(["heads", "cka"]), kept=tmp_path)
+    steps: list[Step] = []
+    again = carry_out(inputs, Wanted(["heads", "cka"]), Working(steps.append), tmp_path)
+    assert again.reports == whole.reports  # their times, too
+    assert {step.name for step in steps} == {StepName.REPRESENTING}

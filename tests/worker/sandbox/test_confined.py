@@ -1,10 +1,12 @@
 """Whole jobs under real restrictions: everything that a job may want works in there, and what is killed is an attempt lost."""
 
+import json
 import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -13,8 +15,10 @@ import pytest
 from axformer.forms.kinds import COMPACT, KINDS, ONNX_INT8
 from axformer.plan.trial import Trial
 from axformer.reporting.commit import commit
+from axformer.wire.kinds import JobKind
 from store.settings import Settings
 from store.states import WORKING, JobState
+from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch, context, opened, post, settings, watch
 from tests.worker.test_runner import STEPS_AN_EPOCH, artifacts_of, library_run
 from worker.context import WorkerContext, claim_job
@@ -92,6 +96,47 @@ def test_a_process_that_is_killed_in_the_middle_is_an_attempt_lost_and_the_job_g
     run_job(confined, again, NEVER)
     assert (watch.job(job_id).state, watch.job(job_id).attempt) == (JobState.SUCCEEDED, 2)
     assert_alike(watch.trials(job_id), library_run(opened, LONG_PASS).trace)
+
+
+def test_an_analysis_whose_process_is_killed_goes_on_from_its_finished_reports(
+    confined: WorkerContext, post: Post, watch: Watch, opened: Open, tmp_path: Path
+) -> None:
+    data = write_rows(tmp_path / "rows.jsonl", tiny_rows(400))
+    job_id = post(
+        kind=JobKind.ANALYSIS,
+        analysis={"reports": None, "rows": None},
+        config={"max_length": None},
+        validation={"uri": f"file://{data}"},
+        train={"uri": opened.uri("train.jsonl")},
+        against={"uri": opened.uri("checkpoint")},
+    )
+
+    def finished() -> dict[str, Path]:
+        return {path.stem: path for path in confined.settings.work_dir.glob(f"{job_id}.*/made/state/reports-*/*.json")}
+
+    def kill() -> None:
+        while not finished():
+            threading.Event().wait(0.01)
+        kill_processes_of_jobs()
+
+    watcher = threading.Thread(target=kill)
+    watcher.start()
+    job = claim_job(confined)
+    assert job is not None
+    run_job(confined, job, NEVER)
+    watcher.join()
+    assert (watch.job(job_id).state in WORKING, watch.events(job_id)[-1]) == (True, "job.worker_lost")
+    kept = {name: json.loads(path.read_bytes())["reports"][name] for name, path in finished().items()}
+    assert kept
+    job = claim_job(confined)
+    assert job is not None
+    run_job(confined, job, NEVER)
+    done = watch.job(job_id)
+    assert (done.state, done.error, done.attempt) == (JobState.SUCCEEDED, None, 2)
+    assert done.report is not None
+    assert all(done.report["reports"].values())
+    assert {name: done.report["reports"][name] for name in kept} == kept  # their times, too
+    assert list(confined.settings.work_dir.iterdir()) == []
 
 
 def test_a_process_that_is_killed_while_it_trains_continues_from_its_state(

@@ -1,0 +1,95 @@
+"""The form for an analysis: empty, or with the inputs of a job of the team."""
+
+from collections.abc import Mapping, Sequence
+
+from fastapi import APIRouter, BackgroundTasks
+from starlette.responses import RedirectResponse, Response
+
+from api.deps import ReadingDep, ResourcesDep, StorageDep
+from api.errors import ApiError
+from api.pages.analysis_form import ALL, AnalysisForm
+from api.pages.context import PAGE_HEADERS, Pages
+from api.pages.deps import FormDep, PagesDep, Visitor, WriterDep
+from api.pages.once import key_of
+from api.pages.posted_again import analysis_like
+from api.resources import Resources
+from api.services import analyses, jobs
+from api.services.inputs.look import names_of
+from axformer.data.columns import Columns
+from axformer.wire.analyses import AnalysisCreate
+from axformer.wire.devices import Device
+from store.repositories.audit import note
+from store.session import session_scope
+from store.storage import Storage
+from store.tables.jobs import Job
+
+router = APIRouter(prefix="/analyses")
+
+
+@router.get("/new")
+def show_form(
+    visitor: WriterDep,
+    session: ReadingDep,
+    resources: ResourcesDep,
+    storage: StorageDep,
+    pages: PagesDep,
+    like: str | None = None,
+) -> Response:
+    """The form: empty, or filled in with the model and the data of a job of the team."""
+    if like is None:
+        return _page(pages, visitor, AnalysisForm(), {})
+    job = jobs.find(session, visitor.caller.team_id, like)
+    form, left_out = analysis_like(job)
+    return _page(pages, visitor, form, _names(resources, storage, visitor, form), like=job, left_out=left_out)
+
+
+@router.post("/new")
+def send_form(
+    visitor: WriterDep,
+    sent: FormDep,
+    pages: PagesDep,
+    resources: ResourcesDep,
+    storage: StorageDep,
+    after_commit: BackgroundTasks,
+) -> Response:
+    """Post the analysis."""
+    form = AnalysisForm.read(sent)
+    body = form.asked()
+    try:
+        job_id = None if body is None else _post(resources, visitor, body, form.nonce)
+    except ApiError as error:
+        form.refuse(error)
+        job_id = None
+    if job_id is None:
+        return _page(pages, visitor, form, _names(resources, storage, visitor, form))
+    after_commit.add_task(resources.wakeup.wake)
+    return RedirectResponse(f"/jobs/{job_id}", 303, headers=PAGE_HEADERS)
+
+
+def _post(resources: Resources, visitor: Visitor, body: AnalysisCreate, nonce: str) -> str:
+    with session_scope(resources.sessions) as session:
+        created = analyses.submit(session, resources.settings, visitor.caller.team_id, body, key_of(nonce))
+        if created.is_new:
+            note(session, visitor.caller, "job.create", created.job.id)
+        return created.job.id
+
+
+def _names(resources: Resources, storage: Storage, visitor: Visitor, form: AnalysisForm) -> dict[str, str]:
+    """The files' own names of the form's references."""
+    given = {name: uri for name in analyses.PARTS if (uri := form.value(name))}
+    with session_scope(resources.reading_sessions) as session:
+        return names_of(session, storage, resources.settings, visitor.caller.team_id, given)
+
+
+def _page(
+    pages: Pages,
+    visitor: Visitor,
+    form: AnalysisForm,
+    names: Mapping[str, str],
+    *,
+    like: Job | None = None,
+    left_out: Sequence[str] = (),
+) -> Response:
+    values = {"form": form, "names": names, "like": like, "left_out": left_out}
+    values |= {"all_reports": ALL, "roles": list(Columns.model_fields), "devices": list(Device)}
+    return pages.answer("new_analysis.html", status=422 if form.errors else 200, visitor=visitor, **values)

@@ -1,0 +1,85 @@
+"""Posting an analysis: a job that reports on a model."""
+
+import hashlib
+
+from sqlalchemy.orm import Session
+
+from api.errors import FieldError, InvalidInputError, Refusals
+from api.references import check_reference
+from api.services import posting
+from api.services.webhooks import check_webhook
+from axformer.config import Preset
+from axformer.wire.analyses import AnalysisCreate
+from axformer.wire.kinds import JobKind
+from store.repositories.jobs import Created, NewJob
+from store.settings import Settings
+
+PARTS = ("checkpoint", "validation", "train", "against")
+"""The fields that refer to content."""
+_NEEDS = {
+    "features": ("train", "lets a classifier learn from training rows"),
+    "drift": ("against", "compares two models"),
+}
+"""What a report needs, and why."""
+
+
+def submit(session: Session, settings: Settings, team_id: str, body: AnalysisCreate, key: str | None) -> Created:
+    """Queue an analysis, or find the job that a request with the same idempotency key created.
+
+    Raises:
+        InvalidInputError: a reference or the webhook cannot be used, a report lacks an input, or the key came with another
+            body before.
+        TooManyRequestsError: the team has as many queued jobs as it may have.
+        ConflictError: the team stores as many bytes as it may store.
+    """
+    asked = f"analysis {body.model_dump_json(exclude_defaults=True)}"
+    uploads = posting.uploads_among(_references(body))
+    new = _job(settings, team_id, body)
+    return posting.queue_once(session, new, uploads, key, hashlib.sha256(asked.encode()).digest())
+
+
+def _job(settings: Settings, team_id: str, body: AnalysisCreate) -> NewJob:
+    refusals = Refusals()
+    for pointer, uri in _references(body):
+        with refusals.gathered():
+            is_checkpoint = pointer in ("#/checkpoint/uri", "#/against/uri")
+            check_reference(uri, pointer, is_checkpoint=is_checkpoint, settings=settings)
+    for name in body.reports or ():
+        with refusals.gathered():
+            _check_report(body, name)
+    with refusals.gathered():
+        if body.webhook is not None:
+            check_webhook(settings, body.webhook)
+    refusals.check()
+    return NewJob(
+        team_id=team_id,
+        name=body.name,
+        kind=JobKind.ANALYSIS,
+        checkpoint=body.checkpoint.model_dump(exclude_none=True),
+        validation=body.validation.model_dump(exclude_none=True),
+        train=body.train.model_dump(exclude_none=True) if body.train else None,
+        against=body.against.model_dump(exclude_none=True) if body.against else None,
+        analysis={"reports": body.reports, "rows": body.rows},
+        preset=Preset.PAPER.value,
+        config={"max_length": body.max_length},
+        priority=body.priority,
+        device=body.device,
+        forms=[],
+        labels=dict(body.labels),
+        max_attempts=settings.max_attempts,
+        webhook=body.webhook.model_dump(mode="json") if body.webhook else None,
+        hub_token=posting.locked_token(settings, body.hub_token, [uri for _, uri in _references(body)]),
+    )
+
+
+def _check_report(body: AnalysisCreate, name: str) -> None:
+    needed, why = _NEEDS.get(name, (None, ""))
+    if needed is not None and getattr(body, needed) is None:
+        detail = f"report '{name}' {why}; give {needed} too, or leave the report out"
+        raise InvalidInputError(detail, errors=[FieldError(detail, pointer=f"#/{needed}")])
+
+
+def _references(body: AnalysisCreate) -> list[tuple[str, str]]:
+    """The references of an analysis, each with its place in the body."""
+    given = ((part, getattr(body, part)) for part in PARTS)
+    return [(f"#/{part}/uri", reference.uri) for part, reference in given if reference is not None]

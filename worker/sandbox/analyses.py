@@ -1,0 +1,82 @@
+"""An analysis in the confined process: its inputs, with their owner's names, and its reports."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from axformer import __version__, analyzing
+from axformer.analysis.advice import Given
+from axformer.analysis.inputs import Inputs, Wanted
+from axformer.analysis.study import Working
+from axformer.data.columns import Columns
+from axformer.data.source import DataSource
+from axformer.devices import resolve_device
+from axformer.wire.analysis import Analysis
+from axformer.wire.steps import OnStep
+from worker.sandbox.messages import AnalysisOrder, Order, Source
+
+
+def open_inputs(order: Order) -> Inputs:
+    """Load the models and the rows of an analysis. Its commands name them as the job does.
+
+    Raises:
+        InputError: something cannot be read, or does not fit the other inputs.
+    """
+    names, said, train = order.names, _asked(order).references, order.train
+    given = Given(order.checkpoint, order.validation.path, max_length=order.config.max_length)
+    more = None if train is None else _source(train)
+    device = resolve_device(order.device)
+    inputs = analyzing.open_analysis(given, _source(order.validation), more, _asked(order).against, device)
+    told = replace(
+        inputs.given,
+        checkpoint=said["checkpoint"],
+        data=said["validation"],
+        train=said.get("train"),
+        columns=_words(order.validation.columns),
+        on_service=True,
+    )
+    parts = {"checkpoint": "checkpoint", "data": "validation", "train": "train", "against": "against"}
+    return replace(inputs, given=told, names={name: names[part] for name, part in parts.items() if part in names})
+
+
+def first_look(inputs: Inputs) -> str:
+    """One line on the rows."""
+    train = "" if inputs.train is None else f", {len(inputs.train.rows):,} training rows"
+    return f"{len(inputs.data.rows):,} rows{train}, {inputs.checkpoint.task.name.replace('_', ' ')}"
+
+
+def carry_out(order: Order, inputs: Inputs, on_step: OnStep, check_cancelled: Callable[[], None]) -> Analysis:
+    """Make the reports; those that an earlier process has finished are taken over."""
+    asked = _asked(order)
+    return analyzing.carry_out(
+        inputs, Wanted(asked.reports, asked.rows), Working(on_step, check_cancelled), _kept_reports(order)
+    )
+
+
+def _kept_reports(order: Order) -> Path:
+    """The directory for finished reports, whose name is that of everything that decides what they say."""
+    asked = order.model_dump(mode="json", include={"analysis", "names", "config", "validation", "train"})
+    for part in ("validation", "train"):
+        asked[part] = asked[part] and asked[part]["columns"]
+    del asked["analysis"]["against"], asked["analysis"]["reports"]  # a directory, and what does not change a report
+    told = json.dumps([__version__, asked], sort_keys=True)
+    directory = Path(order.state) / f"reports-{hashlib.sha256(told.encode()).hexdigest()}"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def _asked(order: Order) -> AnalysisOrder:
+    assert order.analysis is not None, "an analysis says what is asked for"
+    return order.analysis
+
+
+def _source(source: Source) -> DataSource:
+    return DataSource(source.path, source.columns)
+
+
+def _words(columns: Columns) -> str | None:
+    """Columns as an option of a command."""
+    renamed = columns.model_dump(exclude_defaults=True)
+    return ",".join(f"{ours}={theirs}" for ours, theirs in renamed.items()) or None
