@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from transformers import AutoTokenizer, BertModel
 
 from benchmarks.finetune import finetune
@@ -57,6 +58,7 @@ LEARNED: dict[str, tuple[list[Any], str, float]] = {
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
     """A tiny model without a head, as it comes from pre-training."""
+    torch.manual_seed(0)
     BertModel(tiny_config(layers=2)).save_pretrained(tmp_path / "base")
     tiny_tokenizer().save_pretrained(tmp_path / "base")
     return tmp_path / "base"
