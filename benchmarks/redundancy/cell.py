@@ -36,16 +36,19 @@ def measure(cell: Cell, checkpoint: Path, sets: Path, log: Path) -> Mapping[str,
     """
     with tempfile.TemporaryDirectory() as directory:
         output = Path(directory) / "analysis"
+        data, train = (cell.checkpoint.rows(sets, part) for part in ("validation", "train"))
         command = [
             *["-c", "from axformer.cli.main import app; app()", "analyze", str(checkpoint)],
-            f"--data={cell.checkpoint.rows(sets, 'validation')}",
-            f"--train={cell.checkpoint.rows(sets, 'train')}",
+            f"--data={data}",
+            f"--train={train}",
             f"--output={output}",
             f"--max-length={cell.checkpoint.max_length}",
             *([f"--report={','.join(_WITHOUT_HEAD)}"] if cell.is_pretrained else []),
         ]
         if not run_logged(command, log):
             raise RuntimeError(f"the analysis of {cell.name} failed; see {log}")
-        analysis = json.loads((output / "analysis.json").read_text(encoding="utf-8"))
+        text = (output / "analysis.json").read_text(encoding="utf-8")
+    for path, name in ((checkpoint, "checkpoint"), (data, data.name), (train, train.name)):
+        text = text.replace(str(path), name)  # where the inputs lie on this machine matters to nobody else
     about = {"cell": cell.name, "model": cell.checkpoint.family, "data": cell.checkpoint.data}
-    return about | {"is_pretrained": cell.is_pretrained, "analysis": analysis}
+    return about | {"is_pretrained": cell.is_pretrained, "analysis": json.loads(text)}
