@@ -57,7 +57,7 @@ def finding_of(
         of_data, before, after = comparison.get(data), getattr(base, data), getattr(pruned, data)
         if of_data is not None:
             where = f"{place} (both models in int8)" if in_int8 else place
-            found = _measured(task, data, where, before["loss"], after["loss"], of_data)
+            found = _measured(task, data, where, before["loss"], after["loss"], of_data, has_limit=points is not None)
             if expects_cost:
                 return _at_a_cost(found, where, of_data)
             return found if points is None else _within(found, where, points, of_data)
@@ -71,7 +71,14 @@ def finding_of(
 
 
 def _measured(
-    task: str, data: Literal["test", "confirming"], place: str, before: float, after: float, comparison: Comparison
+    task: str,
+    data: Literal["test", "confirming"],
+    place: str,
+    before: float,
+    after: float,
+    comparison: Comparison,
+    *,
+    has_limit: bool,
 ) -> Finding:
     change = comparison.differences["loss"]
     verdict, is_rounding = judged(task, before, comparison), _is_rounding(before, change)
@@ -80,7 +87,7 @@ def _measured(
         data=data,
         verdict=verdict,
         sentence=passage("sentence", head, place, before, after, change.interval, _CONFIDENCE, is_rounding),
-        advice=passage("advice", verdict, is_rounding, data == "confirming"),
+        advice=passage("advice", verdict, is_rounding, data == "confirming", has_limit),
         answers=_answers(task, comparison, place),
     )
 

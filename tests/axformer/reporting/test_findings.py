@@ -57,6 +57,14 @@ def test_the_same_model_is_no_worse_by_the_rounding_of_its_loss() -> None:
     )
     assert finding.verdict is Judgement.NO_RELIABLE_GAIN
     assert finding.sentence == "No reliable difference: on held-out data the loss is what it was, 0.3326."
+    assert "take a preset without a safeguard" in finding.advice
+
+
+def test_where_points_were_allowed_and_nothing_changed_the_advice_is_more_points_or_more_rows() -> None:
+    finding = finding_of(
+        "classification", scores(test=0.5), scores(test=0.5), {"test": changed(0.0, 0.0, 0.0)}, points=1.0
+    )
+    assert finding.advice == "To remove more, allow more points, or give more rows to confirm on."
 
 
 def test_held_out_data_speaks_before_the_rows_that_confirmed() -> None:
