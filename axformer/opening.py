@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import torch
+
 from axformer.config import PassConfig, RunConfig
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
@@ -121,7 +123,10 @@ def _training(
     config: RunConfig,
     fitted_to: str = "",
 ) -> Training:
-    check_trainable(checkpoint.task.name, str(checkpoint.model.device))
+    device = checkpoint.model.device
+    check_trainable(checkpoint.task.name, str(device))
+    if settings.bf16 and low_precision(device) is not torch.bfloat16:
+        raise ConfigError("finetune bf16=true: this GPU has no bfloat16; leave bf16 out")
     check_freezes(checkpoint.model, checkpoint.architecture, settings)
     rows = replace(rows, labels_as=deciding.rows.labels_as)
     return Training(rows, _encoded(deciding, rows, checkpoint, config, settings), settings, config, fitted_to)
@@ -181,6 +186,7 @@ def notes_on(
     confirming: DataSet | None,
     config: RunConfig,
     fitted: DataSet,
+    repair: Repair | None,
 ) -> list[str]:
     """Notes for the user before the pass, on the input or on this machine.
 
@@ -188,6 +194,7 @@ def notes_on(
         sets: data by its name in notes, including ``validation``, which ``calibration`` should resemble.
         confirming: the confirming part of the validation data.
         fitted: what weights are fitted to, if the knobs ask for a fit.
+        repair: what follows the pass.
     """
     given = {name: data for name, data in sets.items() if data is not None}
     return [
@@ -197,6 +204,7 @@ def notes_on(
         *_on_padding(checkpoint),
         *_on_points(checkpoint, confirming, config),
         *_on_precision(checkpoint, config),
+        *_on_training(checkpoint, repair),
     ]
 
 
@@ -263,3 +271,13 @@ def _on_precision(checkpoint: Checkpoint, config: RunConfig) -> Iterator[str]:
         note = advice(gain_in_rate(device), low_precision(device))
         if note is not None:
             yield note
+
+
+def _on_training(checkpoint: Checkpoint, repair: Repair | None) -> Iterator[str]:
+    if isinstance(repair, Training) and repair.settings.bf16:
+        gain = gain_in_rate(checkpoint.model.device)
+        if gain < 1:
+            yield (
+                f"matrices are multiplied {gain:.2g} times as fast in bfloat16 as in float32 here, so the training takes "
+                "longer with bf16=true; leave bf16 out"
+            )

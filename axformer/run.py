@@ -260,7 +260,7 @@ class PruningRun:
         sets = {"validation": self._validation, "test": self._test, CALIBRATION: self.calibration}
         fitted = self.calibration or self.deciding
         return [
-            *notes_on(self._checkpoint, sets, self._confirming, self.config, fitted),
+            *notes_on(self._checkpoint, sets, self._confirming, self.config, fitted, self._repair),
             *self._method.extras.notes(self.config, is_trained=self._repair is not None),
         ]
 

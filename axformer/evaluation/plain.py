@@ -56,9 +56,12 @@ class Predictions:
     """The task's answer for each output."""
 
 
-def run(model: Any, batch: Batch) -> Any:
-    """The output of a model for a batch, in float32, so that losses are not rounded to the 16 bits that logits may have."""
-    output = model(**batch.inputs)
+def run(model: Any, batch: Batch, **options: Any) -> Any:
+    """The output of a model for a batch, in float32, so that losses are not rounded to the 16 bits that logits may have.
+
+    ``options`` go to the model. Its hidden states, a tuple, keep their number format.
+    """
+    output = model(**batch.inputs, **options)
     for name, values in output.items():
         if isinstance(values, Tensor) and values.is_floating_point():
             output[name] = values.float()

@@ -216,6 +216,7 @@ def _arguments(
         warmup_steps=settings.warmup,
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
+        bf16=settings.bf16,
         seed=settings.seed,
         use_cpu=device.type == "cpu",
         eval_strategy="no" if lesson.deciding_loss is None else "epoch",

@@ -44,7 +44,7 @@ class TaskLoss:
 
     def loss(self, model: Any, batch: Batch) -> Tensor:
         """See :class:`Objective`."""
-        return self.task.losses(model(**batch.inputs), batch).mean()
+        return self.task.losses(run(model, batch), batch).mean()
 
 
 class Taught:
@@ -94,7 +94,7 @@ class Taught:
     def loss(self, model: Any, batch: Batch) -> Tensor:
         """See :class:`Objective`."""
         settings = self._settings
-        output = model(**batch.inputs, output_hidden_states=settings.hidden_weight > 0)
+        output = run(model, batch, output_hidden_states=settings.hidden_weight > 0)
         student = self._task.predicted(output, batch)
         teacher, states = self._recalled(batch, student) if self._known else self._taught(batch)
         differences = divergence(teacher, student, len(batch.rows), settings.temperature)
@@ -112,7 +112,7 @@ class Taught:
         """The teacher's predictions, and its hidden states if they count."""
         if self._settings.hidden_weight == 0:
             return self._task.predicted(run(self._teacher, batch), batch), ()
-        output = self._teacher(**batch.inputs, output_hidden_states=True)
+        output = run(self._teacher, batch, output_hidden_states=True)
         return self._task.predicted(output, batch), output.hidden_states
 
     def _recalled(self, batch: Batch, like: Predicted) -> tuple[Predicted, Sequence[Tensor]]:
@@ -125,11 +125,11 @@ class Taught:
         With a single layer left there is nothing to compare, and the distance is 0.
         """
         tokens = batch.inputs["attention_mask"].flatten(end_dim=-2) != 0
-        total = student[0].new_zeros(())
+        total = torch.zeros((), device=student[0].device)
         below = self._kept[:-1]
         for place, layer in enumerate(below):
             ours, theirs = (
-                functional.normalize(states[index + 1][tokens], dim=-1)
+                functional.normalize(states[index + 1][tokens].float(), dim=-1)
                 for states, index in ((student, place), (teacher, layer))
             )
             total = total + (ours - theirs).square().sum(dim=-1).mean() / len(below)

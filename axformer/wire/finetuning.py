@@ -36,6 +36,9 @@ class FinetuneSettings(BaseModel):
     """Decay of all weights but biases and norms, as in AdamW. The default is that of transformers."""
     max_grad_norm: float = Field(default=1.0, ge=0.0, le=1e6)
     """Longer gradients are shortened to this norm; 0 shortens none. The default is that of transformers."""
+    bf16: bool = False
+    """Whether matrices are multiplied in bfloat16 (transformers' mixed precision); weights, their updates and the loss stay
+    in float32. Faster where the GPU or processor multiplies bfloat16 fast."""
     freeze: Annotated[str | None, BeforeValidator(_as_text, json_schema_input_type=str | list[int] | None)] = None
     """Layers of the untouched model that are not trained: ``lower:4``, or their numbers from 0, as ``0,1,5``."""
     freeze_embeddings: bool = False

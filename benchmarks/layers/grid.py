@@ -1,7 +1,7 @@
 """The cells: a checkpoint, fine-tuned with a seed on a set, whose layers are dropped by one strategy and trained in one way.
 
-They are in the order of their importance: first dropping from the top on every set, with and without a teacher, then the other
-strategies, then more seeds, then the larger model.
+They are in the order of their importance: first dropping from the top on every set, without training, with it, and with a
+teacher; then the other strategies, then more seeds, then the larger model. Trainings multiply in bfloat16, for time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +17,9 @@ DROPPED = {BASE: (1, 2, 3), "mpnet-base": (2, 4, 6)}
 """How many layers are dropped, by model."""
 SEEDS = (0, 1, 2)
 TRAININGS: Mapping[str, Mapping[str, Any] | None] = {
-    "plain": {},
-    "teacher": {"teacher": True},
     "untrained": None,
+    "plain": {"bf16": True},
+    "teacher": {"bf16": True, "teacher": True},
 }
 """The settings of a training that differ from those of ``method=layers``, by name; None where nothing is trained."""
 OTHERS = tuple(one for one in Strategy if one not in (Strategy.TOP, Strategy.EXPLICIT))

@@ -9,6 +9,7 @@ import torch
 
 from axformer.config import make_config
 from axformer.data.source import DataSource
+from axformer.repair.settings import make_settings
 from axformer.reporting.environment import describe
 from axformer.run import PruningRun
 from axformer.scores.confidence import first_metric
@@ -32,7 +33,8 @@ def measure(cell: Cell, checkpoint: Path, sets: Path, state: Path) -> dict[str, 
     validation, test, train = (
         DataSource(str(cell.checkpoint.rows(sets, part))) for part in ("validation", "test", "train")
     )
-    run = PruningRun.open(checkpoint, validation, test=test, config=config, train=train if way.trains else None)
+    training: dict[str, Any] = {"train": train, "finetune": make_settings({"bf16": True})} if way.trains else {}
+    run = PruningRun.open(checkpoint, validation, test=test, config=config, **training)
     trials = list(run.trials(directory=state))
     searched = time.monotonic() - started
     points = [point.model_dump(mode="json") for point in run.passes.path]

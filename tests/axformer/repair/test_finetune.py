@@ -61,6 +61,19 @@ def test_the_same_seed_gives_the_same_weights_and_another_other_ones() -> None:
     assert not all(torch.equal(value, other[name]) for name, value in one.items())
 
 
+def test_mixed_precision_keeps_weights_in_float32_and_ends_near_them() -> None:
+    case = Case("bert", "classification")
+    start, exact, mixed = (
+        small(case).state_dict(),
+        trained(case).state_dict(),
+        trained(case, SETTINGS.model_copy(update={"bf16": True})).state_dict(),
+    )
+    moved = torch.cat([(exact[name] - weight).flatten() for name, weight in start.items()]).norm()
+    apart = torch.cat([(mixed[name] - exact[name]).flatten() for name in start]).norm()
+    assert {weight.dtype for weight in mixed.values()} == {torch.float32}
+    assert 0 < apart < moved / 2
+
+
 def test_nothing_is_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

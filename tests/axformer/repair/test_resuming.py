@@ -98,6 +98,12 @@ def test_an_interrupted_training_ends_as_if_undisturbed(case: Case, tmp_path: Pa
     check_same(trained(case, PLAIN, tmp_path), undisturbed(case, PLAIN))
 
 
+def test_also_in_bfloat16(tmp_path: Path) -> None:
+    mixed = PLAIN.model_copy(update={"bf16": True})
+    interrupted(BERT, mixed, tmp_path, 6)
+    check_same(trained(BERT, mixed, tmp_path), undisturbed(BERT, mixed))
+
+
 @pytest.mark.parametrize("step", [1, 3, 4, 9])
 def test_it_may_be_interrupted_at_any_step_and_again(step: int, tmp_path: Path) -> None:
     interrupted(BERT, PLAIN, tmp_path, step)
