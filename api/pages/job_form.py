@@ -9,12 +9,15 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from api.errors import ApiError
+from api.pages.columns import TASKS
 from api.pages.once import NONCE_FIELD, form_nonce
 from axformer.config import METHODS, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError, reason_of
 from axformer.forms.kinds import COMPACT
+from axformer.intake.names import KNOWN_NAMES
 from axformer.repair.settings import FinetuneSettings
+from axformer.wire.devices import Device
 from axformer.wire.heads import parse_head
 from axformer.wire.jobs import JobCreate
 
@@ -24,6 +27,13 @@ REFERENCES = ("checkpoint", "validation", "test", "calibrate", "train")
 KNOBS = tuple(dict.fromkeys(name for config in METHODS.values() for name in config.model_fields))
 LISTS = frozenset({"explicit_order", "budgets"})
 """Knobs that are lists; written with commas."""
+INPUT_CHOICES: Mapping[str, Any] = {
+    "roles": list(Columns.model_fields),
+    "tasks": TASKS,
+    "checkpoint_names": KNOWN_NAMES,
+    "devices": list(Device),
+}
+"""What the forms for jobs and analyses offer for their inputs."""
 SEPARATORS = re.compile(r"[\s,]+")
 
 

@@ -76,6 +76,22 @@ def test_a_directory_is_packed_as_it_is_chosen_and_a_file_can_be_dropped(tab: Ta
     assert page.locator("#validation").input_value().startswith("upload:")
 
 
+def test_an_analysis_takes_files_too(tab: Tab, checkpoint: Path, tmp_path: Path) -> None:
+    page, file = tab.page, tmp_path / "dev.csv"
+    file.write_text("review,stars\ngood,1\n")
+    page.goto("/analyses/new")
+    for name in ("checkpoint", "against"):
+        page.locator(f"[data-upload={name}][webkitdirectory]").set_input_files(checkpoint)
+        page.locator(f"#{name}-note").get_by_text("4 layers").wait_for()
+    page.locator("[data-upload=validation]").set_input_files(file)
+    page.get_by_text("dev.csv, 20 bytes").wait_for()
+    page.locator("#preview").get_by_text("good").wait_for()
+    page.locator("#name").fill("where")
+    page.get_by_role("button", name="Post the analysis").click()
+    page.wait_for_url("**/jobs/*")
+    assert page.locator("h1").inner_text() == "where"
+
+
 def test_the_form_shows_the_columns_of_the_task_the_knobs_of_the_goal_and_events_with_an_address(
     tab: Tab, tmp_path: Path
 ) -> None:

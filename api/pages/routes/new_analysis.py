@@ -10,14 +10,13 @@ from api.errors import ApiError
 from api.pages.analysis_form import ALL, AnalysisForm
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import FormDep, PagesDep, Visitor, WriterDep
+from api.pages.job_form import INPUT_CHOICES
 from api.pages.once import key_of
 from api.pages.posted_again import analysis_like
 from api.resources import Resources
 from api.services import analyses, jobs
 from api.services.inputs.look import names_of
-from axformer.data.columns import Columns
 from axformer.wire.analyses import AnalysisCreate
-from axformer.wire.devices import Device
 from store.repositories.audit import note
 from store.session import session_scope
 from store.storage import Storage
@@ -91,5 +90,7 @@ def _page(
     left_out: Sequence[str] = (),
 ) -> Response:
     values = {"form": form, "names": names, "like": like, "left_out": left_out}
-    values |= {"all_reports": ALL, "roles": list(Columns.model_fields), "devices": list(Device)}
-    return pages.answer("new_analysis.html", status=422 if form.errors else 200, visitor=visitor, **values)
+    values |= {"all_reports": ALL}
+    return pages.answer(
+        "new_analysis.html", status=422 if form.errors else 200, visitor=visitor, **INPUT_CHOICES, **values
+    )

@@ -9,12 +9,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import ApiError
-from api.pages.columns import HEAD_BYTES, preview
+from api.pages.columns import HEAD_BYTES, TASKS, preview
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.demo import demo_form
 from api.pages.deps import FormDep, PagesDep, Visitor, VisitorDep, WriterDep, own_script
 from api.pages.formats import figure
-from api.pages.job_form import REFERENCES, JobForm
+from api.pages.job_form import INPUT_CHOICES, REFERENCES, JobForm
 from api.pages.once import key_of
 from api.pages.posted_again import form_like
 from api.resources import Resources
@@ -25,10 +25,7 @@ from api.services.inputs.contents import Contents, UnreadableError
 from api.services.inputs.look import Seen, look_at_inputs, names_of
 from axformer.config import ABOUT_METHODS, ABOUT_PRESETS, Preset, make_config
 from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal, written
-from axformer.data.columns import Columns
-from axformer.intake.names import KNOWN_NAMES
 from axformer.repair.settings import FinetuneSettings
-from axformer.wire.devices import Device
 from axformer.wire.heads import HEAD_TASKS
 from axformer.wire.jobs import FormName, JobCreate
 from axformer.wire.knob_list import list_knobs
@@ -119,7 +116,7 @@ def get_model(
         model = look_at_checkpoint(Contents(session, storage, resources.settings, team_id), f"upload:{upload_id}")
     except UnreadableError as error:
         return JSONResponse({"words": str(error), "columns": None})
-    columns = _TASKS.get(_TITLES.get("several" if model.is_multi_label else model.task or "", ""))
+    columns = TASKS.get(_TITLES.get("several" if model.is_multi_label else model.task or "", ""))
     return JSONResponse({"words": model.words, "columns": None if columns is None else " ".join(columns)})
 
 
@@ -161,17 +158,6 @@ def _post(resources: Resources, visitor: Visitor, body: JobCreate, nonce: str) -
         if created.is_new:
             note(session, visitor.caller, "job.create", created.job.id)
         return created.job.id
-
-
-_TASKS = {
-    "One label for each text": ("text", "text_pair", "label"),
-    "Several labels for each text": ("text", "text_pair", "labels"),
-    "A tag for each word": ("tokens", "tags"),
-    "Questions about a context": ("question", "context", "answers"),
-    "Multiple choice": ("text", "choices", "label"),
-    "Text alone": ("text",),
-}
-"""The columns of each task, by what people call it."""
 
 
 _TITLES = {
@@ -222,6 +208,7 @@ def _page(
 ) -> Response:
     listed = list_knobs()
     values: dict[str, Any] = {
+        **INPUT_CHOICES,
         "form": form,
         "checked": checked,
         "names": names or {},
@@ -229,11 +216,7 @@ def _page(
         "left_out": left_out,
         "knobs": listed,
         "knob_groups": _groups(listed).items(),
-        "roles": list(Columns.model_fields),
-        "tasks": _TASKS,
         "usual": _USUAL,
-        "checkpoint_names": KNOWN_NAMES,
-        "devices": list(Device),
         "all_forms": get_args(FormName),
         "about_presets": ABOUT_PRESETS,
         "goals": {name.value: about for name, about in ABOUT_GOALS.items()},
