@@ -33,8 +33,9 @@ def document_of(found: Sequence[Content]) -> str:
 
 Made by `python -m benchmarks.layers`: {len(found)} of {len(cells())} cells.{partial} Each is a checkpoint that was fine-tuned
 with one seed, whose layers [`method=layers`](layers.md) drops and, where it says so, trains again on the set's training rows
-(three epochs for each number of layers, from the checkpoint, in mixed precision). Figures are of held-out rows that decided nothing: the change of
-the metric in points (hundredths) against the untouched model, with the standard deviation over seeds where there are several.
+(three epochs for each number of layers, from the checkpoint, in mixed precision). Figures are of held-out rows that
+decided nothing: the change of the metric in points (hundredths) against the untouched model, with the standard deviation
+over seeds where there are several.
 """,
         _from_the_top(found),
         _strategies(found),

@@ -13,7 +13,7 @@ from axformer.repair.settings import make_settings
 from axformer.reporting.environment import describe
 from axformer.run import PruningRun
 from axformer.scores.confidence import first_metric
-from benchmarks.rank.grid import Cell
+from benchmarks.rank.grid import ORDERS, Cell
 
 FORMAT = "axformer-rank/1"
 
@@ -29,6 +29,7 @@ def measure(cell: Cell, checkpoint: Path, sets: Path, state: Path) -> dict[str, 
     """
     started, load, way = time.monotonic(), os.getloadavg()[0], cell.how
     own = {"max_length": cell.checkpoint.max_length, "seed": cell.checkpoint.seed}
+    own |= {"task_name": cell.checkpoint.task_name} if cell.way in ORDERS else {}
     config = make_config(way.preset, {**way.knobs, **own})
     validation, test, train = (
         DataSource(str(cell.checkpoint.rows(sets, part))) for part in ("validation", "test", "train")

@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.compress.tables import NONE, spread, table
-from benchmarks.rank.grid import CURVE_SETS, CURVES, SETS, WAYS, cells
+from benchmarks.rank.grid import CURVE_SETS, CURVES, ORDERS, SETS, WAYS, cells
 
 RESULTS = Path("benchmarks/results/rank")
 DOCUMENT = Path("docs/rank-results.md")
@@ -25,6 +25,9 @@ whole model, at the lengths of the data."""
 _CURVES_TOLD = """Heads leave by first-order Taylor, a tenth of them in every step, ranked once on the untouched model
 (Chiang and others, 2020, Figure 1). Figures are the metric as a share of the untouched model's, by the share of the
 heads that have left; the paper finds `l1` best."""
+
+_ORDERS_TOLD = """The pass with the preset `robust`, and all that it accepted. Importance takes one backward pass and no
+name of a task. Changes are on held-out rows, against the untouched model."""
 
 
 def read_cells(results: Path) -> list[Content]:
@@ -48,6 +51,7 @@ Figures are of held-out rows, in hundredths, with the standard deviation over se
 """,
         _by_way(found),
         _curves(found),
+        _orders(found),
     ]
     return "\n".join(section for section in sections if section)
 
@@ -110,6 +114,27 @@ def _curves(found: Sequence[Content]) -> str:
         return ""
     heads = ["set", "model", "normalisation", "seeds", *(f"{share:.0%}" for share in _SHARES)]
     return "\n".join(["## Head importance by normalisation", "", _CURVES_TOLD, "", *table(heads, rows), ""])
+
+
+def _orders(found: Sequence[Content]) -> str:
+    rows = []
+    for data in SETS:
+        for name, way in ORDERS.items():
+            if group := _of(found, data=data, way=name):
+                ends = [(one["points"][0], one["points"][-1]) for one in group]
+                changes = [
+                    _POINT * (after["test"][one["metric"]] - before["test"][one["metric"]])
+                    for one, (before, after) in zip(group, ends, strict=True)
+                ]
+                losses = [after["test"]["loss"] - before["test"]["loss"] for before, after in ends]
+                gone = mean(1 - after["encoder_parameters"] / before["encoder_parameters"] for before, after in ends)
+                trials = f"{mean(one['trials'] for one in group):.0f}"
+                about = [data, way.title, str(len(group)), trials, f"{gone:.2%}"]
+                rows.append([*about, spread(losses, "+.4f"), spread(changes)])
+    if not rows:
+        return ""
+    heads = ["set", "order", "seeds", "trials", "of the encoder removed", "held-out loss", "metric, points"]
+    return "\n".join(["## What a pass inspects first", "", _ORDERS_TOLD, "", *table(heads, rows), ""])
 
 
 def _relative(group: Sequence[Content], step: int) -> list[float]:

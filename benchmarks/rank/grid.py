@@ -1,7 +1,7 @@
 """The cells: a checkpoint, fine-tuned with a seed on a set, and one way to smaller models.
 
-They are in the order of their importance: first all ways with one seed, then the curves of head importance, then more seeds,
-and last the curves of the larger model.
+They are in the order of their importance: first all ways with one seed, then the curves of head importance, then what a pass
+inspects first, then more seeds, and last the curves of the larger model.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +18,7 @@ CURVE_SETS = ("stsb", "sst2")
 LARGE_BASE = "mpnet-base"
 _CHOICE = {"confirm": 0.4, "within_points": 1.0}
 """How the certified model is chosen, the same for all ways."""
+_PASS = {"confirm": 0.4}
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ WAYS: Mapping[str, Way] = {
         {"method": "rank", "score": "taylor", "finetune_each": 1, **_CHOICE},
         trains=True,
     ),
-    "pass": Way("the pass (`robust`)", {"confirm": _CHOICE["confirm"]}, preset="robust"),
+    "pass": Way("the pass (`robust`)", _PASS, preset="robust"),
     "compress": Way("compression", {"method": "compress", **_CHOICE}),
 }
 """The counterparts of Table IV of the AxFormer paper, by their names in cells."""
@@ -62,6 +63,14 @@ CURVES: Mapping[str, Way] = {
     for norm in ("none", "l1", "l2")
 }
 """The curves of head importance by normalisation, Figure 1 of *Why Can You Lay Off Heads?*."""
+ORDERS: Mapping[str, Way] = {
+    "order-advised": Way("as the paper advises for the task (Table VII)", _PASS, preset="robust"),
+    "order-importance": Way("least important block first", {"order": "importance", **_PASS}, preset="robust"),
+    "groups-ranked": Way(
+        "as advised, neurons in groups of similar importance", {"neuron_groups": "ranked", **_PASS}, "robust"
+    ),
+}
+"""What a pass inspects first."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,7 @@ class Cell:
     @property
     def how(self) -> Way:
         """Its way."""
-        return {**WAYS, **CURVES}[self.way]
+        return {**WAYS, **CURVES, **ORDERS}[self.way]
 
 
 def cells(only: Sequence[str] = ()) -> list[Cell]:
@@ -97,6 +106,8 @@ def _everything() -> Iterator[Cell]:
         yield from (Cell(_seeded(name, first), way) for name in SETS)
     for way in CURVES:
         yield from (Cell(_seeded(name, first), way) for name in CURVE_SETS)
+    for way in ORDERS:
+        yield from (Cell(_seeded(name, first), way) for name in SETS)
     for seed in others:
         for way in WAYS:
             yield from (Cell(_seeded(name, seed), way) for name in SETS)

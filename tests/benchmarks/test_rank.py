@@ -9,7 +9,7 @@ from benchmarks.finetune import BASE
 from benchmarks.rank import grid
 from benchmarks.rank.cell import measure
 from benchmarks.rank.document import DOCUMENT, RESULTS, document_of, read_cells
-from benchmarks.rank.grid import CURVES, WAYS, Cell, cells
+from benchmarks.rank.grid import CURVES, ORDERS, WAYS, Cell, cells
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
 
@@ -17,7 +17,9 @@ def test_every_cell_has_a_name_of_its_own() -> None:
     names = [cell.name for cell in cells()]
     assert len(set(names)) == len(names)
     assert not WAYS.keys() & CURVES.keys()
-    assert [cell.name for cell in cells(["stsb-minilm-s0-*"])] == [f"stsb-minilm-s0-{way}" for way in (*WAYS, *CURVES)]
+    assert [cell.name for cell in cells(["stsb-minilm-s0-*"])] == [
+        f"stsb-minilm-s0-{way}" for way in (*WAYS, *CURVES, *ORDERS)
+    ]
     with pytest.raises(ValueError, match="no cell is called 'stsc"):
         cells(["stsc-*"])
 
@@ -35,12 +37,17 @@ def test_the_document_tells_the_best_from_the_chosen(tmp_path: Path, monkeypatch
         write_rows(tmp_path / "sets" / "tiny" / f"{part}.jsonl", tiny_rows(40, seed=seed))
     tiny = Checkpoint("tiny", BASE, "classification", "tiny", ("accuracy",))
     quick = {"step": 0.3, "until": 0.9, "accept_poor_model": True}
-    for ways, name in ((grid.WAYS, "taylor-trained"), (grid.WAYS, "l1"), (grid.CURVES, "heads-l1")):
+    for ways, name in (
+        (grid.WAYS, "taylor-trained"),
+        (grid.WAYS, "l1"),
+        (grid.CURVES, "heads-l1"),
+        (grid.ORDERS, "order-importance"),
+    ):
         more = {name: quick[name] for name in (quick if ways is grid.WAYS else ("accept_poor_model",))}
         monkeypatch.setitem(ways, name, grid.replace(ways[name], knobs={**ways[name].knobs, **more}))  # type: ignore[arg-type]
     found = [
         measure(Cell(tiny, way), tmp_path / "checkpoint", tmp_path / "sets", tmp_path / way)
-        for way in ("l1", "taylor-trained", "heads-l1")
+        for way in ("l1", "taylor-trained", "heads-l1", "order-importance")
     ]
     for content in found[:2]:
         assert len(content["points"]) == content["trials"] == 4
@@ -57,3 +64,4 @@ def test_the_document_tells_the_best_from_the_chosen(tmp_path: Path, monkeypatch
     first, last = (found[2]["points"][index]["test"]["accuracy"] for index in (0, 9))
     (curve,) = [line for line in document.splitlines() if line.startswith("| tiny | minilm | l1")]
     assert curve.endswith(f" {last / first:.2f} |")
+    assert "| tiny | least important block first | 1 |" in document
