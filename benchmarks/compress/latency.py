@@ -1,4 +1,4 @@
-"""Latency of the untouched model and of every budget, in PyTorch and in ONNX Runtime, measured in turns in one run.
+"""Latency of the untouched model and of smaller ones, in PyTorch and in ONNX Runtime, measured in turns in one run.
 
 Other work on the machine affects all of them equally, so medians over the turns are compared. The load is recorded.
 """
@@ -12,13 +12,15 @@ from typing import Any
 
 import torch
 
+from axformer.data.batches import Samples
 from axformer.forms.kinds import BASE
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_model import OnnxModel
+from axformer.intake.checkpoint import Checkpoint
 from axformer.model.compact import compact
+from axformer.plan.plan import Plan
 from axformer.reporting.speed import Effort, take_turns
 from axformer.reporting.workloads import limits_of, own_workloads, typical
-from benchmarks.compress.ground import Opened
 
 UNTOUCHED, WHOLE = "untouched", "compact, nothing removed"
 """Stock transformers; and the class of this package, which computes the last layer at one position if the head reads only
@@ -28,18 +30,21 @@ BATCH = 32
 EFFORT = Effort(least=15, most=100, seconds=3.0, warm_ups=2)
 
 
-def latency(opened: Opened, models: Mapping[str, Any], effort: Effort = EFFORT) -> dict[str, Any]:
+def latency(
+    checkpoint: Checkpoint, test: Samples, models: Mapping[str, Any], effort: Effort = EFFORT
+) -> dict[str, Any]:
     """Median milliseconds for one row of median length, and for batches of rows.
 
     Args:
-        opened: the cell; its checkpoint must have been loaded from a directory.
-        models: the compact models, by budget.
+        checkpoint: the untouched model, loaded from a directory.
+        test: the rows.
+        models: the compact models, by name.
         effort: the effort of each measurement.
     """
-    checkpoint, encoded = opened.checkpoint, opened.test.encoded
+    encoded = test.encoded
     assert checkpoint.directory is not None, "it was loaded from one"
     stock = BASE.load(checkpoint.directory, "cpu")
-    whole = compact(checkpoint.model, checkpoint.architecture, opened.ground.targets.full)
+    whole = compact(checkpoint.model, checkpoint.architecture, Plan.full(checkpoint.dimensions))
     in_pytorch = {UNTOUCHED: stock, WHOLE: whole, **models}
     limits = limits_of(checkpoint.head, checkpoint.model.config, checkpoint.architecture.max_tokens(stock.config))
     loads = [

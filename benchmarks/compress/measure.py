@@ -67,7 +67,9 @@ def measure(cell: Cell, variant: Variant, home: Path, files: RowFiles) -> dict[s
         "environment": describe("cpu"),
     }
     if cell.has_latency:
-        content["latency"] = latency(opened, {f"{made.budget:g}": made.model for made in way.made})
+        content["latency"] = latency(
+            opened.checkpoint, opened.test, {f"{made.budget:g}": made.model for made in way.made}
+        )
     return content
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from benchmarks.compress.latency import ONNX, PYTORCH, UNTOUCHED
 from benchmarks.compress.tables import NONE, spread, table
-from benchmarks.layers.grid import DROPPED, OTHERS, TRAININGS, cells
+from benchmarks.layers.grid import DROPPED, FROM_THE_TOP, SHORT_ROWS, STRATEGIES, cells
 
 RESULTS = Path("benchmarks/results/layers")
 DOCUMENT = Path("docs/layers-results.md")
@@ -40,6 +41,7 @@ over seeds where there are several.
         _from_the_top(found),
         _strategies(found),
         _size(found),
+        _latencies(found),
     ]
     return "\n".join(section for section in sections if section)
 
@@ -64,7 +66,7 @@ def _from_the_top(found: Sequence[Content]) -> str:
     rows = []
     for model, counts in DROPPED.items():
         for data in sorted({one["data"] for one in _of(found, model=model, strategy="top")}):
-            for training in TRAININGS:
+            for training in FROM_THE_TOP:
                 group = _of(found, model=model, data=data, strategy="top", training=training)
                 if group:
                     before = mean(one["points"][0]["test"][one["metric"]] for one in group)
@@ -77,15 +79,17 @@ def _from_the_top(found: Sequence[Content]) -> str:
 
 def _strategies(found: Sequence[Content]) -> str:
     rows = []
-    for strategy in ("top", *(one.value for one in OTHERS)):
-        group = _of(found, strategy=strategy, training="plain", model="minilm", seed=0)
+    for strategy in STRATEGIES:
+        group = _of(found, strategy=strategy.value, training="short", model="minilm", seed=0)
         for data in sorted({one["data"] for one in group}):
             of_set = _of(group, data=data)
-            rows.append([data, strategy.replace("_", " "), *(_changes(of_set, count) for count in DROPPED["minilm"])])
+            rows.append(
+                [data, strategy.value.replace("_", " "), *(_changes(of_set, count) for count in DROPPED["minilm"])]
+            )
     rows.sort(key=lambda row: row[0])
-    has_others = any(row[1] != "top" for row in rows)
     heads = ["set", "strategy", "1 layer", "2 layers", "3 layers"]
-    return "\n".join(["## Strategies", "", "Seed 0, trained again.", "", *table(heads, rows), ""]) if has_others else ""
+    about = f"Seed 0, trained again on {SHORT_ROWS:,} of the training rows."
+    return "\n".join(["## Strategies", "", about, "", *table(heads, rows), ""]) if rows else ""
 
 
 def _size(found: Sequence[Content]) -> str:
@@ -109,3 +113,20 @@ def _size(found: Sequence[Content]) -> str:
     )
     heads = ["model", "layers dropped", "parameters left", "fewer operations"]
     return "\n".join(["## Size and time", "", f"{about} {spent}", "", *table(heads, rows), ""]) if rows else ""
+
+
+def _latencies(found: Sequence[Content]) -> str:
+    rows = []
+    for one in _of(found, training="untrained"):
+        for workload in one.get("latency", {}).get("workloads", ()):
+            for runtime, title in ((PYTORCH, "PyTorch"), (ONNX, "ONNX Runtime")):
+                taken = workload[runtime]
+                shares = [f"{taken[str(count)] / taken[UNTOUCHED]:.2f}" for count in DROPPED[one["model"]]]
+                inputs = f"{workload['batch']} of {workload['tokens']:.0f} tokens"
+                rows.append([one["data"], one["model"], inputs, title, f"{taken[UNTOUCHED]:.1f}", *shares])
+    about = (
+        "Medians of turns that all models took in one run, as shares of the untouched model's in the same runtime. Training "
+        "changes no shapes, so each set was measured once."
+    )
+    heads = ["set", "model", "inputs", "runtime", "untouched, ms", "1 layer", "2 layers", "3 layers"]
+    return "\n".join(["## Latency", "", about, "", *table(heads, rows), ""]) if rows else ""

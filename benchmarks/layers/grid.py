@@ -1,7 +1,8 @@
 """The cells: a checkpoint, fine-tuned with a seed on a set, whose layers are dropped by one strategy and trained in one way.
 
 They are in the order of their importance: first dropping from the top on every set, without training, with it, and with a
-teacher; then the other strategies, then more seeds, then the larger model. Trainings multiply in bfloat16, for time.
+teacher; then all strategies with a short training, then more seeds, then the larger model.
+Trainings multiply in bfloat16, for time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,10 +21,15 @@ TRAININGS: Mapping[str, Mapping[str, Any] | None] = {
     "untrained": None,
     "plain": {"bf16": True},
     "teacher": {"bf16": True, "teacher": True},
+    "short": {"bf16": True},
 }
 """The settings of a training that differ from those of ``method=layers``, by name; None where nothing is trained."""
-OTHERS = tuple(one for one in Strategy if one not in (Strategy.TOP, Strategy.EXPLICIT))
-"""The strategies that ``top`` is compared with."""
+SHORT_ROWS = 2000
+"""Training rows of ``short``, by which strategies are compared: 27 trainings on each set."""
+STRATEGIES = tuple(one for one in Strategy if one is not Strategy.EXPLICIT)
+COMPARED_ON = ("cola", "stsb", "sst2")
+"""The sets that strategies are compared on."""
+FROM_THE_TOP = ("untrained", "plain", "teacher")
 
 
 @dataclass(frozen=True)
@@ -59,9 +65,10 @@ def cells(only: Sequence[str] = ()) -> list[Cell]:
 def _everything() -> Iterator[Cell]:
     first, *others = SEEDS
     small = [_seeded(one, first) for one in _SETS]
-    for training in TRAININGS:
+    for training in FROM_THE_TOP:
         yield from (Cell(one, Strategy.TOP, training) for one in small)
-    yield from (Cell(one, strategy, "plain") for strategy in OTHERS for one in small)
+    compared = [one for one in small if one.data in COMPARED_ON]
+    yield from (Cell(one, strategy, "short") for one in compared for strategy in STRATEGIES)
     for seed in others:
         for training in ("plain", "teacher"):
             yield from (Cell(_seeded(one, seed), Strategy.TOP, training) for one in _SETS)

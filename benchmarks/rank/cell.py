@@ -28,7 +28,7 @@ def measure(cell: Cell, checkpoint: Path, sets: Path, state: Path) -> dict[str, 
         state: directory for the state of trainings, which an interrupted cell continues from.
     """
     started, load, way = time.monotonic(), os.getloadavg()[0], cell.how
-    own = {"max_length": cell.checkpoint.max_length, "seed": cell.checkpoint.seed}
+    own: dict[str, Any] = {"max_length": cell.checkpoint.max_length, "seed": cell.checkpoint.seed}
     own |= {"task_name": cell.checkpoint.task_name} if cell.way in ORDERS else {}
     config = make_config(way.preset, {**way.knobs, **own})
     validation, test, train = (

@@ -17,7 +17,7 @@ def test_every_cell_has_a_name_of_its_own() -> None:
     names = [cell.name for cell in cells()]
     assert len(set(names)) == len(names)
     assert [cell.name for cell in cells(["cola-minilm-s0-top-*"])] == [
-        f"cola-minilm-s0-top-{training}" for training in ("untrained", "plain", "teacher")
+        f"cola-minilm-s0-top-{training}" for training in ("untrained", "plain", "teacher", "short")
     ]
     with pytest.raises(ValueError, match="no cell is called 'colb"):
         cells(["colb-*"])
@@ -36,7 +36,7 @@ def test_a_cell_drops_one_layer_after_the_other_and_the_document_says_what_that_
         write_rows(tmp_path / "sets" / "tiny" / f"{part}.jsonl", tiny_rows(12, seed=seed))
     checkpoint = Checkpoint("tiny", BASE, "classification", "tiny", ("accuracy",))
     found = []
-    for training in ("teacher", "untrained"):
+    for training in ("short", "untrained"):
         cell = Cell(checkpoint, Strategy.TOP, training)
         found.append(measure(cell, tmp_path / "checkpoint", tmp_path / "sets", tmp_path / "state"))
     for content in found:
@@ -46,6 +46,8 @@ def test_a_cell_drops_one_layer_after_the_other_and_the_document_says_what_that_
     assert taught == pytest.approx(untrained, abs=1e-6)
     assert found[0]["points"][3]["test"] != found[1]["points"][3]["test"]
     document = document_of(found)
+    assert "| tiny | top | " in document
+    assert "| tiny | minilm | 1 of " in document
     first, last = (100 * found[1]["points"][index]["test"]["accuracy"] for index in (0, 3))
     assert f"cut alone | 1 | {first:.2f} |" in document
     assert f"3: {last - first:+.2f} |" in document
