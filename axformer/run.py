@@ -34,6 +34,7 @@ from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
 from axformer.repair.base import Repair, Repaired, Surroundings
 from axformer.repair.local import LocalFits
+from axformer.repair.polish import polish_training
 from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings
 from axformer.repair.training import Training
@@ -74,6 +75,8 @@ class PruningRun:
         self._method.check(config, checkpoint.dimensions)
         if config.why_training is not None and not isinstance(repair, Training):
             raise ConfigError(f"{config.why_training}, and there is no training data; give train too")
+        if config.why_not_trained is not None and repair is not None:
+            raise ConfigError(f"{config.why_not_trained}; give these rows with --calibrate instead")
         check_fits(config, checkpoint, shards)
         self.config = config
         self.dimensions = checkpoint.dimensions
@@ -98,9 +101,11 @@ class PruningRun:
         if config.is_refitted and can_refit(model, architecture):
             refits = self._method.fits(model, architecture, calibrating)
         fitting = refits if isinstance(refits, LocalFits) else None
-        recovery = None
-        if isinstance(repair, Training):
-            recovery = self._method.extras.recovery(checkpoint, repair, self.deciding, config)
+        recovery, training = None, repair
+        if config.polish_epochs:
+            training = polish_training(calibration or self.deciding, checkpoint, config)
+        if isinstance(training, Training):
+            recovery = self._method.extras.recovery(checkpoint, training, self.deciding, config, refits)
         self._ground = Ground(
             *(checkpoint, self.deciding.samples, config, self._targets),
             calibration=calibrating,
@@ -298,22 +303,23 @@ class PruningRun:
         return self._ground.model_of(self.plan)
 
     def repair(self, surroundings: Surroundings | None = None) -> None:
-        """Repair the model of the finished run if a repair was given.
+        """Repair the model of the finished run if a repair was given, or if the run trains every model.
 
         Args:
             surroundings: where it happens. With a directory, a repair that was interrupted continues, also in another process;
                 without, it starts again.
         """
         recovery = self._ground.recovery
-        if self._repair is None or self._repaired is not None:
+        if self._repaired is not None:
             return
         sets, around = {"validation": self._validation, **self._others}, surroundings or Surroundings()
-        if recovery is None:
+        if recovery is not None:
+            if self.plan != Plan.full(self.dimensions):
+                self._repaired = recovery.repaired(self.plan, sets, around)
+        elif self._repair is not None:
             self._repaired = self._repair.carry_out(
                 *(self._checkpoint, self._small_model(), self.plan, sets, self.deciding, around)
             )
-        elif self.plan != Plan.full(self.dimensions):
-            self._repaired = recovery.repaired(self.plan, sets, around)
 
     def publish(self, directory: Path, forms: Collection[str] = (), on_step: OnStep = ignore) -> dict[str, Any]:
         """Cut, measure, write and check the model, after the repair if there is one. If anything fails, nothing is left behind.

@@ -71,7 +71,7 @@ def _has_trained(job: Job, config: RunConfig) -> bool:
     progress = job.progress or {}
     if job.head is not None:
         return bool(progress)  # there is none before the training of the head has told of a step
-    if job.train is not None and outline_of(config).trains_each(config):
+    if config.polish_epochs or (job.train is not None and outline_of(config).trains_each(config)):
         return bool(progress.get("done"))
     step = progress.get("step")
     return step is not None and step["name"] == StepName.TRAINING

@@ -185,6 +185,9 @@ def _calibrate(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
 
 
 def _finetune(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
+    if body.train is not None and config.why_not_trained is not None:
+        detail = f"{config.why_not_trained}; give these rows as calibrate instead of train"
+        raise InvalidInputError(detail, code=ConfigError.code, errors=[FieldError(detail, pointer="#/train")])
     if body.train is not None:
         try:
             return completed(body.finetune, defaults_of(config, body.head)).model_dump(mode="json")

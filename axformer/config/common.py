@@ -83,6 +83,20 @@ class RunConfig(BaseModel):
         return False
 
     @property
+    def polish_epochs(self) -> int:
+        """Epochs for which every model is trained on the calibration rows, taught by the untouched model."""
+        return 0
+
+    @property
+    def why_not_trained(self) -> str | None:
+        """Why training data cannot be used, as the beginning of a sentence; None if it can."""
+        return (
+            f"polish={self.polish_epochs} trains every model, and no certificate would hold for one that is trained again"
+            if self.polish_epochs
+            else None
+        )
+
+    @property
     def why_not_calibrated(self) -> str | None:
         """Why calibration data would change nothing, as a sentence; None if it is used."""
         return f"method={self.method} fits no weights, so nothing is calibrated"

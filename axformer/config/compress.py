@@ -28,6 +28,10 @@ class CompressConfig(PlansConfig):
     input of median length, measured block by block on the device of the run."""
     repair: Literal["refit", "none"] = "refit"
     """``refit`` fits the remaining weights to the outputs of the untouched model; ``none`` leaves them as they are."""
+    polish: int = Field(default=0, ge=0, le=100)
+    """Train what each budget leaves for this many epochs on the calibration rows, with the untouched model as the only teacher
+    (COMPRESS, section 2): no label is looked at, and the certificate is of the trained models. It costs a training for each
+    budget. 0 trains nothing."""
     leaving: Literal["brain_surgeon", "magnitude", "contiguous"] = "brain_surgeon"
     """The order in which units leave a block: those first whose loss, once repaired, changes the predictions least; smallest
     weights first; or highest number first. The last two serve for comparison."""
@@ -43,12 +47,16 @@ class CompressConfig(PlansConfig):
         return self.leaving == "brain_surgeon"
 
     @property
+    def polish_epochs(self) -> int:
+        return self.polish
+
+    @property
     def why_not_calibrated(self) -> str | None:
-        if self.is_refitted or self.takes_gradients:
+        if self.is_refitted or self.takes_gradients or self.polish:
             return None
         return (
-            f"with repair={self.repair} and leaving={self.leaving} no weights are fitted and no order is measured, so nothing "
-            "is calibrated"
+            f"with repair={self.repair}, leaving={self.leaving} and without polish no weights are fitted and no order is "
+            "measured, so nothing is calibrated"
         )
 
     @field_validator("budgets", mode="before")

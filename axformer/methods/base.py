@@ -106,9 +106,9 @@ def _no_notes(*_: Any, is_trained: bool) -> Iterable[str]:  # noqa: ARG001 - as 
 class Extras:
     """What some methods do beside yielding trials."""
 
-    recovery: Callable[[Checkpoint, Training, DataSet, Any], Recovery | None] = _no_recovery
-    """Makes what trains the model of every plan, from the untouched model, the training, the deciding rows and the knobs; None
-    where only the kept model is trained."""
+    recovery: Callable[[Checkpoint, Training, DataSet, Any, Fits | None], Recovery | None] = _no_recovery
+    """Makes what trains the model of every plan, from the untouched model, the training, the deciding rows, the knobs, and what
+    fits weights before the training; None where only the kept model is trained."""
     files: Callable[[Ground, Sequence[Trial]], Mapping[str, str]] = _no_files
     """The files that the method adds to a result, by name; their contents follow from the ground and the trace."""
     notes: Callable[..., Iterable[str]] = _no_notes

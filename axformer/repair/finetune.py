@@ -70,7 +70,7 @@ def finetune(
     device = model.device
     keeping = tempfile.TemporaryDirectory(prefix="axformer-finetune-") if directory is None else nullcontext(directory)
     with keeping as place, _isolated_rng(device):
-        trained = _LossModel(model, lesson.objective)
+        trained = _LossModel(model, lesson.objective, lesson.settings.dropout)
         ended = None if directory is None else read_outcome(directory)
         if ended is not None:
             trained.load_state_dict(ended[0], strict=False)
@@ -153,13 +153,20 @@ class _Trainer(Trainer):
 class _LossModel(nn.Module):
     """A model whose output is its loss. Weights with several names are saved under their first."""
 
-    def __init__(self, model: Any, objective: Objective) -> None:
+    def __init__(self, model: Any, objective: Objective, has_dropout: bool) -> None:
         super().__init__()
         self.model = model
+        self._has_dropout = has_dropout
         self.device: torch.device = model.device
         self._objective = objective
         self.register_state_dict_post_hook(_once)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_post_hook(_ignore_other_names)  # type: ignore[no-untyped-call]
+
+    def train(self, mode: bool = True) -> "_LossModel":
+        """Trainer calls this before every step; dropout is all that the mode changes in transformers' encoders."""
+        super().train(mode)
+        self.model.train(mode and self._has_dropout)
+        return self
 
     def forward(self, rows: Tensor, inputs: Mapping[str, Tensor], answers: Tensor) -> dict[str, Tensor]:
         return {"loss": self._objective.loss(self.model, Batch(rows, dict(inputs), answers))}

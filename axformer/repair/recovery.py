@@ -19,7 +19,7 @@ from axformer.model.number_format import cast, computing_in
 from axformer.plan.plan import Plan
 from axformer.repair.base import Repaired, Surroundings
 from axformer.repair.losses import Course
-from axformer.repair.refit import can_refit
+from axformer.repair.refit import Refit, apply_refit, can_refit
 from axformer.repair.training import Training, record_of, train
 from axformer.repair.widening import put_back
 from axformer.scores.sets import Sets, scores_of
@@ -37,6 +37,8 @@ class Origin:
     """The plan whose trained weights the whole model gets first; None for its own."""
     training: Training | None = None
     """The training of that one; None for the same as of the plan itself."""
+    fits: Refit | None = None
+    """Fitted weights that the plan's model gets before its training."""
 
 
 class Origins(Protocol):
@@ -81,7 +83,7 @@ class Recovery:
             surroundings: where it happens.
         """
         checkpoint = self._checkpoint
-        cut = compact(checkpoint.model, checkpoint.architecture, plan)
+        cut = self._cut(checkpoint.model, plan, self.origins.of(plan).fits)
         with computing_in(cut, checkpoint.dtype):
             before = scores_of(cut, checkpoint.task, sets)
         model, course = self.model_of(plan, surroundings)
@@ -94,9 +96,16 @@ class Recovery:
         whole = origin.model
         if origin.before is not None:
             whole = self._whole(whole, origin.before, origin.training or training, surroundings)
-        model = compact(whole, checkpoint.architecture, plan)
+        model = self._cut(whole, plan, origin.fits)
         course = train(model, checkpoint, plan, training, self._deciding, surroundings, history=origin.history)
         return model, course
+
+    def _cut(self, whole: Any, plan: Plan, fits: Refit | None) -> Any:
+        architecture = self._checkpoint.architecture
+        model = compact(whole, architecture, plan)
+        if fits is not None:
+            apply_refit(model, architecture, plan, fits)
+        return model
 
     def _whole(self, model: Any, plan: Plan, training: Training, surroundings: Surroundings) -> Any:
         """A copy of a whole model with the trained weights of a plan. The last one is kept, since the next begins with it."""

@@ -161,17 +161,17 @@ def of_remaining(fits: Refit, plan: Plan) -> Refit:
 
 
 def put(architecture: Architecture, layer: nn.Module, block: int, fit: BlockFit) -> None:
-    """Put fitted weights into one block of a layer that was cut as in its plan."""
+    """Put copies of fitted weights into one block of a layer that was cut as in its plan; a training may change them there."""
     layout = architecture.layout(block)
     if fit.weight is None:
         assert fit.bias is not None, "without columns a constant is all that is fitted"
-        layout.remove(layer, _frozen(fit.bias))
+        layout.remove(layer, _frozen(fit.bias.clone()))
         return
     weights = layout.weights(layer)
     old = weights.output.parameter
-    weights.output.replace(shaped_like(fit.weight, weights).to(old.device, old.dtype))
+    weights.output.replace(shaped_like(fit.weight, weights).to(old.device, old.dtype, copy=True))
     if fit.bias is not None and weights.bias is not None:
-        weights.output.module.bias = _frozen(fit.bias.to(weights.bias.device, weights.bias.dtype))
+        weights.output.module.bias = _frozen(fit.bias.to(weights.bias.device, weights.bias.dtype, copy=True))
 
 
 def matrix_of(weights: BlockWeights) -> Tensor:

@@ -36,6 +36,9 @@ class FinetuneSettings(BaseModel):
     """Decay of all weights but biases and norms, as in AdamW. The default is that of transformers."""
     max_grad_norm: float = Field(default=1.0, ge=0.0, le=1e6)
     """Longer gradients are shortened to this norm; 0 shortens none. The default is that of transformers."""
+    dropout: bool = True
+    """Whether the dropout of the model's configuration is used. With a teacher alone, training without it brings the model
+    closer to the teacher in few steps."""
     bf16: bool = False
     """Whether matrices are multiplied in bfloat16 (transformers' mixed precision); weights, their updates and the loss stay
     in float32. Faster where the GPU or processor multiplies bfloat16 fast."""

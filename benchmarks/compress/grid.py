@@ -44,6 +44,7 @@ class Variant:
 
 VARIANTS: Mapping[str, Variant] = {
     COMPRESS: Variant("compress"),
+    "polished": Variant("compress, polished for three epochs", {"polish": 3}),
     "no-refit": Variant("without refit", {"repair": "none"}),
     "contiguous": Variant("contiguous order", {"leaving": "contiguous"}),
     "magnitude": Variant("order of magnitude", {"leaving": "magnitude"}),

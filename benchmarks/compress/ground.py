@@ -15,11 +15,13 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import prepare_like
 from axformer.intake.parts import split_off
 from axformer.methods.base import Ground
+from axformer.methods.registry import method_of
 from axformer.methods.targets import Targets
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
 from axformer.opening import open_inputs
 from axformer.plan.plan import Plan
+from axformer.repair.polish import polish_training
 from axformer.repair.refit import Refit, Refits, can_refit
 
 
@@ -85,6 +87,10 @@ def open_cell(checkpoint: Path, files: RowFiles, config: CompressConfig) -> Open
     refits = None
     if config.is_refitted and can_refit(found.model, found.architecture):
         refits = TimedRefits(found.model, found.architecture, calibration.samples)
+    recovery = None
+    if config.polish:
+        training = polish_training(calibration, found, config)
+        recovery = method_of(config).extras.recovery(found, training, deciding, config, refits)
     parts = {"deciding": deciding, "confirming": confirming, "calibration": calibration, "test": inputs.test}
     return Opened(
         Ground(
@@ -92,6 +98,7 @@ def open_cell(checkpoint: Path, files: RowFiles, config: CompressConfig) -> Open
             calibration=calibration.samples,
             untouched=Untouched(found, deciding.samples, config, shards=1),
             refits=refits,
+            recovery=recovery,
         ),
         confirming.samples,
         inputs.test.samples,

@@ -11,6 +11,8 @@ from typing import Any
 
 from axformer.config.compress import CompressConfig
 from axformer.errors import ConfigError
+from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet
 from axformer.methods.base import Extras, Ground
 from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.latency import measure_blocks
@@ -21,7 +23,16 @@ from axformer.methods.whole_plans import WholePlans
 from axformer.plan.elements import Dimensions, encoder_share
 from axformer.plan.plan import Plan
 from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial
-from axformer.repair.refit import Refits
+from axformer.repair.polish import RefitOrigins
+from axformer.repair.recovery import Recovery
+from axformer.repair.refit import Fits, Refits
+from axformer.repair.training import Training
+
+
+def _recovery(
+    checkpoint: Checkpoint, training: Training, deciding: DataSet, config: CompressConfig, refits: Fits | None
+) -> Recovery | None:
+    return Recovery(checkpoint, training, deciding, RefitOrigins(checkpoint, refits)) if config.polish else None
 
 
 class Compress:
@@ -29,7 +40,7 @@ class Compress:
 
     name = "compress"
     fits = Refits
-    extras = Extras()
+    extras = Extras(recovery=_recovery)
 
     def check(self, config: CompressConfig, dimensions: Dimensions) -> None:
         """Any model can be compressed."""

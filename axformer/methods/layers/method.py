@@ -22,7 +22,7 @@ from axformer.plan.elements import Dimensions, depth
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.recovery import Recovery
-from axformer.repair.refit import Refits
+from axformer.repair.refit import Fits, Refits
 from axformer.repair.training import Training
 from axformer.scores.within_points import is_within
 from axformer.wire.steps import Counter, StepName
@@ -31,7 +31,13 @@ LOW, HIGH = 0.9, 0.95
 """The thresholds that the paper tried (section 5)."""
 
 
-def _recovery(checkpoint: Checkpoint, training: Training, deciding: DataSet, config: LayersConfig) -> Recovery:
+def _recovery(
+    checkpoint: Checkpoint,
+    training: Training,
+    deciding: DataSet,
+    config: LayersConfig,
+    refits: Fits | None,  # noqa: ARG001 - as for every method
+) -> Recovery:
     return Recovery(checkpoint, training, deciding, LayerOrigins(checkpoint, training, config.schedule))
 
 

@@ -37,7 +37,7 @@ from axformer.plan.plan import Plan, kept_neurons
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.in_place import masked_and_fitted
 from axformer.repair.recovery import Origin, Recovery, check_own_weights
-from axformer.repair.refit import Refits
+from axformer.repair.refit import Fits, Refits
 from axformer.repair.training import Training
 from axformer.wire.steps import Counter, StepName
 
@@ -67,7 +67,13 @@ class StepOrigins:
         return Origin(self._checkpoint.model, history, before[-1] if before else None)
 
 
-def _recovery(checkpoint: Checkpoint, training: Training, deciding: DataSet, config: RankConfig) -> Recovery | None:
+def _recovery(
+    checkpoint: Checkpoint,
+    training: Training,
+    deciding: DataSet,
+    config: RankConfig,
+    refits: Fits | None,  # noqa: ARG001 - as for every method
+) -> Recovery | None:
     if not config.finetune_each:
         return None
     check_own_weights(checkpoint, f"finetune_each={config.finetune_each}", "leave it out")

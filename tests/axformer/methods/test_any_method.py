@@ -34,6 +34,7 @@ KNOBS: Mapping[str, Sequence[dict[str, Any]]] = {
     "compress": (
         {"budgets": (0.8, 0.5, 0.3), "confirm": 0.0, "within_points": None},
         {"budgets": (0.9, 0.6), "repair": "none", "target_size": 0.9, "confirm": 0.0, "within_points": None},
+        {"budgets": (0.7, 0.4), "polish": 1, "confirm": 0.0, "within_points": None},
         {"budgets": (0.9, 0.7, 0.5), "cost": "latency", "confirm": 0.0, "within_points": None},
     ),
     "layers": (

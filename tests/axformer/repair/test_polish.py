@@ -11,10 +11,15 @@ from axformer.artifact import load
 from axformer.config import CompressConfig
 from axformer.data.source import DataSource
 from axformer.errors import ConfigError, DataError
+from axformer.intake.checkpoint import load_checkpoint
 from axformer.repair.base import Surroundings
+from axformer.repair.refit import Refit, Refits
 from axformer.repair.settings import completed, make_settings
+from axformer.repair.storage import read_refit
 from axformer.run import PruningRun
+from axformer.tasks.divergence import Divergence
 from axformer.wire.steps import Step, StepName
+from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
 CONFIG = CompressConfig(confirm=0.0, within_points=None, budgets=(0.5,), table_rows=8, accept_poor_model=True)
@@ -40,6 +45,12 @@ def opened(place: Path, lessons: dict[str, Any]) -> PruningRun:
     )
 
 
+def refits_of(run: PruningRun) -> Refit:
+    """The refit of a run's plan, computed anew."""
+    checkpoint = load_checkpoint(run._checkpoint.directory)
+    return Refits(checkpoint.model, checkpoint.architecture, run.deciding.samples).of(run.plan)
+
+
 def test_a_compressed_model_is_trained_by_its_teacher_without_labels(place: Path, tmp_path: Path) -> None:
     run = opened(place, LESSONS)
     for _ in run.trials():
@@ -61,6 +72,8 @@ def test_a_compressed_model_is_trained_by_its_teacher_without_labels(place: Path
     assert steps[1].sentence.startswith("training the model (epoch 1 of 3): 2 of 15, loss ")
     assert json.loads((tmp_path / "result" / "plan.json").read_text())["repair"] is not None
     assert "training rows" in (tmp_path / "result" / "report.html").read_text()
+    fits, stored = refits_of(run), read_refit(tmp_path / "result")
+    assert all(torch.equal(fit.weight, stored[block].weight) for block, fit in fits.items()), "as before the training"
     weights, made = run.compact_model().state_dict(), load(tmp_path / "result").state_dict()
     assert any(not torch.equal(weight, made[name]) for name, weight in weights.items())
 
@@ -71,6 +84,59 @@ def test_a_compressed_model_is_trained_by_its_teacher_without_labels(place: Path
     again.repair(Surroundings(tmp_path / "state", stepped.append))
     assert stepped == [], "the same training had ended, so its weights are taken from its state"
     assert again.publish(tmp_path / "again")["pruned"]["validation"] == report["pruned"]["validation"]
+
+
+def polished(place: Path, epochs: int, **more: Any) -> PruningRun:
+    return PruningRun.open(
+        place / "checkpoint",
+        DataSource(str(place / "validation.jsonl")),
+        config=CONFIG.model_copy(update={"polish": epochs, "budgets": (0.7, 0.4)}),
+        calibrate=DataSource(str(place / "texts.jsonl")),
+        **more,
+    )
+
+
+def test_a_polish_trains_the_refitted_model_of_every_budget(place: Path, tmp_path: Path) -> None:
+    refitted, run = polished(place, 0), polished(place, 2)
+    before, after = list(refitted.trials()), list(run.trials(directory=tmp_path / "state"))
+    assert [trial.plan for trial in after] == [trial.plan for trial in before]
+    assert all(one.loss != other.loss for one, other in zip(after[1:], before[1:], strict=True))
+    report = run.publish(tmp_path / "result")
+    told = report["finetune"]
+    assert told["before"]["validation"]["loss"] == pytest.approx(before[-1].loss, rel=1e-4)
+    assert report["pruned"]["validation"]["loss"] == pytest.approx(after[-1].loss, rel=1e-4)
+    assert (told["epochs"], told["data"]["rows"]) == (2, 20)
+    assert (told["settings"]["teacher_weight"], told["settings"]["epochs"]) == (1.0, 2)
+    again = polished(place, 2)
+    assert [trial.loss for trial in again.trials(directory=tmp_path / "state")] == [trial.loss for trial in after]
+    made = load(tmp_path / "result").state_dict()
+    assert all(torch.equal(weight, made[name]) for name, weight in again.compact_model().state_dict().items())
+
+
+def test_a_polish_comes_closer_to_the_untouched_model(place: Path) -> None:
+    """On the rows that it is trained on, which is what the loss of a training with a teacher alone measures."""
+    checkpoint = load_checkpoint(place / "checkpoint")
+    far = []
+    for epochs in (0, 12):
+        run = polished(place, epochs)
+        for _ in run.trials():
+            pass
+        assert run.calibration is not None
+        calibrating = run.calibration.samples
+        distance = Divergence(checkpoint.task, checkpoint.model, calibrating.batches)
+        small = run.compact_model()
+        with torch.inference_mode():
+            far.append(torch.cat([distance.losses(small(**one.inputs), one) for one in calibrating.batches]).mean())
+    assert far[1] < far[0]
+
+
+def test_a_polish_is_refused_with_training_data_and_where_nothing_can_be_trained(place: Path) -> None:
+    with pytest.raises(ConfigError, match=r"polish=1 trains every model.*give these rows with --calibrate instead"):
+        polished(place, 1, train=DataSource(str(place / "validation.jsonl")))
+    case = Case("bert", "masked_lm")
+    checkpoint, config = checkpoint_of(case), CONFIG.model_copy(update={"polish": 1})
+    with pytest.raises(ConfigError, match="polish=1: models of the task 'masked_lm' cannot be trained here"):
+        PruningRun(checkpoint, data_of(case), None, config)
 
 
 def test_rows_without_labels_need_a_teacher_with_all_the_weight(place: Path) -> None:
