@@ -1,6 +1,6 @@
 """Train a model: epochs of transformers' Trainer; the plan is fixed and no shape changes.
 
-Rows go through the model in the batches that Trainer draws, padded as in the pass. No metrics are sent anywhere, and the
+Rows of similar length go through the model together, padded as in the pass. No metrics are sent anywhere, and the
 caller's random number generators are left in the state they had before. On a CPU, the same rows, settings and threads give the
 same weights, also if the training was interrupted and continued from its directory.
 """
@@ -21,6 +21,7 @@ from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, Traine
 from axformer.data.batches import Batch, assemble
 from axformer.data.encoding import Encoded
 from axformer.repair.losses import Course, curve_of, step_of
+from axformer.repair.sampling import ByLength
 from axformer.repair.saving import SAVE_SECONDS, Resumable, Saving, last_in, read_outcome, write_outcome
 from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import Objective
@@ -104,6 +105,7 @@ def _train(
     watching = _Watching(saving, 0 if last is None else last.step, on_step, check_cancelled)
     trainer = _Trainer(
         lesson.deciding_loss,
+        ByLength(encoded.lengths, settings.batch_size, settings.seed),
         model=model,
         args=_arguments(lesson, place, model.device, last, saves=saves),
         data_collator=collate,
@@ -134,11 +136,15 @@ def _kept_epoch(trainer: Trainer, settings: FinetuneSettings) -> int:
 
 
 class _Trainer(Trainer):
-    """Measures the loss on the deciding rows as the pass does."""
+    """Measures the loss on the deciding rows as the pass does, and draws rows by length."""
 
-    def __init__(self, deciding_loss: Callable[[Any], float] | None, **arguments: Any) -> None:
+    def __init__(self, deciding_loss: Callable[[Any], float] | None, sampler: ByLength, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._deciding_loss = deciding_loss
+        self._sampler = sampler
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> ByLength:  # noqa: ARG002 - Trainer's names
+        return self._sampler
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """The loss on the deciding rows, under the name that Trainer knows it by."""
