@@ -146,13 +146,17 @@ def _encoded(
     return for_teacher(inputs, checkpoint.tokenizer)
 
 
-def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int) -> None:
-    """Check that a run with these knobs and this number of processes is possible.
+def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int, repair: Repair | None) -> None:
+    """Check that a run with these knobs, this number of processes and this repair is possible.
 
     Raises:
-        ConfigError: a knob does not go with the checkpoint, with another knob or with the number of processes.
+        ConfigError: a knob does not go with the checkpoint, with another knob, with the number of processes or with the repair.
     """
     architecture = checkpoint.architecture
+    if config.why_training is not None and not isinstance(repair, Training):
+        raise ConfigError(f"{config.why_training}, and there is no training data; give train too")
+    if config.why_not_trained is not None and repair is not None:
+        raise ConfigError(f"{config.why_not_trained}; give these rows with --calibrate instead")
     if shards < 1:
         raise ConfigError(f"shards={shards}: a pass needs at least 1 process")
     if config.within_points is not None and checkpoint.task.name in (

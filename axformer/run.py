@@ -18,15 +18,13 @@ from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import DataSet, DataSource, prepare
 from axformer.intake.parts import split_off
-from axformer.methods.base import Ground, plan_of
+from axformer.methods.base import Ground, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
 from axformer.methods.outline import outline_of
 from axformer.methods.passes import Passes
 from axformer.methods.registry import method_of
-from axformer.methods.targets import SpeedEstimate, Targets
+from axformer.methods.targets import SpeedEstimate
 from axformer.model.number_format import cast
-from axformer.model.operations import Operations
-from axformer.model.parameters import ParameterCount
 from axformer.new_head import Headed
 from axformer.opening import CALIBRATION, Inputs, check_fits, notes_on, open_inputs, with_trained_head
 from axformer.plan.plan import Plan
@@ -73,11 +71,7 @@ class PruningRun:
     ) -> None:
         self._method, self._configs = method_of(config), outline_of(config).passes(config)
         self._method.check(config, checkpoint.dimensions)
-        if config.why_training is not None and not isinstance(repair, Training):
-            raise ConfigError(f"{config.why_training}, and there is no training data; give train too")
-        if config.why_not_trained is not None and repair is not None:
-            raise ConfigError(f"{config.why_not_trained}; give these rows with --calibrate instead")
-        check_fits(config, checkpoint, shards)
+        check_fits(config, checkpoint, shards, repair)
         self.config = config
         self.dimensions = checkpoint.dimensions
         self._names = dict(names or {})
@@ -89,32 +83,28 @@ class PruningRun:
         self._repair = repair
         self.calibration = calibration
         self._repaired: Repaired | None = None
-        model, architecture, lengths = checkpoint.model, checkpoint.architecture, validation.samples.lengths
-        parameters = ParameterCount(model, architecture)
-        operations = Operations(model, architecture, pooled=checkpoint.task.pooled, lengths=lengths)
-        self._targets = Targets(
-            *(config, Plan.full(self.dimensions), parameters.left, operations.left),
-            *(parameters.encoder, operations.encoder),
-        )
-        calibrating = (calibration or self.deciding).samples
-        refits = None
-        if config.is_refitted and can_refit(model, architecture):
-            refits = self._method.fits(model, architecture, calibrating)
-        fitting = refits if isinstance(refits, LocalFits) else None
-        recovery, training = None, repair
-        if config.polish_epochs:
-            training = polish_training(calibration or self.deciding, checkpoint, config)
+        self._targets = targets_of(checkpoint, config, validation.samples)
+        self._ground = self._ground_of(calibration or self.deciding, shards)
+        self.passes = self._no_passes()
+        """The passes with their trials so far."""
+
+    def _ground_of(self, calibrating: DataSet, shards: int) -> Ground:
+        """What the method works with."""
+        checkpoint, config, deciding = self._checkpoint, self.config, self.deciding
+        refits = recovery = None
+        if config.is_refitted and can_refit(checkpoint.model, checkpoint.architecture):
+            refits = self._method.fits(checkpoint.model, checkpoint.architecture, calibrating.samples)
+        training = polish_training(calibrating, checkpoint, config) if config.polish_epochs else self._repair
         if isinstance(training, Training):
-            recovery = self._method.extras.recovery(checkpoint, training, self.deciding, config, refits)
-        self._ground = Ground(
-            *(checkpoint, self.deciding.samples, config, self._targets),
-            calibration=calibrating,
-            untouched=Untouched(checkpoint, self.deciding.samples, config, shards, fitting),
+            recovery = self._method.extras.recovery(checkpoint, training, deciding, config, refits)
+        fitting = refits if isinstance(refits, LocalFits) else None
+        return Ground(
+            *(checkpoint, deciding.samples, config, self._targets),
+            calibration=calibrating.samples,
+            untouched=Untouched(checkpoint, deciding.samples, config, shards, fitting),
             refits=refits,
             recovery=recovery,
         )
-        self.passes = self._no_passes()
-        """The passes with their trials so far."""
 
     @classmethod
     def open(

@@ -18,6 +18,8 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.targets import Targets
 from axformer.model.compact import compact
+from axformer.model.operations import Operations
+from axformer.model.parameters import ParameterCount
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import points_of
 from axformer.plan.plan import Plan
@@ -146,6 +148,15 @@ class Method(Protocol):
         Yields:
             Every trial in order; each pass begins with the untouched model.
         """
+
+
+def targets_of(checkpoint: Checkpoint, config: RunConfig, samples: Samples) -> Targets:
+    """The targets of a run, with operations counted at the lengths of these samples."""
+    model, architecture, lengths = checkpoint.model, checkpoint.architecture, samples.lengths
+    parameters = ParameterCount(model, architecture)
+    operations = Operations(model, architecture, pooled=checkpoint.task.pooled, lengths=lengths)
+    counts = (parameters.left, operations.left, parameters.encoder, operations.encoder)
+    return Targets(config, Plan.full(checkpoint.dimensions), *counts)
 
 
 def plan_of(trials: Iterable[Trial], dimensions: Dimensions, config: RunConfig) -> Plan:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from axformer.config.compress import CompressConfig
 from axformer.data.batches import Samples
@@ -14,11 +13,9 @@ from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import prepare_like
 from axformer.intake.parts import split_off
-from axformer.methods.base import Ground
+from axformer.methods.base import Ground, targets_of
 from axformer.methods.registry import method_of
-from axformer.methods.targets import Targets
 from axformer.model.operations import Operations
-from axformer.model.parameters import ParameterCount
 from axformer.opening import open_inputs
 from axformer.plan.plan import Plan
 from axformer.repair.polish import polish_training
@@ -94,7 +91,7 @@ def open_cell(checkpoint: Path, files: RowFiles, config: CompressConfig) -> Open
     parts = {"deciding": deciding, "confirming": confirming, "calibration": calibration, "test": inputs.test}
     return Opened(
         Ground(
-            *(found, deciding.samples, config, _targets(found, config, inputs.validation.samples)),
+            *(found, deciding.samples, config, targets_of(found, config, inputs.validation.samples)),
             calibration=calibration.samples,
             untouched=Untouched(found, deciding.samples, config, shards=1),
             refits=refits,
@@ -104,15 +101,6 @@ def open_cell(checkpoint: Path, files: RowFiles, config: CompressConfig) -> Open
         inputs.test.samples,
         _operations(found, confirming.samples).left,
         {name: len(data.rows) for name, data in parts.items()},
-    )
-
-
-def _targets(checkpoint: Checkpoint, config: Any, samples: Samples) -> Targets:
-    parameters = ParameterCount(checkpoint.model, checkpoint.architecture)
-    operations = _operations(checkpoint, samples)
-    return Targets(
-        *(config, Plan.full(checkpoint.dimensions), parameters.left, operations.left),
-        *(parameters.encoder, operations.encoder),
     )
 
 
