@@ -4,7 +4,7 @@ Existing files are kept. The cell's own file is written last, and atomically.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +58,10 @@ def run_cell(cell: Cell, place: Place) -> str:
     prepare_set(checkpoint.data, place.source, sets)
     if not make(checkpoint, sets, checkpoints, place.threads, place.bfloat16):
         return f"FAILED to train; see {checkpoints / checkpoint.name}.log"
-    files = row_files(checkpoint.data, sets, place.home / "compress")
+    files, variant = row_files(checkpoint.data, sets, place.home / "compress"), VARIANTS[cell.variant]
+    if variant.calibrates_on_all:
+        files = replace(files, calibrate=checkpoint.rows(sets, "train"))
     about: dict[str, Any] = {"format": FORMAT, "cell": cell.name, "data": checkpoint.data, "model": checkpoint.family}
-    variant = VARIANTS[cell.variant]
     content = measure(cell, variant, checkpoints / checkpoint.name, files)
     about |= {"seed": checkpoint.seed, "variant": cell.variant, "revision": variant.revision}
     write_whole(file, about | content)

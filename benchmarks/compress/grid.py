@@ -31,6 +31,8 @@ class Variant:
     """The name for users."""
     knobs: Mapping[str, Any] = field(default_factory=dict)
     """Knobs of ``method=compress`` that differ from the defaults."""
+    calibrates_on_all: bool = False
+    """Whether all training rows calibrate, and not only some."""
     masks: Literal["fisher", "rearranged", "tuned"] | None = None
     """The last step of the published method: masks by the diagonal Fisher information, then swaps within each block, then a
     scalar for each unit. None for ``method=compress``."""
@@ -45,6 +47,7 @@ class Variant:
 VARIANTS: Mapping[str, Variant] = {
     COMPRESS: Variant("compress"),
     "polished": Variant("compress, polished for three epochs", {"polish": 3}),
+    "all-rows": Variant("compress, calibrated on all training rows", calibrates_on_all=True),
     "no-refit": Variant("without refit", {"repair": "none"}),
     "contiguous": Variant("contiguous order", {"leaving": "contiguous"}),
     "magnitude": Variant("order of magnitude", {"leaving": "magnitude"}),
