@@ -52,9 +52,8 @@ def write_run(family: str, name: str, directory: Path) -> None:
 
 
 def _lines(trials: list[Trial]) -> str:
-    """A line a trial, with the fields that every version knows, and of the others (``plan``, ``milliseconds``, ``levels``)
-    those that are set."""
-    later = {"plan", "milliseconds", "levels"}
+    """A line a trial, with the fields that every version knows, and of the later ones those that are set."""
+    later = {"plan", "milliseconds", "levels", "figures"}
     return "".join(
         json.dumps(
             trial.model_dump(

@@ -17,7 +17,14 @@ from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
 from axformer.wire.report import PathPoint
-from store.repositories.trace_views import Point, Totals, element_points, last_plan, thinned_points
+from store.repositories.trace_views import (
+    Point,
+    Totals,
+    element_points,
+    last_plan,
+    standing_trials,
+    thinned_points,
+)
 from store.tables.jobs import Job
 
 PLACE = 1140
@@ -44,13 +51,50 @@ def markup(drawn: str) -> Markup:
 
 
 def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> Markup | None:
-    """The chart of a job's losses; None before the first trial."""
+    """The chart of a job's trials; None before the first one.
+
+    Where trials are of whole plans it is the curve of what speed costs, which grows with every model; else that of losses.
+    """
+    if holds_plans(job):
+        path = _path_so_far(session, job)
+        if path:
+            return curve_of(path, width) if len(path) > 1 else None
     points = thinned_points(session, job.id, most=MOST_MARKS)
     if not points:
         return None
     tally = Tally(totals.trials, totals.accepted, totals.refined, totals.rejected, totals.early)
     kept = next((one["seq"] for one in job.path or [] if one["kept"]), None)
     return markup(loss_chart(points, tally, width, kept=kept))
+
+
+def holds_plans(job: Job) -> bool:
+    """Whether the trials of a job are of whole plans."""
+    return str(job.config.get("method", "axformer")) != "axformer"
+
+
+def _path_so_far(session: Session, job: Job) -> list[PathPoint]:
+    """The models of a job as points on its path, the last one as the kept one while the run goes on; empty if trials do not
+    tell figures, as those of earlier versions."""
+    if job.path:
+        return [PathPoint.model_validate(one, extra="ignore") for one in job.path]
+    trials = standing_trials(session, job.id)
+    told = [trial.figures for trial in trials if trial.figures is not None]
+    if len(told) < len(trials):
+        return []
+    return [
+        PathPoint(
+            seq=trial.seq,
+            element=trial.element,
+            loss=trial.loss,
+            deciding=figures.metrics,
+            confirming=None,
+            test=None,
+            **figures.model_dump(exclude={"metrics"}),
+            estimated_speedup=told[0].operations / max(1, figures.operations),
+            kept=trial is trials[-1],
+        )
+        for trial, figures in zip(trials, told, strict=True)
+    ]
 
 
 def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:

@@ -23,7 +23,7 @@ PARQUET = "application/vnd.apache.parquet"
 
 _FIELDS = tuple(Trial.model_fields)
 _ROW_GROUP = 1000  # trials held at a time while Parquet is written; more compresses no better
-_NESTED = ("plan", "milliseconds", "levels")
+_NESTED = ("plan", "milliseconds", "levels", "figures")
 _ARROW_SCHEMA = pa.schema(
     [
         pa.field("seq", pa.int64(), nullable=False),
@@ -43,6 +43,7 @@ _ARROW_SCHEMA = pa.schema(
         pa.field("plan", pa.string()),
         pa.field("milliseconds", pa.string()),
         pa.field("levels", pa.string()),
+        pa.field("figures", pa.string()),
     ]
 )
 

@@ -26,6 +26,7 @@ def path_report(
                 seq=point.seq,
                 element=point.element,
                 loss=point.loss,
+                deciding=None if point.figures is None else point.figures.metrics,
                 confirming=measured.get("confirming"),
                 test=measured.get("test"),
                 parameters=targets.parameters(point.plan),

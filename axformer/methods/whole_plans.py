@@ -1,6 +1,7 @@
 """What methods share whose trials hold whole plans: the untouched model's trial, the records, and the replay."""
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 from torch import Tensor
@@ -10,8 +11,8 @@ from axformer.evaluation.plain import Predictions, predict
 from axformer.methods.base import Ground
 from axformer.methods.replay import Replay
 from axformer.plan.plan import Plan
-from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.scores.confidence import rising_metric
+from axformer.plan.trial import ModelFigures, Phase, Trial, Verdict
+from axformer.scores.confidence import Figures, rising_metric
 from axformer.scores.scoring import figures_of, table_of
 
 
@@ -44,8 +45,7 @@ class WholePlans:
         """
         trial = self._replay.next(None)
         if trial is None:
-            losses = self._losses(self.untouched)
-            trial = self._record(None, self._full, losses, Verdict.BASE, opening())
+            trial = self._record(None, self._full, self.untouched, Verdict.BASE, opening())
             if not trial.loss < float("inf"):
                 raise CheckpointError(
                     f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
@@ -88,7 +88,7 @@ class WholePlans:
         """
         ground = self._ground
         predictions = predict(ground.model_of(plan), ground.checkpoint.task, ground.samples)
-        trial = self._record(element, plan, self._losses(predictions), judge(predictions), more or {})
+        trial = self._record(element, plan, predictions, judge(predictions), more or {})
         self._min_loss = min(self._min_loss, trial.loss)
         return trial
 
@@ -113,18 +113,21 @@ class WholePlans:
 
     def metric(self, predictions: Predictions) -> float:
         """The task's first metric of which more is better, on the deciding rows."""
-        task, samples = self._ground.checkpoint.task, self._ground.samples
-        figures = figures_of(table_of(self._losses(predictions), predictions.answers, task, samples), task)
+        figures = self._figures(predictions)
         return figures[rising_metric(figures)]
+
+    def _figures(self, predictions: Predictions) -> Figures:
+        task, samples = self._ground.checkpoint.task, self._ground.samples
+        return figures_of(table_of(self._losses(predictions), predictions.answers, task, samples), task)
 
     def _losses(self, predictions: Predictions) -> Tensor:
         return self._ground.samples.per_sample(predictions.losses)
 
     def _record(
-        self, element: str | None, plan: Plan, losses: Tensor, verdict: Verdict, more: Mapping[str, Any]
+        self, element: str | None, plan: Plan, predictions: Predictions, verdict: Verdict, more: Mapping[str, Any]
     ) -> Trial:
-        ground, is_base, loss = self._ground, element is None, losses.mean().item()
-        left = ground.targets.parameters
+        ground, is_base, losses = self._ground, element is None, self._losses(predictions)
+        loss, targets = losses.mean().item(), ground.targets
         trial = Trial(
             seq=self._replay.seq,
             phase=Phase.BASE if is_base else self._phase,
@@ -138,9 +141,16 @@ class WholePlans:
             min_loss=loss if is_base else self._min_loss,
             verdict=verdict,
             precision="float32",
-            parameters=left(self._full) - left(plan),
+            parameters=targets.parameters(self._full) - targets.parameters(plan),
             seconds=ground.clock() - self._started,
             plan=None if is_base else plan.layers,
+            figures=ModelFigures(
+                metrics={name: value for name, value in self._figures(predictions).items() if isfinite(value)},
+                parameters=targets.parameters(plan),
+                encoder_parameters=targets.encoder_parameters(plan),
+                operations=targets.operations(plan),
+                encoder_operations=targets.encoder_operations(plan),
+            ),
             **more,
         )
         self._replay.seq += 1

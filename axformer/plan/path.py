@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from axformer.errors import PlanError
 from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan, PlanFile
-from axformer.plan.trial import Trial, Verdict
+from axformer.plan.trial import ModelFigures, Trial, Verdict
 
 TRACE_NAME = "trace.jsonl"
 
@@ -28,6 +28,8 @@ class Point:
     loss: float
     """Loss on the deciding data."""
     plan: Plan
+    figures: ModelFigures | None = None
+    """Figures on the deciding data; None where trials are of single elements."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def points_of(
                 plan = Plan(layers=trial.plan)
             elif trial.element is not None:
                 plan = plan.apply(parse(trial.element), top_k=attention_kept, keeps_bias=keeps_bias)
-            points.append(Point(trial.seq, trial.element, trial.loss, plan))
+            points.append(Point(trial.seq, trial.element, trial.loss, plan, trial.figures))
     return points
 
 

@@ -59,6 +59,20 @@ class BlockLevels(BaseModel):
     """Mean divergence of the predictions in nats, with this block alone cut, at each of its sizes, all units first."""
 
 
+class ModelFigures(BaseModel):
+    """What the model of a whole plan does on the validation samples that decide, and what it takes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metrics: dict[str, float]
+    """Mean loss and the task's metrics."""
+    parameters: int = Field(ge=0)
+    encoder_parameters: int = Field(ge=0)
+    operations: int = Field(ge=0)
+    """For one forward pass over the data, as ``operations`` of the report."""
+    encoder_operations: int = Field(ge=0)
+
+
 class Trial(BaseModel):
     """One record of a pass; the field names are the same in the trace file, in the database and in the API."""
 
@@ -92,4 +106,9 @@ class Trial(BaseModel):
     levels: tuple[BlockLevels, ...] | None = Field(
         default=None,
         description="The level table, block by block, in the first trial that needed it, for runs that are resumed; else null.",
+    )
+    figures: ModelFigures | None = Field(
+        default=None,
+        description="Figures of the model where trials are of whole plans, from which a run's curve is drawn while it goes on; "
+        "else null.",
     )

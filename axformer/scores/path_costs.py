@@ -111,13 +111,16 @@ def costs_of(path: Sequence[PathPoint]) -> list[Costs]:
         path: the path of a report, the untouched model first; not empty.
 
     Returns:
-        Of held-out and confirming data, those that there are; else the loss on the deciding data alone.
+        Of held-out and confirming data, those that there are; else of the deciding data alone, its loss where there is nothing
+        more.
     """
-    found = []
-    for data in ("test", "confirming"):
+    found: list[Costs] = []
+    for data in DATA:
         figures = [measured for point in path if (measured := getattr(point, data)) is not None]
-        if len(figures) == len(path):
-            metric = first_metric(figures[0])
+        if len(figures) < len(path) or (data == "deciding" and found):
+            continue
+        metric = first_metric(figures[0])
+        if all(metric in one for one in figures):
             found.append(_costs(data, metric, path, [one[metric] for one in figures]))
     return found or [_costs("deciding", LOSS, path, [point.loss for point in path])]
 

@@ -191,8 +191,12 @@ class PathPoint(BaseModel):
     seq: int = Field(description="The trial whose acceptance led to it; 0 is the untouched model.")
     element: str | None = Field(description="The accepted element; null for the untouched model.")
     loss: float = Field(description="Mean loss on the deciding data, as in the trace.")
+    deciding: dict[str, float] | None = Field(
+        default=None,
+        description="Mean loss and the task's metrics on the deciding data, where trials are of whole plans; else null.",
+    )
     confirming: dict[str, float] | None = Field(
-        description="Mean loss and the task's metrics on the data that confirmed; null where `confirm` is 0."
+        description="The same on the data that confirmed; null where `confirm` is 0."
     )
     test: dict[str, float] | None = Field(
         description="The same on held-out data; null where none was given, or the pass had neither `confirm` nor `tolerance`."

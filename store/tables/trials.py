@@ -40,5 +40,7 @@ class TrialRow(Base):
     """What is left, layer by layer, if the trial is of a whole plan."""
     milliseconds: Mapped[dict[str, list[float]] | None] = mapped_column(JSONB(none_as_null=True))
     """What blocks cost at each size, in the base trial of a run that chooses by latency."""
+    figures: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """Figures of the model, if the trial is of a whole plan."""
     levels: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
     """The level table, in the first trial that needed it."""

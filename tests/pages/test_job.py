@@ -11,7 +11,9 @@ from api.pages.pictures import MOST_MARKS
 from api.services.trace_formats import CSV, NDJSON, PARQUET
 from axformer.config import make_config
 from axformer.intake.limits import DIMENSIONS as LIMITS
-from axformer.plan.trial import Phase, Verdict
+from axformer.plan.elements import Dimensions
+from axformer.plan.plan import Plan
+from axformer.plan.trial import ModelFigures, Phase, Verdict
 from store.repositories import leases
 from store.repositories.events import record_event
 from store.repositories.trace_views import thinned_points
@@ -104,6 +106,29 @@ def test_the_marks_of_the_chart_are_those_of_the_trace(member, running, stage, m
     assert numbers() == [trial.seq for trial in trials[1:]]
     stage.add_trials(running, [make_trial(7)])
     assert numbers() == list(range(1, 8))
+
+
+def figures(share: float, accuracy: float) -> ModelFigures:
+    counts = dict.fromkeys(("parameters", "encoder_parameters", "operations", "encoder_operations"), int(1000 * share))
+    return ModelFigures(metrics={"loss": 1 - accuracy, "accuracy": accuracy}, **counts)
+
+
+def test_the_curve_of_whole_plans_grows_with_every_model(member, stage, make_trial):
+    plan = Plan.full(Dimensions(**DIMENSIONS)).layers
+    told = []
+    trials = [make_trial(0, figures=figures(1.0, 0.9))]
+    for seq, (share, accuracy) in enumerate(((0.8, 0.89), (0.5, 0.91)), start=1):
+        about = {"element": f"encoder.{share}", "plan": plan, "figures": figures(share, accuracy)}
+        trials.append(make_trial(seq, phase=Phase.BUDGET, verdict=Verdict.ACCEPT, **about))
+    config = make_config("smallest").model_dump(mode="json")
+    job_id = stage.running(trials[:1], PROGRESS, config=config, name="at work")
+    assert "There is no smaller model yet." in member.get(f"/jobs/{job_id}").text
+    for trial in trials[1:]:
+        stage.add_trials(job_id, [trial])
+        told.append(re.findall("<title>([^<]+)</title></circle>", member.get(f"/jobs/{job_id}/chart").text))
+    assert [len(marks) for marks in told] == [2, 3]
+    assert "deciding accuracy -1.00 points (0.8900), 1.25 times as fast" in told[0][1]
+    assert "What speed costs, model by model" in member.get(f"/jobs/{job_id}").text
 
 
 @pytest.mark.parametrize("picture", ["chart", "map"])

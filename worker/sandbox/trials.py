@@ -10,7 +10,7 @@ from axformer.methods.compress.sizes import are_levels_of
 from axformer.methods.outline import outline_of
 from axformer.plan.elements import Dimensions, ElementKind, is_of_encoder, parse
 from axformer.plan.plan import LayerPlan, Plan
-from axformer.plan.trial import OF_PLANS, Phase, Trial, Verdict
+from axformer.plan.trial import OF_PLANS, ModelFigures, Phase, Trial, Verdict
 from worker.sandbox.errors import ProcessMisbehavedError
 
 MOST = 500_000
@@ -20,6 +20,7 @@ _LONGEST_NAME = 64
 """Most characters of an element's id and of a precision's name."""
 _NEURON_CHARACTERS = 8
 """Most characters of an id for each neuron that it lists."""
+_MOST_METRICS = 32
 _MOST_COUNT = 2**31 - 1
 _MOST_PARAMETERS = 2**63 - 1
 """The largest value that the database stores."""
@@ -88,6 +89,8 @@ def _check_what_it_holds(trial: Trial, dimensions: Dimensions) -> None:
         raise ProcessMisbehavedError(f"trial {trial.seq} has milliseconds that are not those of this model's blocks")
     if trial.levels is not None and not (is_whole and are_levels_of(trial.levels, dimensions)):
         raise ProcessMisbehavedError(f"trial {trial.seq} has a level table that is not one of this model's blocks")
+    if trial.figures is not None and not (trial.phase in (Phase.BASE, *OF_PLANS) and _are_figures(trial.figures)):
+        raise ProcessMisbehavedError(f"trial {trial.seq} has figures that are not those of a model")
 
 
 def _is_in(id: str, dimensions: Dimensions) -> bool:
@@ -111,6 +114,16 @@ def _is_measured(trial: Trial, dimensions: Dimensions) -> bool:
     return trial.phase is Phase.BASE and all(
         1 < len(figures) <= units + 1 and all(math.isfinite(one) and one >= 0 for one in figures)
         for figures, units in measured
+    )
+
+
+def _are_figures(figures: ModelFigures) -> bool:
+    counts = figures.parameters, figures.encoder_parameters, figures.operations, figures.encoder_operations
+    return (
+        len(figures.metrics) <= _MOST_METRICS
+        and all(len(name) <= _LONGEST_NAME and name.isidentifier() for name in figures.metrics)
+        and all(map(math.isfinite, figures.metrics.values()))
+        and max(counts) <= _MOST_PARAMETERS
     )
 
 

@@ -16,7 +16,7 @@ from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.job_form import REFERENCES
 from api.pages.job_parts import job_values
 from api.pages.job_result import ANALYSIS, REPORT, bundles_of
-from api.pages.pictures import PLACE, WidthQuery, chart_of, fragment, map_of
+from api.pages.pictures import PLACE, WidthQuery, chart_of, fragment, holds_plans, map_of
 from api.pages.stream import Look, Wait
 from api.resources import Resources
 from api.services import artifacts, jobs
@@ -51,6 +51,7 @@ def show_job(
     values = job_values(session, resources, visitor.caller, job)
     if job.kind is not JobKind.ANALYSIS:
         values |= {"chart": chart_of(session, job, values["totals"]), "map": map_of(session, job)}
+        values["holds_plans"] = holds_plans(job)
     return pages.answer("job.html", visitor=visitor, tab="overview", **values)
 
 
@@ -87,7 +88,7 @@ def stream_job(
 
 @router.get("/chart")
 def get_chart(job_id: str, visitor: VisitorDep, session: ReadingDep, width: WidthQuery = PLACE) -> Response:
-    """The loss of every trial so far."""
+    """The loss of every trial so far, or what the speed of every model so far costs."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
     return fragment(chart_of(session, job, trace_totals(session, job.id), width))
 

@@ -111,6 +111,9 @@ def test_every_budget_is_kept_and_each_model_is_what_its_trial_says(case: Case) 
         plan = Plan(layers=trial.plan)
         share = run.passes.targets.encoder_operations(plan) / run.passes.targets.encoder_operations(full)
         assert share <= budget
+        assert trial.figures is not None
+        assert trial.figures.encoder_operations == run.passes.targets.encoder_operations(plan)
+        assert trial.figures.metrics["loss"] == pytest.approx(trial.loss, rel=1e-4)
     small = run.compact_model()
     task, samples = checkpoint.task, run.deciding.samples
     with torch.inference_mode():

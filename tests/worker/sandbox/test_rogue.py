@@ -14,7 +14,7 @@ from axformer.config import make_config
 from axformer.errors import AxFormerError
 from axformer.methods.axformer.progress import longest_trace
 from axformer.plan.elements import Dimensions
-from axformer.plan.trial import BlockLevels, Phase, Verdict
+from axformer.plan.trial import BlockLevels, ModelFigures, Phase, Verdict
 from axformer.wire.steps import Step, StepName
 from store.repositories.trials import all_trials
 from store.session import Sessions, session_scope
@@ -92,6 +92,10 @@ def tries(*trials: dict[str, object]) -> Act:
     return act
 
 
+def figures(name: str) -> ModelFigures:
+    return ModelFigures(metrics={name: 1.0}, parameters=1, encoder_parameters=1, operations=1, encoder_operations=1)
+
+
 def leaves(*names: str, report: object = None) -> Act:
     """Ends a pass, and leaves files and a report of its own making."""
 
@@ -139,6 +143,8 @@ def test_a_line_that_is_no_message_fails_the_job(run: Run, line: bytes) -> None:
     [
         ({"seq": 1},),
         ({"levels": (BlockLevels(leaving=(0,), divergences=(0.0, 1.0)),)},),
+        ({"figures": figures("a b")},),
+        ({}, {"figures": figures("loss")}),
         ({}, {"seq": 5}),
         ({}, {"seq": 0}),
         ({}, {"phase": Phase.BASE}),
