@@ -90,9 +90,9 @@ calibration rows as here (it takes 2,000), and the scalars are fitted to what a 
 residual stream."""
 _LATENCY = """Medians of turns that all models took in one run, as shares of the untouched model's in the same
 runtime: one row of the median length, and batches of 32. *Nothing removed* is this package's class with all units,
-which computes the last layer at one position where the head reads one. The machine was busy (*load*: processes that
-wanted one of its two cores), which slows all alike."""
-_SECONDS = """Means over seeds, in seconds, on a busy machine. *Tokens per unknown*: tokens that a block was fitted
+which computes the last layer at one position where the head reads one. *Load*: processes that wanted one of the
+machine's two cores; above 2, others slowed all models alike."""
+_SECONDS = """Means over seeds, in seconds; *load* as above. *Tokens per unknown*: tokens that a block was fitted
 to, for each column of it, in the block with the fewest. *Table* is what all budgets share; *measured too* is the run
 with its figures on deciding, confirming and held-out rows."""
 
