@@ -12,6 +12,7 @@ from axformer.config import CompressConfig
 from axformer.data.source import DataSource
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.dataset import prepare
 from axformer.repair.base import Surroundings
 from axformer.repair.refit import Refit, Refits
 from axformer.repair.settings import completed, make_settings
@@ -111,6 +112,24 @@ def test_a_polish_trains_the_refitted_model_of_every_budget(place: Path, tmp_pat
     assert [trial.loss for trial in again.trials(directory=tmp_path / "state")] == [trial.loss for trial in after]
     made = load(tmp_path / "result").state_dict()
     assert all(torch.equal(weight, made[name]) for name, weight in again.compact_model().state_dict().items())
+
+
+CASES = [
+    *(Case("bert", task) for task in ("regression", "token_classification", "question_answering", "multiple_choice")),
+    *(Case(family, "classification") for family in ("albert", "deberta-v2", "modernbert", "xlnet", "llama")),
+    Case("gpt2", "causal_lm"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_polish_knows_every_task_and_family(case: Case) -> None:
+    checkpoint, losses = checkpoint_of(case), []
+    for epochs in (0, 1):
+        config = CONFIG.model_copy(update={"polish": epochs, "max_length": 24})
+        run = PruningRun(checkpoint, prepare(data_of(case).rows, checkpoint, config), None, config)
+        losses.append([trial.loss for trial in run.trials()])
+    assert losses[0][0] == losses[1][0], "the untouched model is not trained"
+    assert losses[0][1] != losses[1][1]
 
 
 def test_a_polish_comes_closer_to_the_untouched_model(place: Path) -> None:
