@@ -123,6 +123,16 @@ class WholePlans:
     def _losses(self, predictions: Predictions) -> Tensor:
         return self._ground.samples.per_sample(predictions.losses)
 
+    def _model_figures(self, plan: Plan, predictions: Predictions) -> ModelFigures:
+        targets = self._ground.targets
+        return ModelFigures(
+            metrics={name: value for name, value in self._figures(predictions).items() if isfinite(value)},
+            parameters=targets.parameters(plan),
+            encoder_parameters=targets.encoder_parameters(plan),
+            operations=targets.operations(plan),
+            encoder_operations=targets.encoder_operations(plan),
+        )
+
     def _record(
         self, element: str | None, plan: Plan, predictions: Predictions, verdict: Verdict, more: Mapping[str, Any]
     ) -> Trial:
@@ -144,13 +154,7 @@ class WholePlans:
             parameters=targets.parameters(self._full) - targets.parameters(plan),
             seconds=ground.clock() - self._started,
             plan=None if is_base else plan.layers,
-            figures=ModelFigures(
-                metrics={name: value for name, value in self._figures(predictions).items() if isfinite(value)},
-                parameters=targets.parameters(plan),
-                encoder_parameters=targets.encoder_parameters(plan),
-                operations=targets.operations(plan),
-                encoder_operations=targets.encoder_operations(plan),
-            ),
+            figures=self._model_figures(plan, predictions),
             **more,
         )
         self._replay.seq += 1
