@@ -19,6 +19,7 @@ def point(seq: int, **changes):
         "seq": seq,
         "element": f"layer.{seq}.ffn" if seq else None,
         "loss": 1 / (seq + 3),
+        "deciding": None,
         "confirming": {"loss": 0.5 + seq, "accuracy": 0.75},
         "test": None,
         "parameters": 1000 - 100 * seq,

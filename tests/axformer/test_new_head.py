@@ -132,13 +132,14 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(files: Path) 
 
 
 def test_the_trained_model_knows_its_classes_and_has_learned(files: Path) -> None:
-    run = opened(files)
+    run = opened(files, finetune=LESSONS.model_copy(update={"epochs": 8, "dropout": False}))
     assert run._headed is not None
     model = AutoModelForSequenceClassification.from_pretrained(run._headed.directory)
     assert model.config.id2label == {0: "no", 1: "yes"}
     curve = run._headed.record.curve
     trained = [point.loss for point in curve if point.loss is not None]
-    assert trained[-1] < trained[0]
+    third = len(trained) // 3
+    assert sum(trained[-third:]) < sum(trained[:third])
 
 
 def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(files: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ PATH = [
         "seq": seq,
         "element": element,
         "loss": 0.5 - seq / 10,
+        "deciding": None,
         "confirming": None,
         "test": {"loss": 0.6 - seq / 10, "accuracy": accuracy},
         "parameters": 1_000_000 - 100_000 * seq,

@@ -188,7 +188,10 @@ def test_the_command_tells_tokens_for_each_unknown_also_where_only_biases_were_f
     ("knobs", "message"),
     [
         ({}, "--calibrate: method=axformer fits no weights without refit=true, so nothing is calibrated; leave it out"),
-        ({**COMPRESS, "repair": "none", "leaving": "magnitude"}, "repair=none and leaving=magnitude no weights are"),
+        (
+            {**COMPRESS, "repair": "none", "leaving": "magnitude"},
+            "repair=none, leaving=magnitude and without polish no weights are",
+        ),
     ],
 )
 def test_it_is_refused_where_nothing_is_calibrated(

@@ -74,11 +74,11 @@ def test_a_step_ranks_and_cuts_the_trained_model_of_the_one_before(files: Path) 
 
 
 def test_the_result_is_the_trained_model_of_the_path(files: Path, tmp_path: Path) -> None:
-    run = opened(files, confirm=0.4)
+    run = opened(files, confirm=0.4, within_points=90)
     list(run.trials())
     report = run.publish(tmp_path / "result")
     kept = next(point for point in report["path"] if point["kept"])
-    assert kept["seq"] > 0, "a random model loses nothing by training"
+    assert kept["seq"] > 0, "so much may be lost"
     assert report["pruned"]["test"]["loss"] == pytest.approx(kept["test"]["loss"], abs=1e-5)
     assert report["finetune"]["settings"]["epochs"] == 1
     assert "what stayed was trained after each of them" in (tmp_path / "result" / "README.md").read_text()
