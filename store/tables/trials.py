@@ -3,7 +3,7 @@
 from typing import Any
 
 from sqlalchemy import Double, ForeignKey, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSON, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from store.tables.base import Base
@@ -40,7 +40,7 @@ class TrialRow(Base):
     """What is left, layer by layer, if the trial is of a whole plan."""
     milliseconds: Mapped[dict[str, list[float]] | None] = mapped_column(JSONB(none_as_null=True))
     """What blocks cost at each size, in the base trial of a run that chooses by latency."""
-    figures: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    """Figures of the model, if the trial is of a whole plan."""
+    figures: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """Figures of the model, if the trial is of a whole plan; as text, since the first metric comes first."""
     levels: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
     """The level table, in the first trial that needed it."""
