@@ -9,8 +9,8 @@ from api.job_views import job_read
 from api.pages.job_result import bundles_of, deploy_of
 from api.resources import Resources
 from api.services import artifacts, queue
+from api.services.paths import points_of
 from axformer.scores.path_costs import Model, told_beyond
-from axformer.wire.report import PathPoint
 from store.repositories.events import events_after
 from store.repositories.keys import Caller
 from store.repositories.trace_views import trace_totals
@@ -45,7 +45,7 @@ def job_values(session: Session, resources: Resources, caller: Caller, job: Job)
 def _beyond(job: Job) -> tuple[str, Model] | None:
     """What else the job's path offers; None also for a path of an earlier version, which tells less of its models."""
     try:
-        points = [PathPoint.model_validate(one, extra="ignore") for one in job.path or []]
+        points = points_of(job)
     except ValidationError:
         return None
     certificate = (job.summary or {}).get("certificate")

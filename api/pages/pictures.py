@@ -5,10 +5,12 @@ from typing import Annotated, Any
 
 from fastapi import Query
 from markupsafe import Markup
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 from starlette.responses import HTMLResponse
 
 from api.pages.context import PAGE_HEADERS
+from api.services.paths import points_of
 from axformer.drawing.chart import Tally, loss_chart
 from axformer.drawing.curve import path_curve
 from axformer.drawing.picture import picture
@@ -73,10 +75,13 @@ def holds_plans(job: Job) -> bool:
 
 
 def _path_so_far(session: Session, job: Job) -> list[PathPoint]:
-    """The models of a job as points on its path, the last one as the kept one while the run goes on; empty if trials do not
-    tell figures, as those of earlier versions."""
+    """The models of a job as points on its path, the last one as the kept one while the run goes on; empty if path or trials
+    are of an earlier version, which tells less."""
     if job.path:
-        return [PathPoint.model_validate(one, extra="ignore") for one in job.path]
+        try:
+            return points_of(job)
+        except ValidationError:
+            return []
     trials = standing_trials(session, job.id)
     told = [trial.figures for trial in trials if trial.figures is not None]
     if len(told) < len(trials):

@@ -24,9 +24,17 @@ def path_of(session: Session, team_id: str, job_id: str) -> PathRead:
     Raises:
         NotFoundError: the team has no such job.
     """
-    found = jobs.find(session, team_id, job_id).path or []
-    points = [PathPoint.model_validate(one, extra="ignore") for one in found]
+    points = points_of(jobs.find(session, team_id, job_id))
     return PathRead(kept=next((point.seq for point in points if point.kept), None), data=points)
+
+
+def points_of(job: Job) -> list[PathPoint]:
+    """The points on a job's path; empty before its end.
+
+    Raises:
+        ValidationError: the path is of an earlier version, which tells less of its models.
+    """
+    return [PathPoint.model_validate(one, extra="ignore") for one in job.path or []]
 
 
 def plan_at(session: Session, storage: Storage, team_id: str, job_id: str, seq: int) -> PlanFile:

@@ -50,7 +50,8 @@ def _outdated(found: Sequence[Content]) -> str:
     names = [f"`{one['cell']}`" for one in found if is_outdated(one)]
     if not names:
         return ""
-    return f"\n\n**Measured before the order of leaving changed, and not again yet:** {', '.join(names)}."
+    told = "Measured before the order of leaving changed, or the batches of a polish, and not again yet:"
+    return f"\n\n**{told}** {', '.join(names)}."
 
 
 def _section(heading: str, about: str, lines: Sequence[str]) -> str:

@@ -36,7 +36,7 @@ Made by `python -m benchmarks.layers`: {len(found)} of {len(cells())} cells.{par
 with one seed, whose layers [`method=layers`](layers.md) drops and, where it says so, trains again on the set's training rows
 (three epochs for each number of layers, from the checkpoint, in mixed precision). Figures are of held-out rows that
 decided nothing: the change of the metric in points (hundredths) against the untouched model, with the standard deviation
-over seeds where there are several.
+over seeds where there are several.{_told_earlier(found)}
 """,
         _from_the_top(found),
         _strategies(found),
@@ -44,6 +44,16 @@ over seeds where there are several.
         _latencies(found),
     ]
     return "\n".join(section for section in sections if section)
+
+
+def _told_earlier(found: Sequence[Content]) -> str:
+    """The cells whose trainings were others than the settings of the grid ask for."""
+    names = [one["cell"] for one in found if one["settings"] is not None and not one["settings"].get("bf16")]
+    return (
+        f"\n\n**Trained in float32 on batches of random rows, and not again yet:** `{'`, `'.join(names)}`."
+        if names
+        else ""
+    )
 
 
 def _of(found: Sequence[Content], **wanted: Any) -> list[Content]:
