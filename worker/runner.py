@@ -27,6 +27,8 @@ from worker.warm import WarmSlot
 _LOG = structlog.get_logger(__name__)
 _NO_STORAGE = "the service's storage does not answer; the job goes on when it does"
 """What the owner reads; the operator's log says more."""
+_TOLD_SECONDS = 1.0
+"""How long the signal to stop may lag behind the end of the confined process."""
 
 
 def run_job(context: WorkerContext, job: Job, stop: threading.Event, warm: WarmSlot | None = None) -> bool:
@@ -55,7 +57,7 @@ def run_job(context: WorkerContext, job: Job, stop: threading.Event, warm: WarmS
                 with lease:
                     return _run_to_an_end(context, job, ledger, lease, slot)
             except ProcessDiedError as error:
-                _abandon(context, ledger, error)  # after the last heartbeat, which would renew the lease
+                _release(context, ledger, error, stop)  # after the last heartbeat, which would renew the lease
         except LeaseLostError as error:
             _LOG.warning("lease_lost", reason=str(error))
         except (OperationalError, InterfaceError) as error:
@@ -87,10 +89,16 @@ def _run_to_an_end(context: WorkerContext, job: Job, ledger: Ledger, lease: Leas
     return True
 
 
-def _abandon(context: WorkerContext, ledger: Ledger, error: ProcessDiedError) -> None:
-    """Release a job whose process has died for the next claim; the attempt counts."""
+def _release(context: WorkerContext, ledger: Ledger, error: ProcessDiedError, stop: threading.Event) -> None:
+    """Release a job whose process has died for the next claim.
+
+    The attempt counts, unless the process ended with its worker: a main process that is killed takes the confined process with
+    it a moment before this process is told to stop.
+    """
     _LOG.error("sandbox_died", reason=str(error))
-    if ledger.abandon("the process that worked on it has died") is JobState.CANCELLED:
+    if stop.wait(_TOLD_SECONDS):
+        ledger.give_back("its worker was ended")
+    elif ledger.abandon("the process that worked on it has died") is JobState.CANCELLED:
         discard(context, ledger.job_id)
 
 

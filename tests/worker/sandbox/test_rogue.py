@@ -57,13 +57,13 @@ Run = Callable[..., Job]
 def run(context: WorkerContext, post: Post, watch: Watch) -> Run:
     """Runs a job whose process is a rogue, and gives the job as it is then."""
 
-    def run_with(act: Act, **changes: object) -> Job:
+    def run_with(act: Act, stop: threading.Event = NEVER, **changes: object) -> Job:
         job_id = post(**changes)
         with Sandboxes(context.settings, Rogue(act)) as sandboxes:
             strange = replace(context, sandboxes=sandboxes)
             job = claim_job(strange)
             assert job is not None
-            run_job(strange, job, NEVER)
+            run_job(strange, job, stop)
         for place in (context.settings.work_dir, context.settings.ahead_dir):
             assert not place.exists() or list(place.iterdir()) == []
         return watch.job(job_id)
@@ -251,6 +251,17 @@ def test_one_that_dies_is_an_attempt_lost(run: Run, context: WorkerContext, watc
     again = claim_job(context)
     assert again is not None
     assert (again.id, again.attempt) == (job.id, 2)
+
+
+def test_one_that_dies_a_moment_before_its_worker_is_told_to_stop_costs_no_attempt(run: Run) -> None:
+    stop = threading.Event()
+
+    def act(voice: Voice) -> None:
+        voice.behave_until_the_search()
+        threading.Timer(0.2, stop.set).start()
+
+    job = run(act, stop)
+    assert (job.state, job.attempt, job.error) == (JobState.QUEUED, 0, None)
 
 
 @given(
