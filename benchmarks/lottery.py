@@ -1,0 +1,200 @@
+"""The lottery ticket hypothesis on a fine-tuned model, and on the model that a pass leaves.
+
+    python -m benchmarks.lottery --source ../shared/data [--only stsb-fine-tuned]
+
+Each round removes the smallest of the projection weights that are left, over the whole encoder, puts the others back to where
+the fine-tuning began, and trains them again (Frankle and Carbin, 2019; Figure 2 of the AxFormer paper, which names neither a
+share nor a schedule). Zeros save neither time nor memory in any form, so this is a comparison and no method. A curve that
+exists is not measured again.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from torch import Tensor, nn
+from torch.nn.utils import prune
+from transformers import AutoTokenizer
+
+from axformer.architectures.registry import architecture_of
+from axformer.config import make_config
+from axformer.data.source import DataSource
+from axformer.model.compact import compact
+from axformer.run import PruningRun
+from benchmarks.checkpoints import Checkpoint, checkpoint_named
+from benchmarks.compress.tables import table
+from benchmarks.finetune import BASE, BASES
+from benchmarks.kept import chosen, prepare_set, write_whole
+from benchmarks.rows import read_rows
+from benchmarks.tasks.registry import task_named
+from benchmarks.train_checkpoints import make
+from benchmarks.training import Recipe, fit
+
+RESULTS = Path("benchmarks/results/lottery")
+DOCUMENT = Path("docs/lottery.md")
+FORMAT = "axformer-lottery/1"
+ROUNDS = 5
+SHARE = 0.3
+"""Of the weights left, removed in a round; after five rounds 17 % are left."""
+SETS = ("stsb",)
+BEGINNINGS = {"fine-tuned": "the fine-tuned model", "axformer": "the AxFormer model"}
+
+_TOLD = """Made by `python -m benchmarks.lottery`. Each round removes 30 % of the projection weights that are left in the
+encoder, the smallest of all layers, puts the others back to their values before the fine-tuning, and trains as the checkpoint
+was trained (Frankle and Carbin, 2019; Figure 2 of the AxFormer paper, which names neither a share nor a schedule). *The
+AxFormer model* is what a pass with the preset `robust` leaves; its weights go back to the same values. One seed. Figures are of
+held-out rows, in hundredths, with the share of the untouched encoder's projection weights that is left; column 0 is the model
+before the first round.
+
+Zeros that are spread over a matrix save neither time nor memory in any [form](forms.md), so a ticket is as large and as slow as
+the model that it began with."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One beginning on one set."""
+
+    data: str
+    beginning: str
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return f"{self.data}-{self.beginning}"
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """What is pruned."""
+        return replace(checkpoint_named(self.data), family=BASE, name=f"{self.data}-{BASE}-s0")
+
+
+CURVES = [Curve(data, beginning) for data in SETS for beginning in BEGINNINGS]
+
+
+def projections(model: Any) -> list[nn.Linear]:
+    """The linear layers of a model's encoder."""
+    return [module for module in model.base_model.encoder.modules() if isinstance(module, nn.Linear)]
+
+
+def weights_left(model: Any) -> int:
+    """The number of projection weights that are not removed."""
+    return sum(int(torch.count_nonzero(getattr(one, "weight_mask", one.weight))) for one in projections(model))
+
+
+def remove_smallest(model: Any, share: float) -> None:
+    """Remove a share of the projection weights that are left, the smallest over all layers; they stay zero in trainings."""
+    prune.global_unstructured(
+        [(one, "weight") for one in projections(model)], pruning_method=prune.L1Unstructured, amount=share
+    )
+
+
+def rewind(model: Any, start: Mapping[str, Tensor]) -> None:
+    """Put all weights back to ``start``, by their names in an unpruned model; removed ones stay removed."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(start[name.removesuffix("_orig")])
+
+
+def tickets(
+    model: Any, start: Mapping[str, Tensor], train: Callable[[Any], None], rounds: int, share: float
+) -> Iterator[Any]:
+    """The model before the first round and after each."""
+    yield model
+    for _ in range(rounds):
+        remove_smallest(model, share)
+        rewind(model, start)
+        train(model)
+        yield model
+
+
+def measure(curve: Curve, home: Path, threads: int, bfloat16: bool) -> dict[str, Any]:
+    """One curve."""
+    started, checkpoint, sets = time.monotonic(), curve.checkpoint, home / "sets"
+    task, recipe = task_named(checkpoint.task), _recipe(checkpoint, threads, bfloat16)
+    train_rows, test_rows = (read_rows(checkpoint.rows(sets, part), task.form) for part in ("train", "test"))
+    trained = home / "checkpoints" / checkpoint.name
+    tokenizer = AutoTokenizer.from_pretrained(trained)
+    begun = _before_training(checkpoint, train_rows)
+    whole = weights_left(begun)
+    model = task.auto_class.from_pretrained(trained)
+    if curve.beginning == "axformer":
+        run = PruningRun.open(
+            trained,
+            DataSource(str(checkpoint.rows(sets, "validation"))),
+            config=make_config("robust", {"max_length": checkpoint.max_length, "task_name": checkpoint.task_name}),
+        )
+        list(run.trials())
+        architecture = architecture_of(model.config.model_type)
+        model, begun = (compact(one, architecture, run.plan) for one in (model, begun))
+    start = {name: value.detach().clone() for name, value in begun.named_parameters()}
+    rounds = []
+    for ticket in tickets(model, start, lambda it: fit(it, tokenizer, task, train_rows, recipe), ROUNDS, SHARE):
+        figures = task.figures(ticket.eval(), tokenizer, test_rows, checkpoint.max_length)
+        rounds.append({"left": weights_left(ticket) / whole, "figures": figures})
+        print(f"{curve.name}, round {len(rounds) - 1}: {rounds[-1]}", flush=True)
+    about: dict[str, Any] = {"format": FORMAT, "curve": curve.name, "data": curve.data, "beginning": curve.beginning}
+    about |= {"metric": checkpoint.metrics[0], "share": SHARE, "rounds": rounds}
+    return about | {"seconds": time.monotonic() - started, "threads": threads}
+
+
+def _recipe(checkpoint: Checkpoint, threads: int, bfloat16: bool) -> Recipe:
+    return Recipe(
+        checkpoint.epochs,
+        checkpoint.seed,
+        checkpoint.max_length,
+        learning_rate=BASES[BASE].learning_rate,
+        threads=threads,
+        bfloat16=bfloat16,
+    )
+
+
+def _before_training(checkpoint: Checkpoint, rows: Sequence[Any]) -> Any:
+    """The packaged model with the head that the checkpoint's training began with."""
+    task = task_named(checkpoint.task)
+    torch.manual_seed(checkpoint.seed)
+    return task.auto_class.from_pretrained(BASES[BASE].home(), **task.head(rows))
+
+
+def document_of(found: Sequence[Mapping[str, Any]]) -> str:
+    """Write the document from curves, at least one."""
+    rows = []
+    for one in found:
+        cells = [f"{100 * each['figures'][one['metric']]:.2f} ({each['left']:.0%})" for each in one["rounds"]]
+        rows.append([one["data"], BEGINNINGS[one["beginning"]], one["metric"], *cells])
+    heads = ["set", "beginning", "metric", *(str(number) for number in range(ROUNDS + 1))]
+    return "\n".join(["# Lottery tickets", "", _TOLD, "", *table(heads, rows), ""])
+
+
+def main(
+    source: Annotated[Path, typer.Option(help="directory of the public sets")],
+    home: Annotated[Path, typer.Option(help="where sets and checkpoints are kept")] = Path("var/evidence"),
+    results: Annotated[Path, typer.Option(help="where the curves are kept")] = RESULTS,
+    output: Annotated[Path, typer.Option(help="document to write")] = DOCUMENT,
+    only: Annotated[list[str] | None, typer.Option(help="pattern of a curve's name; may be repeated")] = None,
+    threads: Annotated[int, typer.Option(min=1)] = 1,
+    bfloat16: Annotated[bool, typer.Option(help="train in bfloat16, where the processor multiplies it fast")] = False,
+) -> None:
+    """Measure the missing curves and write the document."""
+    try:
+        wanted = chosen(CURVES, only or ())
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    torch.set_num_threads(threads)
+    for curve in wanted:
+        file = results / f"{curve.name}.json"
+        if not file.is_file():
+            prepare_set(curve.data, source, home / "sets")
+            if not make(curve.checkpoint, home / "sets", home / "checkpoints", threads, bfloat16):
+                raise typer.BadParameter(f"{curve.checkpoint.name} could not be trained; its log says why")
+            write_whole(file, measure(curve, home, threads, bfloat16))
+    if found := [json.loads(file.read_text(encoding="utf-8")) for file in sorted(results.glob("*.json"))]:
+        output.write_text(document_of(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(main)
