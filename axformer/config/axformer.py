@@ -164,8 +164,7 @@ class PassConfig(RunConfig):
         return self.refit or self.neuron_groups == "ranked"
 
     @property
-    def needs_importance(self) -> bool:
-        """Whether the importance of heads and neurons is measured before the pass."""
+    def takes_gradients(self) -> bool:
         return self.order is Order.IMPORTANCE or self.neuron_groups == "ranked"
 
     @property

@@ -79,7 +79,7 @@ class RunConfig(BaseModel):
 
     @property
     def takes_gradients(self) -> bool:
-        """Whether derivatives of the predictions are measured, which takes memory for the way back through all layers."""
+        """Whether derivatives are taken, which needs memory for the way back through all layers."""
         return False
 
     @property

@@ -75,6 +75,10 @@ class RankConfig(PlansConfig):
         return self.repair == "refit"
 
     @property
+    def takes_gradients(self) -> bool:
+        return self.score in ("taylor", "gradient", "fisher")
+
+    @property
     def why_training(self) -> str | None:
         return f"finetune_each={self.finetune_each} trains after every step" if self.finetune_each else None
 

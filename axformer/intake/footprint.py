@@ -1,14 +1,16 @@
 """Estimate the memory of a pass from sizes alone, so that a job that cannot fit is refused before anything is loaded.
 
 :func:`least` is the minimum that a pass can run with: it counts nothing that is kept between trials (``docs/memory.md``), since
-all of that can be in a file. The peak is either during the search (the model, its layers packed for the processor, and one
-batch) or during publishing (the model, a copy for surgery, and the smaller model).
+all of that can be in a file. The peak is during the search (the model, its layers packed for the processor, and one batch),
+during publishing (the model, a copy for surgery, and the smaller model), or during a training (the model, a smaller one, its
+gradients and the optimizer's state).
 """
 
 from dataclasses import dataclass
 
 from axformer.config import RunConfig
 from axformer.plan.elements import Dimensions
+from axformer.wire.finetuning import FinetuneSettings
 
 FLOAT64, FLOAT32, HALF = 8, 4, 2
 PROCESS_BYTES = 300 * 2**20
@@ -27,6 +29,8 @@ MODELS_KEPT = 4
 """Refitted weights in whole models: eight budgets, half as large on average."""
 ROWS_OF_A_BATCH = 4
 """Tensors of shape (tokens, hidden) that a block holds at once: residual stream, queries, keys and values."""
+TRAINED = 3
+"""Copies of a trained weight: its gradient, and the two moments of AdamW."""
 
 HELD_HIDDEN, HELD_WIDE = 8, 2
 """Tensors as wide as the hidden size, and as the FFN, that a layer holds for the way back; counted in BERT and MPNet."""
@@ -52,33 +56,45 @@ class Footprint:
     device_bytes: int
 
 
-def least(sizes: Sizes, data_bytes: int, config: RunConfig, batch_tokens: int, *, on_gpu: bool) -> Footprint:
+@dataclass(frozen=True)
+class Work:
+    """What is done with a model."""
+
+    config: RunConfig
+    training: FinetuneSettings | None = None
+    """Of what is left; None if nothing is trained but by ``polish``."""
+    takes_gradients: bool = False
+    """Whether gradients are taken although no knob asks for them."""
+
+
+def least(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gpu: bool) -> Footprint:
     """The minimum memory of a pass.
 
     Args:
         sizes: of the checkpoint.
         data_bytes: total size of the data files.
-        config: the knobs.
+        work: what is done.
         batch_tokens: tokens evaluated together if the knob is not set.
         on_gpu: whether the model computes on a GPU.
     """
+    config = work.config
     weights, layers = FLOAT32 * sizes.parameters, FLOAT32 * sizes.layer_parameters
     batch_of = min(config.batch_tokens or batch_tokens, _tokens(data_bytes))
     batch = _batch_bytes(sizes, batch_of)
     fitting = _fitting(sizes, _tokens(data_bytes)) if config.is_refitted else 0
-    sensitivity = _sensitivity(sizes, batch_of) if config.takes_gradients else 0
+    sensitivity = _sensitivity(sizes, batch_of) if config.takes_gradients or work.takes_gradients else 0
     searching = weights + _copies(sizes, config, on_gpu=on_gpu) + batch + max(fitting, sensitivity)
     # The copy is whole until surgery, and only parameters in layers are ever removed.
     publishing = weights + max(weights, weights - layers + batch) + weights - layers
-    most, rows = max(searching, publishing), ROW_BYTES_PER_BYTE * data_bytes
+    most, rows = max(searching, publishing, _training(sizes, work)), ROW_BYTES_PER_BYTE * data_bytes
     if on_gpu:
         return Footprint(host_bytes=PROCESS_BYTES + weights + rows, device_bytes=most)
     return Footprint(host_bytes=PROCESS_BYTES + most + rows, device_bytes=0)
 
 
-def at_ease(sizes: Sizes, data_bytes: int, config: RunConfig, batch_tokens: int, *, on_gpu: bool) -> Footprint:
+def at_ease(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gpu: bool) -> Footprint:
     """The approximate memory of a pass that keeps every block's input for every sample."""
-    need = least(sizes, data_bytes, config, batch_tokens, on_gpu=on_gpu)
+    need, config = least(sizes, data_bytes, work, batch_tokens, on_gpu=on_gpu), work.config
     blocks = 2 * sizes.dimensions.layers
     kept = FLOAT32 * _tokens(data_bytes) * sizes.dimensions.hidden_size * blocks
     kept = kept if config.cache_budget is None else min(kept, config.cache_budget)
@@ -118,6 +134,20 @@ def _sensitivity(sizes: Sizes, tokens: int) -> int:
     layers, hidden, wide = sizes.dimensions.layers, sizes.dimensions.hidden_size, sizes.dimensions.intermediate_size
     held = HELD_HIDDEN * hidden + HELD_WIDE * wide
     return layers * (FLOAT32 * tokens * held + 2 * FLOAT64 * hidden**2)
+
+
+def _training(sizes: Sizes, work: Work) -> int:
+    """The memory of a training, without its activations: the untouched model, and one as large with what AdamW keeps of it.
+
+    What is trained is smaller, by how much is not known yet; the first model that a method trains is nearly whole.
+    """
+    if work.training is None and not work.config.polish_epochs:
+        return 0
+    settings = work.training or FinetuneSettings()
+    layers = sizes.dimensions.layers
+    free = sum(layer not in settings.frozen_layers() for layer in range(layers))
+    others = 0 if settings.freeze_embeddings else sizes.parameters - sizes.layer_parameters
+    return FLOAT32 * (2 * sizes.parameters + TRAINED * (others + sizes.layer_parameters * free // layers))
 
 
 def _copies(sizes: Sizes, config: RunConfig, *, on_gpu: bool) -> int:

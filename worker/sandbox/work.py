@@ -15,11 +15,12 @@ from axformer.data.source import DataSource
 from axformer.devices import AUTO, batch_tokens_of, resolve_device
 from axformer.errors import AxFormerError
 from axformer.evaluation.budget import free_bytes, total_bytes
-from axformer.intake.footprint import Footprint, at_ease, least, with_models
+from axformer.intake.footprint import Footprint, Work, at_ease, least, with_models
 from axformer.intake.sizes import read_sizes
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.base import Surroundings
 from axformer.run import PruningRun
+from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.kinds import JobKind
 from axformer.wire.steps import Step
 from worker.sandbox.analyses import carry_out, first_look, open_inputs
@@ -53,6 +54,8 @@ from worker.sandbox.messages import (
 )
 from worker.sandbox.reasons import error_name, reason_of
 
+_HEADS = "heads"
+"""The report that takes gradients; without names, all reports are made."""
 _STEP_SECONDS = 1.0
 """Least seconds between two reports of one step."""
 
@@ -150,13 +153,15 @@ def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Op
 
 
 def _memory_estimate(order: Order) -> MemoryEstimate:
-    device, config = resolve_device(order.device), order.config
+    device, asked = resolve_device(order.device), order.analysis
     sources = (order.validation, order.test, order.calibrate, order.train)
     data_bytes = sum(Path(source.path).stat().st_size for source in sources if source is not None)
     sizes = read_sizes(Path(order.checkpoint), order.head)
     batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
-    models = 1 if order.analysis is None or order.analysis.against is None else 2  # of the same shape, or it is refused
-    least_of, ease_of = (of(sizes, data_bytes, config, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
+    models = 1 if asked is None or asked.against is None else 2  # of the same shape, or it is refused
+    training = None if order.train is None or asked is not None else order.finetune or FinetuneSettings()
+    work = Work(order.config, training, takes_gradients=asked is not None and _HEADS in (asked.reports or (_HEADS,)))
+    least_of, ease_of = (of(sizes, data_bytes, work, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
     return MemoryEstimate(
         least=_memory(with_models(least_of, sizes, models, on_gpu=on_gpu)),
         at_ease=_memory(with_models(ease_of, sizes, models, on_gpu=on_gpu)),

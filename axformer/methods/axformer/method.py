@@ -53,7 +53,7 @@ def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Ge
     if config.within_points is not None and config.trades_within_points:
         recording = ground.untouched.recording
         limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points, recording)
-    scores = _importance(ground) if config.needs_importance else None
+    scores = _importance(ground) if config.takes_gradients else None
     with ground.untouched.evaluators(recorded=limit is not None) as (evaluator, screen):
         yield from search(
             evaluator,

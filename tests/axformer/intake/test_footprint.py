@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from axformer.config import PassConfig, make_config
 from axformer.errors import CheckpointError
-from axformer.intake.footprint import PROCESS_BYTES, Sizes, at_ease, least
+from axformer.intake.footprint import PROCESS_BYTES, Sizes, Work, at_ease, least
 from axformer.intake.sizes import read_sizes
 from axformer.plan.elements import Dimensions
+from axformer.wire.finetuning import FinetuneSettings
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, write_rows
 
 SIZES = st.builds(
@@ -35,7 +36,8 @@ BYTES = st.integers(0, 10**10)
 KNOBS = st.sampled_from(
     [
         *({}, {"precision": "guarded"}, {"evaluate_in": "int8"}, {"batch_tokens": 64}, {"cache_budget": 0}),
-        *({"method": "compress"}, {"method": "compress", "repair": "none"}),
+        *({"method": "compress"}, {"method": "compress", "repair": "none"}, {"method": "compress", "polish": 1}),
+        *({"method": "rank"}, {"order": "importance"}),
     ]
 )
 
@@ -44,14 +46,16 @@ KNOBS = st.sampled_from(
 def test_more_of_anything_never_needs_less(
     sizes: Sizes, data: int, knobs: dict[str, object], on_gpu: bool, more: int
 ) -> None:
-    config = make_config("paper", knobs)
-    need = least(sizes, data, config, 512, on_gpu=on_gpu)
+    work = Work(make_config("paper", knobs))
+    need = least(sizes, data, work, 512, on_gpu=on_gpu)
     larger = [
-        least(replace(sizes, parameters=sizes.parameters + more), data, config, 512, on_gpu=on_gpu),
-        least(replace(sizes, outputs_per_token=sizes.outputs_per_token + more), data, config, 512, on_gpu=on_gpu),
-        least(sizes, data + more, config, 512, on_gpu=on_gpu),
-        least(sizes, data, config, 512 + more, on_gpu=on_gpu),
-        at_ease(sizes, data, config, 512, on_gpu=on_gpu),
+        least(replace(sizes, parameters=sizes.parameters + more), data, work, 512, on_gpu=on_gpu),
+        least(replace(sizes, outputs_per_token=sizes.outputs_per_token + more), data, work, 512, on_gpu=on_gpu),
+        least(sizes, data + more, work, 512, on_gpu=on_gpu),
+        least(sizes, data, work, 512 + more, on_gpu=on_gpu),
+        least(sizes, data, replace(work, training=FinetuneSettings()), 512, on_gpu=on_gpu),
+        least(sizes, data, replace(work, takes_gradients=True), 512, on_gpu=on_gpu),
+        at_ease(sizes, data, work, 512, on_gpu=on_gpu),
     ]
     assert all(one.host_bytes >= need.host_bytes and one.device_bytes >= need.device_bytes for one in larger)
     assert need.host_bytes >= PROCESS_BYTES + 4 * sizes.parameters
@@ -60,8 +64,20 @@ def test_more_of_anything_never_needs_less(
 
 def test_the_cache_is_no_larger_than_its_budget() -> None:
     sizes = Sizes(1000, 500, Dimensions(12, 12, 768, 3072), 0)
-    budgets = [at_ease(sizes, 10**9, PassConfig(cache_budget=budget), 512, on_gpu=False) for budget in (0, 10**6)]
+    budgets = [at_ease(sizes, 10**9, Work(PassConfig(cache_budget=budget)), 512, on_gpu=False) for budget in (0, 10**6)]
     assert budgets[1].host_bytes - budgets[0].host_bytes == 10**6
+
+
+def test_a_training_needs_gradients_and_moments_of_what_it_trains() -> None:
+    sizes = Sizes(2_000_000_000, 1_200_000_000, Dimensions(12, 12, 768, 3072), 0)
+
+    def needed(**settings: object) -> int:
+        work = Work(PassConfig(), FinetuneSettings.model_validate(settings))
+        return least(sizes, 0, work, 512, on_gpu=False).host_bytes - PROCESS_BYTES
+
+    assert needed() == 4 * (2 * 2_000_000_000 + 3 * 2_000_000_000)
+    assert needed() - needed(freeze="lower:4") == 4 * 3 * 400_000_000
+    assert needed() - needed(freeze_embeddings=True) == 4 * 3 * 800_000_000
 
 
 def test_sizes_are_those_of_the_loaded_model(tmp_path: Path) -> None:
@@ -121,6 +137,6 @@ def test_the_least_is_close_to_what_a_pass_takes(tmp_path: Path, layers: int, in
     environment = os.environ | {"OMP_NUM_THREADS": "1", "MALLOC_TRIM_THRESHOLD_": "65536"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    need = least(read_sizes(checkpoint), data.stat().st_size, make_config("paper", FEW_TRIALS), 512, on_gpu=False)
+    need = least(read_sizes(checkpoint), data.stat().st_size, Work(make_config("paper", FEW_TRIALS)), 512, on_gpu=False)
     estimate, measured = need.host_bytes - PROCESS_BYTES, int(done.stdout)
     assert estimate <= measured <= 2.5 * estimate + SLACK_BYTES, (estimate / 1e6, measured / 1e6)
