@@ -23,8 +23,8 @@ METHOD = (
     "Queued jobs: given in the order of the queue to the {alive} living workers that can take them, {idle} of them idle "
     "and free at once; a job starts when those before it have run for a time slice of {slice:g} s or have ended, and ends as "
     "if none that has begun were interrupted. A job that has begun takes its known trials left times its measured "
-    "seconds a trial, any other the median worker time a pass of the last {sample} succeeded jobs{median}; a search of orders "
-    "has six passes. Jobs that are posted later may go first."
+    "seconds a trial, any other the median worker time a pass of the last succeeded jobs of its method or kind{medians}; a "
+    "search of orders has six passes. Jobs that are posted later may go first."
 )
 
 
@@ -164,11 +164,10 @@ def _worker_counts(view: View) -> list[WorkerCount]:
 
 
 def _method(view: View) -> str:
-    typical = view.typical
+    medians = ", ".join(f"{work} {seconds:.1f} s" for work, seconds in sorted(view.typical.items()))
     return METHOD.format(
         alive=len(view.workers),
         idle=sum(worker.is_idle for worker in view.workers),
         slice=view.slice_seconds,
-        sample=view.sample,
-        median="" if typical is None else f", {typical:.1f} s",
+        medians=f" ({medians})" if medians else "",
     )

@@ -15,8 +15,7 @@ from sqlalchemy.orm import Session
 
 from api.services.estimates import Busy, Demand, WaitingTime, estimates
 from axformer.wire.devices import Device
-from axformer.wire.kinds import JobKind
-from store.passes import pass_count
+from store.passes import pass_count, work_of
 from store.repositories import queue as repository
 from store.repositories.line import rules_of
 from store.repositories.queue import Waiting
@@ -52,10 +51,8 @@ class View:
     ends: Mapping[str, float | None]
     """Seconds until each active job ends, by its id."""
     workers: Sequence[Living]
-    typical: float | None
-    """Assumed seconds of a pass without its own measurements."""
-    sample: int
-    """Number of succeeded jobs in that median."""
+    typical: Mapping[str, float]
+    """Assumed seconds of a pass without its own measurements, by the work that a job is: the median of the last jobs."""
     slice_seconds: float
     as_of: datetime
 
@@ -101,8 +98,8 @@ def view_now(session: Session, settings: Settings) -> View:
     now = datetime.now(UTC)
     active = repository.active_jobs(session)
     recent = repository.recent_pass_seconds(session, settings.eta_sample)
-    typical = median(recent) if recent else None
-    ends = {job.id: _seconds_left(job, typical, now) for job in active}
+    typical = {work: median(seconds) for work, seconds in recent.items()}
+    ends = {job.id: _seconds_left(job, typical.get(work_of(job)), now) for job in active}
     known = {
         worker.process: (worker.queue, worker.device) for worker in living_workers(session, settings.lease_seconds)
     }
@@ -124,19 +121,18 @@ def view_now(session: Session, settings: Settings) -> View:
         ends=ends,
         workers=workers,
         typical=typical,
-        sample=len(recent),
         slice_seconds=settings.slice_seconds,
         as_of=now,
     )
 
 
 def _estimates(
-    line: Sequence[Waiting], workers: Sequence[Living], typical: float | None, slice_seconds: float
+    line: Sequence[Waiting], workers: Sequence[Living], typical: Mapping[str, float], slice_seconds: float
 ) -> Mapping[str, WaitingTime]:
     """When jobs start, if those ahead yield after a slice, and when they end, if none does."""
     # A job that a limit holds back starts when a job of its team ends, so it is left out of the line.
     free = [job for job in line if not job.held_back]
-    demands = [Demand(job.device, _seconds_of(job, typical)) for job in free]
+    demands = [Demand(job.device, _seconds_of(job, typical.get(job.work))) for job in free]
     slices = [Demand(demand.device, min(demand.seconds or slice_seconds, slice_seconds)) for demand in demands]
     starts = estimates([worker.slice for worker in workers], slices)
     ends = estimates([worker.time for worker in workers], demands)
@@ -161,6 +157,6 @@ def _seconds_left(job: Job, typical: float | None, now: datetime) -> float | Non
     left = (job.progress or {}).get("seconds_left")
     if left is not None:
         return max(0.0, float(left))
-    if typical is None or job.claimed_at is None or job.kind is JobKind.ANALYSIS:
+    if typical is None or job.claimed_at is None:
         return None
     return max(0.0, typical * pass_count(job) - job.worker_seconds - (now - job.claimed_at).total_seconds())

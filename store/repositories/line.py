@@ -20,7 +20,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from axformer.wire.devices import Device
 from store.abilities import ALL, Abilities
-from store.passes import PASSES
+from store.passes import PASSES, WORK
 from store.settings import HALF_LIFE_SECONDS, PRIORITY_SECONDS, Settings
 from store.states import WORKING, JobState
 from store.tables.jobs import Job
@@ -29,7 +29,7 @@ from store.tables.turns import Turn
 
 _Held = aliased(Job)
 _NOW = func.statement_timestamp()
-_SHOWN = (Job.id, Job.name, Job.state, Job.team_id, Job.device, PASSES, Job.progress)
+_SHOWN = (Job.id, Job.name, Job.state, Job.team_id, Job.device, WORK, PASSES, Job.progress)
 _MOST_HALVINGS = 60.0
 """Older use counts as zero; PostgreSQL would reject the tiny numbers beyond."""
 
@@ -54,8 +54,8 @@ def rules_of(settings: Settings) -> Rules:
 def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CTE:
     """The jobs that wait for a worker with these abilities: all, or ``most`` of each team.
 
-    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``passes``, ``progress``; ``place``, the order of claims
-    from 1; ``running_limit``, the team's limit; and ``held_back``, whether that limit prevents claiming the job now.
+    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``work``, ``passes``, ``progress``; ``place``, the order of
+    claims from 1; ``running_limit``, the team's limit; and ``held_back``, whether that limit prevents claiming the job now.
     """
     standing, waiting = standings(rules), _waiting(rules, able)
     is_near = true() if most is None else waiting.c.behind < most

@@ -1,17 +1,20 @@
 """The queue as a whole: the waiting jobs, the number of jobs in each state, and recent run times."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Double, cast, func, select
 from sqlalchemy.orm import Session
 
 from axformer.wire.devices import Device
-from axformer.wire.kinds import JobKind
-from store.passes import PASSES
+from store.passes import PASSES, WORK
 from store.repositories.line import DEFAULT_RULES, Rules, the_line
 from store.states import JobState
 from store.tables.jobs import Job
+
+_LOOKED_BACK = 10
+"""As many kinds of work find their jobs where they are equally frequent."""
 
 
 class Waiting(NamedTuple):
@@ -28,6 +31,8 @@ class Waiting(NamedTuple):
     """Whether its team's limit of running jobs prevents claiming it now."""
     running_limit: int | None
     """That limit; None if there is none."""
+    work: str
+    """What the job is (:func:`store.passes.work_of`)."""
     passes: int
     """Number of passes of the job."""
     seconds_left: float | None
@@ -38,7 +43,7 @@ def waiting_jobs(session: Session, rules: Rules = DEFAULT_RULES) -> Sequence[Wai
     """The jobs of all teams that wait for a worker, in the order in which they will be claimed."""
     line = the_line(rules)
     seconds_left = cast(line.c.progress["seconds_left"].astext, Double)
-    names = ("id", "name", "state", "team_id", "device", "place", "held_back", "running_limit", "passes")
+    names = ("id", "name", "state", "team_id", "device", "place", "held_back", "running_limit", "work", "passes")
     query = select(*(line.c[name] for name in names), seconds_left)
     return [Waiting._make(row) for row in session.execute(query.order_by(line.c.place))]
 
@@ -57,9 +62,16 @@ def active_jobs(session: Session) -> Sequence[Job]:
     return session.scalars(select(Job).where(*held).order_by(Job.claimed_at, Job.id)).all()
 
 
-def recent_pass_seconds(session: Session, limit: int) -> Sequence[float]:
-    """Seconds per pass that workers held each of the last succeeded jobs with a model, the latest first."""
-    query = select(Job.worker_seconds / PASSES.element).where(
-        Job.state == JobState.SUCCEEDED, Job.kind != JobKind.ANALYSIS
-    )
-    return session.scalars(query.order_by(Job.finished_at.desc()).limit(limit)).all()
+def recent_pass_seconds(session: Session, limit: int) -> Mapping[str, Sequence[float]]:
+    """Seconds per pass that workers held each of the last succeeded jobs, the latest first, by the work that they were.
+
+    Args:
+        limit: most jobs of one kind of work; as many times :data:`_LOOKED_BACK` of all kinds are looked at.
+    """
+    succeeded = select(WORK, Job.worker_seconds / PASSES.element).where(Job.state == JobState.SUCCEEDED)
+    last = succeeded.order_by(Job.finished_at.desc()).limit(limit * _LOOKED_BACK)
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for work, seconds in session.execute(last):
+        if len(found[work]) < limit:
+            found[work].append(seconds)
+    return found

@@ -114,7 +114,20 @@ def test_estimates_come_from_progress_and_finished_jobs(api, stage):
     assert second["ends_in_seconds"] == pytest.approx(40.0, abs=5)  # and the little that the finished job took
     assert (queue["workers_alive"], queue["workers_busy"]) == (1, 1)
     assert "1 living workers" in queue["eta_method"]
-    assert "last 1 succeeded" in queue["eta_method"]
+    assert "of its method or kind (axformer 0." in queue["eta_method"]
+
+
+def test_a_job_is_estimated_by_jobs_of_its_own_method_alone(api, stage, body):
+    stage.succeeded({})
+    stage.running([], {"done": 1, "known": 5, "seconds": 10.0, "seconds_left": 40.0})
+    pass_, compression = (
+        stage.queued(),
+        api.post("/v1/jobs", json=body | {"config": {"method": "compress"}}).json()["id"],
+    )
+    _, items = look(api)
+    assert items[pass_]["ends_in_seconds"] == pytest.approx(40.0, abs=5)
+    assert items[compression]["starts_in_seconds"] is not None
+    assert items[compression]["ends_in_seconds"] is None
 
 
 def test_a_job_that_has_begun_is_estimated_by_its_own_measure(api, stage, sessions):

@@ -1,9 +1,12 @@
 """A search of orders is one job with six passes: all their trials are kept, and one pass is shown."""
 
+from dataclasses import replace
+
 import pytest
 
 from axformer.methods.axformer.orders import SEARCHED_ORDERS
-from store.passes import pass_count
+from axformer.wire.kinds import JobKind
+from store.passes import pass_count, work_of
 from store.repositories import exports, jobs, leases, queue, steering, trace_views
 from store.repositories.trials import all_trials, trials_after
 from store.session import Sessions, session_scope
@@ -94,6 +97,25 @@ def test_an_export_has_the_trials_of_the_pass_that_was_kept(sessions: Sessions, 
     assert losses(sessions, export, pass_number=1) == [20.0, 21.0, 22.0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "config", "work"),
+    [
+        (JobKind.PASS, {}, "axformer"),
+        (JobKind.PASS, {"method": "compress"}, "compress"),
+        (JobKind.EXPORT, {"method": "compress"}, "export"),
+        (JobKind.ANALYSIS, {}, "analysis"),
+    ],
+)
+def test_the_work_of_a_job_is_the_same_to_the_database(
+    sessions: Sessions, make: Makers, kind: JobKind, config: dict[str, object], work: str
+) -> None:
+    with session_scope(sessions) as session:
+        job = jobs.create_job(session, replace(make.job(config=config), kind=kind)).job
+        assert work_of(job) == work
+    with session_scope(sessions) as session:
+        assert [one.work for one in queue.waiting_jobs(session)] == [work]
+
+
 def test_a_search_is_one_job_in_the_queue_whose_time_is_that_of_its_passes(sessions: Sessions, make: Makers) -> None:
     with session_scope(sessions) as session:
         for config in (SEARCH, {"order": "random"}, {}):
@@ -106,4 +128,4 @@ def test_a_search_is_one_job_in_the_queue_whose_time_is_that_of_its_passes(sessi
     succeed(sessions, held, kept_pass=1)
     with session_scope(sessions) as session:
         seconds = reload(sessions, held).worker_seconds
-        assert queue.recent_pass_seconds(session, 9) == [pytest.approx(seconds / 6)]
+        assert queue.recent_pass_seconds(session, 9) == {"axformer": [pytest.approx(seconds / 6)]}

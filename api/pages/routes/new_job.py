@@ -32,6 +32,7 @@ from axformer.wire.knob_list import list_knobs
 from axformer.wire.knobs import KnobRead, KnobsRead
 from axformer.wire.webhooks import ENDS, WebhookEvent
 from store.errors import StorageError
+from store.passes import work_of
 from store.repositories.audit import note
 from store.session import session_scope
 from store.storage import Storage, upload_folder
@@ -126,7 +127,7 @@ class Checked:
 
     inputs: Sequence[Seen]
     seconds: float | None
-    """How long the last jobs took a worker; None if there were none."""
+    """How long the last jobs with this method took a worker; None if there were none."""
 
     @property
     def is_wrong(self) -> bool:
@@ -138,11 +139,12 @@ def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCr
     """Post the job and roll the transaction back; then look at its inputs."""
     team_id = visitor.caller.team_id
     with resources.sessions() as session:
-        config = posting.submit(session, resources.settings, team_id, body, None).job.config
+        job = posting.submit(session, resources.settings, team_id, body, None).job
+        config, work = job.config, work_of(job)
         session.rollback()
     with session_scope(resources.reading_sessions) as session:
         inputs = look_at_inputs(session, storage, resources.settings, team_id, body, config)
-    return Checked(inputs, resources.queue_views.get().typical)
+    return Checked(inputs, resources.queue_views.get().typical.get(work))
 
 
 def _names(resources: Resources, storage: Storage, visitor: Visitor, form: JobForm) -> dict[str, str]:
