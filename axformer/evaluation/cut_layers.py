@@ -40,7 +40,18 @@ class CutLayers:
 
     def get(self, plan: Plan) -> list[nn.Module]:
         """All layers under the plan. Weights that are left whole are shared with the model."""
-        return [self._layer(index, layer) for index, layer in enumerate(plan.layers)]
+        return [self.one(index, layer) for index, layer in enumerate(plan.layers)]
+
+    def one(self, index: int, plan: LayerPlan) -> nn.Module:
+        """Layer number ``index`` under its plan."""
+        kept = self._cut.setdefault(index, [])
+        for known, layer in kept:
+            if known == plan:
+                return layer
+        layer = self._carve(index, plan)
+        self._convert(index, layer, plan)
+        self._cut[index] = [*kept[-1:], (plan, layer)]
+        return layer
 
     def alone(self, units: Units) -> nn.Module:
         """A layer whose block has only these heads or neurons, and no bias."""
@@ -49,16 +60,6 @@ class CutLayers:
         weights = layout.weights(layer)
         if weights.bias is not None:
             weights.output.module.bias = nn.Parameter(torch.zeros_like(weights.bias), requires_grad=False)
-        return layer
-
-    def _layer(self, index: int, plan: LayerPlan) -> nn.Module:
-        kept = self._cut.setdefault(index, [])
-        for known, layer in kept:
-            if known == plan:
-                return layer
-        layer = self._carve(index, plan)
-        self._convert(index, layer, plan)
-        self._cut[index] = [*kept[-1:], (plan, layer)]
         return layer
 
     def _carve(self, index: int, plan: LayerPlan) -> nn.Module:

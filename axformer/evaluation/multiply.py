@@ -90,6 +90,19 @@ def multiplier(projection: Any, dtype: torch.dtype, after: tuple[str, str] = _NO
     return partial(_packed_linear, weight=packed, bias=bias, after=after)
 
 
+def transposed_product(x: Tensor, y: Tensor) -> Tensor:
+    """The product of the transpose of x with y, shapes (rows, a) and (rows, b), giving (a, b).
+
+    In float32 on a CPU, oneDNN multiplies; on some processors it is twice as fast as the library behind ``@``.
+    """
+    if x.dtype is not torch.float32 or not _packs(x, x.dtype) or not x.numel() or not y.numel():
+        return x.T @ y
+    right = y.T.contiguous()
+    left = right if x is y else x.T.contiguous()
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(left, right, None, _NOTHING[0], [], _NOTHING[1])
+    return product
+
+
 def _packed_linear(hidden: Tensor, *, weight: Tensor, bias: Tensor | None, after: tuple[str, str]) -> Tensor:
     output: Tensor = torch.ops.mkldnn._linear_pointwise(hidden, weight, bias, after[0], [], after[1])
     return output

@@ -4,7 +4,7 @@ A block can thus be observed, changed and run again without running the blocks b
 of the data, tokens times hidden size, are held.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.data.batches import Batch, Samples
+from axformer.evaluation.cut_layers import Convert, CutLayers, leave
+from axformer.evaluation.multiply import multiply_fast
 from axformer.evaluation.walk import Walk
-from axformer.plan.plan import Plan
+from axformer.plan.plan import LayerPlan, Plan
 
 See = Callable[[Batch, Tensor], None]
 
@@ -26,21 +28,22 @@ class Blockwise:
     """A model under a plan, positioned at one block for all data."""
 
     def __init__(
-        self, model: Any, architecture: Architecture, samples: Samples, plan: Plan, layers: Sequence[nn.Module]
+        self, model: Any, architecture: Architecture, samples: Samples, plan: Plan, change: Convert = leave
     ) -> None:
         """
         Args:
-            model: whole and prepared; only its embeddings and masks are used.
+            model: whole and prepared; it is not changed.
             architecture: the model's family.
             samples: the data.
             plan: the plan.
-            layers: the model's layers, cut as in the plan.
+            change: changes each layer after it was cut as in the plan.
         """
         self._model = model
         self._architecture = architecture
         self._samples = samples
         self._plan = plan
-        self._layers = layers
+        self._change = change
+        self._layers = self._cut().get(plan)
         self._inputs: list[Tensor | None] = [None] * len(samples.batches)
         self._seen: list[Tensor | None] = []
         """The inputs of the next block, as far as :meth:`look` has computed them."""
@@ -61,8 +64,10 @@ class Blockwise:
         """Take over the position and inputs of another walk whose blocks below are the same."""
         self._inputs, self.block, self._seen = list(other._inputs), other.block, []
 
-    def forget(self) -> None:
-        """Discard what the last :meth:`look` computed, because the weights of the current block have changed."""
+    def cut_again(self) -> None:
+        """Cut and change the current layer once more, and discard what the last :meth:`look` computed with the former one."""
+        index = self.block // 2
+        self._layers[index] = self._cut().one(index, self._plan.layers[index])
         self._seen = []
 
     def look(self) -> Iterator[tuple[Batch, Tensor]]:
@@ -89,6 +94,13 @@ class Blockwise:
             self._seen = [self._run(index, batch) for index, batch in enumerate(batches)]
         self._inputs, self._seen = self._seen, []
         self.block += 1
+
+    def _cut(self) -> CutLayers:
+        return CutLayers(self._model, self._architecture, self._converted)
+
+    def _converted(self, index: int, layer: nn.Module, plan: LayerPlan) -> None:
+        self._change(index, layer, plan)
+        multiply_fast(layer, plan, architecture=self._architecture, dtype=torch.float32)
 
     @torch.inference_mode()
     def _run(self, index: int, batch: Batch) -> Tensor | None:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from axformer.evaluation.multiply import transposed_product
+
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 """Ridges to choose from on tokens that the fit has not seen; by COMPRESS, 1e-2 works well with many tokens."""
 
@@ -66,8 +68,8 @@ class Sums:
         x, y = x - self.x0.to(x.dtype), y - self.y0.to(y.dtype)
         self.x += x.double().sum(dim=0)
         self.y += y.double().sum(dim=0)
-        self.xx += (x.T @ x).double()
-        self.yx += (y.T @ x).double()
+        self.xx += transposed_product(x, x)
+        self.yx += transposed_product(y, x)
         self.yy += y.double().square().sum()
 
     def __add__(self, other: "Sums") -> "Sums":

@@ -148,9 +148,8 @@ class LocalFits:
         """Walk up the untouched model once and write the sums of each block; returns their directory."""
         files = Path(tempfile.mkdtemp(prefix="axformer-sums-"))
         weakref.finalize(self, shutil.rmtree, files, ignore_errors=True)
-        full, layers = Plan.full(self._dimensions), list(self._architecture.layers(self._model))
-        teacher = Blockwise(self._model, self._architecture, self._samples, full, layers)
-        for block in range(2 * len(layers)):
+        teacher = Blockwise(self._model, self._architecture, self._samples, Plan.full(self._dimensions))
+        for block in range(2 * self._dimensions.layers):
             check_cancelled()
             torch.save(WholeBlock.before(teacher), files / str(block))
             teacher.advance()

@@ -13,7 +13,6 @@ from torch.nn import functional
 
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.data.batches import Batch, Samples
-from axformer.evaluation.cut_layers import CutLayers
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.blockwise import Blockwise
 from axformer.repair.least_squares import Fit, Sums, refit
@@ -122,12 +121,17 @@ def refit_plan(
         solver_of: returns the solver of a block by its number.
     """
     full = Plan.full(architecture.dimensions(model.config))
-    layers = CutLayers(model, architecture).get(plan)
-    teacher = Blockwise(model, architecture, samples, full, list(architecture.layers(model)))
-    student = Blockwise(model, architecture, samples, plan, layers)
     found: dict[int, BlockFit] = {}
+
+    def put_found(index: int, layer: nn.Module, _: LayerPlan) -> None:
+        for block in (2 * index, 2 * index + 1):
+            if block in found:
+                put(architecture, layer, block, found[block])
+
+    teacher = Blockwise(model, architecture, samples, full)
+    student = Blockwise(model, architecture, samples, plan, put_found)
     is_changed = False
-    for block in range(2 * len(layers)):
+    for block in range(2 * len(plan.layers)):
         check_cancelled()
         before, after = full.layers[block // 2], plan.layers[block // 2]
         is_cut = part_of(before, block) != part_of(after, block)
@@ -135,8 +139,7 @@ def refit_plan(
             fit = _fit_block(teacher, student, after, solver_of(block))
             if fit is not None:
                 found[block] = fit
-                put(architecture, layers[block // 2], block, fit)
-                student.forget()
+                student.cut_again()
         if not is_changed and not is_cut:
             teacher.advance()
             student.share_inputs(teacher)

@@ -97,7 +97,7 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     model, architecture = checkpoint.model, checkpoint.architecture
     full = Plan.full(checkpoint.dimensions)
     measure = _Measure(checkpoint, first_rows(ground.samples, config.table_rows), config.cache_budget)
-    teacher = Blockwise(model, architecture, ground.calibration, full, list(architecture.layers(model)))
+    teacher = Blockwise(model, architecture, ground.calibration, full)
     fits = config.repair == "refit" and can_refit(model, architecture)
     blocks = [sizes_of(block, checkpoint.dimensions) for block in range(2 * len(full.layers))]
     parts = config.takes_gradients + sum(1 + len(measured_sizes(sizes)) for sizes in blocks)
