@@ -32,26 +32,19 @@ def latency(found: Sequence[Content]) -> Lines:
 
 
 def seconds(found: Sequence[Content]) -> Lines:
-    """Durations of runs, and numbers of calibration tokens."""
+    """Durations of runs, of each set the one that had the machine most to itself, and numbers of calibration tokens."""
     rows = []
     for (model, data), group in compressed(found).items():
-        taken = [one["seconds"] for one in group]
-        shared = [one["shared"] for one in taken if one["shared"] is not None]
-        unknown = [
-            point["tokens_per_unknown"]
-            for one in group
-            for point in one["points"][1:]
-            if point["tokens_per_unknown"] is not None
-        ]
+        quietest = min(group, key=lambda one: max(one["load"]))
+        taken, points = quietest["seconds"], quietest["points"][1:]
+        unknown = [point["tokens_per_unknown"] for point in points if point["tokens_per_unknown"] is not None]
         rows.append(
             [
-                *(data, model, f"{group[0]['rows']['calibration']:,}", f"{group[0]['tokens']:,}"),
+                *(data, model, f"{quietest['rows']['calibration']:,}", f"{quietest['tokens']:,}"),
                 f"{min(unknown):.0f} to {max(unknown):.0f}" if unknown else NONE,
-                f"{mean(shared):.0f}" if shared else NONE,
-                f"{mean(each for one in taken for each in one['budgets']):.0f}",
-                *(f"{mean(one['run'] for one in taken):.0f}", f"{mean(one['whole'] for one in taken):.0f}"),
-                ", ".join(sorted({str(one["threads"]) for one in group})),
-                _load([value for one in group for value in one["load"]]),
+                NONE if taken["shared"] is None else f"{taken['shared']:.0f}",
+                *(f"{mean(taken['budgets']):.0f}", f"{taken['run']:.0f}", f"{taken['whole']:.0f}"),
+                *(str(quietest["threads"]), _load(quietest["load"])),
             ]
         )
     head = [

@@ -93,9 +93,9 @@ _LATENCY = """Medians of turns that all models took in one run, as shares of the
 runtime: one row of the median length, and batches of 32. *Nothing removed* is this package's class with all units,
 which computes the last layer at one position where the head reads one. *Load*: processes that wanted one of the
 machine's two cores; above 2, others slowed all models alike."""
-_SECONDS = """Means over seeds, in seconds; *load* as above. *Tokens per unknown*: tokens that a block was fitted
-to, for each column of it, in the block with the fewest. *Table* is what all budgets share; *measured too* is the run
-with its figures on deciding, confirming and held-out rows."""
+_SECONDS = """In seconds, of the seed that had the machine most to itself; *load* as above. *Tokens per unknown*: tokens
+that a block was fitted to, for each column of it, in the block with the fewest. *Table* is what all budgets share;
+*measured too* is the run with its figures on deciding, confirming and held-out rows."""
 
 
 def main(
