@@ -9,7 +9,7 @@ from transformers.activations import ACT2FN
 from transformers.pytorch_utils import Conv1D
 
 from axformer.architectures.registry import architecture_of
-from axformer.evaluation.multiply import _PACKED, multiplier, multiply_fast
+from axformer.evaluation.multiply import _PACKED, multiplier, multiply_fast, transposed_product
 from axformer.plan.plan import Plan
 from tests.family_cases import Case, checkpoint_of
 
@@ -46,6 +46,14 @@ def test_whole_projections_are_packed_once_and_let_go() -> None:
     assert first.keywords["weight"] is second.keywords["weight"]  # type: ignore[attr-defined]
     del first, second, low
     assert len(_PACKED) == kept
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("rows", "left", "right"), [(30, 5, 7), (1, 4, 4), (0, 3, 2), (6, 0, 2)])
+def test_a_transposed_product_is_the_plain_one(rows: int, left: int, right: int, dtype: torch.dtype) -> None:
+    x, y = torch.randn(rows, left, dtype=dtype), torch.randn(rows, right, dtype=dtype)
+    torch.testing.assert_close(transposed_product(x, y), x.T @ y)
+    torch.testing.assert_close(transposed_product(x, x), x.T @ x)
 
 
 def test_low_precision_rounds_and_float32_does_not() -> None:
