@@ -155,7 +155,8 @@ def note_of(measured: MeasuredPath, config: RunConfig) -> str | None:
     name, ends = chosen_by.replace("_", " "), f"{first:.4f} untouched and {last:.4f} at the end of the pass"
     more = "" if measured.kept == accepted else _why_not_the_next(name, config)
     if measured.kept == 0:
-        return f"none of the {accepted} acceptances is kept: on the rows that did not decide the {name} is {ends}{more}"
+        none = f"none of the {accepted} acceptances is" if accepted > 1 else "the only acceptance is not"
+        return f"{none} kept: on the rows that did not decide the {name} is {ends}{more}"
     return (
         f"{measured.kept} of {accepted} acceptances are kept, up to trial {measured.point.seq}: on the rows that did not "
         f"decide the {name} is {kept:.4f} there, {ends}{more}"
