@@ -1,6 +1,5 @@
 """The benchmark of lottery tickets: what a round removes stays removed, and its document."""
 
-import json
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from benchmarks.lottery import (
     RESULTS,
     document_of,
     projections,
+    read_curves,
     remove_smallest,
     rewind,
     tickets,
@@ -54,5 +54,4 @@ def test_what_is_left_goes_back_to_where_the_training_began() -> None:
 
 
 def test_the_document_is_what_the_curves_give() -> None:
-    found = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(RESULTS.glob("*.json"))]
-    assert DOCUMENT.read_text(encoding="utf-8") == document_of(found)
+    assert DOCUMENT.read_text(encoding="utf-8") == document_of(read_curves(RESULTS))
