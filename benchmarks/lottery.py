@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,14 +26,15 @@ from axformer.architectures.registry import architecture_of
 from axformer.config import make_config
 from axformer.data.source import DataSource
 from axformer.model.compact import compact
+from axformer.plan.plan import Plan
 from axformer.run import PruningRun
 from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.compress.tables import table
 from benchmarks.finetune import BASE, BASES
-from benchmarks.kept import chosen, prepare_set, write_whole
+from benchmarks.kept import chosen
 from benchmarks.rows import read_rows
+from benchmarks.running import Place, measure_missing
 from benchmarks.tasks.registry import task_named
-from benchmarks.train_checkpoints import make
 from benchmarks.training import Recipe, fit
 
 RESULTS = Path("benchmarks/results/lottery")
@@ -112,35 +114,41 @@ def tickets(
         yield model
 
 
-def measure(curve: Curve, home: Path, threads: int, bfloat16: bool) -> dict[str, Any]:
-    """One curve."""
-    started, checkpoint, sets = time.monotonic(), curve.checkpoint, home / "sets"
+def measure(curve: Curve, trained: Path, sets: Path, _: Path, *, threads: int, bfloat16: bool) -> dict[str, Any]:
+    """One curve.
+
+    Args:
+        curve: what begins, and on which set.
+        trained: directory of the fine-tuned checkpoint.
+        sets: directory of the prepared sets.
+        threads: of the trainings.
+        bfloat16: whether trainings compute in bfloat16.
+    """
+    started, checkpoint = time.monotonic(), curve.checkpoint
     task, recipe = task_named(checkpoint.task), _recipe(checkpoint, threads, bfloat16)
     train_rows, test_rows = (read_rows(checkpoint.rows(sets, part), task.form) for part in ("train", "test"))
-    trained = home / "checkpoints" / checkpoint.name
-    tokenizer = AutoTokenizer.from_pretrained(trained)
-    begun = _before_training(checkpoint, train_rows)
+    model, begun = task.auto_class.from_pretrained(trained), _before_training(checkpoint, train_rows)
     whole = weights_left(begun)
-    model = task.auto_class.from_pretrained(trained)
     if curve.beginning == "axformer":
-        run = PruningRun.open(
-            trained,
-            DataSource(str(checkpoint.rows(sets, "validation"))),
-            config=make_config("robust", {"max_length": checkpoint.max_length, "task_name": checkpoint.task_name}),
-        )
-        list(run.trials())
-        architecture = architecture_of(model.config.model_type)
-        model, begun = (compact(one, architecture, run.plan) for one in (model, begun))
+        plan, architecture = _found_by_a_pass(checkpoint, trained, sets), architecture_of(model.config.model_type)
+        model, begun = (compact(one, architecture, plan) for one in (model, begun))
     start = {name: value.detach().clone() for name, value in begun.named_parameters()}
+    tokenizer = AutoTokenizer.from_pretrained(trained)
     rounds: list[dict[str, Any]] = []
     for ticket in tickets(model, start, lambda it: fit(it, tokenizer, task, train_rows, recipe), ROUNDS, SHARE):
         figures = task.figures(ticket.eval(), tokenizer, test_rows, checkpoint.max_length)
         rounds.append({"left": weights_left(ticket) / whole, "figures": figures})
-        print(f"{curve.name}, round {len(rounds) - 1}: {rounds[-1]}", flush=True)
-    about: dict[str, Any] = {"format": FORMAT, "curve": curve.name, "data": curve.data, "beginning": curve.beginning}
     metric = next(name for name in checkpoint.metrics if name in rounds[0]["figures"])
-    about |= {"metric": metric, "share": SHARE, "rounds": rounds}
-    return about | {"seconds": time.monotonic() - started, "threads": threads}
+    about = {"format": FORMAT, "curve": curve.name, "data": curve.data, "beginning": curve.beginning, "metric": metric}
+    return about | {"share": SHARE, "rounds": rounds, "seconds": time.monotonic() - started, "threads": threads}
+
+
+def _found_by_a_pass(checkpoint: Checkpoint, trained: Path, sets: Path) -> Plan:
+    knobs = {"max_length": checkpoint.max_length, "task_name": checkpoint.task_name}
+    validation = DataSource(str(checkpoint.rows(sets, "validation")))
+    run = PruningRun.open(trained, validation, config=make_config("robust", knobs))
+    list(run.trials())
+    return run.plan
 
 
 def _recipe(checkpoint: Checkpoint, threads: int, bfloat16: bool) -> Recipe:
@@ -191,14 +199,8 @@ def main(
         wanted = chosen(CURVES, only or ())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    torch.set_num_threads(threads)
-    for curve in wanted:
-        file = results / f"{curve.name}.json"
-        if not file.is_file():
-            prepare_set(curve.data, source, home / "sets")
-            if not make(curve.checkpoint, home / "sets", home / "checkpoints", threads, bfloat16):
-                raise typer.BadParameter(f"{curve.checkpoint.name} could not be trained; its log says why")
-            write_whole(file, measure(curve, home, threads, bfloat16))
+    place = Place(source, home, results, threads, bfloat16)
+    measure_missing(wanted, place, partial(measure, threads=threads, bfloat16=bfloat16), None)
     output.write_text(document_of(read_curves(results)), encoding="utf-8")
 
 
