@@ -65,7 +65,7 @@ def test_it_says_what_the_inputs_are(member, upload, sessions, crew):
         "Checkpoint reviews.tar.gz: Bert for sequence classification, 6 layers, 2 classes (negative, positive).",
         "Validation data dev.csv: 3 rows, columns text, label; labels positive 2, negative 1.",
         "Held-out data: is read by a worker, not here.",
-        "How long it takes is known once a job has succeeded here.",
+        "How long it takes is known once a job with this method has succeeded here.",
     ]
     assert not is_bad
     assert jobs_of(sessions, crew) == []
