@@ -75,8 +75,8 @@ def holds_plans(job: Job) -> bool:
 
 
 def _path_so_far(session: Session, job: Job) -> list[PathPoint]:
-    """The models of a job as points on its path, the last one as the kept one while the run goes on; empty if path or trials
-    are of an earlier version, which tells less."""
+    """The models of a job as points on its path, none of them kept while the run goes on; empty if path or trials are of an
+    earlier version, which tells less."""
     if job.path:
         try:
             return points_of(job)
@@ -96,7 +96,7 @@ def _path_so_far(session: Session, job: Job) -> list[PathPoint]:
             test=None,
             **figures.model_dump(exclude={"metrics"}),
             estimated_speedup=told[0].operations / max(1, figures.operations),
-            kept=trial is trials[-1],
+            kept=False,
         )
         for trial, figures in zip(trials, told, strict=True)
     ]

@@ -31,10 +31,10 @@ _TICK_ROOM = 60
 
 
 def path_curve(path: Sequence[PathPoint], width: int = WIDTH) -> str:
-    """The SVG text of a finished run's path.
+    """The SVG text of a run's path.
 
     Args:
-        path: the path of the report, the untouched model first.
+        path: the untouched model first; while the run goes on no model is the kept one.
         width: units of the picture.
 
     Raises:
@@ -62,12 +62,12 @@ def describe_path(path: Sequence[PathPoint]) -> str:
 
 def _subtitle(path: Sequence[PathPoint], costs: Costs) -> list[str]:
     """The lines above the plot."""
-    last, kept = costs.models[-1], next(model for model in costs.models if model.point.kept)
+    last, kept = costs.models[-1], next((model for model in costs.models if model.point.kept), None)
     if len(path) == 1:
         return [f"nothing was accepted: {costs.name} {costs.models[0].value:.4f}"]
     count = "1 smaller model" if len(path) == 2 else f"{len(path) - 1:,} smaller models"
     text = [f"{count}, up to {_gain(path[0], last)}: {_change(costs, last)}"]
-    if kept is not last:
+    if kept is not None and kept is not last:
         text.append(f"this model, after trial {kept.point.seq}: {_gain(path[0], kept)}, {_change(costs, kept)}")
     return text
 
@@ -151,4 +151,5 @@ def _signs(lines: Sequence[Costs]) -> Iterator[tuple[str, str]]:
         yield f'<path class="{line.data}" d="M-11 0h22"/><circle class="{line.data}-point" r="4"/>', line.name
     yield f'<circle class="{lines[0].data}-point beaten" r="3"/>', "another is as fast and as good"
     yield '<path class="base" d="M-11 0h22"/>', "untouched"
-    yield '<circle class="ring" r="7"/>', "this model"
+    if any(model.point.kept for model in lines[0].models):
+        yield '<circle class="ring" r="7"/>', "this model"

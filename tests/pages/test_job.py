@@ -129,6 +129,7 @@ def test_the_curve_of_whole_plans_grows_with_every_model(member, stage, make_tri
     assert [len(marks) for marks in told] == [2, 3]
     assert "deciding accuracy -1.00 points (0.8900), 1.25 times as fast" in told[0][1]
     assert "What speed costs, model by model" in member.get(f"/jobs/{job_id}").text
+    assert "this model" not in member.get(f"/jobs/{job_id}/chart").text
 
 
 @pytest.mark.parametrize("picture", ["chart", "map"])

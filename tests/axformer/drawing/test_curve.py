@@ -77,6 +77,13 @@ def test_it_tells_the_change_on_data_that_did_not_decide_else_of_the_loss() -> N
     assert len(points_of(path_curve(alone), "deciding")) == len(alone)
 
 
+def test_while_a_run_goes_on_no_model_is_marked() -> None:
+    path = [point.model_copy(update={"kept": False}) for point in some_path(3, "test")]
+    text = path_curve(path)
+    assert "ring" not in {one.attrib.get("class") for one in ElementTree.fromstring(text).iter(f"{SVG}circle")}
+    assert "this model" not in text
+
+
 def test_the_model_that_was_kept_is_marked_and_told() -> None:
     path = some_path(3, "test")
     kept = next(one for one in path if one.kept)
