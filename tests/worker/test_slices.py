@@ -31,7 +31,7 @@ from worker.warm import WarmSlot
 
 Claim = Callable[[], Job]
 NEVER = threading.Event()
-A_MOMENT = 0.15
+A_MOMENT = 0.05
 """A slice that is over after some elements."""
 
 
@@ -95,7 +95,7 @@ def test_two_jobs_take_turns_and_end_as_if_undisturbed(
     for job_id in (first, second):
         job = watch.job(job_id)
         assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
-        assert watch.events(job_id).count("job.queued") >= 1  # how often depends on how fast the machine is
+        assert watch.events(job_id).count("job.queued") >= 2
         assert without_seconds(watch.trials(job_id)) == without_seconds(whole.trace)
         assert all(early.seconds <= late.seconds for early, late in pairwise(watch.trials(job_id)))
         assert digests(sessions, job_id) == undisturbed
