@@ -93,7 +93,7 @@ def multiplier(projection: Any, dtype: torch.dtype, after: tuple[str, str] = _NO
 def transposed_product(x: Tensor, y: Tensor) -> Tensor:
     """The product of the transpose of x with y, shapes (rows, a) and (rows, b), giving (a, b).
 
-    In float32 on a CPU, oneDNN multiplies; on some processors it is twice as fast as the library behind ``@``.
+    In float32 on a CPU, oneDNN multiplies, as it does for packed projections.
     """
     if x.dtype is not torch.float32 or not _packs(x, x.dtype) or not x.numel() or not y.numel():
         return x.T @ y
