@@ -72,7 +72,7 @@ def _everything() -> Iterator[Cell]:
     for seed in others:
         for training in ("plain", "teacher"):
             yield from (Cell(_seeded(one, seed), Strategy.TOP, training) for one in _SETS)
-    large = _seeded(replace(checkpoint_named("cola"), family="mpnet-base"), first)
+    large = _seeded(replace(checkpoint_named("sst2"), family="mpnet-base"), first)
     yield Cell(large, Strategy.TOP, "plain")
 
 
