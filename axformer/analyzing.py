@@ -2,7 +2,6 @@
 
 import json
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from axformer.analysis.advice import PLACEHOLDER, Given, has_points
 from axformer.analysis.drift import check_comparable
 from axformer.analysis.inputs import Inputs, Wanted, reports_of
 from axformer.analysis.making import Making, bounded, study_of
-from axformer.analysis.study import Study, Working
+from axformer.analysis.study import Study
 from axformer.artifact import new_directory, write_texts
 from axformer.config import reading_config
 from axformer.data.reading import read_rows, rows_of
@@ -27,6 +26,7 @@ from axformer.plan.elements import head
 from axformer.reporting.analysis_page import ANALYSIS_PAGE, analysis_page
 from axformer.reporting.environment import describe
 from axformer.reporting.form_reports import summary
+from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Analysis, HeadsReport, Reports
 from axformer.wire.names import shown_name
 
@@ -59,27 +59,29 @@ def open_analysis(
     return Inputs(checkpoint, data, more, other, config, given, names)
 
 
-def carry_out(inputs: Inputs, wanted: Wanted, working: Working | None = None, kept: Path | None = None) -> Analysis:
+def carry_out(inputs: Inputs, wanted: Wanted, surroundings: Surroundings | None = None) -> Analysis:
     """Make the reports.
 
     Args:
         inputs: the checkpoint with its rows.
         wanted: what is asked for.
-        working: how the work reports and ends.
-        kept: directory of the finished reports of the same inputs, which are not made again; None to keep none.
+        surroundings: where it happens. Their directory keeps the finished reports of the same inputs, which are not made again.
 
     Raises:
         ConfigError: a report that is asked for lacks an input.
         InputError: the inputs do not fit it.
     """
-    began = time.monotonic()
     wanted.check()
     names, notes = reports_of(inputs, wanted)
+    around = surroundings or Surroundings()
+    began = around.clock()
     with tempfile.TemporaryDirectory(prefix="axformer-analysis-") as directory:
-        study = study_of(inputs, wanted.bounds, wanted.seed, Path(directory), working or Working())
-        making = Making(study, inputs, kept)
+        study = study_of(inputs, wanted.bounds, wanted.seed, Path(directory), around)
+        making = Making(study, inputs)
         reports = making.reports(names)
-        return analysis_of(study, inputs, reports, [*notes, *bounded(study, inputs, reports), *making.notes], began)
+        return analysis_of(
+            study, inputs, reports, [*notes, *bounded(study, inputs, reports), *making.notes], around.clock() - began
+        )
 
 
 def write_analysis(analysis: Analysis, directory: Path) -> None:
@@ -140,8 +142,8 @@ def _rows(data: str | Path | Rows | Records) -> Rows:
     return read_rows(str(data)) if isinstance(data, str | Path) else data if isinstance(data, Rows) else rows_of(data)
 
 
-def analysis_of(study: Study, inputs: Inputs, reports: Reports, notes: Sequence[str], began: float) -> Analysis:
-    """The finished analysis that began at some point of the monotonic clock."""
+def analysis_of(study: Study, inputs: Inputs, reports: Reports, notes: Sequence[str], seconds: float) -> Analysis:
+    """The finished analysis, which took so many seconds."""
     checkpoint, sizes = study.checkpoint, study.checkpoint.dimensions
     used = {"data": study.data, "train": study.train}
     return Analysis(
@@ -157,7 +159,7 @@ def analysis_of(study: Study, inputs: Inputs, reports: Reports, notes: Sequence[
         seed=study.seed,
         reports=reports,
         notes=tuple(notes),
-        seconds=time.monotonic() - began,
+        seconds=seconds,
         peak_bytes=peak_bytes(),
         environment=describe(str(checkpoint.model.device)),
     )

@@ -20,11 +20,11 @@ from axformer.new_head import check_head
 from axformer.opening import training_on
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import PlanFile, said_repaired
-from axformer.repair.base import Surroundings
 from axformer.repair.refit import Refit, apply_refit, can_refit
 from axformer.repair.settings import FinetuneSettings, completed, defaults_of
 from axformer.repair.storage import write_refit
 from axformer.repair.training import train
+from axformer.surroundings import Surroundings
 from axformer.wire.heads import NewHead
 
 _NOTHING_TO_FIT = (

@@ -18,7 +18,7 @@ from axformer.analysis.inputs import Inputs
 from axformer.analysis.labels import can_probe, figures_of_scores
 from axformer.analysis.making import bounded, study_of
 from axformer.analysis.redundancy import dimension_id, features_of
-from axformer.analysis.study import Study, Working
+from axformer.analysis.study import Study
 from axformer.analyzing import analysis_of, texts_of
 from axformer.artifact import new_directory, write_texts
 from axformer.data.batches import Samples
@@ -41,6 +41,7 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.model.compact import compact
 from axformer.plan.plan import Plan
 from axformer.reporting.form_reports import stock_attention_in
+from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Reports
 from axformer.wire.features import FeaturesFile, Speed
 
@@ -59,7 +60,7 @@ def make_features(
     rows: int | None = None,
     seed: int = 0,
     onnx: bool = False,
-    working: Working | None = None,
+    surroundings: Surroundings | None = None,
 ) -> FeaturesFile:
     """Make a feature model of a checkpoint, and write it. If anything fails, nothing is left behind.
 
@@ -69,7 +70,7 @@ def make_features(
         rows: most rows of each data set; None for 20,000.
         seed: of all that is drawn at random.
         onnx: whether the model is written as ONNX too.
-        working: how the work reports and ends.
+        surroundings: where it happens.
 
     Raises:
         ConfigError: the task has no labels that a linear classifier can learn, or there are no training rows.
@@ -83,7 +84,7 @@ def make_features(
             "rows; give --train, and a model for classification, tagging or regression"
         )
     with tempfile.TemporaryDirectory(prefix="axformer-features-") as scratch:
-        study = study_of(inputs, Bounds(rows=rows or ROWS), seed, Path(scratch), working or Working())
+        study = study_of(inputs, Bounds(rows=rows or ROWS), seed, Path(scratch), surroundings or Surroundings())
         selection = select(study)
         report = features_of(study, selection, began, inputs.given)
         reports = Reports(features=report)

@@ -19,9 +19,9 @@ from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.number_format import cast
 from axformer.plan.plan import Plan
-from axformer.repair.base import Surroundings
 from axformer.repair.settings import FinetuneSettings
 from axformer.repair.training import Training, train
+from axformer.surroundings import Surroundings
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.heads import NewHead
 from axformer.wire.report import HeadTraining

@@ -18,13 +18,14 @@ from axformer.intake.dataset import DataSet, encode, prepare, prepare_inputs, pr
 from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import split_off
 from axformer.new_head import Headed, check_head, loaded_again, train_head
-from axformer.repair.base import Repair, Surroundings
+from axformer.repair.base import Repair
 from axformer.repair.freezing import check_freezes
 from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings, check_trainable, completed, defaults_of
 from axformer.repair.teacher import for_teacher
 from axformer.repair.training import Training
 from axformer.scores.within_points import too_few_rows
+from axformer.surroundings import Surroundings
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.wire.heads import NewHead

@@ -1,7 +1,6 @@
 """A pass from beginning to end: load, check, search, cut, measure, write. The command line and the service both use this."""
 
-import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,13 +29,14 @@ from axformer.opening import CALIBRATION, Inputs, check_fits, notes_on, open_inp
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
-from axformer.repair.base import Repair, Repaired, Surroundings
+from axformer.repair.base import Repair, Repaired
 from axformer.repair.local import LocalFits
 from axformer.repair.polish import polish_training
 from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings
 from axformer.repair.training import Training
 from axformer.reporting.look import Look, look_at
+from axformer.surroundings import Surroundings
 from axformer.wire.heads import NewHead
 from axformer.wire.steps import OnStep, ignore
 
@@ -181,12 +181,9 @@ class PruningRun:
     def trials(
         self,
         replay: Sequence[Trial] = (),
-        clock: Callable[[], float] = time.monotonic,
+        surroundings: Surroundings | None = None,
         *,
         upto: int | None = None,
-        check_cancelled: Callable[[], None] = lambda: None,
-        on_step: OnStep = ignore,
-        directory: Path | None = None,
     ) -> Generator[Trial, None, None]:
         """Run the pass, or with ``order=search`` one pass after another.
 
@@ -194,12 +191,9 @@ class PruningRun:
 
         Args:
             replay: the first trials of the same run if it continues after a stop; they are not evaluated again.
-            clock: seconds since any fixed start.
+            surroundings: where it happens.
             upto: stop after the trial with this number and keep the plan at that point; ``confirm`` then only measures. None
                 continues to the end. Not with ``order=search``.
-            check_cancelled: called at intervals during long trials; an exception from it ends the run.
-            on_step: takes reports of what is done between two trials and after the last one.
-            directory: for the state of trainings, if the method trains the model of every trial; None to keep none.
 
         Yields:
             Every trial, the replayed ones first. Each pass begins with its base trial.
@@ -216,16 +210,14 @@ class PruningRun:
         if upto is not None:
             self._targets = replace(self._targets, is_chosen=True)
         self.passes = self._no_passes()
-        self._ground = replace(
-            self._ground, clock=clock, check_cancelled=check_cancelled, on_step=on_step, directory=directory
-        )
+        self._ground = replace(self._ground, surroundings=surroundings or Surroundings())
         with closing(self._method.trials(self._ground, replay)) as running:
             for trial in running:
                 self.passes.add(trial)
                 yield trial
                 if trial.seq == upto:
                     break
-        self._measure_paths(on_step, chooses=upto is None)
+        self._measure_paths(self._ground.surroundings.on_step, chooses=upto is None)
 
     def _no_passes(self) -> Passes:
         return Passes(self._configs, self.dimensions, self._targets)

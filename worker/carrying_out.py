@@ -11,7 +11,7 @@ from worker.lease import Lease
 from worker.ledger import Ledger
 from worker.opening import open_job
 from worker.step_writer import StepWriter
-from worker.time_slice import SliceOverError
+from worker.time_slice import SliceOverError, TimeSlice
 from worker.warm import WarmSlot
 from worker.work import Work
 
@@ -23,15 +23,16 @@ def carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, wa
         SliceOverError: the job is queued again; its process is kept if there is room.
         Exception: any other end of the run; its process and its files are removed.
     """
+    time_slice = TimeSlice(ledger, context.settings)
     with ExitStack() as resources:
         waiting = warm.take(job)
-        opened = open_job(context, job, ledger, lease, warm) if waiting is None else waiting
+        opened = open_job(context, job, ledger, lease, warm, time_slice) if waiting is None else waiting
         resources.callback(opened.close)
-        work = Work(context, job, opened, ledger, lease, StepWriter(ledger))
+        work = Work(context, job, opened, ledger, lease, StepWriter(ledger), time_slice)
         if waiting is not None:
             ledger.enter(JobState.VALIDATING)
             ledger.enter(JobState.RUNNING, "its model was still in memory")
-            work.conversation.go_on()
+            work.conversation().go_on()
         try:
             with with_original_uris(opened.inputs):
                 KINDS[job.kind](work)

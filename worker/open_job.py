@@ -8,7 +8,7 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial
 from worker.inputs import Inputs
 from worker.sandbox.errors import ProcessMisbehavedError
-from worker.sandbox.messages import SpeedEstimate, Tried
+from worker.sandbox.messages import Searched, SpeedEstimate, Tried
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import Limits, check_next
 
@@ -38,6 +38,8 @@ class OpenJob:
         self.inputs = inputs
         self.dimensions = dimensions
         self.first_look = first_look
+        self.searched: Searched | None = None
+        """The end of the search, once it is over; the model may still be trained after it, over several time slices."""
         self._limits = limits
         self._passes = passes_in(stored)
         self._speed: SpeedEstimate | None = None

@@ -27,6 +27,7 @@ from worker.sandbox.messages import AnalysisOrder, Order, Source
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import limits_of
 from worker.step_writer import StepWriter
+from worker.time_slice import TimeSlice
 from worker.warm import WarmSlot
 
 BEGINS_ANEW = (
@@ -35,12 +36,15 @@ BEGINS_ANEW = (
 )
 
 
-def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: WarmSlot) -> OpenJob:
+def open_job(
+    context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: WarmSlot, time_slice: TimeSlice
+) -> OpenJob:
     """Have a job's process load the model and continue after the last stored trial.
 
     Raises:
         FetchError, InputsChangedError: its inputs cannot be fetched, or have changed.
         RefusedInputError: its inputs are refused, or too large for this worker.
+        SliceOverError: its new head is trained, and the job is queued again; what was trained is kept.
         Exception: any other end of the run; its process and its files are removed.
     """
     with ExitStack() as resources:
@@ -49,7 +53,7 @@ def open_job(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, war
         inputs = fetch_inputs(job, fetcher_of(context, job, lease.check_stop), sandbox.inputs)
         ledger.note("job.fetched", {"sha256": dict(inputs.digests)})
         ledger.enter(JobState.VALIDATING)
-        conversation = Conversation(sandbox, lease.check_stop, StepWriter(ledger))
+        conversation = Conversation(sandbox, lease.check_stop, time_slice, StepWriter(ledger))
         order = _order(context, job, inputs, sandbox)
         begins_anew = _has_trained(job, order.config) and not sandbox.state.is_dir()
         with with_original_uris(inputs):

@@ -28,6 +28,7 @@ def publish(work: Work, searched: Searched) -> None:
     """
     if searched.kept_pass > work.opened.pass_count:
         raise ProcessMisbehavedError(f"pass {searched.kept_pass} of {work.opened.pass_count} is kept")
+    work.conversation().trained()
     if searched.note is not None:
         work.ledger.note("job.noted", {"notes": [searched.note]})
     _publish(work, Report, searched.kept_pass)
@@ -39,13 +40,13 @@ def publish_analysis(work: Work) -> None:
     Raises:
         ProcessMisbehavedError: the files are not an analysis.
     """
+    work.conversation().trained()
     _publish(work, Analysis, FIRST_PASS)
 
 
 def _publish(work: Work, shape: type[Report | Analysis], kept_pass: int) -> None:
-    work.conversation.trained()
     work.ledger.enter(JobState.PACKAGING)
-    published = work.conversation.published()
+    published = work.conversation().published()
     work.opened.sandbox.end_process()
     report = _checked(published, shape)
     work.ledger.succeed(report, _store(work), kept_pass)

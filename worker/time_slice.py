@@ -20,9 +20,10 @@ class SliceOverError(Exception):
 
 
 class TimeSlice:
-    """Checks after each new trial whether other jobs wait, once the slice is over, at most once per heartbeat.
+    """Checks while a job works whether other jobs wait, once the slice is over, at most once per heartbeat.
 
-    The slice starts when this object is created, after loading and replaying, so each slice makes at least one new trial.
+    The slice begins when the process first says what it does, after loading and replaying. The process waits only where its
+    work is kept, so each slice brings the job on.
     """
 
     def __init__(self, ledger: Ledger, settings: Settings) -> None:
@@ -33,14 +34,22 @@ class TimeSlice:
         """
         self._settings = settings
         self._ledger = ledger
-        self._ask_at = time.monotonic() + settings.slice_seconds
+        self._ask_at: float | None = None
+        self.is_asked_for = False
+        """Whether the process was asked to wait and has not gone on since."""
 
     def is_wanted(self) -> bool:
-        """Whether the slice is over and other jobs wait; the pass must then be suspended before it can be queued."""
-        if time.monotonic() < self._ask_at:
+        """Whether the slice is over and other jobs wait; the process must then be suspended before the job can be queued. The
+        first call begins the slice."""
+        now = time.monotonic()
+        if self._ask_at is None:
+            self._ask_at = now + self._settings.slice_seconds
+        if now < self._ask_at:
             return False
         self._ask_later()
-        return self._ledger.may_others_wait(abilities(self._settings))
+        is_wanted = self._ledger.may_others_wait(abilities(self._settings))
+        self.is_asked_for |= is_wanted
+        return is_wanted
 
     def yield_to_others(self) -> None:
         """Queue the job again if another goes first. All trials must be recorded before.
@@ -52,6 +61,7 @@ class TimeSlice:
         fence = self._ledger.yield_to_others(reason, abilities(self._settings), rules_of(self._settings))
         if fence is not None:
             raise SliceOverError(fence)
+        self.is_asked_for = False
         self._ask_later()
 
     def _ask_later(self) -> None:

@@ -1,8 +1,8 @@
 """A claimed job with an open process, and everything needed to carry it out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from axformer.wire.steps import OnStep
 from store.tables.jobs import Job
 from worker.context import WorkerContext
 from worker.conversation import Conversation
@@ -10,6 +10,7 @@ from worker.lease import Lease
 from worker.ledger import Ledger
 from worker.open_job import OpenJob
 from worker.step_writer import StepWriter
+from worker.time_slice import TimeSlice
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,13 @@ class Work:
     tell: StepWriter
     """Writes what the process does at the moment."""
 
-    @property
-    def conversation(self) -> Conversation:
-        """The conversation with the job's process, whose steps are written to the database."""
-        return self.conversation_telling(self.tell)
+    time_slice: TimeSlice
+    """When other jobs get their turn."""
 
-    def conversation_telling(self, on_step: OnStep) -> Conversation:
-        """The conversation with the job's process, whose steps go to a callback."""
-        return Conversation(self.opened.sandbox, self.lease.check_stop, on_step)
+    def conversation(self, flush: Callable[[], None] = lambda: None) -> Conversation:
+        """The conversation with the job's process, whose steps are written to the database.
+
+        Args:
+            flush: writes what is pending, before a step is written and before the job is queued again.
+        """
+        return Conversation(self.opened.sandbox, self.lease.check_stop, self.time_slice, self.tell, flush)

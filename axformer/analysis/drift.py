@@ -89,13 +89,13 @@ def drift_report(
     """
     began = time.monotonic()
     data = study.part(study.bounds.curve_rows)
-    counter = Counter(StepName.DRIFT, len(data.samples.batches), study.working.on_step)
+    counter = Counter(StepName.DRIFT, len(data.samples.batches), study.surroundings.on_step)
     counter.begin()
     positions = positions_of(study.checkpoint, data, study.config)
     layers, per_layer = study.checkpoint.dimensions.layers, study.checkpoint.dimensions.heads
     sums = _Sums(np.zeros(layers + 1), np.zeros(layers + 1), np.zeros((layers, per_layer)))
     for batch in data.samples.batches:
-        study.working.check_cancelled()
+        study.surroundings.check_cancelled()
         _add(sums, batch, positions, [_look(one, batch) for one in (study.checkpoint, other)])
         counter.advance()
     own, theirs = heads

@@ -48,7 +48,7 @@ def select(study: Study) -> Selection:
         study: with training rows and labels.
     """
     states, probing = study.data.states, Probing(study)
-    counter = Counter(StepName.PROBING, states.layers + 4, study.working.on_step)
+    counter = Counter(StepName.PROBING, states.layers + 4, study.surroundings.on_step)
     counter.begin("by number of layers")
     depths = []
     for depth in range(states.layers + 1):
@@ -89,7 +89,7 @@ def _one_of_each_cluster(study: Study, depth: int) -> list[int]:
     kept: list[int] = []
     for start in range(0, depth + 1, together):
         group = np.array(dimensions_of(range(start, min(start + together, depth + 1)), states.hidden))
-        tree = tree_of(correlations(states, group.tolist(), study.working.check_cancelled))
+        tree = tree_of(correlations(states, group.tolist(), study.surroundings.check_cancelled))
         kept += group[one_of_each(clusters_at(tree, WINDOW_THRESHOLD), draw)].tolist()
     return kept
 

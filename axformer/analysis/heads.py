@@ -89,12 +89,12 @@ def ranked_heads(study: Study, checkpoint: Checkpoint) -> Heads:
     gradient = study.part(study.bounds.gradient_rows)
     curve = study.part(study.bounds.curve_rows)
     steps = round(1 / STEP)
-    counter = Counter(StepName.IMPORTANCE, -(-len(gradient.rows) // _PART) + steps, study.working.on_step)
+    counter = Counter(StepName.IMPORTANCE, -(-len(gradient.rows) // _PART) + steps, study.surroundings.on_step)
     counter.begin()
     importance = _importance(study, checkpoint, gradient, counter)
     kept, left, metric = list[tuple[float, float]](), [], ""
     for removed, plan, there in _shrinking(checkpoint, importance, steps):
-        study.working.check_cancelled()
+        study.surroundings.check_cancelled()
         metric, value = _metric(checkpoint, plan, curve)
         kept.append((removed, value))
         left.append(there)
@@ -116,7 +116,7 @@ def ranked_heads(study: Study, checkpoint: Checkpoint) -> Heads:
 def _importance(study: Study, checkpoint: Checkpoint, data: DataSet, counter: Counter) -> np.ndarray:
     total, owners = np.zeros((checkpoint.dimensions.layers, checkpoint.dimensions.heads)), owners_of(checkpoint)
     for part in _parts(data, checkpoint, study.config):
-        study.working.check_cancelled()
+        study.surroundings.check_cancelled()
         ranked = Ranked(checkpoint, part.samples, nullcontext, 0.0, study.seed, owners)
         scores = scores_of("taylor", ranked)
         total += len(part.samples) * np.stack([scores[2 * layer] for layer in range(len(total))])

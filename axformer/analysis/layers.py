@@ -24,7 +24,9 @@ def layers_report(study: Study, given: Given) -> LayersReport:
     probes = None if study.train is None else probed(study)
     checkpoint = study.checkpoint
     part = study.part(study.bounds.gradient_rows)
-    cosines = contribution(*(checkpoint.model, checkpoint.architecture, part.samples, study.working.check_cancelled))
+    cosines = contribution(
+        *(checkpoint.model, checkpoint.architecture, part.samples, study.surroundings.check_cancelled)
+    )
     advice = _by_cosine(study, cosines, given) if probes is None else _by_probes(study, probes, given)
     return LayersReport(
         probes=probes,
@@ -38,7 +40,7 @@ def layers_report(study: Study, given: Given) -> LayersReport:
 def probed(study: Study) -> Probed:
     """Probe every hidden state alone, and all together."""
     count = study.data.states.layers + 1
-    counter, probing = Counter(StepName.PROBING, count + 1, study.working.on_step), Probing(study)
+    counter, probing = Counter(StepName.PROBING, count + 1, study.surroundings.on_step), Probing(study)
     metrics, by_class = [], []
     counter.begin()
     for layer in range(count):

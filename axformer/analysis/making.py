@@ -13,25 +13,26 @@ from axformer.analysis.inputs import Inputs
 from axformer.analysis.labels import can_probe
 from axformer.analysis.layers import layers_report
 from axformer.analysis.redundancy import cka_report, clusters_report, features_report
-from axformer.analysis.study import Represented, Study, Working, fitting, metric_of_model, represented
+from axformer.analysis.study import Represented, Study, fitting, metric_of_model, represented
 from axformer.errors import InputError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.encoder import Encoder
+from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Reports
 from axformer.wire.base import Schema
 
 
-def study_of(inputs: Inputs, bounds: Bounds, seed: int, directory: Path, working: Working) -> Study:
+def study_of(inputs: Inputs, bounds: Bounds, seed: int, directory: Path, around: Surroundings) -> Study:
     """The study of a checkpoint on its rows, with hidden states in a directory."""
     checkpoint, config = inputs.checkpoint, inputs.config
     is_probed = inputs.train is not None and can_probe(checkpoint.task)
     given = [data for data in (inputs.data, inputs.train if is_probed else None) if data is not None]
     sets = [fitting(data, checkpoint, config, bounds, seed) for data in given]
-    data, *train = represented(checkpoint, sets, directory, working)
+    data, *train = represented(checkpoint, sets, directory, around)
     metric, value = metric_of_model(checkpoint, data.data)
     guessing = guessing_on(checkpoint, data.data, metric)
     of_model = metric, value, guessing
-    return Study(checkpoint, config, data, train[0] if train else None, *of_model, bounds, seed, working)
+    return Study(checkpoint, config, data, train[0] if train else None, *of_model, bounds, seed, around)
 
 
 class _Finished(Schema):
@@ -44,14 +45,13 @@ class _Finished(Schema):
 class Making:
     """Makes reports; two of them share ranked heads."""
 
-    def __init__(self, study: Study, inputs: Inputs, kept: Path | None = None) -> None:
+    def __init__(self, study: Study, inputs: Inputs) -> None:
         """
         Args:
-            study: the model with its rows.
+            study: the model with its rows. The directory of its surroundings keeps finished reports of the same inputs.
             inputs: what was given.
-            kept: directory of the finished reports of the same inputs; None to keep none.
         """
-        self._study, self._inputs, self._kept = study, inputs, kept
+        self._study, self._inputs, self._kept = study, inputs, study.surroundings.directory
         self.notes: list[str] = []
         self._heads: tuple[Heads, float] | None = None
 
@@ -82,6 +82,8 @@ class Making:
         draft = path.with_suffix(".new")
         draft.write_text(finished.model_dump_json(), encoding="utf-8")
         draft.replace(path)
+        if self._study.surroundings.turn.is_over():
+            self._study.surroundings.turn.wait()
         return report
 
     def _ranked(self) -> tuple[Heads, float]:

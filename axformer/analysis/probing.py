@@ -43,7 +43,7 @@ class Probing:
     def on(self, dimensions: Sequence[int]) -> Measured:
         """Fit and measure a probe on some dimensions."""
         study, train = self._study, self._train
-        study.working.check_cancelled()
+        study.surroundings.check_cancelled()
         assert train.labels is not None, "the task has labels to probe for"
         places = self._places(len(dimensions))
         began = time.monotonic()

@@ -30,7 +30,7 @@ def cka_report(study: Study, given: Given) -> CkaReport:
     """Compare all layers of a study's model."""
     began = time.monotonic()
     most, states = study.bounds.cka_positions, study.data.states
-    matrix = cka_matrix(states, most, study.working.on_step, study.working.check_cancelled)
+    matrix = cka_matrix(states, most, study.surroundings.on_step, study.surroundings.check_cancelled)
     return CkaReport(
         matrix=tuple(tuple(row) for row in matrix.tolist()),
         positions=min(most, states.positions),
@@ -73,9 +73,9 @@ def clusters_report(study: Study, given: Given) -> ClustersReport:
     basis = study.train or study.data
     states, draw = basis.states, np.random.default_rng(study.seed)
     chosen = np.sort(draw.permutation(states.dimensions)[: study.bounds.dimensions])
-    counter = Counter(StepName.CLUSTERING, len(THRESHOLDS) + 1, study.working.on_step)
+    counter = Counter(StepName.CLUSTERING, len(THRESHOLDS) + 1, study.surroundings.on_step)
     counter.begin("correlations")
-    tree = tree_of(correlations(states, chosen.tolist(), study.working.check_cancelled))
+    tree = tree_of(correlations(states, chosen.tolist(), study.surroundings.check_cancelled))
     probing = None if study.train is None else Probing(study)
     oracle = None if probing is None else probing.on(chosen.tolist()).metric
     cuts, spans = [], dict[int, float]()

@@ -1,6 +1,6 @@
 """What all reports work with: a model, its hidden states on some rows, and what bounds the work."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -16,17 +16,9 @@ from axformer.config import RunConfig
 from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare
+from axformer.surroundings import Surroundings
 from axformer.wire.metrics import LOWER_IS_BETTER
-from axformer.wire.steps import Counter, OnStep, StepName, ignore, never
-
-
-@dataclass(frozen=True)
-class Working:
-    """How work reports and ends."""
-
-    on_step: OnStep = ignore
-    check_cancelled: Callable[[], None] = never
-    """Called from time to time; an exception from it ends the work."""
+from axformer.wire.steps import Counter, StepName
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,7 @@ class Study:
     """What guessing gets on them."""
     bounds: Bounds = field(default_factory=Bounds)
     seed: int = 0
-    working: Working = field(default_factory=Working)
+    surroundings: Surroundings = field(default_factory=Surroundings)
 
     def part(self, rows: int) -> DataSet:
         """Some of the rows that measure, drawn at random."""
@@ -90,14 +82,14 @@ def fitting(
 
 
 def represented(
-    checkpoint: Checkpoint, sets: Sequence[tuple[DataSet, Positions]], directory: Path, working: Working
+    checkpoint: Checkpoint, sets: Sequence[tuple[DataSet, Positions]], directory: Path, around: Surroundings
 ) -> list[Represented]:
     """The hidden states of a model on each data set, in files of a directory."""
-    counter = Counter(StepName.REPRESENTING, sum(len(data.samples.batches) for data, _ in sets), working.on_step)
+    counter = Counter(StepName.REPRESENTING, sum(len(data.samples.batches) for data, _ in sets), around.on_step)
     found = []
     for number, (data, positions) in enumerate(sets):
         file = directory / f"states-{number}.npy"
-        states = represent(checkpoint, data, positions, file, counter, working.check_cancelled)
+        states = represent(checkpoint, data, positions, file, counter, around.check_cancelled)
         labels = labels_of(checkpoint, data) if can_probe(checkpoint.task) else None
         found.append(Represented(data, states, labels, positions))
     return found

@@ -55,13 +55,13 @@ def analyze(
         with importing():
             from axformer.analysis.advice import Given
             from axformer.analysis.inputs import Wanted
-            from axformer.analysis.study import Working
             from axformer.analyzing import carry_out, open_analysis, write_analysis
             from axformer.artifact import check_target
             from axformer.cli.display import status_of
             from axformer.cli.quiet import silence_libraries
             from axformer.data.source import DataSource
             from axformer.devices import resolve_device
+            from axformer.surroundings import Surroundings
 
         silence_libraries()
         wanted = Wanted(names, rows)
@@ -71,7 +71,7 @@ def analyze(
         with console.status("Loading the checkpoint and the data") as status:
             more = None if train is None else DataSource(train, read)
             inputs = open_analysis(given, DataSource(data, read), more, against, resolve_device(device))
-            analysis = carry_out(inputs, wanted, Working(lambda step: status.update(status_of(step))))
+            analysis = carry_out(inputs, wanted, Surroundings(on_step=lambda step: status.update(status_of(step))))
         write_analysis(analysis, output)
     if as_json:
         print(json.dumps(analysis.model_dump(mode="json"), indent=1))  # noqa: T201 - this is what was asked for

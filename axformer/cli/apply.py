@@ -120,8 +120,8 @@ def _run(
     from axformer.cli.quiet import silence_libraries
     from axformer.devices import resolve_device
     from axformer.plan.path import Stop, read_trace_beside
-    from axformer.repair.base import Surroundings
     from axformer.repair.storage import read_refit
+    from axformer.surroundings import Surroundings
 
     silence_libraries()
     file = read_plan_file(plan)

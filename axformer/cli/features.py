@@ -39,7 +39,6 @@ def features(
         console = Console(highlight=False, stderr=as_json)
         with importing():
             from axformer.analysis.advice import Given
-            from axformer.analysis.study import Working
             from axformer.analyzing import open_analysis
             from axformer.artifact import check_target
             from axformer.cli.display import status_of
@@ -47,6 +46,7 @@ def features(
             from axformer.data.source import DataSource
             from axformer.devices import resolve_device
             from axformer.featuring import make_features
+            from axformer.surroundings import Surroundings
 
         silence_libraries()
         check_target(output)
@@ -54,8 +54,8 @@ def features(
         sources = DataSource(data, read), DataSource(train, read)
         with console.status("Loading the checkpoint and the data") as status:
             inputs = open_analysis(given, *sources, None, resolve_device(device))
-            working = Working(lambda step: status.update(status_of(step)))
-            made = make_features(inputs, output, rows=rows, onnx=onnx, working=working)
+            around = Surroundings(on_step=lambda step: status.update(status_of(step)))
+            made = make_features(inputs, output, rows=rows, onnx=onnx, surroundings=around)
     if as_json:
         print(json.dumps(made.model_dump(mode="json"), indent=1))  # noqa: T201 - this is what was asked for
     else:

@@ -82,8 +82,8 @@ def _open(
 ) -> "PruningRun":
     """Load the inputs, and train a base model's new head."""
     from axformer.cli.display import status_of
-    from axformer.repair.base import Surroundings
     from axformer.run import PruningRun
+    from axformer.surroundings import Surroundings
 
     sources: dict[str, Any] = {part: None if file is None else DataSource(file, names) for part, file in data.items()}
     with console.status("Loading the checkpoint and the data") as status:
@@ -94,7 +94,7 @@ def _open(
 def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
     """Run the pass with a display, publish, and return the report."""
     from axformer.cli.display import display_for, measured_by, names_of_passes, status_of
-    from axformer.repair.base import Surroundings
+    from axformer.surroundings import Surroundings
 
     for note in run.notes:
         console.print(f"note: {note}", soft_wrap=True)
@@ -105,7 +105,7 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
         console.print(f"note: {look.note}", soft_wrap=True)
     state = options.state_of(output)
     with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
-        for trial in run.trials(on_step=display.tell, directory=state):
+        for trial in run.trials(surroundings=Surroundings(state, display.tell)):
             display.show(trial)
         display.end()
     if run.closing_note is not None:

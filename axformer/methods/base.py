@@ -4,11 +4,9 @@ The plan is a function of the trace (:func:`plan_of`). Code that stores, resumes
 need not know which method yielded them.
 """
 
-import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
-from pathlib import Path
 from typing import Any, Protocol
 
 from axformer.config import RunConfig
@@ -24,11 +22,11 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.path import points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
-from axformer.repair.base import Surroundings
 from axformer.repair.recovery import Recovery
 from axformer.repair.refit import Fits, apply_refit
 from axformer.repair.training import Training
-from axformer.wire.steps import Counter, OnStep, StepName, ignore
+from axformer.surroundings import Surroundings
+from axformer.wire.steps import Counter, StepName
 
 
 @dataclass(frozen=True)
@@ -50,25 +48,13 @@ class Ground:
     """Refits the weights that stay; None if they are left unchanged."""
     recovery: Recovery | None = None
     """Trains the model of every plan, for methods that do; None if models are only cut and refitted."""
-    directory: Path | None = None
-    """For the state of trainings, which lets a run continue in another process; None to keep no state."""
-    clock: Callable[[], float] = field(default=time.monotonic)
-    """Returns seconds since an arbitrary start."""
-    check_cancelled: Callable[[], None] = field(default=lambda: None)
-    """Called from time to time during long trials; an exception that it raises ends the run."""
-
-    on_step: OnStep = field(default=ignore)
-    """Takes reports of what is done between two trials, where that takes long."""
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    """Where the run happens."""
 
     @property
     def dimensions(self) -> Dimensions:
         """Dimensions of the model."""
         return self.checkpoint.dimensions
-
-    @property
-    def surroundings(self) -> Surroundings:
-        """Where trainings happen."""
-        return Surroundings(self.directory, self.on_step, self.check_cancelled)
 
     def model_of(self, plan: Plan) -> Any:
         """Build the smaller model of a plan in float32, with the weights that the run has for it."""
@@ -76,11 +62,11 @@ class Ground:
             return self.recovery.model_of(plan, self.surroundings)[0]
         small = compact(self.checkpoint.model, self.checkpoint.architecture, plan)
         if self.refits is not None:
-            counter = Counter(StepName.REFIT, 2 * len(plan.layers), self.on_step)
+            counter = Counter(StepName.REFIT, 2 * len(plan.layers), self.surroundings.on_step)
             parts_done = chain([0], repeat(1))  # a block is done when the next one begins
 
             def next_block() -> None:
-                self.check_cancelled()
+                self.surroundings.check_cancelled()
                 counter.advance(next(parts_done))
 
             apply_refit(small, self.checkpoint.architecture, plan, self.refits.of(plan, next_block))

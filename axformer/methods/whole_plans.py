@@ -29,7 +29,7 @@ class WholePlans:
         self._ground = ground
         self._replay = replay
         self._phase = phase
-        self._started = ground.clock() - replay.seconds
+        self._started = ground.surroundings.clock() - replay.seconds
         self._full = Plan.full(ground.dimensions)
         self._min_loss = float("inf")
         self._untouched: Predictions | None = None
@@ -152,7 +152,7 @@ class WholePlans:
             verdict=verdict,
             precision="float32",
             parameters=targets.parameters(self._full) - targets.parameters(plan),
-            seconds=ground.clock() - self._started,
+            seconds=ground.surroundings.clock() - self._started,
             plan=None if is_base else plan.layers,
             figures=self._model_figures(plan, predictions),
             **more,

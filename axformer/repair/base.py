@@ -1,27 +1,14 @@
 """The interface of repairs: a repair changes the remaining weights of a model, but no shapes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.plan.plan import Plan
+from axformer.surroundings import Surroundings
 from axformer.wire.report import Finetuning
-from axformer.wire.steps import OnStep, ignore
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """Where a repair happens. Nothing here has any influence on its result."""
-
-    directory: Path | None = None
-    """For the state of repairs, so that an interrupted one can continue; None to keep no state."""
-    on_step: OnStep = ignore
-    """Takes reports of how far the repair is."""
-    check_cancelled: Callable[[], None] = lambda: None
-    """Called at intervals; an exception from it ends the repair."""
 
 
 @dataclass(frozen=True)

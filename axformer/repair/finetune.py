@@ -25,7 +25,7 @@ from axformer.repair.sampling import ByLength
 from axformer.repair.saving import SAVE_SECONDS, Resumable, Saving, last_in, read_outcome, write_outcome
 from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import Objective
-from axformer.wire.steps import OnStep, ignore
+from axformer.surroundings import Surroundings
 
 _LOGS = 0.01
 """Share of the steps between two points of the curve of losses."""
@@ -48,10 +48,8 @@ def finetune(
     model: Any,
     tokenizer: Any,
     lesson: Lesson,
+    surroundings: Surroundings | None = None,
     *,
-    directory: Path | None = None,
-    on_step: OnStep = ignore,
-    check_cancelled: Callable[[], None] = lambda: None,
     save_seconds: float = SAVE_SECONDS,
 ) -> Course:
     """Train a model in place; afterwards it is in evaluation mode on the same device.
@@ -60,15 +58,16 @@ def finetune(
         model: compact or whole.
         tokenizer: pads the inputs.
         lesson: the rows and the settings.
-        directory: for the state of this training alone, which continues from what is there; None for no state.
-        on_step: takes a report after every step.
-        check_cancelled: called before every step; an exception from it ends the training, and leaves its state.
+        surroundings: where it happens. Their directory is for the state of this training alone, which continues from what is
+            there. Steps are reported, and cancelling is looked for, at every step; an exception ends the training and leaves
+            its state. A turn that is over waits at the next checkpoint, which it brings forward.
         save_seconds: seconds between two checkpoints; there is also one after each epoch.
 
     Returns:
         The course of the training.
     """
-    device = model.device
+    device, around = model.device, surroundings or Surroundings()
+    directory = around.directory
     keeping = tempfile.TemporaryDirectory(prefix="axformer-finetune-") if directory is None else nullcontext(directory)
     with keeping as place, _isolated_rng(device):
         trained = _LossModel(model, lesson.objective, lesson.settings.dropout)
@@ -77,10 +76,9 @@ def finetune(
             trained.load_state_dict(ended[0], strict=False)
             course = Course.model_validate_json(ended[1])
         else:
-            saves = directory is not None
-            course = _train(trained, tokenizer, lesson, Path(place), saves, on_step, check_cancelled, save_seconds)
-            if saves:
-                write_outcome(Path(place), trained.state_dict(), course.model_dump_json())
+            course = _train(trained, tokenizer, lesson, Path(place), around, save_seconds)
+            if directory is not None:
+                write_outcome(directory, trained.state_dict(), course.model_dump_json())
     model.to(device).eval()
     return course
 
@@ -90,19 +88,18 @@ def _train(
     tokenizer: Any,
     lesson: Lesson,
     place: Path,
-    saves: bool,
-    on_step: OnStep,
-    check_cancelled: Callable[[], None],
+    around: Surroundings,
     save_seconds: float,
 ) -> Course:
     encoded, settings, last = lesson.encoded, lesson.settings, last_in(place)
+    saves = around.directory is not None
 
     def collate(indices: Sequence[int]) -> dict[str, Any]:
         batch = assemble(encoded, indices, tokenizer, "cpu")
         return {"rows": batch.rows, "inputs": batch.inputs, "answers": batch.labels}
 
-    saving = Saving(0.0 if last is None else last.seconds, save_seconds)
-    watching = _Watching(saving, 0 if last is None else last.step, on_step, check_cancelled)
+    saving = Saving(0.0 if last is None else last.seconds, save_seconds, around)
+    watching = _Watching(saving, 0 if last is None else last.step, around)
     trainer = _Trainer(
         lesson.deciding_loss,
         ByLength(encoded.lengths, settings.batch_size, settings.seed),
@@ -196,19 +193,18 @@ def _once(_: nn.Module, weights: dict[str, Tensor], *__: Any) -> None:
 class _Watching(TrainerCallback):
     """Tells how far the training is, and checks before every step whether it was cancelled."""
 
-    def __init__(self, saving: Saving, begun_at: int, on_step: OnStep, check_cancelled: Callable[[], None]) -> None:
+    def __init__(self, saving: Saving, begun_at: int, around: Surroundings) -> None:
         self._saving = saving
         self._begun_at = begun_at
         self._before = saving.seconds
-        self._on_step = on_step
-        self._check_cancelled = check_cancelled
+        self._around = around
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
-        self._check_cancelled()
+        self._around.check_cancelled()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 - Trainer's names
         seconds = (self._saving.seconds - self._before) / (state.global_step - self._begun_at)
-        self._on_step(step_of(state, seconds, self._begun_at))
+        self._around.on_step(step_of(state, seconds, self._begun_at))
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 - Trainer's names
         control.should_log = True  # so that a checkpoint never lies between two points of the curve

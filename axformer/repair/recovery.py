@@ -17,12 +17,13 @@ from axformer.intake.dataset import DataSet
 from axformer.model.compact import compact
 from axformer.model.number_format import cast, computing_in
 from axformer.plan.plan import Plan
-from axformer.repair.base import Repaired, Surroundings
+from axformer.repair.base import Repaired
 from axformer.repair.losses import Course
 from axformer.repair.refit import Refit, apply_refit, can_refit
 from axformer.repair.training import Training, record_of, train
 from axformer.repair.widening import put_back
 from axformer.scores.sets import Sets, scores_of
+from axformer.surroundings import Surroundings
 
 
 @dataclass(frozen=True)

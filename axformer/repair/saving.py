@@ -8,7 +8,6 @@ replace its checkpoints, so that the same training need not run again either.
 import json
 import os
 import shutil
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,8 @@ from torch import Tensor
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from axformer.surroundings import Surroundings
 
 SAVE_SECONDS = 300.0
 """Longest time between two checkpoints, and so about the most work that a kill costs. One has three times the bytes of the
@@ -61,26 +62,28 @@ def last_in(directory: Path) -> Resumable | None:
 
 
 class Saving(TrainerCallback):
-    """Asks for a checkpoint every few minutes, and marks those that are written.
+    """Asks for a checkpoint every few minutes and at the end of a turn, marks those that are written, and waits at them.
 
     Between epochs they are only written where the losses are logged, so that the means of a resumed training are the same, and
     not at an epoch's last step, where one follows anyway.
     """
 
-    def __init__(self, before: float, every: float) -> None:
+    def __init__(self, before: float, every: float, around: Surroundings) -> None:
         """
         Args:
             before: seconds of training in earlier processes.
             every: seconds between two checkpoints.
+            around: where the training happens.
         """
         self._every = every
-        self._since = time.monotonic() - before
-        self._saved = time.monotonic()
+        self._turn, self._clock = around.turn, around.clock
+        self._since = self._clock() - before
+        self._saved = self._clock()
 
     @property
     def seconds(self) -> float:
         """Seconds of training in all processes."""
-        return time.monotonic() - self._since
+        return self._clock() - self._since
 
     def on_step_end(
         self,
@@ -91,7 +94,8 @@ class Saving(TrainerCallback):
     ) -> None:
         """Ask for a checkpoint if one is due."""
         ends_epoch = state.global_step % max(1, state.max_steps // state.num_train_epochs) == 0
-        if control.should_log and not ends_epoch and time.monotonic() - self._saved >= self._every:
+        is_due = self._clock() - self._saved >= self._every or self._turn.is_over()
+        if control.should_log and not ends_epoch and is_due:
             control.should_save = True
 
     def on_save(
@@ -107,7 +111,9 @@ class Saving(TrainerCallback):
         for file in path.iterdir():
             _sync(file)
         _write(path / _MARK, json.dumps({"seconds": self.seconds}))
-        self._saved = time.monotonic()
+        self._saved = self._clock()
+        if self._turn.is_over():
+            self._turn.wait()
 
 
 def write_outcome(directory: Path, weights: Mapping[str, Tensor], outcome: str) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -17,13 +17,14 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.number_format import cast, computing_in
 from axformer.plan.plan import Plan
-from axformer.repair.base import Repaired, Surroundings
+from axformer.repair.base import Repaired
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.freezing import frozen
 from axformer.repair.losses import Course
 from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import Objective, TaskLoss, Taught
 from axformer.scores.sets import Sets, scores_of
+from axformer.surroundings import Surroundings
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.report import Finetuning, Scores
 
@@ -108,10 +109,11 @@ def train(
     Returns:
         The course of the training.
     """
-    settings, directory = training.settings, None
+    settings = training.settings
     if surroundings.directory is not None:
         directory = surroundings.directory / fingerprint(checkpoint, plan, training, deciding, history)
         directory.mkdir(parents=True, exist_ok=True)
+        surroundings = replace(surroundings, directory=directory)
     lesson = Lesson(
         encoded=training.encoded,
         objective=_objective(checkpoint, plan, training, surroundings.check_cancelled),
@@ -119,12 +121,7 @@ def train(
         deciding_loss=lambda trained: loss_on(trained, checkpoint, deciding),
     )
     with frozen(model, checkpoint.architecture, plan, settings):
-        return finetune(
-            *(model, checkpoint.tokenizer, lesson),
-            directory=directory,
-            on_step=surroundings.on_step,
-            check_cancelled=surroundings.check_cancelled,
-        )
+        return finetune(model, checkpoint.tokenizer, lesson, surroundings)
 
 
 def fingerprint(checkpoint: Checkpoint, plan: Plan, training: Training, deciding: DataSet, history: str = "") -> str:

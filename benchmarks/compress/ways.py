@@ -49,7 +49,7 @@ def go(ground: Ground, variant: Variant) -> Way:
 
 def _compressed(ground: Ground) -> Way:
     """Make the models by ``method=compress``, trial by trial as in a run."""
-    started = ground.clock()
+    started = ground.surroundings.clock()
     trials = list(method_of(ground.config).trials(ground, ()))
     began = ground.refits.began if isinstance(ground.refits, TimedRefits) else None
     shared = None if began is None else began - started - trials[0].seconds
@@ -69,19 +69,19 @@ def _compressed(ground: Ground) -> Way:
 
 def _masked(ground: Ground, variant: Variant) -> Way:
     """Make the models by masks of Fisher information, with the steps of the variant."""
-    started = ground.clock()
+    started = ground.surroundings.clock()
     found, costs = information(ground), _costs(ground)
-    shared = ground.clock() - started
+    shared = ground.surroundings.clock() - started
     made = []
     for budget in ground.config.budgets:
-        began = ground.clock()
+        began = ground.surroundings.clock()
         units = most_informative(found, costs, budget * ground.targets.encoder_operations(ground.targets.full))
         if variant.masks != "fisher":
             units = [rearranged(one, kept) for one, kept in zip(found, units, strict=True)]
         plan = _plan_of(ground, units)
         model = _model_of(ground, plan, tunes=variant.masks == "tuned")
-        made.append(Made(budget, plan, model, ground.clock() - began))
-    return Way(made, shared, ground.clock() - started)
+        made.append(Made(budget, plan, model, ground.surroundings.clock() - began))
+    return Way(made, shared, ground.surroundings.clock() - started)
 
 
 def _costs(ground: Ground) -> Costs:

@@ -20,6 +20,7 @@ from axformer.repair.settings import completed, make_settings
 from axformer.reporting.environment import describe
 from axformer.run import PruningRun
 from axformer.scores.confidence import first_metric
+from axformer.surroundings import Surroundings
 from benchmarks.compress.latency import latency
 from benchmarks.layers.grid import DROPPED, SHORT_ROWS, TRAININGS, Cell
 from benchmarks.sets.parts import sample
@@ -56,7 +57,7 @@ def measure(cell: Cell, checkpoint: Path, sets: Path, state: Path) -> dict[str, 
     run = PruningRun.open(
         checkpoint, validation, test=test, config=config, train=None if asked is None else train, finetune=settings
     )
-    trials = list(run.trials(upto=max(counts), directory=state))
+    trials = list(run.trials(upto=max(counts), surroundings=Surroundings(state)))
     points = [point.model_dump(mode="json") for point in run.passes.path]
     dropped = [sum(layer.dropped for layer in trial.plan or ()) for trial in trials]
     figures = points[0]["test"]

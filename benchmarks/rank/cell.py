@@ -13,6 +13,7 @@ from axformer.repair.settings import make_settings
 from axformer.reporting.environment import describe
 from axformer.run import PruningRun
 from axformer.scores.confidence import first_metric
+from axformer.surroundings import Surroundings
 from benchmarks.rank.grid import ORDERS, Cell
 
 FORMAT = "axformer-rank/1"
@@ -36,7 +37,7 @@ def measure(cell: Cell, checkpoint: Path, sets: Path, state: Path) -> dict[str, 
     )
     training: dict[str, Any] = {"train": train, "finetune": make_settings({"bf16": True})} if way.trains else {}
     run = PruningRun.open(checkpoint, validation, test=test, config=config, **training)
-    trials = list(run.trials(directory=state))
+    trials = list(run.trials(surroundings=Surroundings(state)))
     searched = time.monotonic() - started
     points = [point.model_dump(mode="json") for point in run.passes.path]
     return {

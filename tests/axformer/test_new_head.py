@@ -24,10 +24,10 @@ from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial
-from axformer.repair.base import Surroundings
 from axformer.repair.settings import make_settings
 from axformer.run import PruningRun
 from axformer.scores.scoring import score
+from axformer.surroundings import Surroundings
 from axformer.wire.heads import NewHead, parse_head
 from tests.family_cases import SETTINGS, Case, all_cases, stock_model
 from tests.tiny_families import tiny_family_config, tiny_family_model, tiny_family_tokenizer
@@ -53,7 +53,7 @@ import os, signal, sys
 from pathlib import Path
 import torch
 from tests.axformer.test_new_head import opened
-from axformer.repair.base import Surroundings
+from axformer.surroundings import Surroundings
 steps = []
 def kill():
     steps.append(1)
@@ -205,9 +205,9 @@ def test_a_run_of_layers_with_a_new_head_is_resumed_as_if_undisturbed(files: Pat
     knobs = {**LAYERS, "schedule": "gradual"}
     whole = list(opened(files, knobs=knobs).trials())
     run = opened(files, Surroundings(tmp_path), knobs)
-    half = [trial for trial, _ in zip(run.trials(directory=tmp_path), range(2), strict=False)]
+    half = [trial for trial, _ in zip(run.trials(surroundings=Surroundings(tmp_path)), range(2), strict=False)]
     resumed = opened(files, Surroundings(tmp_path), knobs)
-    assert timeless(list(resumed.trials(half, directory=tmp_path))) == timeless(whole)
+    assert timeless(list(resumed.trials(half, surroundings=Surroundings(tmp_path)))) == timeless(whole)
 
 
 @pytest.mark.parametrize("case", HEADS, ids=str)

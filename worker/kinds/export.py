@@ -2,12 +2,23 @@
 
 from worker.publication import publish
 from worker.recorder import recorder_of
+from worker.sandbox.messages import Searched
 from worker.work import Work
 
 
 def carry_out(work: Work) -> None:
-    """Wait for the model and publish it."""
-    searched = work.conversation.searched()
+    """Wait for the model and publish it.
+
+    Raises:
+        SliceOverError: the time slice is over, and the job is queued again.
+    """
+    if work.opened.searched is None:
+        work.opened.searched = _replay(work)
+    publish(work, work.opened.searched)
+
+
+def _replay(work: Work) -> Searched:
+    searched = work.conversation().searched()
     work.opened.speed = searched.speed
     recorder_of(work).end()
-    publish(work, searched)
+    return searched

@@ -2,19 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from axformer import __version__, analyzing
 from axformer.analysis.advice import Given
 from axformer.analysis.inputs import Inputs, Wanted
-from axformer.analysis.study import Working
 from axformer.data.columns import Columns
 from axformer.data.source import DataSource
 from axformer.devices import resolve_device
+from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Analysis
-from axformer.wire.steps import OnStep
 from worker.sandbox.messages import AnalysisOrder, Order, Source
 
 
@@ -47,12 +45,11 @@ def first_look(inputs: Inputs) -> str:
     return f"{len(inputs.data.rows):,} rows{train}, {inputs.checkpoint.task.name.replace('_', ' ')}"
 
 
-def carry_out(order: Order, inputs: Inputs, on_step: OnStep, check_cancelled: Callable[[], None]) -> Analysis:
+def carry_out(order: Order, inputs: Inputs, around: Surroundings) -> Analysis:
     """Make the reports; those that an earlier process has finished are taken over."""
     asked = _asked(order)
-    return analyzing.carry_out(
-        inputs, Wanted(asked.reports, asked.rows), Working(on_step, check_cancelled), _kept_reports(order)
-    )
+    around = replace(around, directory=_kept_reports(order))
+    return analyzing.carry_out(inputs, Wanted(asked.reports, asked.rows), around)
 
 
 def _kept_reports(order: Order) -> Path:

@@ -1,6 +1,6 @@
 """The work on one job in the confined process: load, search, train, publish, and report to the worker.
 
-Each trial is sent at once. Between trials the process only polls for messages of the worker, which takes microseconds.
+Each trial is sent at once. Where work takes long, the process polls for messages of the worker, which takes microseconds.
 """
 
 import sys
@@ -18,20 +18,17 @@ from axformer.evaluation.budget import free_bytes, total_bytes
 from axformer.intake.footprint import Footprint, Work, at_ease, least, with_models
 from axformer.intake.sizes import read_sizes
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.repair.base import Surroundings
 from axformer.run import PruningRun
+from axformer.surroundings import Surroundings
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.kinds import JobKind
 from axformer.wire.steps import Step
 from worker.sandbox.analyses import carry_out, first_look, open_inputs
-from worker.sandbox.clock import PassClock
 from worker.sandbox.lines import Lines
 from worker.sandbox.messages import (
-    FROM_WORKER,
     Begin,
     Failed,
     GoAhead,
-    GoOn,
     Memory,
     MemoryEstimate,
     Message,
@@ -45,14 +42,13 @@ from worker.sandbox.messages import (
     Shape,
     Source,
     SpeedEstimate,
-    Suspend,
-    Suspended,
     Trained,
     Tried,
     Working,
     cut,
 )
 from worker.sandbox.reasons import error_name, reason_of
+from worker.sandbox.turn import WorkersTurn, receive
 
 _HEADS = "heads"
 """The report that takes gradients; without names, all reports are made."""
@@ -69,7 +65,7 @@ def serve(lines: Lines, begin: Callable[[], None] = lambda: None) -> None:
     """
     try:
         _send(lines, Ready(auto="cuda" if resolve_device(AUTO).startswith("cuda") else "cpu"))
-        order = _receive(lines)
+        order = receive(lines)
         begin()
         assert isinstance(order, Order), "an order comes first"
         _work(lines, order)
@@ -94,54 +90,56 @@ def _send_error(lines: Lines, error: Exception) -> None:
 
 def _work(lines: Lines, order: Order) -> None:
     _send(lines, _memory_estimate(order))
-    _receive(lines, GoAhead)
-    _KINDS[order.kind](lines, order)
+    receive(lines, GoAhead)
+    turn = WorkersTurn(lines)
+    around = Surroundings(Path(order.state), _Steps(lines), turn.check, turn, turn.clock)
+    _KINDS[order.kind](lines, order, around)
 
 
-def _prune(lines: Lines, order: Order) -> None:
+def _prune(lines: Lines, order: Order, around: Surroundings) -> None:
     """Run one pass, or six, after a first look, which refuses a model that is worse than guessing."""
-    run = _open(lines, order)
+    run = _open(order, around)
     look = run.look()
     notes = [*run.notes, *([] if look.note is None else [look.note])]
     _send(lines, _opened(run, notes, look.sentence))
-    _search(lines, order, run, _stored(lines))
-    _finish(lines, order, run)
+    _search(lines, run, _stored(lines), around)
+    _finish(lines, order, run, around)
 
 
-def _export(lines: Lines, order: Order) -> None:
+def _export(lines: Lines, order: Order, around: Surroundings) -> None:
     """Write the model after one trial of another job's pass."""
-    run = _open(lines, order)
+    run = _open(order, around)
     _send(lines, _opened(run, run.notes, None))
-    for _ in run.trials(_stored(lines), upto=order.upto, directory=Path(order.state)):
-        _check_worker(lines)
+    for _ in run.trials(_stored(lines), around, upto=order.upto):
+        around.check_cancelled()
     _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=1))
-    _finish(lines, order, run)
+    _finish(lines, order, run, around)
 
 
-def _analyze(lines: Lines, order: Order) -> None:
+def _analyze(lines: Lines, order: Order, around: Surroundings) -> None:
     """Make the reports on a model; those that an earlier process has finished are taken over."""
     inputs = open_inputs(order)
     _send(
         lines, Opened(notes=(), first_look=cut(first_look(inputs)), shape=Shape(**vars(inputs.checkpoint.dimensions)))
     )
-    _receive(lines, Begin)
-    analysis = carry_out(order, inputs, _Steps(lines), lambda: _check_worker(lines))
+    receive(lines, Begin)
+    analysis = carry_out(order, inputs, around)
     _send(lines, Trained())
     write_analysis(analysis, Path(order.output))
     _send(lines, Published(report=analysis.model_dump(mode="json")))
 
 
-_KINDS: Mapping[JobKind, Callable[[Lines, Order], None]] = {
+_KINDS: Mapping[JobKind, Callable[[Lines, Order, Surroundings], None]] = {
     JobKind.PASS: _prune,
     JobKind.EXPORT: _export,
     JobKind.ANALYSIS: _analyze,
 }
 
 
-def _finish(lines: Lines, order: Order, run: PruningRun) -> None:
-    run.repair(_surroundings(lines, order))
+def _finish(lines: Lines, order: Order, run: PruningRun, around: Surroundings) -> None:
+    run.repair(around)
     _send(lines, Trained())
-    _send(lines, Published(report=run.publish(Path(order.output), order.forms, _Steps(lines))))
+    _send(lines, Published(report=run.publish(Path(order.output), order.forms, around.on_step)))
 
 
 def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Opened:
@@ -176,11 +174,7 @@ def _memory(footprint: Footprint) -> Memory:
     return Memory(host_bytes=footprint.host_bytes, device_bytes=footprint.device_bytes)
 
 
-def _surroundings(lines: Lines, order: Order) -> Surroundings:
-    return Surroundings(Path(order.state), _Steps(lines), lambda: _check_worker(lines))
-
-
-def _open(lines: Lines, order: Order) -> PruningRun:
+def _open(order: Order, around: Surroundings) -> PruningRun:
     return PruningRun.open(
         order.checkpoint,
         _source(order.validation),
@@ -193,7 +187,7 @@ def _open(lines: Lines, order: Order) -> PruningRun:
         finetune=order.finetune,
         names=order.names,
         head=order.head,
-        surroundings=_surroundings(lines, order),
+        surroundings=around,
     )
 
 
@@ -203,23 +197,15 @@ def _source(source: Source) -> DataSource:
 
 def _stored(lines: Lines) -> list[Trial]:
     trials: list[Trial] = []
-    while isinstance(message := _receive(lines, Replay, Begin), Replay):
+    while isinstance(message := receive(lines, Replay, Begin), Replay):
         trials += message.trials
     return trials
 
 
-def _search(lines: Lines, order: Order, run: PruningRun, stored: list[Trial]) -> None:
+def _search(lines: Lines, run: PruningRun, stored: list[Trial], around: Surroundings) -> None:
     """Send each new trial, and at the end which pass is kept."""
-    clock = PassClock()
     passes: list[list[Trial]] = []
-    running = run.trials(
-        stored,
-        clock,
-        check_cancelled=lambda: _check_worker(lines),
-        on_step=_Steps(lines),
-        directory=Path(order.state),
-    )
-    for index, trial in enumerate(running):
+    for index, trial in enumerate(run.trials(stored, around)):
         if trial.phase is Phase.BASE:
             passes.append([])
         passes[-1].append(trial)
@@ -227,11 +213,8 @@ def _search(lines: Lines, order: Order, run: PruningRun, stored: list[Trial]) ->
             continue
         is_changed = trial.verdict in (Verdict.BASE, Verdict.ACCEPT) or index == len(stored)
         _send(lines, Tried(trial=trial, speed=_speed(run, passes[-1]) if is_changed else None))
-        if _is_suspended(lines):
-            clock.stop()
-            _send(lines, Suspended())
-            _receive(lines, GoOn)
-            clock.go_on()
+        if around.turn.is_over():
+            around.turn.wait()
     kept = next(number for number, trace in enumerate(passes, 1) if tuple(trace) == run.trace)
     _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=kept))
 
@@ -255,24 +238,6 @@ class _Steps:
 
 def _speed(run: PruningRun, trace: Sequence[Trial]) -> SpeedEstimate:
     return SpeedEstimate(**asdict(run.estimate(trace)))
-
-
-def _is_suspended(lines: Lines) -> bool:
-    line = lines.poll()
-    return line is not None and isinstance(FROM_WORKER.validate_json(line), Suspend)
-
-
-def _check_worker(lines: Lines) -> None:
-    """Raise if the worker has ended. Messages that arrive meanwhile are outdated and dropped."""
-    lines.poll()
-
-
-def _receive(lines: Lines, *kinds: type[Message]) -> Message:
-    """Wait for the next message of one of these kinds. Others are outdated by the time they arrive, and are dropped."""
-    while True:
-        message = FROM_WORKER.validate_json(lines.receive())
-        if not kinds or isinstance(message, kinds):
-            return message
 
 
 def _send(lines: Lines, message: Message) -> None:

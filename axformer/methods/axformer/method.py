@@ -66,13 +66,13 @@ def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Ge
             ranked_groups=_ranked_groups(ground, config, scores),
             importance=None if scores is None else [float(scores[block].sum()) for block in sorted(scores)],
             replay=replay,
-            clock=ground.clock,
+            clock=ground.surroundings.clock,
         )
 
 
 def _importance(ground: Ground) -> Scores:
     """The importance of every unit of the untouched model: the mean absolute gradient of a gate on it."""
-    Counter(StepName.RANKING, 1, ground.on_step).begin()
+    Counter(StepName.RANKING, 1, ground.surroundings.on_step).begin()
     checkpoint = ground.checkpoint
     ranked = Ranked(checkpoint, ground.samples, nullcontext, share=0.0, seed=0, owners=owners_of(checkpoint))
     return scores_of("taylor", ranked)

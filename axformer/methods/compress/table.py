@@ -93,7 +93,7 @@ def level_table(
 
 def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     """Measure the order of leaving of all blocks, and the divergence at all their sizes; the model is not changed."""
-    checkpoint, config, check_cancelled = ground.checkpoint, ground.config, ground.check_cancelled
+    checkpoint, config, check_cancelled = ground.checkpoint, ground.config, ground.surroundings.check_cancelled
     model, architecture = checkpoint.model, checkpoint.architecture
     full = Plan.full(checkpoint.dimensions)
     measure = _Measure(checkpoint, first_rows(ground.samples, config.table_rows), config.cache_budget)
@@ -101,7 +101,7 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     fits = config.repair == "refit" and can_refit(model, architecture)
     blocks = [sizes_of(block, checkpoint.dimensions) for block in range(2 * len(full.layers))]
     parts = config.takes_gradients + sum(1 + len(measured_sizes(sizes)) for sizes in blocks)
-    counter = Counter(StepName.LEVEL_TABLE, parts, ground.on_step)
+    counter = Counter(StepName.LEVEL_TABLE, parts, ground.surroundings.on_step)
     information = None
     if config.takes_gradients:
         counter.begin("what errors of each block do to the predictions")

@@ -149,7 +149,7 @@ def order_of(ground: Ground) -> list[int]:
         case Strategy.PARAMETER_VARIANCE:
             return lowest_first(variance(model, architecture))
         case Strategy.CONTRIBUTION:
-            scores = contribution(model, architecture, ground.samples, ground.check_cancelled)
+            scores = contribution(model, architecture, ground.samples, ground.surroundings.check_cancelled)
             return highest_first(scores) if config.threshold is None else above(scores, config.threshold)
         case Strategy.GREEDY:
             return _greedy(ground)
@@ -160,12 +160,13 @@ def _greedy(ground: Ground) -> list[int]:
     """One after the other the layer without which the loss is lowest; of equal losses the higher layer first."""
     full, order = Plan.full(ground.dimensions), list[int]()
     most = ground.config.drop or ground.dimensions.layers - 1
-    counter = Counter(StepName.RANKING, sum(ground.dimensions.layers - done for done in range(most)), ground.on_step)
+    models = sum(ground.dimensions.layers - done for done in range(most))
+    counter = Counter(StepName.RANKING, models, ground.surroundings.on_step)
     with ground.untouched.evaluators(recorded=False) as (evaluator, _):
         for _ in range(most):
             losses: dict[int, float] = {}
             for index in set(range(ground.dimensions.layers)) - set(order):
-                ground.check_cancelled()
+                ground.surroundings.check_cancelled()
                 counter.advance()
                 plan = full.dropping([*order, index])
                 if _is_droppable(ground, plan):

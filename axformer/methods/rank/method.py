@@ -210,15 +210,15 @@ def _measure(ground: Ground, plan: Plan, share: float) -> Scores:
     checkpoint, config, recovery = ground.checkpoint, ground.config, ground.recovery
     if recovery is not None and plan != Plan.full(ground.dimensions):
         checkpoint = replace(checkpoint, model=recovery.whole_of(plan, ground.surroundings))
-    Counter(StepName.RANKING, 1, ground.on_step).begin()
+    Counter(StepName.RANKING, 1, ground.surroundings.on_step).begin()
 
     def masking() -> AbstractContextManager[None]:
         model, architecture = checkpoint.model, checkpoint.architecture
         if ground.refits is None:
             return masked(model, architecture, plan)
-        return masked_and_fitted(model, architecture, plan, ground.refits.of(plan, ground.check_cancelled))
+        return masked_and_fitted(model, architecture, plan, ground.refits.of(plan, ground.surroundings.check_cancelled))
 
-    ground.check_cancelled()
+    ground.surroundings.check_cancelled()
     ranked = Ranked(checkpoint, ground.samples, masking, share, config.seed, owners_of(checkpoint))
     return normalised(scores_of(config.score, ranked), config.normalisation)
 

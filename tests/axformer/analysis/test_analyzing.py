@@ -17,7 +17,6 @@ from axformer.analysis.advice import Given
 from axformer.analysis.bounds import Bounds
 from axformer.analysis.inputs import REPORTS, Inputs, Wanted
 from axformer.analysis.making import study_of
-from axformer.analysis.study import Working
 from axformer.analyzing import carry_out, open_analysis, write_analysis
 from axformer.cli.main import app
 from axformer.data.source import DataSource
@@ -25,6 +24,7 @@ from axformer.errors import AxFormerError
 from axformer.opening import check_fits
 from axformer.reporting.schema import analysis_schema_text
 from axformer.run import PruningRun
+from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Analysis
 from axformer.wire.steps import Step, StepName
 from tests.axformer.analysis.commands import config_of, parsed
@@ -58,7 +58,7 @@ def inputs_of(case: Case) -> Inputs:
 def test_every_task_has_its_reports_and_commands_that_fit_the_model(case: Case, tmp_path: Path) -> None:
     steps: list[Step] = []
     inputs = inputs_of(case)
-    analysis = carry_out(inputs, Wanted(), Working(steps.append))
+    analysis = carry_out(inputs, Wanted(), Surroundings(on_step=steps.append))
     made = {name for name in REPORTS if getattr(analysis.reports, name) is not None}
     unprobed = case.task in ("question_answering", "multiple_choice", "masked_lm", "causal_lm")
     assert made == set(REPORTS) - ({"features"} if unprobed else set())
@@ -116,7 +116,7 @@ def test_what_is_bounded_is_said_and_the_same_each_time(tmp_path: Path) -> None:
     studies = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        studies.append(study_of(inputs, bounds, 0, tmp_path / name, Working()))
+        studies.append(study_of(inputs, bounds, 0, tmp_path / name, Surroundings()))
     one, two = studies
     assert one.data.states.positions <= 30
     assert np.array_equal(one.data.states.states, two.data.states.states)
@@ -158,7 +158,7 @@ def test_it_ends_when_it_is_told_to() -> None:
         raise StoppedError
 
     with pytest.raises(StoppedError):
-        carry_out(inputs_of(Case("bert", "classification")), Wanted(["cka"]), Working(check_cancelled=stop))
+        carry_out(inputs_of(Case("bert", "classification")), Wanted(["cka"]), Surroundings(check_cancelled=stop))
 
 
 @pytest.mark.parametrize(
@@ -257,8 +257,8 @@ def test_a_model_of_other_classes_has_no_recall_and_a_note_says_why(tmp_path: Pa
 
 def test_finished_reports_are_taken_over_with_their_notes(tmp_path: Path) -> None:
     inputs = inputs_of(Case("bert", "question_answering"))
-    whole = carry_out(inputs, Wanted(["heads", "cka"]), kept=tmp_path)
+    whole = carry_out(inputs, Wanted(["heads", "cka"]), Surroundings(tmp_path))
     steps: list[Step] = []
-    again = carry_out(inputs, Wanted(["heads", "cka"]), Working(steps.append), tmp_path)
+    again = carry_out(inputs, Wanted(["heads", "cka"]), Surroundings(tmp_path, steps.append))
     assert again.reports == whole.reports  # their times, too
     assert {step.name for step in steps} == {StepName.REPRESENTING}

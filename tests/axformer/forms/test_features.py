@@ -14,7 +14,6 @@ from axformer.analysis.features import ranked, select
 from axformer.analysis.inputs import Inputs
 from axformer.analysis.making import study_of
 from axformer.analysis.probing import scores_of
-from axformer.analysis.study import Working
 from axformer.cli.main import app
 from axformer.config import reading_config
 from axformer.data.reading import rows_of
@@ -23,6 +22,7 @@ from axformer.featuring import make_features
 from axformer.forms.features import DIMENSIONS_FILE, load_features
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import prepare
+from axformer.surroundings import Surroundings
 from tests.family_cases import SETTINGS, Case, all_cases, checkpoint_of
 from tests.tiny_models import answered_rows, answering_model, tiny_tokenizer
 
@@ -56,7 +56,7 @@ def test_loaded_answers_are_those_of_the_whole_models_hidden_states(case: Case, 
     assert loaded.facts == made
     assert made.layers <= made.whole_layers
     (tmp_path / "states").mkdir()
-    study = study_of(inputs, *_bounds(), tmp_path / "states", Working())
+    study = study_of(inputs, *_bounds(), tmp_path / "states", Surroundings())
     selection = select(study)
     expected = scores_of(selection.measured.probe.linear, study.data.states, selection.dimensions)
     rows: list[Any] = [None] * len(records)

@@ -38,6 +38,7 @@ from axformer.plan.trial import Trial
 from axformer.repair.refit import refit_plan
 from axformer.repair.storage import REPAIR_NAME, read_refit, write_refit
 from axformer.run import PruningRun
+from axformer.surroundings import Surroundings
 from axformer.wire.steps import Step, StepName
 from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_families import DIMENSIONS
@@ -126,14 +127,14 @@ def test_every_budget_is_kept_and_each_model_is_what_its_trial_says(case: Case) 
 def test_a_resumed_run_takes_the_level_table_from_its_trace() -> None:
     run, resumed = (PruningRun(TINY, prepare(TINY_ROWS, TINY, COMPRESS), None, COMPRESS) for _ in range(2))
     told: list[Step] = []
-    trials = list(run.trials(on_step=told.append))
+    trials = list(run.trials(surroundings=Surroundings(on_step=told.append)))
     assert [trial.levels is not None for trial in trials] == [False, True, False, False]
     counted = [step for step in told if step.name == StepName.LEVEL_TABLE]
     assert [step.done for step in counted] == sorted(step.done for step in counted)
     assert counted[-1].done == counted[-1].known
     assert {step.name for step in told} == {StepName.LEVEL_TABLE, StepName.REFIT}
     told.clear()
-    again = list(resumed.trials(replay=trials[:2], on_step=told.append))
+    again = list(resumed.trials(replay=trials[:2], surroundings=Surroundings(on_step=told.append)))
     assert {step.name for step in told} == {StepName.REFIT}
     assert [(one.plan, one.loss) for one in again] == [(one.plan, one.loss) for one in trials]
 

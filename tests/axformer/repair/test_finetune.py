@@ -16,6 +16,7 @@ from axformer.model.compact import compact
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.settings import FinetuneSettings, check_trainable, make_settings
 from axformer.repair.teacher import TaskLoss
+from axformer.surroundings import Surroundings
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
 
 SETTINGS = FinetuneSettings(epochs=12, learning_rate=1e-3, batch_size=4)
@@ -108,7 +109,7 @@ def test_a_training_that_is_to_end_ends(tmp_path: Path, monkeypatch: pytest.Monk
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        finetune(small(case), checkpoint_of(case).tokenizer, lesson(case), check_cancelled=check_stop)
+        finetune(small(case), checkpoint_of(case).tokenizer, lesson(case), Surroundings(check_cancelled=check_stop))
     assert len(steps) == 3
     assert list(tmp_path.iterdir()) == []
 

@@ -13,11 +13,11 @@ from axformer.data.source import DataSource
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
-from axformer.repair.base import Surroundings
 from axformer.repair.refit import Refit, Refits
 from axformer.repair.settings import completed, make_settings
 from axformer.repair.storage import read_refit
 from axformer.run import PruningRun
+from axformer.surroundings import Surroundings
 from axformer.tasks.divergence import Divergence
 from axformer.wire.steps import Step, StepName
 from tests.family_cases import Case, checkpoint_of, data_of
@@ -99,7 +99,7 @@ def polished(place: Path, epochs: int, **more: Any) -> PruningRun:
 
 def test_a_polish_trains_the_refitted_model_of_every_budget(place: Path, tmp_path: Path) -> None:
     refitted, run = polished(place, 0), polished(place, 2)
-    before, after = list(refitted.trials()), list(run.trials(directory=tmp_path / "state"))
+    before, after = list(refitted.trials()), list(run.trials(surroundings=Surroundings(tmp_path / "state")))
     assert [trial.plan for trial in after] == [trial.plan for trial in before]
     assert all(one.loss != other.loss for one, other in zip(after[1:], before[1:], strict=True))
     report = run.publish(tmp_path / "result")
@@ -109,7 +109,9 @@ def test_a_polish_trains_the_refitted_model_of_every_budget(place: Path, tmp_pat
     assert (told["epochs"], told["data"]["rows"]) == (2, 20)
     assert (told["settings"]["teacher_weight"], told["settings"]["epochs"]) == (1.0, 2)
     again = polished(place, 2)
-    assert [trial.loss for trial in again.trials(directory=tmp_path / "state")] == [trial.loss for trial in after]
+    assert [trial.loss for trial in again.trials(surroundings=Surroundings(tmp_path / "state"))] == [
+        trial.loss for trial in after
+    ]
     made = load(tmp_path / "result").state_dict()
     assert all(torch.equal(weight, made[name]) for name, weight in again.compact_model().state_dict().items())
 

@@ -6,6 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from axformer.repair.saving import last_in
 from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import TaskLoss, Taught
 from axformer.repair.training import loss_on
+from axformer.surroundings import Surroundings
 from tests.axformer.repair.test_finetune import small
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of
 
@@ -26,6 +29,7 @@ PLAIN = FinetuneSettings(epochs=3, learning_rate=1e-3, batch_size=4, warmup=0.2,
 PATIENT = PLAIN.model_copy(update={"epochs": 8, "learning_rate": 3e-2, "patience": 1})
 """It learns so fast that the loss on the deciding rows soon rises."""
 BERT = Case("bert", "classification")
+NEVER, A_WHILE = 1e6, 0.2
 CASES = [case for case in all_cases() if case.task == "classification"] + [Case("gpt2", "causal_lm")]
 KILLED = """
 import os, signal, sys
@@ -59,12 +63,12 @@ def lesson_of(case: Case, settings: FinetuneSettings) -> Lesson:
     )
 
 
-def trained(case: Case, settings: FinetuneSettings, directory: Path | None, **how: Any) -> tuple[Any, Course]:
+def trained(
+    case: Case, settings: FinetuneSettings, directory: Path | None, *, save_seconds: float = 0.0, **how: Any
+) -> tuple[Any, Course]:
     model = small(case)
-    course = finetune(
-        model, checkpoint_of(case).tokenizer, lesson_of(case, settings), directory=directory, save_seconds=0.0, **how
-    )
-    return model, course
+    around, lesson = Surroundings(directory, **how), lesson_of(case, settings)
+    return model, finetune(model, checkpoint_of(case).tokenizer, lesson, around, save_seconds=save_seconds)
 
 
 @cache
@@ -89,6 +93,55 @@ def interrupted(case: Case, settings: FinetuneSettings, directory: Path, step: i
 
     with pytest.raises(InterruptedTrainingError):
         trained(case, settings, directory, check_cancelled=stop)
+
+
+class TwoTurns:
+    """A first turn that is over at once, and a second that lasts. Its clock stands still while the training waits."""
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        self._wait, self.waits, self._waited = wait, 0, 0.0
+
+    def is_over(self) -> bool:
+        return self.waits == 0
+
+    def wait(self) -> None:
+        self.waits += 1
+        began = time.monotonic()
+        self._wait()
+        self._waited += time.monotonic() - began
+
+    def clock(self) -> float:
+        return time.monotonic() - self._waited
+
+
+def test_a_training_waits_for_its_turn_at_a_checkpoint_that_it_writes_for_that(tmp_path: Path) -> None:
+    seen = []
+    turn = TwoTurns(lambda: seen.append(last_in(tmp_path)))
+    check_same(trained(BERT, PLAIN, tmp_path, save_seconds=NEVER, turn=turn), undisturbed(BERT, PLAIN))
+    assert [last.step for last in seen if last is not None] == [1]
+
+
+def test_a_training_that_is_ended_while_it_waits_ends_as_if_undisturbed(tmp_path: Path) -> None:
+    def end() -> None:
+        raise InterruptedTrainingError
+
+    with pytest.raises(InterruptedTrainingError):
+        trained(BERT, PLAIN, tmp_path, save_seconds=NEVER, turn=TwoTurns(end))
+    check_same(trained(BERT, PLAIN, tmp_path, save_seconds=NEVER), undisturbed(BERT, PLAIN))
+
+
+def test_the_seconds_of_a_training_leave_out_those_that_it_waited(tmp_path: Path) -> None:
+    turn = TwoTurns(lambda: time.sleep(A_WHILE))
+    began = time.monotonic()
+    _, course = trained(BERT, PLAIN, tmp_path, save_seconds=NEVER, turn=turn, clock=turn.clock)
+    assert course.seconds + A_WHILE <= time.monotonic() - began
+
+
+def test_a_training_without_a_directory_does_not_wait() -> None:
+    """Nothing is saved, so that all would be lost if its process ended."""
+    turn = TwoTurns(lambda: None)
+    trained(BERT, PLAIN, None, turn=turn)
+    assert turn.waits == 0
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -19,6 +19,7 @@ from axformer.plan.trial import Trial, Verdict
 from axformer.repair.settings import make_settings
 from axformer.repair.training import Training
 from axformer.run import PruningRun
+from axformer.surroundings import Surroundings
 from tests.axformer.methods.test_any_method import CHECKPOINT, run_of, timeless
 from tests.family_cases import Case, checkpoint_of
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
@@ -152,7 +153,7 @@ def test_a_resumed_run_gives_the_same_weights(files: Path, tmp_path: Path, sched
     undisturbed = open_run(files, schedule=schedule)
     whole = list(undisturbed.trials())[:3]
     resumed = open_run(files, schedule=schedule)
-    trials = resumed.trials(replay=whole[:2], directory=tmp_path)
+    trials = resumed.trials(replay=whole[:2], surroundings=Surroundings(tmp_path))
     assert timeless([next(trials) for _ in range(3)]) == timeless(whole)
     again = open_run(files, schedule=schedule)
     assert timeless(list(again.trials(upto=2))) == timeless(whole)

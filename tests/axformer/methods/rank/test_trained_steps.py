@@ -14,6 +14,7 @@ from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.repair.settings import make_settings
 from axformer.run import PruningRun
+from axformer.surroundings import Surroundings
 from tests.tiny_families import tiny_family_model, tiny_family_tokenizer
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
@@ -50,7 +51,7 @@ def test_resumed_equals_undisturbed(files: Path, tmp_path: Path) -> None:
     assert len(whole) == 3
     for count, directory in ((2, None), (2, tmp_path), (3, tmp_path)):
         resumed = opened(files)
-        assert timeless(list(resumed.trials(whole[:count], directory=directory))) == timeless(whole)
+        assert timeless(list(resumed.trials(whole[:count], surroundings=Surroundings(directory)))) == timeless(whole)
         weights = resumed.compact_model().state_dict()
         assert all(torch.equal(weights[name], weight) for name, weight in run.compact_model().state_dict().items())
 
