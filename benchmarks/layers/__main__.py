@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.compress import reading
 from benchmarks.layers.cell import measure
 from benchmarks.layers.document import DOCUMENT, RESULTS, document_of, read_cells
 from benchmarks.layers.grid import cells
@@ -35,7 +36,7 @@ def main(
     measure_missing(chosen, Place(source, home, results, threads, bfloat16), measure, limit)
     found = read_cells(results)
     if found:
-        output.write_text(document_of(found), encoding="utf-8")
+        output.write_text(document_of(found, reading.read_cells(reading.RESULTS)), encoding="utf-8")
 
 
 if __name__ == "__main__":

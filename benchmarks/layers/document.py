@@ -6,14 +6,17 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from benchmarks.compress.grid import COMPRESS
 from benchmarks.compress.latency import ONNX, PYTORCH, UNTOUCHED
-from benchmarks.compress.tables import NONE, spread, table
+from benchmarks.compress.tables import NONE, changes, spread, table
 from benchmarks.layers.grid import DROPPED, FROM_THE_TOP, SHORT_ROWS, STRATEGIES, cells
 
 RESULTS = Path("benchmarks/results/layers")
 DOCUMENT = Path("docs/layers-results.md")
 Content = Mapping[str, Any]
 _POINT = 100.0
+_BUDGETS = (0.8, 0.65, 0.5)
+"""Of the encoder's operations, the nearest to what a sixth, a third and half of the layers leave (0.83, 0.67 and 0.5)."""
 _TITLES = {"plain": "trained again", "teacher": "trained with the untouched model as teacher", "untrained": "cut alone"}
 
 
@@ -22,11 +25,12 @@ def read_cells(results: Path) -> list[Content]:
     return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(results.glob("*.json"))]
 
 
-def document_of(found: Sequence[Content]) -> str:
+def document_of(found: Sequence[Content], compressed: Sequence[Content] = ()) -> str:
     """Write the document.
 
     Args:
         found: the cells, at least one.
+        compressed: the cells of :mod:`benchmarks.compress`, over checkpoints of the same names.
     """
     partial = " **The others are not measured yet.**" if len(found) < len(cells()) else ""
     sections = [
@@ -40,6 +44,7 @@ over seeds where there are several.{_told_earlier(found)}
 """,
         _from_the_top(found),
         _strategies(found),
+        _beside_compression(found, compressed),
         _size(found),
         _latencies(found),
     ]
@@ -100,6 +105,34 @@ def _strategies(found: Sequence[Content]) -> str:
     heads = ["set", "strategy", "1 layer", "2 layers", "3 layers"]
     about = f"Seed 0, trained again on {SHORT_ROWS:,} of the training rows."
     return "\n".join(["## Strategies", "", about, "", *table(heads, rows), ""]) if rows else ""
+
+
+def _beside_compression(found: Sequence[Content], compressed: Sequence[Content]) -> str:
+    rows = []
+    for model, counts in DROPPED.items():
+        group = _of(found, model=model, strategy="top", training="plain")
+        for data in sorted({one["data"] for one in group}):
+            others = {one["seed"]: one for one in _of(compressed, model=model, data=data, variant=COMPRESS)}
+            pairs = [(one, others[one["seed"]]) for one in _of(group, data=data) if one["seed"] in others]
+            if pairs:
+                trained, fitted = [one for one, _ in pairs], [other for _, other in pairs]
+                both = zip(counts, _BUDGETS, strict=True)
+                figures = [(_changes(trained, count), spread(changes(fitted, budget))) for count, budget in both]
+                rows.append([data, model, str(len(pairs)), *(figure for pair in figures for figure in pair)])
+    about = (
+        "Layers dropped from the top and trained again on labels, beside [compression](compress.md) of the same checkpoints, which "
+        "looks at no labels and trains nothing. The shares are of the encoder's operations; held-out rows are the same."
+    )
+    shares = (
+        "0.83, dropped",
+        "0.8, compressed",
+        "0.67, dropped",
+        "0.65, compressed",
+        "0.5, dropped",
+        "0.5, compressed",
+    )
+    heads = ["set", "model", "seeds", *shares]
+    return "\n".join(["## Beside compression", "", about, "", *table(heads, rows), ""]) if rows else ""
 
 
 def _size(found: Sequence[Content]) -> str:

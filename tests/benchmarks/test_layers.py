@@ -6,6 +6,7 @@ import pytest
 
 from axformer.config.layers import Strategy
 from benchmarks.checkpoints import Checkpoint
+from benchmarks.compress import reading
 from benchmarks.finetune import BASE
 from benchmarks.layers.cell import measure
 from benchmarks.layers.document import DOCUMENT, RESULTS, document_of, read_cells
@@ -24,7 +25,7 @@ def test_every_cell_has_a_name_of_its_own() -> None:
 
 
 def test_the_document_is_what_the_cells_give() -> None:
-    assert DOCUMENT.read_text(encoding="utf-8") == document_of(read_cells(RESULTS))
+    assert DOCUMENT.read_text(encoding="utf-8") == document_of(read_cells(RESULTS), reading.read_cells(reading.RESULTS))
     names = {cell.name for cell in cells()}
     assert {one["cell"] for one in read_cells(RESULTS)} <= names
 
