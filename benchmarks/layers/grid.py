@@ -1,7 +1,7 @@
 """The cells: a checkpoint, fine-tuned with a seed on a set, whose layers are dropped by one strategy and trained in one way.
 
 They are in the order of their importance: first dropping from the top on every set, without training, with it, and with a
-teacher; then all strategies with a short training, then more seeds, then the larger model.
+teacher; then all strategies with a short training and the best of them with a full one, then more seeds, then the larger model.
 Trainings multiply in bfloat16, for time.
 """
 
@@ -30,6 +30,8 @@ STRATEGIES = tuple(one for one in Strategy if one is not Strategy.EXPLICIT)
 COMPARED_ON = ("cola", "stsb", "sst2")
 """The sets that strategies are compared on."""
 FROM_THE_TOP = ("untrained", "plain", "teacher")
+RIVAL = Strategy.EVEN_ALTERNATE
+"""The strategy that did best at half of the layers with the short training, so that it is trained fully too."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ def _everything() -> Iterator[Cell]:
         yield from (Cell(one, Strategy.TOP, training) for one in small)
     compared = [one for one in small if one.data in COMPARED_ON]
     yield from (Cell(one, strategy, "short") for one in compared for strategy in STRATEGIES)
+    yield from (Cell(one, RIVAL, "plain") for one in compared)
     for seed in others:
         for training in ("plain", "teacher"):
             yield from (Cell(_seeded(one, seed), Strategy.TOP, training) for one in _SETS)
