@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-import typer
 from torch import Tensor, nn
 from torch.nn.utils import prune
 from transformers import AutoTokenizer
@@ -33,7 +32,7 @@ from benchmarks.compress.tables import table
 from benchmarks.finetune import BASE, BASES
 from benchmarks.kept import chosen
 from benchmarks.rows import read_rows
-from benchmarks.running import Place, measure_missing
+from benchmarks.running import Experiment, Place, run_command
 from benchmarks.tasks.registry import task_named
 from benchmarks.training import Recipe, fit
 
@@ -114,18 +113,15 @@ def tickets(
         yield model
 
 
-def measure(curve: Curve, trained: Path, sets: Path, _: Path, *, threads: int, bfloat16: bool) -> dict[str, Any]:
+def measure(curve: Curve, place: Place) -> dict[str, Any]:
     """One curve.
 
-    Args:
-        curve: what begins, and on which set.
-        trained: directory of the fine-tuned checkpoint.
-        sets: directory of the prepared sets.
-        threads: of the trainings.
-        bfloat16: whether trainings compute in bfloat16.
+    Raises:
+        CannotTrainError: its checkpoint cannot be trained.
     """
     started, checkpoint = time.monotonic(), curve.checkpoint
-    task, recipe = task_named(checkpoint.task), _recipe(checkpoint, threads, bfloat16)
+    trained, sets, threads = place.trained(checkpoint), place.sets, place.threads
+    task, recipe = task_named(checkpoint.task), _recipe(checkpoint, threads, place.bfloat16)
     train_rows, test_rows = (read_rows(checkpoint.rows(sets, part), task.form) for part in ("train", "test"))
     model, begun = task.auto_class.from_pretrained(trained), _before_training(checkpoint, train_rows)
     whole = weights_left(begun)
@@ -185,24 +181,9 @@ def document_of(found: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(["# Lottery tickets", "", f"{missing}{_TOLD}", *(["", *table(heads, rows)] if rows else []), ""])
 
 
-def main(
-    source: Annotated[Path, typer.Option(help="directory of the public sets")],
-    home: Annotated[Path, typer.Option(help="where sets and checkpoints are kept")] = Path("var/evidence"),
-    results: Annotated[Path, typer.Option(help="where the curves are kept")] = RESULTS,
-    output: Annotated[Path, typer.Option(help="document to write")] = DOCUMENT,
-    only: Annotated[list[str] | None, typer.Option(help="pattern of a curve's name; may be repeated")] = None,
-    threads: Annotated[int, typer.Option(min=1)] = 1,
-    bfloat16: Annotated[bool, typer.Option(help="train in bfloat16, where the processor multiplies it fast")] = False,
-) -> None:
-    """Measure the missing curves and write the document."""
-    try:
-        wanted = chosen(CURVES, only or ())
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    place = Place(source, home, results, threads, bfloat16)
-    measure_missing(wanted, place, partial(measure, threads=threads, bfloat16=bfloat16), None)
+def _write(results: Path, output: Path) -> None:
     output.write_text(document_of(read_curves(results)), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_command(Experiment(partial(chosen, CURVES), measure, RESULTS, DOCUMENT, _write))

@@ -6,13 +6,10 @@ content. All of it may run repeatedly and concurrently, and never touches what a
 """
 
 import sys
-import threading
 from dataclasses import asdict, dataclass
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
-from store.errors import StoreError
 from store.open_storage import open_storage
 from store.session import Sessions, make_engine, make_sessions
 from store.settings import Settings
@@ -28,6 +25,7 @@ from worker.cleaning.retention import (
 )
 from worker.fetching.cache import ContentCache
 from worker.logs import configure_logs
+from worker.periodic import Periodic
 
 _LOG = structlog.get_logger(__name__)
 _SENT_WITHIN_SECONDS = 86_400.0
@@ -74,33 +72,17 @@ def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
     )
 
 
-class Janitor:
+class Janitor(Periodic):
     """A thread that cleans when it starts and then periodically until it is stopped."""
 
     def __init__(self, sessions: Sessions, settings: Settings) -> None:
+        super().__init__("janitor", settings.clean_seconds, begins_at_once=True)
         self._sessions = sessions
         self._settings = settings
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="janitor", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ask the thread to end; safe in a signal handler. It may be killed at any point, so there is no join."""
-        self._over.set()
-
-    def _run(self) -> None:
-        storage = open_storage(self._settings)
-        while not self._over.is_set():
-            try:
-                cleaned = clean(self._sessions, self._settings, storage)
-            except (SQLAlchemyError, StoreError, OSError) as error:
-                _LOG.warning("cleaning_failed", error=type(error).__name__, reason=str(error))
-            else:
-                _tell(cleaned)
-            self._over.wait(self._settings.clean_seconds)
+    def once(self) -> None:
+        """Clean."""
+        _tell(clean(self._sessions, self._settings, open_storage(self._settings)))
 
 
 def _tell(cleaned: Cleaned) -> None:

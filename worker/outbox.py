@@ -4,12 +4,9 @@ An outbox row, a message that the broker lost, a job whose worker died: in each 
 long as there is one, each idle worker sends one message at a time; surplus messages find nothing and end.
 """
 
-import threading
 from collections.abc import Callable
 
 import structlog
-from kombu.exceptions import OperationalError as BrokerError
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from axformer.wire.devices import Device
@@ -19,6 +16,7 @@ from store.repositories.outbox import mark_sent, unsent_messages
 from store.repositories.workers import find_worker, see_worker
 from store.session import Sessions, session_scope
 from worker.compatibility import KNOBS, is_compatible
+from worker.periodic import Periodic
 
 _LOG = structlog.get_logger(__name__)
 _OUTBOX_BATCH = 1000
@@ -53,7 +51,7 @@ def _is_work_for(session: Session, worker: str) -> bool:
     return is_anything_claimable(session, Abilities(known.device if known else Device.ANY, KNOBS))
 
 
-class Announcer:
+class Announcer(Periodic):
     """A thread that announces periodically until it is stopped."""
 
     def __init__(
@@ -72,31 +70,13 @@ class Announcer:
             seconds: interval between announcements.
             worker: this worker's name; until it has registered, jobs for every device are announced.
         """
+        super().__init__("announcer", seconds)
         self._sessions = sessions
         self._send = send
         self._is_busy = is_busy
-        self._seconds = seconds
         self._worker = worker
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="announcer", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ask the thread to end; safe in a signal handler."""
-        self._over.set()
-
-    def join(self) -> None:
-        """Wait until the thread has ended."""
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._over.wait(self._seconds):
-            if self._is_busy():
-                continue
-            try:
-                announce(self._sessions, self._send, self._worker)
-            except (BrokerError, OSError, SQLAlchemyError) as error:
-                _LOG.warning("announcing_failed", error=type(error).__name__)
+    def once(self) -> None:
+        """Announce, unless this worker has work."""
+        if not self._is_busy():
+            announce(self._sessions, self._send, self._worker)

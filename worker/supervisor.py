@@ -5,18 +5,18 @@ the database instead. It takes the job from the process under the fence before i
 recovered, and may have begun another job, is left alone.
 """
 
-import threading
 import time
 from collections.abc import Callable, Collection
 
 import structlog
-from sqlalchemy.exc import NoResultFound, SQLAlchemyError
+from sqlalchemy.exc import NoResultFound
 
 from store.errors import LeaseLostError
 from store.repositories.leases import abandon, release
 from store.repositories.supervision import Held, held_by
 from store.session import Sessions, session_scope
 from worker.context import worker_name
+from worker.periodic import Periodic
 
 _LOG = structlog.get_logger(__name__)
 
@@ -26,7 +26,7 @@ Discard = Callable[[str], None]
 """Removes the files of a job that ended without a result."""
 
 
-class Supervisor:
+class Supervisor(Periodic):
     """A thread of the main process that watches the processes in which jobs run."""
 
     def __init__(
@@ -48,12 +48,12 @@ class Supervisor:
             obey_seconds: how long a process may take to stop.
             every_seconds: interval between checks.
         """
+        super().__init__("supervisor", every_seconds)
         self._sessions = sessions
         self._children = children
         self._kill = kill
         self._discard = discard
         self._obey_seconds = obey_seconds
-        self._every_seconds = every_seconds
         self._known: set[int] = set()
         """Living processes, and dead ones whose job has not been dealt with yet."""
         self._idle_since: dict[int, float | None] = {}
@@ -64,12 +64,6 @@ class Supervisor:
         """Jobs, by their fences, that were taken from their processes and not claimed since."""
         self._stop_by: float | None = None
         """Deadline for all processes to end; None while they may continue."""
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
 
     def end_children(self) -> None:
         """Set the deadline for the processes to end; safe in a signal handler, and only the first call counts."""
@@ -78,10 +72,10 @@ class Supervisor:
 
     def stop(self) -> None:
         """End the thread, and give back jobs that could not be given back while their processes held the rows."""
-        self._over.set()
-        self._thread.join()
+        super().stop()
+        self.join()
         if self._is_stopping_late():
-            self._try_to_look()
+            self.try_once()
 
     def look(self) -> None:
         """Check all processes once, and act.
@@ -151,16 +145,12 @@ class Supervisor:
     def _is_stopping_late(self) -> bool:
         return self._stop_by is not None and time.monotonic() > self._stop_by
 
-    def _try_to_look(self) -> None:
+    def once(self) -> None:
+        """Look, and kill all processes whose deadline is over."""
+        was_late = self._is_stopping_late()  # evaluated first, so that look() gives back the jobs before the kill
         try:
             self.look()
-        except SQLAlchemyError as error:
-            _LOG.warning("supervising_failed", error=type(error).__name__)
-
-    def _run(self) -> None:
-        while not self._over.wait(self._every_seconds):
-            was_late = self._is_stopping_late()  # evaluated first, so that look() gives back the jobs before the kill
-            self._try_to_look()
+        finally:
             if was_late:
                 for pid in self._children():  # also processes without a job, and if the database does not answer
                     self._kill(pid)

@@ -7,36 +7,17 @@ the training that was interrupted.
 """
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from benchmarks.rank.cell import measure
 from benchmarks.rank.document import DOCUMENT, RESULTS, document_of, read_cells
 from benchmarks.rank.grid import cells
-from benchmarks.running import Place, measure_missing
+from benchmarks.running import Experiment, resumable, run_command
 
 
-def main(
-    source: Annotated[Path, typer.Option(help="directory of the public sets")],
-    home: Annotated[Path, typer.Option(help="where sets and checkpoints are kept")] = Path("var/evidence"),
-    results: Annotated[Path, typer.Option(help="where the cells are kept")] = RESULTS,
-    output: Annotated[Path, typer.Option(help="document to write")] = DOCUMENT,
-    only: Annotated[list[str] | None, typer.Option(help="pattern of a cell's name; may be repeated")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="most cells to measure now")] = None,
-    threads: Annotated[int, typer.Option(min=1, help="of trainings and of runs")] = 1,
-    bfloat16: Annotated[bool, typer.Option(help="fine-tune checkpoints in bfloat16")] = False,
-) -> None:
-    """Measure the missing cells and write the document."""
-    try:
-        chosen = cells(only or ())
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    measure_missing(chosen, Place(source, home, results, threads, bfloat16), measure, limit)
-    found = read_cells(results)
-    if found:
+def _write(results: Path, output: Path) -> None:
+    if found := read_cells(results):
         output.write_text(document_of(found), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_command(Experiment(cells, resumable(measure), RESULTS, DOCUMENT, _write))

@@ -10,8 +10,10 @@ from transformers import AutoTokenizer
 
 from benchmarks.commands import run_logged
 from benchmarks.finetune import BASES
+from benchmarks.kept import prepare_set
 from benchmarks.redundancy.grid import Cell
 from benchmarks.rows import read_rows
+from benchmarks.running import Place
 from benchmarks.tasks.registry import task_named
 
 _WITHOUT_HEAD = ("layers", "cka", "clusters", "features")
@@ -26,6 +28,24 @@ def write_pretrained(cell: Cell, sets: Path, output: Path) -> None:
     task.auto_class.from_pretrained(base, **task.head(rows)).save_pretrained(partial)
     AutoTokenizer.from_pretrained(base).save_pretrained(partial)
     partial.rename(output)
+
+
+def measure_cell(cell: Cell, place: Place) -> Mapping[str, Any]:
+    """Prepare a cell's set and its model, each if it was not done before, and analyze it.
+
+    Raises:
+        CannotTrainError: its checkpoint cannot be trained.
+        RuntimeError: the analysis failed; its log says why.
+    """
+    log = place.home / "redundancy" / f"{cell.name}.log"
+    if not cell.is_pretrained:
+        return measure(cell, place.trained(cell.checkpoint), place.sets, log)
+    prepare_set(cell.checkpoint.data, place.source, place.sets)
+    directory = place.home / "pretrained" / f"{cell.checkpoint.data}-{cell.checkpoint.family}"
+    if not directory.is_dir():
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        write_pretrained(cell, place.sets, directory)
+    return measure(cell, directory, place.sets, log)
 
 
 def measure(cell: Cell, checkpoint: Path, sets: Path, log: Path) -> Mapping[str, Any]:

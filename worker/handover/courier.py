@@ -25,6 +25,7 @@ from store.vault import open_vault
 from worker.handover.errors import HandoverError
 from worker.handover.files import Outgoing, brought
 from worker.packing import ARCHIVE_NAME
+from worker.periodic import Periodic
 
 _LOG = structlog.get_logger(__name__)
 _BEATS = 4
@@ -52,34 +53,18 @@ def hand_over_next(sessions: Sessions, settings: Settings) -> bool:
     return True
 
 
-class Courier:
+class Courier(Periodic):
     """A thread that looks for due handovers until it is stopped."""
 
     def __init__(self, sessions: Sessions, settings: Settings) -> None:
+        super().__init__("courier", settings.announce_seconds)
         self._sessions = sessions
         self._settings = settings
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ask the thread to end; safe in a signal handler. It does not wait for files that are being sent."""
-        self._over.set()
-
-    def join(self) -> None:
-        """Wait until the thread has ended."""
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._over.wait(self._settings.announce_seconds):
-            try:
-                while not self._over.is_set() and hand_over_next(self._sessions, self._settings):
-                    pass
-            except SQLAlchemyError as error:
-                _LOG.warning("handovers_not_seen", error=type(error).__name__)
+    def once(self) -> None:
+        """Hand over what is due."""
+        while not self.is_over and hand_over_next(self._sessions, self._settings):
+            pass
 
 
 def _send(sessions: Sessions, settings: Settings, claimed: Claimed) -> list[Outgoing]:

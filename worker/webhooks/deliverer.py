@@ -17,6 +17,7 @@ from store.settings import Settings
 from store.signing import SigningKey, signing_key
 from store.tables.webhooks import Delivery
 from worker.fetching.policy import FetchPolicy
+from worker.periodic import Periodic
 from worker.webhooks.sender import Message, send
 
 _LOG = structlog.get_logger(__name__)
@@ -35,35 +36,19 @@ def deliver_next(sessions: Sessions, settings: Settings) -> bool:
     return True
 
 
-class Deliverer:
+class Deliverer(Periodic):
     """A thread that looks for due messages until it is stopped, and sends each in its own thread."""
 
     def __init__(self, sessions: Sessions, settings: Settings) -> None:
+        super().__init__("deliverer", settings.webhook.poll_seconds)
         self._sessions = sessions
         self._settings = settings
-        self._over = threading.Event()
         self._free = threading.BoundedSemaphore(settings.webhook.senders)
-        self._thread = threading.Thread(target=self._run, name="deliverer", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ask the thread to end; safe in a signal handler. It does not wait for messages that are being sent."""
-        self._over.set()
-
-    def join(self) -> None:
-        """Wait until the thread has ended."""
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._over.wait(self._settings.webhook.poll_seconds):
-            try:
-                while not self._over.is_set() and self._begin_one():
-                    pass
-            except SQLAlchemyError as error:
-                _LOG.warning("deliveries_not_seen", error=type(error).__name__)
+    def once(self) -> None:
+        """Begin to send what is due."""
+        while not self.is_over and self._begin_one():
+            pass
 
     def _begin_one(self) -> bool:
         """Start a thread for the next message. False if none is due or all threads are busy."""

@@ -9,10 +9,12 @@ import pytest
 from axformer.config.compress import CompressConfig
 from benchmarks import kept
 from benchmarks.checkpoints import Checkpoint
-from benchmarks.compress.cell import Place, row_files, run_cell
+from benchmarks.compress.__main__ import EXPERIMENT
+from benchmarks.compress.cell import row_files
 from benchmarks.compress.grid import BUDGETS, COMPRESS, POINTS, SEEDS, VARIANTS, Cell, cells
 from benchmarks.compress.measure import config_of
 from benchmarks.rows import Row
+from benchmarks.running import Place
 from benchmarks.sets.catalog import SETS
 from benchmarks.sets.parts import Parts
 from tests.tiny_models import save_tiny_checkpoint
@@ -62,7 +64,7 @@ def test_rows_are_drawn_by_a_fixed_seed_and_as_many_as_there_are(place: Place) -
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_cell_is_measured_once(place: Place, variant: str) -> None:
     cell = Cell(TINY, variant)
-    assert run_cell(cell, place) == "done"
+    assert EXPERIMENT.run(cell, place) == "done"
     file = place.file(cell)
     content = json.loads(file.read_text())
     base, *points = content["points"]
@@ -78,16 +80,16 @@ def test_a_cell_is_measured_once(place: Place, variant: str) -> None:
     assert content["environment"]["threads"] == content["threads"]
     assert "latency" not in content
     written = file.stat().st_mtime_ns
-    assert run_cell(cell, place) == "is there"
+    assert EXPERIMENT.run(cell, place) == "is there"
     assert file.stat().st_mtime_ns == written
     file.write_text(json.dumps(content | {"revision": content["revision"] - 1}))
-    assert not place.has(cell)
+    assert not EXPERIMENT.has(cell, place)
 
 
 @pytest.mark.slow
 def test_latency_is_measured_for_one_seed(place: Place) -> None:
     cell = Cell(replace(TINY, name="tiny-s0", seed=0), COMPRESS)
-    assert run_cell(cell, place) == "done"
+    assert EXPERIMENT.run(cell, place) == "done"
     found = json.loads(place.file(cell).read_text())["latency"]
     budgets = [f"{budget:g}" for budget in BUDGETS]
     for workload in found["workloads"]:
