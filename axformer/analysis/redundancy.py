@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from axformer.analysis.advice import Given, advise, can_drop, in_words
-from axformer.analysis.cka import cka_matrix
+from axformer.analysis.cka import compare
 from axformer.analysis.clusters import (
     THRESHOLDS,
     WINDOW_THRESHOLD,
@@ -30,11 +30,12 @@ def cka_report(study: Study, given: Given) -> CkaReport:
     """Compare all layers of a study's model."""
     began = time.monotonic()
     most, states = study.bounds.cka_positions, study.data.states
-    matrix = cka_matrix(states, most, study.surroundings.on_step, study.surroundings.check_cancelled)
+    found = compare(states, most, study.surroundings.on_step, study.surroundings.check_cancelled)
     return CkaReport(
-        matrix=tuple(tuple(row) for row in matrix.tolist()),
+        matrix=tuple(tuple(row) for row in found.alignment.tolist()),
+        leading=tuple(found.leading.tolist()),
         positions=min(most, states.positions),
-        advice=_alike(study, matrix, given),
+        advice=_alike(study, found.alignment, given),
         seconds=time.monotonic() - began,
     )
 

@@ -16,6 +16,8 @@ from axformer.wire.analysis import (
 _MOST_CLASSES = 40
 """Classes of a picture; more are in the file alone."""
 NEAR = 0.99
+_NARROW = 0.9
+"""Share of the variance along one direction from which a picture says so."""
 
 
 def pictures_of_layers(report: LayersReport) -> Iterator[str]:
@@ -104,13 +106,18 @@ def picture_of_cka(report: CkaReport) -> str:
     """The alignment of every pair of states."""
     states = [str(state) for state in range(len(report.matrix))]
     least = min(min(row) for row in report.matrix)
+    told = [f"linear CKA of hidden states over {report.positions:,} positions; 1 is the same up to rotation and scale"]
+    narrow = [layer for layer, share in enumerate(report.leading) if layer and share >= _NARROW]
+    if narrow:
+        after = f"after {', '.join(map(str, narrow))} layers" if len(narrow) < len(states) - 1 else "after every layer"
+        told.append(
+            f"one direction holds {_NARROW:.0%} or more of what varies {after}, and CKA compares little else there"
+        )
     return heatmap(
         Heatmap(
             "cka",
             "How much layers say the same",
-            [
-                f"linear CKA of hidden states over {report.positions:,} positions; 1 is the same up to rotation and scale"
-            ],
+            told,
             states,
             states,
             report.matrix,

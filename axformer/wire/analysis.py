@@ -67,6 +67,9 @@ class CkaReport(Reported):
 
     matrix: Matrix
     """Linear CKA of every pair of hidden states, the embeddings first."""
+    leading: tuple[float, ...] = ()
+    """Of each state, the share of its variance along its first principal direction. Where it is nearly 1, CKA compares little
+    else. Empty in analyses of earlier versions."""
     positions: int
     """Positions that it was computed from."""
 

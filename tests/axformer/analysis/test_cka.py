@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.analysis.cka import cka, cka_matrix
+from axformer.analysis.cka import cka, compare
 from axformer.analysis.representations import Representations
 from tests.axformer.analysis.states import random_states
 
@@ -47,7 +47,10 @@ def test_a_constant_says_nothing() -> None:
 def test_the_matrix_streams_what_it_would_be_in_one_go(positions: int) -> None:
     states = random_states(positions=positions)
     whole = [states.state(layer).astype(float) for layer in range(states.layers + 1)]
-    found = cka_matrix(states, most=positions)
-    assert found == pytest.approx(np.array([[in_one_go(x, y) for y in whole] for x in whole]), abs=1e-6)
-    first = cka_matrix(states, most=50)
-    assert first == pytest.approx(cka_matrix(Representations(states.states[:, :50], (1,) * 50), most=50))
+    found = compare(states, most=positions)
+    assert found.alignment == pytest.approx(np.array([[in_one_go(x, y) for y in whole] for x in whole]), abs=1e-6)
+    spread = [np.linalg.svd(x - x.mean(axis=0), compute_uv=False) ** 2 for x in whole]
+    assert found.leading == pytest.approx([one[0] / one.sum() for one in spread])
+    first = compare(states, most=50)
+    alone = compare(Representations(states.states[:, :50], (1,) * 50), most=50)
+    assert first.alignment == pytest.approx(alone.alignment)
