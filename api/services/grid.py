@@ -37,6 +37,7 @@ def cells(grid: GroupCreate) -> Iterator[Cell]:
                 "#/test": f"#/sets/{at_set}/test",
                 "#/calibrate": f"#/sets/{at_set}/calibrate",
                 "#/train": f"#/sets/{at_set}/train",
+                "#/head": f"#/sets/{at_set}/head",
                 "#/finetune": f"#/settings/{at_setting}/finetune",
                 "#/config": f"#/settings/{at_setting}/config",
             }
@@ -60,7 +61,8 @@ def _job(grid: GroupCreate, set_: GroupSet, at_checkpoint: int, setting: GroupSe
     checkpoint = set_.checkpoints[at_checkpoint]
     run = f"{set_.name} {at_checkpoint}" + ("" if seed is None else f", seed {seed}")
     calibrate = set_.calibrate if _calibrates(setting) or not any(map(_calibrates, grid.settings)) else None
-    train = set_.train if _trains(setting) or not any(map(_trains, grid.settings)) else None
+    trains = set_.head is not None or _trains(setting) or not any(map(_trains, grid.settings))
+    train = set_.train if trains else None
     sources = (checkpoint, set_.validation, set_.test, calibrate, train)
     reads_hub = any(source is not None and source.uri.startswith(HUB_PREFIX) for source in sources)
     return JobCreate(
@@ -71,6 +73,7 @@ def _job(grid: GroupCreate, set_: GroupSet, at_checkpoint: int, setting: GroupSe
         calibrate=calibrate,
         train=train,
         finetune=None if train is None else setting.finetune,
+        head=set_.head,
         **({"preset": setting.chosen_preset} if setting.goal is None else {"goal": setting.goal}),
         config=setting.config | ({} if seed is None else {"seed": seed}),
         priority=grid.priority,

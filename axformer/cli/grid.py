@@ -18,6 +18,7 @@ from axformer.client.references import is_reference
 from axformer.config import Preset, check_setting_name, usual_preset
 from axformer.config.goals import config_of_wish
 from axformer.errors import ConfigError, DataError
+from axformer.wire.heads import parse_head
 
 
 class _Part(BaseModel):
@@ -34,6 +35,8 @@ class _Set(_Part):
     calibrate: str | None = None
     train: str | None = None
     columns: dict[str, str] | None = None
+    head: str | None = None
+    """As ``--head`` of ``axformer prune``."""
 
 
 class _Setting(_Part):
@@ -67,8 +70,10 @@ def grid(
     once."""
     with service() as client:
         wanted = _read(file)
-        for setting in wanted.settings:
-            _check(setting)  # errors are reported before anything is sent
+        for setting in wanted.settings:  # errors are reported before anything is sent
+            _check(setting)
+        for data_set in wanted.sets:
+            _head(data_set)
         sources = {
             source
             for each in wanted.sets
@@ -99,6 +104,10 @@ def _check(setting: _Setting) -> None:
         raise ConfigError(f"setting '{setting.name}': a goal has its own preset; leave the goal or the preset out")
     preset, _ = config_of_wish(setting.goal, setting.preset or usual_preset(setting.config), setting.config)
     check_setting_name(setting.name, preset)
+
+
+def _head(data_set: _Set) -> dict[str, Any] | None:
+    return None if data_set.head is None else parse_head(data_set.head).model_dump(mode="json")
 
 
 def _read(file: Path) -> _Grid:
@@ -134,5 +143,6 @@ def _named(client: Client, wanted: _Grid, directory: Path) -> list[dict[str, Any
             "train": None if data_set.train is None else reference(data_set.train),
         }
         checkpoints = [reference(each) for each in data_set.checkpoints]
-        named.append({"name": data_set.name, "checkpoints": checkpoints, "columns": data_set.columns, **data})
+        about = {"name": data_set.name, "columns": data_set.columns, "head": _head(data_set)}
+        named.append({**about, "checkpoints": checkpoints, **data})
     return named

@@ -32,8 +32,9 @@ class GroupCalls(Calls):
         Args:
             name: for people.
             sets: each a ``name``, its ``checkpoints`` (fine-tuned for the same data, for example with several seeds), and
-                ``validation``, perhaps ``test`` and ``columns``, as in :meth:`submit`. A path is uploaded once.
-            settings: each a ``name``, and perhaps a ``preset`` and a ``config`` of knobs.
+                ``validation``, perhaps ``test``, ``calibrate``, ``train``, ``columns`` and ``head``, as in :meth:`submit`. A
+                path is uploaded once.
+            settings: each a ``name``, and perhaps a ``goal`` or ``preset``, a ``config`` of knobs and ``finetune``.
             seeds: values of the knob ``seed``; without them each setting has its own.
             forms: forms of the results; by default only the compact one.
             priority: higher is sooner among your team's jobs.

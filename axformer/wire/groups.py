@@ -11,6 +11,7 @@ from axformer.errors import ConfigError
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Schema, without_zero_bytes
 from axformer.wire.devices import Device
 from axformer.wire.finetuning import FinetuneSettings
+from axformer.wire.heads import NewHead
 from axformer.wire.jobs import GOAL_LENGTH, PRIORITY_MOST, FormName, HubToken, usual_forms
 from axformer.wire.references import CheckpointRef, DataRef
 from axformer.wire.spread import Spread
@@ -42,7 +43,9 @@ class GroupSet(Schema):
     """Data without labels that weights are fitted on, for the settings whose method fits any; the others do without it."""
     train: DataRef | None = None
     """Data that models are trained on: in the settings whose method trains each model, and in those with ``finetune``; if there
-    are none of either, in all."""
+    are none of either, or the set has a ``head``, in all."""
+    head: NewHead | None = None
+    """The new head that base models get, as of a job. It needs ``train``."""
 
 
 class GroupSetting(Schema):

@@ -74,6 +74,19 @@ def test_training_data_goes_to_the_settings_that_train(api, grid):
     assert "no set has training data" in refused.text
 
 
+def test_base_models_get_the_head_of_their_set_and_are_all_trained(api, grid):
+    grid["sets"] = grid["sets"][:1]
+    head = {"task": "classification", "labels": ["no", "yes"]}
+    grid["sets"][0] |= {"train": {"uri": "s3://acme/rte/train.csv"}, "head": head}
+    grid["settings"].append({"name": "layers", "config": {"method": "layers", "drop": 1}})
+    jobs = [api.get(cell["url"]).json() for cell in post(api, grid).json()["cells"]]
+    assert [job["head"] for job in jobs] == [head] * len(jobs)
+    assert all(job["train"] is not None for job in jobs)
+    del grid["sets"][0]["train"]
+    refused = post(api, grid)
+    assert (refused.status_code, pointers(refused)) == (422, ["#/sets/0/head"])
+
+
 def test_a_string_is_short_for_a_reference(api, grid):
     whole = api.get(api.post("/v1/groups", json=grid).json()["cells"][0]["url"]).json()
     for data_set in grid["sets"]:

@@ -95,6 +95,16 @@ def test_a_json_file_does_as_well_and_the_id_alone_is_printed(tmp_path: Path, ap
 
 
 @logged_in
+def test_base_models_of_a_grid_get_a_head(tmp_path: Path, api: Client) -> None:
+    data = {"validation": "s3://acme/a.csv", "train": "s3://acme/train.csv", "head": "classification=no,yes"}
+    sets = [{"name": "a", "checkpoints": ["hf://acme/base"], **data}]
+    path = tmp_path / "grid.json"
+    path.write_text(json.dumps({"name": "bases", "sets": sets, "settings": [{"name": "all"}]}))
+    (cell,) = api.group(ran("grid", path).strip()).cells
+    assert api.job(cell.job).head == {"task": "classification", "labels": ["no", "yes"]}
+
+
+@logged_in
 def test_a_group_is_shown_as_a_table(file: Path, stage: Stage) -> None:
     group = answered("grid", file)
     assert "rte, usual (robust): 0 of 4\n" in ran("group", group["id"])
@@ -136,6 +146,7 @@ def test_a_group_is_cancelled_and_retried_as_a_job_is(file: Path) -> None:
         ("confirm = 0.5", "confirm = 7", "knob confirm=7"),
         ("data/test.csv", "data/none.csv", "none.csv' does not exist here"),
         ('name = "usual"', 'name = "paper"', "setting 'paper' is named like a preset and would run as 'robust'"),
+        ("[[sets]]", '[[sets]]\nhead = "regression=no,yes"', "task regression has no classes"),
         ("[[settings]]", "[[settings", "cannot be read as .toml or .json"),
     ],
 )
