@@ -24,6 +24,9 @@ LESSONS = {"epochs": 3, "batch_size": 5, "learning_rate": 1e-3, "dropout": False
 """Without dropout, since the processes of these tests are threads, which share the random numbers that it would draw."""
 DROPPING = {"method": "layers", "drop": 1}
 WEIGHTS = "model/model.safetensors"
+WAYS = pytest.mark.parametrize(
+    "is_warm", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["in memory", "begun anew"]
+)
 Fields = dict[str, Any]
 Alone = Callable[[Fields], str]
 InTurns = Callable[..., list[tuple[str, str | None]]]
@@ -65,14 +68,14 @@ def in_turns(context: WorkerContext, watch: Watch, claim: Claim) -> InTurns:
     return run
 
 
-@pytest.fixture(params=["layers", "after a pass"])
+@pytest.fixture(params=["layers", pytest.param("after a pass", marks=pytest.mark.slow)])
 def trains(request: pytest.FixtureRequest, opened: Open) -> Fields:
     """A job of two trials that trains the models of all, or the last one."""
     knobs = DROPPING if request.param == "layers" else {"until": 0.1, "method": "rank", "step": 0.1}
     return {"train": {"uri": opened.uri("train.jsonl")}, "finetune": LESSONS, "knobs": knobs}
 
 
-@pytest.mark.parametrize("is_warm", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["warm", "anew"])
+@WAYS
 def test_jobs_that_train_take_turns_and_end_as_if_undisturbed(
     context: WorkerContext, post: Post, watch: Watch, alone: Alone, in_turns: InTurns, trains: Fields, is_warm: bool
 ) -> None:
@@ -117,7 +120,7 @@ def test_a_short_job_does_not_wait_for_the_training_of_an_export(
     assert artifacts_of(context, made)[WEIGHTS].sha256 == artifacts_of(context, whole)[WEIGHTS].sha256
 
 
-@pytest.mark.parametrize("is_warm", [True, False], ids=["warm", "anew"])
+@WAYS
 def test_a_short_job_does_not_wait_for_all_reports(
     context: WorkerContext, post: Post, alone: Alone, in_turns: InTurns, opened: Open, is_warm: bool
 ) -> None:
