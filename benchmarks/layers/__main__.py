@@ -10,13 +10,16 @@ from pathlib import Path
 
 from benchmarks.compress import reading
 from benchmarks.layers.cell import measure
-from benchmarks.layers.document import DOCUMENT, RESULTS, document_of, read_cells
+from benchmarks.layers.document import DOCUMENT, RESULTS, document_of, read_cells, write_pictures
 from benchmarks.layers.grid import cells
 from benchmarks.running import Experiment, resumable, run_command
 
 
 def _write(results: Path, output: Path) -> None:
     if found := read_cells(results):
+        images = output.parent / "images"
+        images.mkdir(parents=True, exist_ok=True)
+        write_pictures(found, images)
         output.write_text(document_of(found, reading.read_cells(reading.RESULTS)), encoding="utf-8")
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from axformer.config.layers import Strategy
+from axformer.drawing.lines import Line, Lines, lines_chart
 from benchmarks.compress.grid import COMPRESS
 from benchmarks.compress.latency import ONNX, PYTORCH, UNTOUCHED
 from benchmarks.compress.tables import NONE, changes, spread, table
@@ -16,6 +18,15 @@ DOCUMENT = Path("docs/layers-results.md")
 Content = Mapping[str, Any]
 _TRAINED_ON = {"short": f"{SHORT_ROWS:,} rows", "plain": "all rows"}
 _POINT = 100.0
+DRAWN = (
+    Strategy.TOP,
+    Strategy.EVEN_ALTERNATE,
+    Strategy.ODD_ALTERNATE,
+    Strategy.SYMMETRIC,
+    Strategy.CONTRIBUTION,
+    Strategy.BOTTOM,
+)
+"""The strategies in the pictures."""
 _BUDGETS = (0.8, 0.65, 0.5)
 """Of the encoder's operations, the nearest to what a sixth, a third and half of the layers leave (0.83, 0.67 and 0.5)."""
 _TITLES = {"plain": "trained again", "teacher": "trained with the untouched model as teacher", "untrained": "cut alone"}
@@ -93,6 +104,39 @@ def _from_the_top(found: Sequence[Content]) -> str:
     return "\n".join(["## From the top", "", *table(heads, rows), ""]) if rows else ""
 
 
+def write_pictures(found: Sequence[Content], images: Path) -> None:
+    """Draw the strategies side by side on each set that all of those drawn are measured on, as the paper's Figure 2."""
+    for data, group in _compared(found).items():
+        lines = [_line(one) for strategy in DRAWN for one in _of(group, strategy=strategy.value)]
+        metric = group[0]["metric"].replace("_", " ")
+        told = [
+            f"{data}, MiniLM, trained again on {SHORT_ROWS:,} rows",
+            "parameter aggregation and variance nearly as top",
+        ]
+        chart = Lines(
+            f"layers-{data}",
+            "Which layers leave",
+            told,
+            "layers dropped",
+            f"change of {metric}, points",
+            lines,
+            form="+.2f",
+        )
+        (images / f"layers-{data}.svg").write_text(lines_chart(chart), encoding="utf-8")
+
+
+def _line(one: Content) -> Line:
+    points = [(count, change) for count in DROPPED[one["model"]] if (change := _change(one, count)) is not None]
+    return Line(one["strategy"].replace("_", " "), points)
+
+
+def _compared(found: Sequence[Content]) -> dict[str, list[Content]]:
+    """The cells of the short training by set, where all that is drawn is there."""
+    by_set = {data: _of(found, data=data, training="short", seed=0) for data in COMPARED_ON}
+    wanted = {strategy.value for strategy in DRAWN}
+    return {data: group for data, group in by_set.items() if wanted <= {one["strategy"] for one in group}}
+
+
 def _strategies(found: Sequence[Content]) -> str:
     rows = []
     for training in ("short", "plain"):
@@ -103,7 +147,8 @@ def _strategies(found: Sequence[Content]) -> str:
                 rows.append([data, _TRAINED_ON[training], strategy.value.replace("_", " "), *changes])
     rows.sort(key=lambda row: row[0])
     heads = ["set", "trained on", "strategy", "1 layer", "2 layers", "3 layers"]
-    about = "Seed 0, without a teacher."
+    drawn = "\n\n".join(f"![Strategies on {data}](images/layers-{data}.svg)" for data in _compared(found))
+    about = f"Seed 0, without a teacher.\n\n{drawn}" if drawn else "Seed 0, without a teacher."
     return "\n".join(["## Strategies", "", about, "", *table(heads, rows), ""]) if rows else ""
 
 
