@@ -54,8 +54,8 @@ def completed(settings: FinetuneSettings | None, defaults: Mapping[str, Any]) ->
 
 
 def defaults_of(config: RunConfig, head: NewHead | None) -> Mapping[str, Any]:
-    """A run's own defaults of the settings, those of its method before those of a new head."""
-    return {**({} if head is None else HEAD_DEFAULTS), **config.finetune_defaults}
+    """A run's own defaults of the settings: those of a new head where there is one, else those of its method."""
+    return config.finetune_defaults if head is None else HEAD_DEFAULTS
 
 
 def check_trainable(task: str, device: str) -> None:

@@ -21,9 +21,9 @@ HEAD_TASKS: tuple[str, ...] = HeadTask.__args__  # type: ignore[attr-defined]
 FEWEST_LABELS: Mapping[str, int] = {"classification": 2, "multi_label_classification": 1, "token_classification": 2}
 """The tasks that have classes, each with the fewest that make sense."""
 _MOST_LABELS = 4096
-HEAD_DEFAULTS: Mapping[str, Any] = {"epochs": 3, "learning_rate": 5e-5}
-"""How a base model is trained if nothing else is said: three epochs with the default settings of transformers, as Sajjad and
-others do (section 4). One epoch, the default after a pass, is too little for a head that begins at random."""
+HEAD_DEFAULTS: Mapping[str, Any] = {"epochs": 3, "learning_rate": 5e-5, "teacher": False}
+"""How a base model is trained if nothing else is said: three epochs with the defaults of transformers and no teacher, as
+Sajjad and others do (section 4). One epoch, the default after a pass, is too little for a head that begins at random."""
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 

@@ -19,9 +19,9 @@ DROPPED = {BASE: (1, 2, 3), "mpnet-base": (2, 4, 6)}
 SEEDS = (0, 1, 2)
 TRAININGS: Mapping[str, Mapping[str, Any] | None] = {
     "untrained": None,
-    "plain": {"bf16": True},
+    "plain": {"bf16": True, "teacher": False},
     "teacher": {"bf16": True, "teacher": True},
-    "short": {"bf16": True},
+    "short": {"bf16": True, "teacher": False},
 }
 """The settings of a training that differ from those of ``method=layers``, by name; None where nothing is trained."""
 SHORT_ROWS = 2000

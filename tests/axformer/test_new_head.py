@@ -193,7 +193,7 @@ def test_layers_leave_the_base_model_and_then_it_is_trained(files: Path, tmp_pat
         *(at_once._headed.directory, source(files / "validation.jsonl")),
         config=make_config("paper", {"accept_poor_model": True, **LAYERS, "drop": 2}),
         train=source(files / "train.jsonl"),
-        finetune=LESSONS,
+        finetune=LESSONS.model_copy(update={"teacher": False}),  # as with a new head
     )
     last = [list(run.trials())[-1] for run in (at_once, first, fitting)]
     assert [trial.plan for trial in last] == [plan.layers] * 3
