@@ -104,6 +104,20 @@ def _from_the_top(found: Sequence[Content]) -> str:
     return "\n".join(["## From the top", "", *table(heads, rows), ""]) if rows else ""
 
 
+def _winners(found: Sequence[Content]) -> list[str]:
+    """A line for each set: the strategies that lost least, by the number of layers, equal ones beside each other."""
+    rows = []
+    for data, group in _compared(found).items():
+        best = []
+        for count in DROPPED["minilm"]:
+            changes = {one["strategy"].replace("_", " "): _change(one, count) for one in group}
+            known = {name: change for name, change in changes.items() if change is not None}
+            most = max(known.values())
+            best.append(f"{', '.join(name for name, change in known.items() if change == most)} ({most:+.2f})")
+        rows.append([data, *best])
+    return table(["lost least", "1 layer", "2 layers", "3 layers"], rows) if rows else []
+
+
 def write_pictures(found: Sequence[Content], images: Path) -> None:
     """Draw the strategies side by side on each set that all of those drawn are measured on, as the paper's Figure 2."""
     for data, group in _compared(found).items():
@@ -149,7 +163,8 @@ def _strategies(found: Sequence[Content]) -> str:
     heads = ["set", "trained on", "strategy", "1 layer", "2 layers", "3 layers"]
     drawn = "\n\n".join(f"![Strategies on {data}](images/layers-{data}.svg)" for data in _compared(found))
     about = f"Seed 0, without a teacher.\n\n{drawn}" if drawn else "Seed 0, without a teacher."
-    return "\n".join(["## Strategies", "", about, "", *table(heads, rows), ""]) if rows else ""
+    lines = ["## Strategies", "", about, "", *_winners(found), "", *table(heads, rows), ""]
+    return "\n".join(lines) if rows else ""
 
 
 def _beside_compression(found: Sequence[Content], compressed: Sequence[Content]) -> str:
