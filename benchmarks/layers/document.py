@@ -170,7 +170,7 @@ def _strategies(found: Sequence[Content]) -> str:
 def _beside_compression(found: Sequence[Content], compressed: Sequence[Content]) -> str:
     rows = []
     for model, counts in DROPPED.items():
-        group = _of(found, model=model, strategy="top", training="plain")
+        group = _of(found, model=model, strategy="top", training="teacher")
         for data in sorted({one["data"] for one in group}):
             others = {one["seed"]: one for one in _of(compressed, model=model, data=data, variant=COMPRESS)}
             pairs = [(one, others[one["seed"]]) for one in _of(group, data=data) if one["seed"] in others]
@@ -180,7 +180,7 @@ def _beside_compression(found: Sequence[Content], compressed: Sequence[Content])
                 figures = [(_changes(trained, count), spread(changes(fitted, budget))) for count, budget in both]
                 rows.append([data, model, str(len(pairs)), *(figure for pair in figures for figure in pair)])
     about = (
-        "Layers dropped from the top and trained again on labels, beside [compression](compress.md) of the same "
+        "Layers dropped from the top and trained with a teacher, beside [compression](compress.md) of the same "
         "checkpoints, which looks at no labels and trains nothing. The shares are of the encoder's operations; held-out rows "
         "are the same."
     )
