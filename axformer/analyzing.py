@@ -79,9 +79,8 @@ def carry_out(inputs: Inputs, wanted: Wanted, surroundings: Surroundings | None 
         study = study_of(inputs, wanted.bounds, wanted.seed, Path(directory), around)
         making = Making(study, inputs)
         reports = making.reports(names)
-        return analysis_of(
-            study, inputs, reports, [*notes, *bounded(study, inputs, reports), *making.notes], around.clock() - began
-        )
+        told = [*notes, *bounded(study, inputs, reports), *making.notes]
+        return analysis_of(study, inputs, reports, told, around.clock() - began)
 
 
 def write_analysis(analysis: Analysis, directory: Path) -> None:

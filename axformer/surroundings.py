@@ -35,7 +35,7 @@ class Surroundings:
     """Where a run happens. Nothing here has any influence on its result."""
 
     directory: Path | None = None
-    """For the state of trainings, so that an interrupted one can continue in another process; None to keep no state."""
+    """For the state of the run, such as trainings and finished reports, for another process to go on; None to keep none."""
     on_step: OnStep = ignore
     """Takes reports of how far the run is, where that takes long."""
     check_cancelled: Callable[[], None] = never

@@ -54,7 +54,10 @@ class Periodic(ABC):
         try:
             self.once()
         except _MAY_BE_AWAY as error:
-            _LOG.warning(f"{self._name}_failed", error=type(error).__name__, reason=str(error))
+            reason = (
+                {"reason": str(error)} if isinstance(error, StoreError | OSError) else {}
+            )  # others quote what they sent
+            _LOG.warning(f"{self._name}_failed", error=type(error).__name__, **reason)
 
     def _run(self) -> None:
         pause = self._first

@@ -152,11 +152,11 @@ def _compared(found: Sequence[Content]) -> dict[str, list[Content]]:
 
 
 def _strategies(found: Sequence[Content]) -> str:
-    rows = []
+    rows, compared = [], {one["data"] for one in _of(found, training="short")}
     for training in ("short", "plain"):
         for strategy in STRATEGIES:
             group = _of(found, strategy=strategy.value, training=training, model="minilm", seed=0)
-            for data in sorted({one["data"] for one in group} & set(COMPARED_ON)):
+            for data in sorted({one["data"] for one in group} & compared):
                 changes = [_changes(_of(group, data=data), count) for count in DROPPED["minilm"]]
                 rows.append([data, _TRAINED_ON[training], strategy.value.replace("_", " "), *changes])
     rows.sort(key=lambda row: row[0])

@@ -47,7 +47,7 @@ def test_a_cell_drops_one_layer_after_the_other_and_the_document_says_what_that_
     assert taught == pytest.approx(untrained, abs=1e-6)
     assert found[0]["points"][3]["test"] != found[1]["points"][3]["test"]
     document = document_of(found)
-    assert "## From the top" in document
+    assert "| tiny | 2,000 rows | top | " in document
     assert "| tiny | minilm | 1 of " in document
     first, last = (100 * found[1]["points"][index]["test"]["accuracy"] for index in (0, 3))
     assert f"cut alone | 1 | {first:.2f} |" in document
