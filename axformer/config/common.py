@@ -88,6 +88,11 @@ class RunConfig(BaseModel):
         return 0
 
     @property
+    def dropped_before_training(self) -> int:
+        """Layers that every trained model lacks, as far as the knobs alone tell."""
+        return 0
+
+    @property
     def why_not_trained(self) -> str | None:
         """Why training data cannot be used, as the beginning of a sentence; None if it can."""
         return (

@@ -81,6 +81,10 @@ class LayersConfig(PlansConfig):
         return True
 
     @property
+    def dropped_before_training(self) -> int:
+        return self.drop or 0 if self.schedule is Schedule.AT_ONCE else 0
+
+    @property
     def tries_one(self) -> bool:
         """Whether a single number of layers is tried."""
         return self.drop is not None or self.threshold is not None

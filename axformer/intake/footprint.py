@@ -65,6 +65,8 @@ class Work:
     """Of what is left; None if nothing is trained but by ``polish``."""
     takes_gradients: bool = False
     """Whether gradients are taken although no knob asks for them."""
+    has_new_head: bool = False
+    """Whether the whole model is trained with a new head first."""
 
 
 def least(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gpu: bool) -> Footprint:
@@ -137,17 +139,19 @@ def _sensitivity(sizes: Sizes, tokens: int) -> int:
 
 
 def _training(sizes: Sizes, work: Work) -> int:
-    """The memory of a training, without its activations: the untouched model, and one as large with what AdamW keeps of it.
+    """The memory of a training, without its activations: the untouched model, and the trained one with what AdamW keeps of it.
 
-    What is trained is smaller, by how much is not known yet; the first model that a method trains is nearly whole.
+    What is trained lacks the layers that the knobs name; what else it lacks is not known yet, and the first model that a
+    method trains is nearly whole.
     """
     if work.training is None and not work.config.polish_epochs:
         return 0
     settings = work.training or FinetuneSettings()
-    layers = sizes.dimensions.layers
-    free = sum(layer not in settings.frozen_layers() for layer in range(layers))
-    others = 0 if settings.freeze_embeddings else sizes.parameters - sizes.layer_parameters
-    return FLOAT32 * (2 * sizes.parameters + TRAINED * (others + sizes.layer_parameters * free // layers))
+    layers, others = sizes.dimensions.layers, sizes.parameters - sizes.layer_parameters
+    left = max(layers - (0 if work.has_new_head else work.config.dropped_before_training), 0)
+    free = left - sum(layer < layers for layer in settings.frozen_layers())
+    trained = sizes.layer_parameters * max(free, 0) // layers + (0 if settings.freeze_embeddings else others)
+    return FLOAT32 * (sizes.parameters + others + sizes.layer_parameters * left // layers + TRAINED * trained)
 
 
 def _copies(sizes: Sizes, config: RunConfig, *, on_gpu: bool) -> int:

@@ -1,13 +1,17 @@
 """The course of a training: its curve of losses, and how far it is."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from axformer.wire.finetuning import LossPoint
 from axformer.wire.steps import Step, StepName
+
+_LOSS, _DECIDING = "loss", "eval_loss"
+"""The names in Trainer's log."""
 
 
 class Course(BaseModel):
@@ -45,16 +49,35 @@ def step_of(state: Any, seconds_a_step: float, begun_at: int) -> Step:
 
 
 def curve_of(history: Sequence[Mapping[str, Any]]) -> tuple[LossPoint, ...]:
-    """The curve in Trainer's log."""
+    """The curve in Trainer's log.
+
+    Trainer logs at regular steps and at the end of each epoch, so some of its means are of few steps, and noisy. They are put
+    together with the next ones, and the last with the ones before, so that every point is of as many steps as a regular one.
+    """
     points: dict[int, LossPoint] = {}
-    for step, values in _entries(history):
-        points[step] = points.get(step, LossPoint(step=step, epoch=0.0)).model_copy(update=values)
-    return tuple(points.values())
+    deciding = [(entry["step"], entry["epoch"], "deciding", entry[_DECIDING]) for entry in _with(_DECIDING, history)]
+    for step, epoch, name, loss in (*_means(_with(_LOSS, history)), *deciding):
+        value = {name: loss} if math.isfinite(loss) else {}
+        points[step] = points.get(step, LossPoint(step=step, epoch=epoch)).model_copy(update=value)
+    return tuple(points[step] for step in sorted(points))
 
 
-def _entries(history: Sequence[Mapping[str, Any]]) -> Iterable[tuple[int, dict[str, float]]]:
-    for entry in history:
-        losses = {name: entry[key] for name, key in (("loss", "loss"), ("deciding", "eval_loss")) if key in entry}
-        if losses:
-            finite = {name: value for name, value in losses.items() if math.isfinite(value)}
-            yield entry["step"], {"epoch": entry["epoch"], **finite}
+def _with(key: str, history: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [entry for entry in history if key in entry]
+
+
+def _means(logged: Sequence[Mapping[str, Any]]) -> list[tuple[int, float, str, float]]:
+    """Step, epoch, ``loss``, and the mean loss since the point before."""
+    ends = [entry["step"] for entry in logged]
+    counts = [end - start for start, end in pairwise((0, *ends))]
+    regular, points = max(counts, default=0), list[tuple[int, float, str, float]]()
+    steps, total = 0, 0.0
+    for count, entry in zip(counts, logged, strict=True):
+        is_full = steps >= regular and ends[-1] - points[-1][0] >= regular
+        if is_full or not points:
+            points.append((0, 0.0, "loss", math.nan))
+            steps, total = 0, 0.0
+        steps += count
+        total += count * entry[_LOSS]
+        points[-1] = (entry["step"], entry["epoch"], "loss", total / steps)
+    return points

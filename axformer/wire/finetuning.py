@@ -91,7 +91,7 @@ class LossPoint(BaseModel):
     loss: float | None = Field(
         default=None,
         allow_inf_nan=False,
-        description="Mean training loss since the point before; null if it was not finite.",
+        description="Mean training loss since the last one; null if not finite, and where only deciding rows were measured.",
     )
     deciding: float | None = Field(
         default=None, allow_inf_nan=False, description="Loss on the deciding rows; null within an epoch."

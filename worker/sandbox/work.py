@@ -158,7 +158,12 @@ def _memory_estimate(order: Order) -> MemoryEstimate:
     batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
     models = 1 if asked is None or asked.against is None else 2  # of the same shape, or it is refused
     training = None if order.train is None or asked is not None else order.finetune or FinetuneSettings()
-    work = Work(order.config, training, takes_gradients=asked is not None and _HEADS in (asked.reports or (_HEADS,)))
+    work = Work(
+        order.config,
+        training,
+        takes_gradients=asked is not None and _HEADS in (asked.reports or (_HEADS,)),
+        has_new_head=order.head is not None,
+    )
     least_of, ease_of = (of(sizes, data_bytes, work, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
     return MemoryEstimate(
         least=_memory(with_models(least_of, sizes, models, on_gpu=on_gpu)),

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.config import PassConfig, make_config
+from axformer.config import PassConfig, RunConfig, make_config
+from axformer.config.layers import LayersConfig, Schedule
 from axformer.errors import CheckpointError
 from axformer.intake.footprint import PROCESS_BYTES, Sizes, Work, at_ease, least
 from axformer.intake.sizes import read_sizes
@@ -71,13 +72,17 @@ def test_the_cache_is_no_larger_than_its_budget() -> None:
 def test_a_training_needs_gradients_and_moments_of_what_it_trains() -> None:
     sizes = Sizes(2_000_000_000, 1_200_000_000, Dimensions(12, 12, 768, 3072), 0)
 
-    def needed(**settings: object) -> int:
-        work = Work(PassConfig(), FinetuneSettings.model_validate(settings))
+    def needed(config: RunConfig = PassConfig(), *, has_new_head: bool = False, **settings: object) -> int:  # noqa: B008
+        work = Work(config, FinetuneSettings.model_validate(settings), has_new_head=has_new_head)
         return least(sizes, 0, work, 512, on_gpu=False).host_bytes - PROCESS_BYTES
 
+    half, gradual = LayersConfig(drop=6), LayersConfig(drop=6, schedule=Schedule.GRADUAL)
     assert needed() == 4 * (2 * 2_000_000_000 + 3 * 2_000_000_000)
     assert needed() - needed(freeze="lower:4") == 4 * 3 * 400_000_000
     assert needed() - needed(freeze_embeddings=True) == 4 * 3 * 800_000_000
+    assert needed() - needed(half) == 4 * 4 * 600_000_000
+    assert needed(half) - needed(half, freeze="lower:6") == 4 * 3 * 600_000_000
+    assert needed(gradual) == needed(half, has_new_head=True) == needed(LayersConfig()) == needed()
 
 
 def test_sizes_are_those_of_the_loaded_model(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def kill():
     steps.append(1)
     if len(steps) == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
-torch.set_num_threads(1)
+torch.set_num_threads(int(sys.argv[3]))
 trained(BERT, PLAIN, Path(sys.argv[1]), check_cancelled=kill)
 """
 
@@ -167,7 +167,7 @@ def test_it_may_be_interrupted_at_any_step_and_again(step: int, tmp_path: Path) 
 
 def test_a_killed_process_loses_nothing_that_was_saved(tmp_path: Path) -> None:
     killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path), "6"],
+        [sys.executable, "-c", KILLED, str(tmp_path), "6", str(torch.get_num_threads())],
         check=False,
         env={**os.environ, "PYTHONPATH": str(Path.cwd())},
     )
