@@ -14,5 +14,8 @@ class Abilities:
     knobs: frozenset[str] | None = None
     """The knobs that the worker knows; a job with others is left to a newer worker. None means all."""
 
+    machine: str | None = None
+    """The worker's machine; trainings that another one can go on with are left to that one for a while. None takes them too."""
+
 
 ALL = Abilities()

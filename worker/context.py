@@ -22,6 +22,7 @@ from store.storage import Storage
 from store.tables.jobs import Job
 from worker.compatibility import KNOBS, is_compatible, known_revision
 from worker.hardware import device_kind
+from worker.machine import machine_of
 from worker.sandbox.sandboxes import Sandboxes
 
 _LOG = structlog.get_logger(__name__)
@@ -89,9 +90,9 @@ def _can_store(storage: Storage) -> bool:
 
 def abilities(settings: Settings) -> Abilities:
     """What this worker is able to run."""
-    return Abilities(device_kind(settings.device), KNOBS)
+    return Abilities(device_kind(settings.device), KNOBS, machine_of(settings.var_dir))
 
 
 def _make_known(session: Session, context: WorkerContext) -> None:
-    device = device_kind(context.settings.device)
-    note_worker(session, context.name, worker_name(os.getpid()), context.settings.celery_queue, device)
+    able, process = abilities(context.settings), worker_name(os.getpid())
+    note_worker(session, context.name, process, context.settings.celery_queue, able.device, able.machine)

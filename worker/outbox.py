@@ -9,7 +9,6 @@ from collections.abc import Callable
 import structlog
 from sqlalchemy.orm import Session
 
-from axformer.wire.devices import Device
 from store.abilities import Abilities
 from store.repositories.claims import is_anything_claimable
 from store.repositories.outbox import mark_sent, unsent_messages
@@ -48,7 +47,8 @@ def announce(sessions: Sessions, send: Send, worker: str = "") -> bool:
 
 def _is_work_for(session: Session, worker: str) -> bool:
     known = find_worker(session, worker)
-    return is_anything_claimable(session, Abilities(known.device if known else Device.ANY, KNOBS))
+    able = Abilities(knobs=KNOBS) if known is None else Abilities(known.device, KNOBS, known.machine)
+    return is_anything_claimable(session, able)
 
 
 class Announcer(Periodic):

@@ -40,6 +40,7 @@ def claim_next(
         job = session.scalars(_locked(and_(Job.id == job_id, is_waiting()))).one_or_none()
         if job is not None:
             _begin(session, job, worker, lease_seconds)
+            job.machine = able.machine
             return job
     return None
 

@@ -9,11 +9,11 @@ team that arrive within the head start of their priority.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import CTE, Double, SQLColumnExpression, Text, and_, cast, func, literal, or_, select, true
+from sqlalchemy import CTE, Double, SQLColumnExpression, Text, and_, cast, exists, func, literal, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import aliased
 from sqlalchemy.sql.elements import ColumnElement
@@ -26,10 +26,15 @@ from store.states import WORKING, JobState
 from store.tables.jobs import Job
 from store.tables.teams import Team
 from store.tables.turns import Turn
+from store.tables.workers import Worker
 
 _Held = aliased(Job)
 _NOW = func.statement_timestamp()
 _SHOWN = (Job.id, Job.name, Job.state, Job.team_id, Job.device, WORK, PASSES, Job.progress)
+_RESERVED = timedelta(minutes=5)
+"""How long a job that trains is left to the machine that has the state of its trainings: two time slices and a checkpoint."""
+_ALIVE = timedelta(minutes=1)
+"""A machine none of whose workers was seen for so long may be gone."""
 _MOST_HALVINGS = 60.0
 """Older use counts as zero; PostgreSQL would reject the tiny numbers beyond."""
 
@@ -126,11 +131,23 @@ def is_held_back() -> ColumnElement[bool]:
 
 def fits(able: Abilities) -> ColumnElement[bool]:
     """Whether a worker with these abilities can take a job."""
-    has_device = true() if able.device is Device.ANY else Job.device.in_([Device.ANY, able.device])
-    if able.knobs is None:
-        return has_device
-    unknown = Job.config.op("-", return_type=JSONB)(literal(sorted(able.knobs), ARRAY(Text)))
-    return and_(has_device, unknown == literal({}, JSONB))
+    conditions: list[ColumnElement[bool]] = []
+    if able.device is not Device.ANY:
+        conditions.append(Job.device.in_([Device.ANY, able.device]))
+    if able.knobs is not None:
+        unknown = Job.config.op("-", return_type=JSONB)(literal(sorted(able.knobs), ARRAY(Text)))
+        conditions.append(unknown == literal({}, JSONB))
+    if able.machine is not None:
+        conditions.append(~_is_left_to_another(able.machine))
+    return and_(true(), *conditions)
+
+
+def _is_left_to_another(machine: str) -> ColumnElement[bool]:
+    """Whether another machine has the state of a job's trainings, lives, and has not had long to go on with it."""
+    may_have_state = and_(Job.train.is_not(None), Job.machine.is_not(None), Job.machine != machine)
+    is_recent = func.coalesce(Job.lease_until, Job.queued_at) > _NOW - _RESERVED
+    lives = exists().where(Worker.machine == Job.machine, Worker.last_seen > _NOW - _ALIVE)
+    return and_(may_have_state, is_recent, lives)
 
 
 def _seconds(time: SQLColumnExpression[Any]) -> ColumnElement[float]:

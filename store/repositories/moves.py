@@ -43,7 +43,10 @@ def move_job(
     if state not in ACTIVE:
         job.fence += 1
         end_turn(session, job)
+    if state is JobState.QUEUED:
+        job.queued_at = func.clock_timestamp()
     if state in TERMINAL:
+        job.machine = None
         job.finished_at = func.clock_timestamp()
         job.hub_token = None
         _settle_handover(job)

@@ -14,13 +14,15 @@ FORGOTTEN_AFTER = timedelta(days=1)
 """Silence after which a worker's row is removed; a restarted worker has another name."""
 
 
-def note_worker(session: Session, name: str, process: str, queue: str, device: Device) -> None:
+def note_worker(
+    session: Session, name: str, process: str, queue: str, device: Device, machine: str | None = None
+) -> None:
     """Register a worker that looks for a job.
 
     Workers that have been silent for a day are removed, and any older worker with the same process name.
     """
     now = func.clock_timestamp()
-    said = {"process": process, "queue": queue, "device": device, "last_seen": now}
+    said = {"process": process, "queue": queue, "device": device, "machine": machine, "last_seen": now}
     made = insert(Worker).values(name=name, **said).on_conflict_do_update(index_elements=["name"], set_=said)
     session.execute(made)
     is_old = or_(Worker.last_seen < now - FORGOTTEN_AFTER, Worker.process == process)

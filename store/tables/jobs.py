@@ -100,6 +100,8 @@ class Job(Base):
     lease_until: Mapped[datetime | None]
     claimed_at: Mapped[datetime | None]
     """When its present worker claimed it."""
+    machine: Mapped[str | None]
+    """The machine of its last worker, where the state of its trainings lies (``workers.machine``); null once it has ended."""
     worker_seconds: Mapped[float] = mapped_column(Double, server_default=text("0"))
     """Seconds that earlier workers have held it since it was created or retried."""
     cancel_requested_at: Mapped[datetime | None]
@@ -128,6 +130,8 @@ class Job(Base):
     created_at: Mapped[CreatedAt]
     waits_since: Mapped[CreatedAt]
     """Determines its place among its team's jobs: when it was created or retried, or when its last time slice ended."""
+    queued_at: Mapped[CreatedAt]
+    """When it was last queued: created, retried, resumed, or given back by a worker."""
     started_at: Mapped[datetime | None]
     """When the present attempt was claimed."""
     finished_at: Mapped[datetime | None]

@@ -21,6 +21,9 @@ class Worker(Base):
     queue: Mapped[str]
     """The broker's queue that it listens to."""
     device: Mapped[Device] = mapped_column(text_enum(Device, "device"))
+    machine: Mapped[str | None]
+    """Its machine, by the directory that holds the state of its jobs; workers that share the directory share the machine. Null
+    for workers of earlier versions."""
     created_at: Mapped[CreatedAt]
     last_seen: Mapped[datetime] = mapped_column(server_default=func.now())
     """When it last looked for a job, renewed its lease, or found that there is nothing for it to do."""

@@ -22,7 +22,7 @@ LEASE = 1e7
 """Seconds; longer than any test lets pass."""
 _MOVE_TIMES = (
     "UPDATE jobs SET created_at = created_at - :by, waits_since = waits_since - :by, claimed_at = claimed_at - :by,"
-    " started_at = started_at - :by, lease_until = lease_until - :by",
+    " started_at = started_at - :by, lease_until = lease_until - :by, queued_at = queued_at - :by",
     "UPDATE teams SET used_as_of = used_as_of - :by",
     "UPDATE turns SET ended_at = ended_at - :by",
     "UPDATE workers SET last_seen = last_seen - :by",
@@ -60,10 +60,13 @@ class Crowd:
             session.execute(update(Job).where(Job.id == job.id).values(waits_since=since))
         return job.id
 
-    def claim(self, worker: str = "worker", device: Device = Device.ANY) -> Job | None:
-        """The next job, claimed by a worker with this device."""
+    def claim(
+        self, worker: str = "worker", device: Device = Device.ANY, machine: str | None = None, lease: float = LEASE
+    ) -> Job | None:
+        """The next job, claimed by a worker with this device on this machine."""
+        able = Abilities(device, machine=machine)
         with session_scope(self.sessions) as session:
-            return claims.claim_next(session, worker, LEASE, able=Abilities(device), rules=self.rules)
+            return claims.claim_next(session, worker, lease, able=able, rules=self.rules)
 
     def end(self, job: Job) -> None:
         """End a claimed job."""

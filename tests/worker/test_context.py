@@ -1,5 +1,8 @@
 """A worker makes itself known when it looks for a job, and takes those that its device can do."""
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 
 from axformer.wire.devices import Device
@@ -10,6 +13,7 @@ from tests.worker.conftest import Post
 from tests.worker.unconfined import Unconfined
 from worker.context import claim_job, make_known, open_context, worker_name
 from worker.hardware import device_kind, with_device
+from worker.machine import machine_of
 from worker.sandbox.sandboxes import Sandboxes
 
 
@@ -29,6 +33,17 @@ def test_which_device_is_found_the_process_of_the_jobs_says(settings: Settings) 
         device_kind("auto")
 
 
+def test_workers_with_one_directory_are_one_machine_also_after_a_restart(tmp_path: Path) -> None:
+    here, elsewhere = machine_of(tmp_path / "here"), machine_of(tmp_path / "elsewhere")
+    machine_of.cache_clear()
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: machine_of.__wrapped__(tmp_path / "here"), range(8))) == {here}
+        found = set(pool.map(lambda _: machine_of.__wrapped__(tmp_path / "new"), range(8)))
+    assert len(found) == 1
+    assert found.isdisjoint({here, elsewhere})
+    assert [file.name for file in (tmp_path / "new").iterdir()] == ["machine"]
+
+
 def test_a_worker_is_known_before_it_has_a_job_and_takes_what_fits(
     sessions: Sessions, settings: Settings, post: Post
 ) -> None:
@@ -42,4 +57,5 @@ def test_a_worker_is_known_before_it_has_a_job_and_takes_what_fits(
         job = claim_job(context)
         assert job is not None
         assert (job.id, job.worker) == (fitting, known.process)
+        assert job.machine == known.machine == machine_of(settings.var_dir)
         assert claim_job(context) is None
