@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from axformer.artifact import new_directory
-from axformer.config import DEFAULT_METHOD, fits_weights, reading_config
+from axformer.config import fits_weights, method_of, reading_config
 from axformer.data.reading import read_rows
 from axformer.errors import ConfigError, PlanError
 from axformer.forms.form import Form, NotMade
@@ -107,7 +107,7 @@ def apply_plan(
 
 def _settings(file: PlanFile, lessons: Lessons | None, head: NewHead | None) -> FinetuneSettings:
     given = None if lessons is None else lessons.settings
-    settings = completed(given, defaults_of(reading_config(file.config), head))
+    settings = completed(given, defaults_of(method_of(file.config), head))
     if head is not None:
         check_head(head, settings, has_train=lessons is not None, is_taught_too=True)
     return settings
@@ -164,7 +164,7 @@ def _refitted(file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibra
     if calibrate is not None:
         rows = read_rows(calibrate.path, calibrate.columns.without_answers())
         data = prepare_inputs(checking, rows, checkpoint, reading_config(file.config))
-    method = METHODS[file.config.get("method", DEFAULT_METHOD)]
+    method = METHODS[method_of(file.config)]
     return method.fits(model, architecture, data.samples).of(file.plan) or None
 
 

@@ -68,7 +68,7 @@ def open_inputs(
     Raises:
         InputError: something cannot be read, or does not fit the other inputs.
     """
-    settings = completed(finetune, defaults_of(config, head))
+    settings = completed(finetune, defaults_of(config.method, head))
     if head is not None:
         check_head(head, settings, has_train=train is not None)
     training_rows = None if train is None else _training_rows(train, settings)

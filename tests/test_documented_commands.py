@@ -51,7 +51,7 @@ def assert_parses(words: Sequence[str]) -> None:
         names = ("method", "within_points", "accept_poor_model")
         knobs = options.knobs_of(None, given["set_"]) | options.flags_of(**{name: given[name] for name in names})
         config = options.config_from(given["goal"], given["preset"], knobs)
-        options.training_of(given["train"], given["finetune"], given["head"], config)
+        options.training_of(given["train"], given["finetune"], given["head"], config.method)
     if "columns" in given:
         options.columns_of(given["columns"])
     if given.get("forms"):

@@ -190,7 +190,7 @@ def _finetune(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
         raise InvalidInputError(detail, code=ConfigError.code, errors=[FieldError(detail, pointer="#/train")])
     if body.train is not None:
         try:
-            return completed(body.finetune, defaults_of(config, body.head)).model_dump(mode="json")
+            return completed(body.finetune, defaults_of(config.method, body.head)).model_dump(mode="json")
         except ConfigError as error:
             raise InvalidInputError(str(error), errors=[FieldError(str(error), pointer="#/finetune")]) from None
     if config.why_training is not None:

@@ -21,9 +21,9 @@ from axformer.cli.options import (
     state_of,
     training_of,
 )
-from axformer.config import RunConfig
+from axformer.config import method_of
 from axformer.data.source import DataSource
-from axformer.plan.plan import read_plan_file
+from axformer.plan.plan import PlanFile, read_plan_file
 from axformer.repair.settings import FinetuneSettings
 from axformer.wire.heads import NewHead
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _NOT_TRAINED = (
     "note: the model of this plan was trained. What is written here is what the plan leaves of the checkpoint, without the "
-    "training; the trained model lies in the result, and axformer export makes other forms of it"
+    "training; the trained model lies in the result, axformer export makes other forms of it, and --train trains again"
 )
 
 
@@ -68,7 +68,9 @@ def apply(
             "--other-weights", help="Allow a checkpoint with other weights than those the plan was made from."
         ),
     ] = False,
-    train: Annotated[str | None, typer.Option(help="Data to train what is left on.")] = None,
+    train: Annotated[
+        str | None, typer.Option(help="Data to train what is left on, by default as the method does.")
+    ] = None,
     finetune: FinetuneOption = None,
     head: HeadOption = None,
     device: DeviceOption = "auto",
@@ -78,7 +80,8 @@ def apply(
     with failing():
         names, read = None if forms is None else forms_of(forms), columns_of(columns)
         console = Console(highlight=False, stderr=as_json)
-        settings, new_head = training_of(train, finetune, head, RunConfig(method=""))
+        file = read_plan_file(plan)
+        settings, new_head = training_of(train, finetune, head, method_of(file.config))
         given = _Given(
             checkpoint,
             DataSource(data, read),
@@ -87,7 +90,7 @@ def apply(
             settings=settings,
             head=new_head,
         )
-        made = _run(console, plan, given, output, names, device, upto=upto, other_weights=other_weights)
+        made = _run(console, plan, file, given, output, names, device, upto=upto, other_weights=other_weights)
     show_made(console, made, output, as_json=as_json)
 
 
@@ -106,6 +109,7 @@ class _Given:
 def _run(
     console: Console,
     plan: Path,
+    file: PlanFile,
     given: _Given,
     output: Path,
     names: list[str] | None,
@@ -124,7 +128,6 @@ def _run(
     from axformer.surroundings import Surroundings
 
     silence_libraries()
-    file = read_plan_file(plan)
     fits = read_refit(plan if plan.is_dir() else plan.parent) if file.repair is not None else None
     if file.trained and given.train is None:
         console.print(_NOT_TRAINED, soft_wrap=True)

@@ -14,7 +14,6 @@ from axformer.config import (
     METHODS,
     AnyConfig,
     Preset,
-    RunConfig,
     make_config,
     parse_knob,
     usual_preset,
@@ -227,7 +226,7 @@ def state_of(output: Path) -> Path:
 
 
 def training_of(
-    train: str | None, texts: list[str] | None, head: str | None, config: RunConfig
+    train: str | None, texts: list[str] | None, head: str | None, method: str
 ) -> tuple[FinetuneSettings | None, NewHead | None]:
     """The training settings, if there is training data, those that are not given as the method or a new head has them; and the
     new head of a base model, if one is asked for.
@@ -240,7 +239,7 @@ def training_of(
         raise ConfigError("--finetune says how to train, and --train on what; give --train too")
     if train is None and new is not None:
         raise ConfigError(f"--head {new} puts an untrained head on the model; give --train too")
-    settings = make_settings(dict(parse_knob(text) for text in texts or []), defaults_of(config, new))
+    settings = make_settings(dict(parse_knob(text) for text in texts or []), defaults_of(method, new))
     return None if train is None else settings, new
 
 

@@ -47,7 +47,7 @@ def prune(
         flags = options.flags_of(method=method, within_points=within_points, accept_poor_model=accept_poor_model)
         knobs = options.config_from(goal, preset, options.knobs_of(config, set_) | flags)
         names, made = options.columns_of(columns), options.forms_of(forms)
-        settings, new_head = options.training_of(train, finetune, head, knobs)
+        settings, new_head = options.training_of(train, finetune, head, knobs.method)
         console = Console(highlight=False, stderr=as_json)
 
         with importing():

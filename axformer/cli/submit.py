@@ -60,7 +60,7 @@ def submit(
         settled = options.config_from(goal, preset, knobs)  # errors are reported before anything is sent
         if calibrate is not None:
             settled.check_calibrates()
-        training, new_head = options.training_of(train, finetune, head, settled)
+        training, new_head = options.training_of(train, finetune, head, settled.method)
         labels, made = options.labels_of(label), options.forms_of(forms)
         reference = referring(client)
         job = client.submit(

@@ -144,9 +144,14 @@ def config_of(knobs: Mapping[str, Any]) -> "AnyConfig":
         raise ConfigError(_explain(error, method)) from None
 
 
+def method_of(knobs: Mapping[str, Any]) -> str:
+    """The method of a finished run with these knobs."""
+    return str(knobs.get("method", DEFAULT_METHOD))
+
+
 def reading_config(knobs: Mapping[str, Any]) -> RunConfig:
     """The knobs of a finished run that determine how its data was read. Knobs of earlier versions may be unknown."""
-    return RunConfig(method=knobs.get("method", DEFAULT_METHOD), max_length=knobs.get("max_length"))
+    return RunConfig(method=method_of(knobs), max_length=knobs.get("max_length"))
 
 
 def fits_weights(knobs: Mapping[str, Any]) -> bool:
@@ -156,7 +161,7 @@ def fits_weights(knobs: Mapping[str, Any]) -> bool:
 
 def defaults_beside(knobs: Mapping[str, Any]) -> dict[str, Any]:
     """The default values of the method's knobs, as in JSON."""
-    return config_of({"method": knobs.get("method", DEFAULT_METHOD)}).model_dump(mode="json")
+    return config_of({"method": method_of(knobs)}).model_dump(mode="json")
 
 
 def changed_knobs(preset: str, knobs: Mapping[str, Any]) -> dict[str, Any]:

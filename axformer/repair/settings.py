@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from axformer.config import RunConfig
+from axformer.config import METHODS
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
 from axformer.wire.finetuning import FinetuneSettings as FinetuneSettings
@@ -53,9 +53,11 @@ def completed(settings: FinetuneSettings | None, defaults: Mapping[str, Any]) ->
     return make_settings({} if settings is None else settings.model_dump(exclude_unset=True), defaults)
 
 
-def defaults_of(config: RunConfig, head: NewHead | None) -> Mapping[str, Any]:
+def defaults_of(method: str, head: NewHead | None) -> Mapping[str, Any]:
     """A run's own defaults of the settings: those of a new head where there is one, else those of its method."""
-    return config.finetune_defaults if head is None else HEAD_DEFAULTS
+    if head is not None:
+        return HEAD_DEFAULTS
+    return METHODS[method].finetune_defaults if method in METHODS else {}
 
 
 def check_trainable(task: str, device: str) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from axformer.config import DEFAULT_METHOD, defaults_beside
+from axformer.config import defaults_beside, method_of
 from axformer.drawing.curve import describe_path
 from axformer.drawing.picture import describe_plan
 from axformer.plan.elements import Dimensions, parse
@@ -60,7 +60,7 @@ def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: 
 def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) -> dict[str, Any]:
     """The values that the templates of card and page share, by name."""
     assert report.finding is not None, "new reports have one"
-    method = report.config.get("method", DEFAULT_METHOD)
+    method = method_of(report.config)
     return {
         "report": report,
         "title": _title(report),

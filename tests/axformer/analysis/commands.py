@@ -22,6 +22,6 @@ def config_of(arguments: dict[str, Any]) -> AnyConfig:
     """The knobs of a parsed ``axformer prune``."""
     flags = options.flags_of(method=arguments["method"], within_points=None, accept_poor_model=False)
     config = options.config_from(arguments["goal"], None, options.knobs_of(None, arguments["set_"]) | flags)
-    options.training_of(arguments["train"], arguments["finetune"], arguments["head"], config)
+    options.training_of(arguments["train"], arguments["finetune"], arguments["head"], config.method)
     options.columns_of(arguments["columns"])
     return config

@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 
+from axformer.apply import Lessons, apply_plan
 from axformer.config import make_config
 from axformer.config.layers import Schedule, Strategy
 from axformer.data.source import DataSource
 from axformer.errors import ConfigError
 from axformer.methods.layers.method import order_of
 from axformer.methods.layers.schedules import LayerOrigins
+from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial, Verdict
 from axformer.repair.settings import make_settings
@@ -26,6 +29,7 @@ from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, writ
 
 PLAIN: dict[str, Any] = {"method": "layers", "confirm": 0.0, "within_points": None}
 LAYERS = 4
+SETTINGS = {"epochs": 1, "batch_size": 8, "learning_rate": 1e-3}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +48,7 @@ def open_run(files: Path, **knobs: object) -> PruningRun:
         test=DataSource(str(files / "test.jsonl")),
         config=make_config("paper", {**PLAIN, **knobs}),
         train=DataSource(str(files / "train.jsonl")),
-        finetune=make_settings({"epochs": 1, "batch_size": 8, "learning_rate": 1e-3}),
+        finetune=make_settings(SETTINGS),
     )
 
 
@@ -146,6 +150,25 @@ def test_every_model_of_the_path_is_trained_and_the_result_is_an_ordinary_checkp
     assert (config["model_type"], config["num_hidden_layers"]) == ("bert", LAYERS - kept["seq"])
     plan = read_plan_file(tmp_path / "result")
     assert (plan.trained, plan.format) == (True, "axformer-plan/2")
+
+
+def test_apply_trains_any_model_of_the_path_as_the_run_did(files: Path, tmp_path: Path) -> None:
+    run = open_run(files, confirm=0.4)
+    trials = list(run.trials())
+    run.publish(tmp_path / "result")
+    for seq in (1, 2):
+        apply_plan(
+            read_plan_file(tmp_path / "result"),
+            files / "checkpoint",
+            DataSource(str(files / "validation.jsonl")),
+            tmp_path / f"applied-{seq}",
+            forms=["stock"],
+            stop=Stop(trials, seq),
+            lessons=Lessons(DataSource(str(files / "train.jsonl")), make_settings(SETTINGS)),
+        )
+        ended = open_run(files)
+        list(ended.trials(upto=seq))
+        assert same(load_file(tmp_path / f"applied-{seq}" / "stock" / "model.safetensors"), weights_of(ended))
 
 
 @pytest.mark.parametrize("schedule", Schedule)
