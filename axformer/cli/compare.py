@@ -1,16 +1,19 @@
-"""``axformer compare``: two to six jobs side by side."""
+"""``axformer compare``: two to six jobs or local results side by side."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from axformer.cli.display import SIZES, duration
 from axformer.cli.failing import failing
-from axformer.cli.remote import JsonOption, output, print_json, service
+from axformer.cli.remote import JsonOption, output, print_plain, service
 from axformer.cli.words import NOTHING, progress, state
 from axformer.client import Job
 from axformer.errors import InputError
@@ -19,10 +22,32 @@ from axformer.reporting.side_by_side import side_by_side
 
 LEAST, MOST = 2, 6
 """``show`` shows a single job; more than six do not fit a screen."""
+_REPORT = "report.json"
+_MADE = "made here"
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A job or a local result."""
+
+    name: str
+    source: str
+    """The job's id, or the directory."""
+    state: Text | str
+    preset: str
+    config: Mapping[str, Any]
+    trials: str
+    report: Mapping[str, Any] | None
+    """The content of its ``report.json``, of a job the part that the service shows; None without a result."""
+    content: Mapping[str, Any]
+    """What ``--json`` prints."""
 
 
 def compare(
-    jobs: Annotated[list[str], typer.Argument(help=f"Ids of {LEAST} to {MOST} jobs.", metavar="JOB...")],
+    sources: Annotated[
+        list[str],
+        typer.Argument(help=f"{LEAST} to {MOST} ids of jobs or directories of results.", metavar="JOB|RESULT..."),
+    ],
     picture: Annotated[
         Path | None,
         typer.Option(
@@ -31,67 +56,109 @@ def compare(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare jobs: the knobs in which they differ, and the result of each."""
+    """Compare jobs and local results: the knobs in which they differ, and the result of each."""
     with failing():
-        if not LEAST <= len(jobs) <= MOST:
-            raise InputError(f"compare takes {LEAST} to {MOST} jobs, not {len(jobs)}")
-    with service() as client:
-        found = [client.job(job) for job in jobs]
+        if not LEAST <= len(sources) <= MOST:
+            raise InputError(f"compare takes {LEAST} to {MOST} jobs or results, not {len(sources)}")
+        local = {source: _of_result(Path(source)) for source in sources if Path(source).is_dir()}
+    if len(local) < len(set(sources)):
+        with service() as client:
+            found = [local.get(source) or _of_job(client.job(source)) for source in sources]
+    else:
+        found = [local[source] for source in sources]
     if picture is not None:
         with failing():
             picture.write_text(_drawn(found), encoding="utf-8")
     if as_json:
-        print_json(found)
+        print_plain([one.content for one in found])
     else:
         output().print(_table(found))
 
 
-def _drawn(jobs: list[Job]) -> str:
-    named = [(job.name, deployables(job.report.model_dump())) for job in jobs if job.report is not None]
+def _of_job(job: Job) -> _Compared:
+    report = None if job.report is None else job.report.model_dump()
+    trials, content = progress(job.progress), job.model_dump(mode="json")
+    return _Compared(job.name, job.id, state(job.state), job.preset, job.config, trials, report, content)
+
+
+def _of_result(directory: Path) -> _Compared:
+    """
+    Raises:
+        InputError: the directory holds no report of a run.
+    """
+    file = directory / _REPORT
+    try:
+        report = json.loads(file.read_text(encoding="utf-8"))
+        config, trials = report["config"], f"{report['trials']:,}"
+        counted = {**report, "removed_count": len(report["removed"])}
+    except FileNotFoundError:
+        raise InputError(f"'{directory}' is no result of a run: there is no {_REPORT} in it") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        why = f"it has no '{error.args[0]}'" if isinstance(error, KeyError) else error
+        raise InputError(f"'{directory}' is no result of a run: {why}") from None
+    content = {"result": str(directory), "report": report}
+    name = directory.resolve().name
+    return _Compared(name, str(directory), _MADE, NOTHING, config, trials, counted, content)
+
+
+def _drawn(compared: Sequence[_Compared]) -> str:
+    named = [(one.name, deployables(one.report)) for one in compared if one.report is not None]
     return side_by_side([(name, forms) for name, forms in named if forms is not None])
 
 
-def _table(jobs: list[Job]) -> Table:
+def _table(compared: Sequence[_Compared]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     table.add_column("", style="dim", no_wrap=True)
-    for job in jobs:
-        table.add_column(job.name, justify="right", overflow="fold")
-    table.add_row("job", *(job.id for job in jobs))
-    table.add_row("state", *(state(job.state) for job in jobs))
-    table.add_row("preset", *(job.preset for job in jobs))
-    for name, values in _differing(jobs):
+    for one in compared:
+        table.add_column(one.name, justify="right", overflow="fold")
+    table.add_row("job or result", *(one.source for one in compared))
+    table.add_row("state", *(one.state for one in compared))
+    if any(one.preset != NOTHING for one in compared):
+        table.add_row("preset", *(one.preset for one in compared))
+    for name, values in _differing(compared):
         table.add_row(name, *values)
-    table.add_row("trials", *(progress(job.progress) for job in jobs))
-    table.add_row("the pass took", *(_of(job, lambda report: duration(report["seconds"])) for job in jobs))
-    table.add_row("elements removed", *(_of(job, lambda report: str(report["removed_count"])) for job in jobs))
+    table.add_row("trials", *(one.trials for one in compared))
+    table.add_row("the run took", *(_of(one, lambda report: duration(report["seconds"])) for one in compared))
+    table.add_row("elements removed", *(_of(one, lambda report: str(report["removed_count"])) for one in compared))
     table.add_section()
-    for words, cell in _figures(jobs):
-        table.add_row(words, *(_of(job, cell) for job in jobs))
+    for words, cell in _figures(compared):
+        table.add_row(words, *(_of(one, cell) for one in compared))
     return table
 
 
-def _differing(jobs: list[Job]) -> Iterator[tuple[str, list[str]]]:
-    """Knobs that differ between jobs."""
-    for name in sorted({name for job in jobs for name in job.config}):
-        values = [str(job.config.get(name, NOTHING)) for job in jobs]
+def _differing(compared: Sequence[_Compared]) -> Iterator[tuple[str, list[str]]]:
+    """Knobs that differ, and settings of their trainings."""
+    for name in sorted({name for one in compared for name in one.config}):
+        values = [str(one.config.get(name, NOTHING)) for one in compared]
         if len(set(values)) > 1:
             yield name, values
+    trainings = [(one.report or {}).get("finetune") for one in compared]
+    if any(trainings):
+        yield "trained", [NOTHING if one is None else _epochs(one["epochs"]) for one in trainings]
+    settings = [one["settings"] for one in trainings if one]
+    for name in sorted({name for one in settings for name in one} - {"epochs"}):
+        if len({str(one.get(name)) for one in settings}) > 1:
+            yield f"  {name}", [str(one["settings"].get(name, NOTHING)) if one else NOTHING for one in trainings]
 
 
-Cell = Callable[[dict[str, Any]], str]
+def _epochs(count: int | None) -> str:
+    return "yes" if count is None else f"{count} epoch{'s' * (count != 1)}"  # earlier reports do not say
 
 
-def _figures(jobs: list[Job]) -> Iterator[tuple[str, Cell]]:
-    """Each figure that any job's report has, as ``before → after``."""
-    reports = [job.report for job in jobs if job.report is not None]
+Cell = Callable[[Mapping[str, Any]], str]
+
+
+def _figures(compared: Sequence[_Compared]) -> Iterator[tuple[str, Cell]]:
+    """Each figure that any report has, as ``before → after``."""
+    reports = [one.report for one in compared if one.report is not None]
     for data, words in (("validation", "validation"), ("test", "held-out")):
-        names = {name: None for report in reports for name in report.base.get(data) or {}}
+        names = {name: None for report in reports for name in report["base"].get(data) or {}}
         for name in names:
             yield f"{words} {name.replace('_', ' ')}", _cell((data, name), 1.0, ".4f")
     for words, name, scale, form in SIZES:
-        if any(report.base.get(name) is not None for report in reports):
+        if any(report["base"].get(name) is not None for report in reports):
             yield words, _cell((name,), scale, form)
-    if any(report.one_position_ms is not None for report in reports):
+    if any(report["one_position_ms"] is not None for report in reports):
         yield (
             "  by pruning alone",
             lambda report: f"{report['one_position_ms']:.2f} → {report['pruned']['latency_ms']:.2f}",
@@ -99,7 +166,7 @@ def _figures(jobs: list[Job]) -> Iterator[tuple[str, Cell]]:
 
 
 def _cell(path: tuple[str, ...], scale: float, form: str) -> Cell:
-    def cell(report: dict[str, Any]) -> str:
+    def cell(report: Mapping[str, Any]) -> str:
         sides = []
         for side in (report["base"], report["pruned"]):
             value: Any = side
@@ -111,9 +178,9 @@ def _cell(path: tuple[str, ...], scale: float, form: str) -> Cell:
     return cell
 
 
-def _of(job: Job, cell: Cell) -> str:
-    """A cell of a job's report; a dash without a report."""
+def _of(one: _Compared, cell: Cell) -> str:
+    """A cell of a report; a dash without it."""
     try:
-        return NOTHING if job.report is None else cell(job.report.model_dump())
+        return NOTHING if one.report is None else cell(one.report)
     except (KeyError, TypeError):
         return NOTHING

@@ -46,7 +46,11 @@ def read_secret(name: str) -> str:
 
 def print_json(answer: BaseModel | Sequence[BaseModel]) -> None:
     """Print an answer, or a list of them."""
-    content: Any = _plain(answer) if isinstance(answer, BaseModel) else [_plain(one) for one in answer]
+    print_plain(_plain(answer) if isinstance(answer, BaseModel) else [_plain(one) for one in answer])
+
+
+def print_plain(content: Any) -> None:
+    """Print what JSON can hold."""
     sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 

@@ -133,7 +133,7 @@ def test_a_hub_token_comes_from_no_argument(
             "--calibrate: method=axformer fits no weights without refit=true, so nothing is calibrated; leave it out",
         ),
         (["upload", "nowhere"], "'nowhere' does not exist"),
-        (["compare", "job_a"], "compare takes 2 to 6 jobs, not 1"),
+        (["compare", "job_a"], "compare takes 2 to 6 jobs or results, not 1"),
         (["plot", "job_a", "--output", "/proc/none"], None),
         (["trace", "job_a", "--output", "nowhere/x.csv"], None),
         (["show", "job_a"], None),
