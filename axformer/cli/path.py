@@ -18,7 +18,6 @@ from axformer.cli.words import NOTHING
 from axformer.client import Client, PassPath
 from axformer.errors import InputError
 from axformer.plan.elements import label_of
-from axformer.plan.plan import read_plan_file
 from axformer.scores.path_costs import Costs, Model, costs_of
 from axformer.wire.metrics import LOSS
 from axformer.wire.report import PathPoint
@@ -101,13 +100,11 @@ def _show_chosen(
     if as_json:
         print_json(model.point)
     else:
-        with failing():
-            how = _how_to_get(source, model)
         if is_missed:
             limit = "" if within is None else f" within {within:g} {costs.unit}"
             output().print(f"No model on the path is {speedup:g} times as fast{limit}. The closest:", style="bold red")
         output().print(_sentence(costs, model), style="bold", soft_wrap=True)
-        output().print(how, soft_wrap=True)
+        output().print(_how_to_get(source, model), soft_wrap=True)
     if is_missed:
         raise typer.Exit(EXIT_MISSED)
 
@@ -126,7 +123,8 @@ def _how_to_get(source: str, model: Model) -> str:
     if model.point.kept:
         return "It is the result itself."
     if Path(source).is_dir():
-        train = " --train TRAIN" if read_plan_file(Path(source)).trained else ""
+        is_trained = json.loads((Path(source) / _REPORT).read_text(encoding="utf-8")).get("finetune") is not None
+        train = " --train TRAIN" if is_trained else ""
         return f"Write it: axformer apply {source} CHECKPOINT --data DATA --output DIR --upto {seq}{train}"
     return f"Export it: axformer path {source} --export {seq}"
 
