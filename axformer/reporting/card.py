@@ -18,6 +18,7 @@ from axformer.reporting.rendering import passage, render
 from axformer.reporting.sources import PAPER
 from axformer.reporting.table import Table
 from axformer.scores.confidence import CONFIDENCE, first_metric
+from axformer.wire.metrics import LOWER_IS_BETTER
 from axformer.wire.report import Report
 from axformer.wire.verdicts import Judgement
 
@@ -141,7 +142,22 @@ def _path(report: Report) -> str | None:
         return None
     confirming = report.data.get("confirming")
     metric = "" if report.base.confirming is None else first_metric(report.base.confirming).replace("_", " ")
-    return passage("path", report, confirming, metric, report.certificate, limit_of(report))
+    best = _best_seen(report) if method_of(report.config) == "rank" else None
+    return passage("path", report, confirming, metric, report.certificate, limit_of(report), best)
+
+
+def _best_seen(report: Report) -> tuple[str, float, int] | None:
+    """The metric, its best held-out figure after a removal, and the trial of it; None without held-out figures on the path.
+
+    It is what Table IV of the AxFormer paper reports of ranked pruning.
+    """
+    seen = [(point.seq, point.test) for point in report.path if point.seq and point.test is not None]
+    if not seen:
+        return None
+    metric = first_metric(seen[0][1])
+    sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
+    seq, figures = max(seen, key=lambda one: sign * one[1][metric])
+    return metric.replace("_", " "), figures[metric], seq
 
 
 def _limits(report: Report) -> list[str]:

@@ -82,7 +82,11 @@ def test_the_result_is_the_trained_model_of_the_path(files: Path, tmp_path: Path
     assert kept["seq"] > 0, "so much may be lost"
     assert report["pruned"]["test"]["loss"] == pytest.approx(kept["test"]["loss"], abs=1e-5)
     assert report["finetune"]["settings"]["epochs"] == 1
-    assert "what stayed was trained after each of them" in (tmp_path / "result" / "README.md").read_text()
+    card = " ".join((tmp_path / "result" / "README.md").read_text().split())
+    assert "what stayed was trained after each of them" in card
+    best = max(report["path"][1:], key=lambda point: point["test"]["accuracy"])
+    seen = f"The best held-out accuracy of a smaller model on the path is {best['test']['accuracy']:.4f}, after trial"
+    assert f"{seen} {best['seq']}: what Table IV" in card
 
 
 def test_without_training_data_it_is_refused(files: Path) -> None:
