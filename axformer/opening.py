@@ -7,11 +7,12 @@ from pathlib import Path
 import torch
 
 from axformer.config import PassConfig, RunConfig
+from axformer.data.columns import ANSWERS
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
 from axformer.data.source import DataSource
-from axformer.errors import ConfigError
+from axformer.errors import ConfigError, DataError
 from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode, prepare, prepare_inputs, prepare_like
@@ -32,6 +33,7 @@ from axformer.wire.heads import NewHead
 from axformer.wire.names import shown_name
 from axformer.wire.report import ENOUGH_TOKENS
 
+_UNLABELLED = "or train on rows without labels, by the untouched model's answers alone: finetune teacher=true and teacher_weight=1"
 CALIBRATION = "calibration"
 """The name of separate calibration data."""
 
@@ -142,7 +144,12 @@ def _encoded(
 ) -> Encoded:
     """The training rows as the model takes them; without their labels if only a teacher is asked."""
     if settings.needs_labels:
-        return encode(rows, checkpoint, config)
+        try:
+            return encode(rows, checkpoint, config)
+        except DataError as error:
+            if any(map(rows.has, ANSWERS)):
+                raise
+            raise DataError(f"{error}; {_UNLABELLED}") from None
     inputs = prepare_inputs(deciding, rows, checkpoint, config).samples.encoded
     return for_teacher(inputs, checkpoint.tokenizer)
 

@@ -13,7 +13,7 @@ from axformer.apply import Lessons, apply_plan
 from axformer.config import make_config
 from axformer.config.layers import Schedule, Strategy
 from axformer.data.source import DataSource
-from axformer.errors import ConfigError
+from axformer.errors import ConfigError, DataError
 from axformer.methods.layers.method import order_of
 from axformer.methods.layers.schedules import LayerOrigins
 from axformer.plan.path import Stop
@@ -169,6 +169,24 @@ def test_apply_trains_any_model_of_the_path_as_the_run_did(files: Path, tmp_path
         ended = open_run(files)
         list(ended.trials(upto=seq))
         assert same(load_file(tmp_path / f"applied-{seq}" / "stock" / "model.safetensors"), weights_of(ended))
+
+
+def test_rows_without_labels_train_by_the_teacher_alone_and_are_told_so(files: Path, tmp_path: Path) -> None:
+    unlabelled = write_rows(tmp_path / "texts.jsonl", [{"text": row["text"]} for row in tiny_rows(24, seed=3)])
+
+    def opened(**settings: object) -> PruningRun:
+        return PruningRun.open(
+            files / "checkpoint",
+            DataSource(str(files / "validation.jsonl")),
+            config=make_config("paper", {**PLAIN, "drop": 2}),
+            train=DataSource(str(unlabelled)),
+            finetune=make_settings({**SETTINGS, **settings}),
+        )
+
+    with pytest.raises(DataError, match=r"has no column 'label'.*without labels.*teacher=true and teacher_weight=1$"):
+        opened()
+    run = opened(teacher=True, teacher_weight=1)
+    assert list(run.trials())[-1].verdict is Verdict.ACCEPT
 
 
 @pytest.mark.parametrize("schedule", Schedule)
