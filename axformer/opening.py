@@ -33,7 +33,9 @@ from axformer.wire.heads import NewHead
 from axformer.wire.names import shown_name
 from axformer.wire.report import ENOUGH_TOKENS
 
-_UNLABELLED = "or train on rows without labels, by the untouched model's answers alone: finetune teacher=true and teacher_weight=1"
+_UNLABELLED = (
+    "or train without labels, by the untouched model's answers alone: finetune teacher=true and teacher_weight=1"
+)
 CALIBRATION = "calibration"
 """The name of separate calibration data."""
 

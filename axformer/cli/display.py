@@ -94,18 +94,19 @@ def display_for(console: Console, measure: Measure, names: Sequence[str] = ()) -
 
 
 class _Lines:
-    """One plain line per trial."""
+    """One plain line per trial, step between trials, and part of a step that has a name, such as an epoch."""
 
     def __init__(self, console: Console, measure: Measure, names: Sequence[str]) -> None:
         self._console = console
         self._measure = measure
         self._names = names
         self._trials: list[Trial] = []
-        self._told: str | None = None
+        self._told: tuple[str, str | None] | None = None
 
     def tell(self, step: Step) -> None:
-        if step.name != self._told:
-            self._told = step.name
+        part = step.name, step.detail
+        if part != self._told:
+            self._told = part
             self._console.print(step.sentence, soft_wrap=True)
 
     def show(self, trial: Trial) -> None:

@@ -21,6 +21,7 @@ from axformer.config import METHODS, PassConfig
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.settings import make_settings
+from axformer.wire.steps import Step, StepName
 from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
 
 
@@ -237,6 +238,16 @@ def test_a_bound_is_shown_as_one() -> None:
             display.show(bound)
         shown = console.export_text()
         assert all(part in shown for part in expected)
+
+
+def test_plain_lines_tell_each_epoch_once() -> None:
+    console = Console(force_terminal=False, width=110, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    with console.file, display_for(console, measured_by(DIMENSIONS, PassConfig())) as display:
+        for done in range(1, 7):
+            step = Step(name=StepName.TRAINING, done=done, known=6, detail=f"epoch {(done + 2) // 3} of 2")
+            display.tell(step)
+    told = [line for line in console.export_text().splitlines() if line]
+    assert told == ["training the model (epoch 1 of 2): 1 of 6", "training the model (epoch 2 of 2): 4 of 6"]
 
 
 def test_the_closing_table_shows_the_change() -> None:
