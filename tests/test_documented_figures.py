@@ -52,6 +52,14 @@ def test_the_output_in_readme_is_that_of_its_run() -> None:
     assert ran.forms.sentence in shown
 
 
+def test_what_dropped_layers_cost_in_readme_is_what_was_measured() -> None:
+    (half,) = (row for row in rows_of("docs/layers-results.md", "## From the top") if row[:2] == ["sst2", "mpnet-base"])
+    layers, change = half[-1].split(": ")
+    assert layers == "6"
+    sentence = f"MPNet-base without half of its layers [lost {-float(change):.1f} points on SST-2]"
+    assert sentence in flat(README), f"docs/layers-results.md says: {sentence}"
+
+
 def test_what_compression_costs_in_readme_is_what_was_measured() -> None:
     (half,) = (row for row in rows_of("docs/compress-results.md", "## Over all sets") if row[0] == "0.5")
     sets, mean, worst = int(half[1]), float(half[2]), float(half[3])
