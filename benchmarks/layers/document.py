@@ -85,8 +85,12 @@ def _change(one: Content, dropped: int) -> float | None:
     return _POINT * float(after[one["metric"]] - before[one["metric"]])
 
 
+def _known(group: Sequence[Content], dropped: int) -> list[float]:
+    return [change for one in group if (change := _change(one, dropped)) is not None]
+
+
 def _changes(group: Sequence[Content], dropped: int) -> str:
-    return spread([change for one in group if (change := _change(one, dropped)) is not None])
+    return spread(_known(group, dropped))
 
 
 def _from_the_top(found: Sequence[Content]) -> str:
@@ -101,7 +105,41 @@ def _from_the_top(found: Sequence[Content]) -> str:
                     about = [data, model, group[0]["metric"].replace("_", " "), _TITLES[training], str(len(group))]
                     rows.append([*about, f"{_POINT * before:.2f}", *figures])
     heads = ["set", "model", "metric", "what is left is", "seeds", "untouched", *["layers dropped: change"] * 3]
-    return "\n".join(["## From the top", "", *table(heads, rows), ""]) if rows else ""
+    lines = ["## From the top", "", *table(heads, rows), "", *_over_all_sets(found), *_told_of_teachers(found)]
+    return "\n".join(lines) if rows else ""
+
+
+def _over_all_sets(found: Sequence[Content]) -> list[str]:
+    """The means of MiniLM over the sets that were trained in both ways, of their means over seeds, as the papers' averages."""
+    top = _of(found, model="minilm", strategy="top")
+    measured = ({one["data"] for one in _of(top, training=training)} for training in FROM_THE_TOP)
+    sets, rows = sorted(set.intersection(*measured)), []
+    for training in FROM_THE_TOP if sets else ():
+        group = _of(top, training=training)
+        means = [mean(mean(_known(_of(group, data=data), count)) for data in sets) for count in DROPPED["minilm"]]
+        rows.append([_TITLES[training], *(f"{value:+.2f}" for value in means)])
+    heads = [f"mean of {', '.join(sets)}", "1 layer", "2 layers", "3 layers"]
+    return [*table(heads, rows), ""] if rows else []
+
+
+def _told_of_teachers(found: Sequence[Content]) -> list[str]:
+    """How often a teacher helped, over all sets, seeds and numbers of layers."""
+    top = [one for one in found if one["strategy"] == "top"]
+    both = {one["cell"].removesuffix("-teacher"): one for one in _of(top, training="teacher")}
+    pairs = [
+        (one, both[name]) for one in _of(top, training="plain") if (name := one["cell"].removesuffix("-plain")) in both
+    ]
+    gains = [
+        taught - alone
+        for one, other in pairs
+        for count in DROPPED[one["model"]]
+        if (alone := _change(one, count)) is not None and (taught := _change(other, count)) is not None
+    ]
+    if not gains:
+        return []
+    better = sum(gain > 0 for gain in gains)
+    share = f"{better} of {len(gains)} comparisons of the same set, seed and number of layers"
+    return [f"**With a teacher** less was lost in {share}, and {mean(gains):.2f} points less in the mean.", ""]
 
 
 def _winners(found: Sequence[Content]) -> list[str]:
