@@ -65,6 +65,15 @@ def test_it_shows_how_far_the_pass_is(member, running):
     assert "1.2 k" in text  # parameters of what was accepted: 200 + 400 + 600
 
 
+def test_where_no_trial_says_how_long_it_takes_the_step_does(member, stage, trials):
+    step = {"name": "training", "done": 3, "known": 9, "seconds_left": 80.0}
+    unknown = PROGRESS | {"seconds_left": None, "step": step}
+    page = member.get(f"/jobs/{stage.running(trials[:1], unknown)}").text
+    assert re.search(r"Time left</dt><dd>1 min 20 s<span class=\"sub\">of this step; 3 s in trials so far", page)
+    page = member.get(f"/jobs/{stage.running(trials[:1], unknown | {'seconds_left': 9.0})}").text
+    assert re.search(r"Time left</dt><dd>9 s<span class=\"sub\">3 s in trials so far", page)
+
+
 def test_it_shows_the_data_and_the_untouched_model_first(member, running):
     text = member.get(f"/jobs/{running}").text
     said = text.index("Validation data: 872 rows, 51 % &lt;b&gt;good&lt;/b&gt;.")
