@@ -1,6 +1,7 @@
 """A matrix of numbers as a picture: the higher a number, the stronger its cell."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -38,6 +39,10 @@ class Heatmap:
     """The number of a full one."""
     form: str = ".2f"
     """How numbers are written."""
+    is_logarithmic: bool = False
+    """Whether the strength of a cell grows with the logarithm of its number; then ``least`` is above 0."""
+    marked: Collection[tuple[int, int]] = ()
+    """The cells with a frame, by row and column from 0."""
 
 
 def heatmap(matrix: Heatmap, width: int = WIDTH) -> str:
@@ -75,21 +80,32 @@ def _cells(
     matrix: Heatmap, index: int, row: Sequence[float], corner: tuple[float, float], size: tuple[float, float]
 ) -> Iterator[str]:
     (left, y), (cell, height) = corner, size
-    span = matrix.most - matrix.least
     for place, value in enumerate(row):
         x = left + place * cell
-        strength = min(1.0, max(0.0, (value - matrix.least) / span)) if span > 0 else 0.0
+        strength = _strength(matrix, value)
         said = f"{matrix.row_axis} {matrix.rows[index]}, {matrix.column_axis} {matrix.columns[place]}: {value:{matrix.form}}"
         yield (
             f'<rect class="heat" fill-opacity="{strength:.2f}" x="{x:.1f}" y="{y:.1f}" width="{max(cell - 1, 1):.1f}" '
             f'height="{height - 1:.1f}"><title>{escape(said)}</title></rect>'
         )
+        if (index, place) in matrix.marked:
+            yield (
+                f'<rect class="ring" x="{x:.1f}" y="{y:.1f}" width="{max(cell - 1, 1):.1f}" height="{height - 1:.1f}" '
+                'pointer-events="none"/>'
+            )
         if cell >= _WRITTEN:
             shade = "on-heat" if strength >= _STRONG else "ink"
             text = words(
                 round(x + cell / 2, 1), round(y + height / 2 + 4, 1), f"{value:{matrix.form}}", shade, "middle"
             )
             yield text.replace("<text ", '<text pointer-events="none" ', 1)
+
+
+def _strength(matrix: Heatmap, value: float) -> float:
+    least, most = matrix.least, matrix.most
+    if matrix.is_logarithmic:
+        least, most, value = (math.log(max(one, matrix.least)) for one in (least, most, value))
+    return min(1.0, max(0.0, (value - least) / (most - least))) if most > least else 0.0
 
 
 def _names(columns: Sequence[str], left: float, cell: float, y: float) -> Iterator[str]:

@@ -23,6 +23,7 @@ from axformer.plan.trial import Trial, Verdict
 from axformer.reporting.card import shown
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.card_tables import sizes_of
+from axformer.reporting.level_pictures import level_pictures
 from axformer.reporting.rendering import render
 from axformer.reporting.table import Table
 from axformer.wire.report import FormReport, Report, SpeedCell
@@ -63,6 +64,7 @@ def report_page(
         map=Markup(inline(picture(plan.plan, dimensions))),  # noqa: S704 - the same
         curve=Markup(inline(path_curve(report.path))),  # noqa: S704 - the same
         losses=_losses(report),
+        levels=[Markup(inline(one)) for one in level_pictures(trace, plan.plan, dimensions)],  # noqa: S704 - made of numbers
         accepted=_accepted(trace),
         speed=_speed(report),
         knobs=_knobs(report),
