@@ -19,7 +19,7 @@ from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.latency import share, without_removal
 from axformer.wire.report import ENOUGH_TOKENS, Refitted
-from axformer.wire.steps import Step
+from axformer.wire.steps import Step, StepName
 
 RECENT = 6
 SIZES = (
@@ -94,7 +94,7 @@ def display_for(console: Console, measure: Measure, names: Sequence[str] = ()) -
 
 
 class _Lines:
-    """One plain line per trial, step between trials, and part of a step that has a name, such as an epoch."""
+    """One plain line per trial, step between trials, and epoch of a training."""
 
     def __init__(self, console: Console, measure: Measure, names: Sequence[str]) -> None:
         self._console = console
@@ -104,7 +104,7 @@ class _Lines:
         self._told: tuple[str, str | None] | None = None
 
     def tell(self, step: Step) -> None:
-        part = step.name, step.detail
+        part = step.name, step.detail if step.name == StepName.TRAINING else None
         if part != self._told:
             self._told = part
             self._console.print(step.sentence, soft_wrap=True)

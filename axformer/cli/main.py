@@ -66,7 +66,9 @@ class _Listed(LazyGroup):
         "resume": Command(_SERVICE, "Resume a paused job where its trace ends.", module="steer"),
         "retry": Command(_SERVICE, "Run a failed or cancelled job again from the start.", module="steer"),
         "deliver": Command(_SERVICE, "Put a job's files into a bucket or a repository of the model hub."),
-        "compare": Command(_SERVICE, "Compare jobs: the knobs in which they differ, and the result of each."),
+        "compare": Command(
+            _SERVICE, "Compare jobs and local results: the knobs in which they differ, and the result of each."
+        ),
         "grid": Command(_SERVICE, "Queue a grid of jobs: each checkpoint of each set with each setting and seed."),
         "group": Command(
             _SERVICE,

@@ -110,7 +110,7 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     levels = []
     for block, sizes in enumerate(blocks):
         check_cancelled()
-        counter.begin(f"block {block + 1} of {len(blocks)}")
+        counter.begin(f"block {block + 1} of {len(blocks)}, its inputs")
         whole = WholeBlock.before(teacher)
         order = _order(config, whole, sizes[0], information[block] if information else None)
         counter.advance(detail=f"block {block + 1} of {len(blocks)}")
