@@ -32,6 +32,8 @@ from tests.worker.test_runner import library_run, without_seconds
 __all__ = ["opened", "post", "settings", "watch"]
 
 OBEY_SECONDS = 2.0
+LONG_ROWS = 3000
+"""For a job whose trials take several time slices of half a second on any machine."""
 MANY_ROWS = 5000
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -39,7 +41,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 @pytest.fixture
 def long_job(post: Post, tmp_path: Path) -> str:
-    data = write_rows(tmp_path / "rows.jsonl", tiny_rows(300))
+    data = write_rows(tmp_path / "rows.jsonl", tiny_rows(LONG_ROWS))
     return post(knobs=GUESSING | LONG_PASS, validation={"uri": f"file://{data}"})
 
 
@@ -163,7 +165,7 @@ def test_a_job_whose_main_process_is_killed_is_given_back(settings: Settings, wa
 def test_a_short_job_starts_within_a_slice_of_a_long_one(
     settings: Settings, post: Post, watch: Watch, long_job: str
 ) -> None:
-    with worker(settings, announce_seconds=0.2, slice_seconds=1.0):
+    with worker(settings, announce_seconds=0.2, slice_seconds=0.5):
         wait_for_trials(settings, watch, long_job)
         short = post()
         wait_until(lambda: has_ended(watch, short), JOB_SECONDS, log_of(settings))
