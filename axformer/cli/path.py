@@ -16,6 +16,7 @@ from axformer.cli.options import FormsOption, forms_of
 from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.words import NOTHING
 from axformer.client import Client, PassPath
+from axformer.config import trains_path
 from axformer.errors import InputError
 from axformer.plan.elements import label_of
 from axformer.scores.path_costs import Costs, Model, costs_of
@@ -123,8 +124,9 @@ def _how_to_get(source: str, model: Model) -> str:
     if model.point.kept:
         return "It is the result itself."
     if Path(source).is_dir():
-        is_trained = json.loads((Path(source) / _REPORT).read_text(encoding="utf-8")).get("finetune") is not None
-        train = " --train TRAIN" if is_trained else ""
+        report = json.loads((Path(source) / _REPORT).read_text(encoding="utf-8"))
+        is_trained = report.get("finetune") is not None and trains_path(report["config"])
+        train = " --train TRAIN" if is_trained and seq else ""
         return f"Write it: axformer apply {source} CHECKPOINT --data DATA --output DIR --upto {seq}{train}"
     return f"Export it: axformer path {source} --export {seq}"
 

@@ -159,6 +159,11 @@ def fits_weights(knobs: Mapping[str, Any]) -> bool:
     return knobs.get("repair") == "refit" or knobs.get("refit") is True
 
 
+def trains_path(knobs: Mapping[str, Any]) -> bool:
+    """Whether a run with these knobs and training data trains every model on its path, and not the kept one alone."""
+    return method_of(knobs) == "layers" or bool(knobs.get("finetune_each"))
+
+
 def defaults_beside(knobs: Mapping[str, Any]) -> dict[str, Any]:
     """The default values of the method's knobs, as in JSON."""
     return config_of({"method": method_of(knobs)}).model_dump(mode="json")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from axformer.config import defaults_beside, method_of
+from axformer.config import defaults_beside, method_of, trains_path
 from axformer.drawing.curve import describe_path
 from axformer.drawing.picture import describe_plan
 from axformer.plan.elements import Dimensions, parse
@@ -143,7 +143,8 @@ def _path(report: Report) -> str | None:
     confirming = report.data.get("confirming")
     metric = "" if report.base.confirming is None else first_metric(report.base.confirming).replace("_", " ")
     best = _best_seen(report) if method_of(report.config) == "rank" else None
-    return passage("path", report, confirming, metric, report.certificate, limit_of(report), best)
+    is_trained = report.finetune is not None and trains_path(report.config)
+    return passage("path", report, confirming, metric, report.certificate, limit_of(report), best, is_trained)
 
 
 def _best_seen(report: Report) -> tuple[str, float, int] | None:

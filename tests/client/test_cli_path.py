@@ -71,6 +71,23 @@ def test_it_names_the_model_to_take_for_a_wish_of_a_job_and_of_a_local_result(do
             assert f"is {wish[-1]:g} times as fast" in missed.stdout
 
 
+@pytest.mark.parametrize(
+    ("config", "finetune", "needs_rows"),
+    [
+        ({"method": "layers"}, {"epochs": 3}, True),
+        ({"method": "layers"}, None, False),
+        ({"method": "rank", "finetune_each": 1}, {"epochs": 1}, True),
+        ({"method": "axformer"}, {"epochs": 1}, False),  # the kept model alone was trained
+    ],
+)
+def test_training_rows_are_asked_for_where_the_models_of_a_path_were_trained(
+    tmp_path: Path, config: dict[str, object], finetune: dict[str, int] | None, needs_rows: bool
+) -> None:
+    report = {"path": PATH, "config": config, "finetune": finetune}
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    assert ("--upto 3 --train TRAIN" in ran("path", tmp_path, "--speedup", 1.2)) is needs_rows
+
+
 def test_a_directory_without_a_report_is_no_result(tmp_path: Path) -> None:
     refused = run("path", tmp_path)
     assert refused.exit_code == 2

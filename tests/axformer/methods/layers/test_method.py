@@ -148,6 +148,9 @@ def test_every_model_of_the_path_is_trained_and_the_result_is_an_ordinary_checkp
     assert report["pruned"]["test"]["loss"] == pytest.approx(kept["test"]["loss"], abs=1e-5)
     config = json.loads((tmp_path / "result" / "stock" / "config.json").read_text())
     assert (config["model_type"], config["num_hidden_layers"]) == ("bert", LAYERS - kept["seq"])
+    assert "`axformer apply --upto` with `--train` writes any" in " ".join(
+        (tmp_path / "result" / "README.md").read_text().split()
+    )
     plan = read_plan_file(tmp_path / "result")
     assert (plan.trained, plan.format) == (True, "axformer-plan/2")
 
