@@ -9,13 +9,18 @@ the training that was interrupted.
 from pathlib import Path
 
 from benchmarks.rank.cell import measure
-from benchmarks.rank.document import DOCUMENT, RESULTS, document_of, read_cells
+from benchmarks.rank.document import DOCUMENT, document_of
 from benchmarks.rank.grid import cells
+from benchmarks.rank.pictures import write_pictures
+from benchmarks.rank.reading import RESULTS, read_cells
 from benchmarks.running import Experiment, resumable, run_command
 
 
 def _write(results: Path, output: Path) -> None:
     if found := read_cells(results):
+        images = output.parent / "images"
+        images.mkdir(parents=True, exist_ok=True)
+        write_pictures(found, images)
         output.write_text(document_of(found), encoding="utf-8")
 
 

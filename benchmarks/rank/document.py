@@ -1,20 +1,16 @@
 """Writes ``docs/rank-results.md`` from the files of the cells alone."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from benchmarks.compress.tables import NONE, spread, table
-from benchmarks.rank.grid import CURVE_SETS, CURVES, ORDERS, SETS, WAYS, cells
+from benchmarks.rank.grid import CURVE_SETS, CURVES, HEADS_GONE, ORDERS, SETS, WAYS, cells
+from benchmarks.rank.pictures import shown_heads, shown_ways
+from benchmarks.rank.reading import Content, cells_of, change, figure, relative
 
-RESULTS = Path("benchmarks/results/rank")
 DOCUMENT = Path("docs/rank-results.md")
-Content = Mapping[str, Any]
-_POINT = 100.0
-_SHARES = tuple(tenths / 10 for tenths in range(1, 10))
-"""Shares of the heads that a curve has points at."""
 
 _WAYS_TOLD = """The counterpart of Table IV of the AxFormer paper. **Best on the path** is what the paper reports: of
 all models that a way made, that which does best *on the held-out rows themselves*. It is **optimistic**, since those
@@ -22,17 +18,18 @@ rows chose it, the more so the more models there are. **Chosen** is what the way
 no say in it: the cheapest model that is [certified](certificate.md) to have lost less than one point, else the
 untouched one; of the pass the model with the lowest loss on the confirming rows. *Fewer operations* are those of the
 whole model, at the lengths of the data."""
+_SPEEDS = (1.25, 1.5, 2.0, 3.0)
+"""Times fewer operations at which ways are compared."""
+_NEARLY = 0.99
+"""A model counts as so fast at this share of the speed, since steps of 5 % end at 1.2499 times."""
+_SPEEDS_TOLD = """The change of the metric in points against the untouched model, of the first model on each path that has so
+many times fewer operations, to a hundredth of them. Nothing was chosen here, so nothing is optimistic."""
 _CURVES_TOLD = """Heads leave by first-order Taylor, a tenth of them in every step, ranked once on the untouched model
 (Chiang and others, 2020, Figure 1). Figures are the metric as a share of the untouched model's, by the share of the
 heads that have left; the paper finds `l1` best."""
 
 _ORDERS_TOLD = """The pass with the preset `robust`, and all that it accepted. Importance takes one backward pass and no
 name of a task. Changes are on held-out rows, against the untouched model."""
-
-
-def read_cells(results: Path) -> list[Content]:
-    """All existing cells, in the order of their names."""
-    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(results.glob("*.json"))]
 
 
 def document_of(found: Sequence[Content]) -> str:
@@ -50,23 +47,16 @@ with one seed, and one way to smaller models of it. 40 % of the validation rows 
 Figures are of held-out rows, in hundredths, with the standard deviation over seeds where there are several.
 """,
         _by_way(found),
+        _at_the_same_cost(found),
         _curves(found),
         _orders(found),
     ]
     return "\n".join(section for section in sections if section)
 
 
-def _of(found: Sequence[Content], **wanted: Any) -> list[Content]:
-    return [one for one in found if all(one[name] == value for name, value in wanted.items())]
-
-
-def _figure(one: Content, point: Mapping[str, Any]) -> float:
-    return _POINT * float(point["test"][one["metric"]])
-
-
 def _best(one: Content) -> Mapping[str, Any]:
     """The smaller model with the best figure on held-out rows; the untouched model if there is no smaller one."""
-    return max(one["points"][1:] or one["points"], key=lambda point: _figure(one, point))
+    return max(one["points"][1:] or one["points"], key=lambda point: figure(one, point))
 
 
 def _kept(one: Content) -> Mapping[str, Any]:
@@ -77,29 +67,64 @@ def _kept(one: Content) -> Mapping[str, Any]:
 def _by_way(found: Sequence[Content]) -> str:
     rows = []
     for data in SETS:
-        of_set = [one for one in _of(found, data=data) if one["way"] in WAYS]
+        of_set = [one for one in cells_of(found, data=data) if one["way"] in WAYS]
         if of_set:
-            untouched = {one["seed"]: _figure(one, one["points"][0]) for one in of_set}
+            untouched = {one["seed"]: figure(one, one["points"][0]) for one in of_set}
             metric = of_set[0]["metric"].replace("_", " ")
             rows.append(
                 [data, "none", metric, str(len(untouched)), spread(list(untouched.values()), ".2f"), *[NONE] * 4]
             )
         for name, way in WAYS.items():
-            if group := _of(of_set, way=name):
+            if group := cells_of(of_set, way=name):
                 rows.append([data, way.title, metric, str(len(group)), *_columns(group)])
     if not rows:
         return ""
     heads = ["set", "way", "metric", "seeds", "best on the path (optimistic)", "its fewer operations", "chosen"]
-    return "\n".join(["## By way", "", _WAYS_TOLD, "", *table([*heads, "its fewer operations", "minutes"], rows), ""])
+    heads += ["its fewer operations", "minutes"]
+    return "\n".join(["## By way", "", _WAYS_TOLD, "", *table(heads, rows), "", *_told_of_certificates(found)])
 
 
 def _columns(group: Sequence[Content]) -> list[str]:
     columns = []
     for choice in (_best, _kept):
         points = [choice(one) for one in group]
-        columns.append(spread([_figure(one, point) for one, point in zip(group, points, strict=True)], ".2f"))
+        columns.append(spread([figure(one, point) for one, point in zip(group, points, strict=True)], ".2f"))
         columns.append(f"{mean(point['estimated_speedup'] for point in points):.2f}x")
     return [*columns, f"{mean(one['seconds'] for one in group) / 60:.1f}"]
+
+
+def _told_of_certificates(found: Sequence[Content]) -> list[str]:
+    """How often a certificate was had, and from how many rows."""
+    certificates = [one["certificate"] for one in found if one["certificate"] is not None]
+    if not certificates:
+        return []
+    rows = sorted({certificate["rows"] for certificate in certificates})
+    had = sum(certificate["passed"] > 0 for certificate in certificates)
+    return [
+        f"A smaller model was certified in {had} of {len(certificates)} runs: {' or '.join(map(str, rows))} confirming rows "
+        "seldom show that less than one point was lost ([what rows can certify](certificate.md#what-rows-can-certify)).",
+        "",
+    ]
+
+
+def _at_the_same_cost(found: Sequence[Content]) -> str:
+    rows = []
+    for data in SETS:
+        for name, way in WAYS.items():
+            group = cells_of(found, data=data, way=name)
+            figures = [spread(_changes_at(group, speed)) for speed in _SPEEDS]
+            if any(figure != NONE for figure in figures):
+                rows.append([data, way.title, str(len(group)), *figures])
+    if not rows:
+        return ""
+    heads = ["set", "way", "seeds", *(f"{speed:g}x" for speed in _SPEEDS)]
+    return "\n".join(["## At the same cost", "", _SPEEDS_TOLD, "", *table(heads, rows), "", *shown_ways(found)])
+
+
+def _changes_at(group: Sequence[Content], speed: float) -> list[float]:
+    """The change in points of the first model with so many times fewer operations; of cells that have one."""
+    fast = ([point for point in one["points"] if point["estimated_speedup"] >= _NEARLY * speed] for one in group)
+    return [change(one, points[0]) for one, points in zip(group, fast, strict=True) if points]
 
 
 def _curves(found: Sequence[Content]) -> str:
@@ -107,25 +132,23 @@ def _curves(found: Sequence[Content]) -> str:
     for model in sorted({one["model"] for one in found}):
         for data in CURVE_SETS:
             for name, way in CURVES.items():
-                if group := _of(found, model=model, data=data, way=name):
-                    figures = [spread(_relative(group, step), ".2f") for step in range(1, len(_SHARES) + 1)]
+                if group := cells_of(found, model=model, data=data, way=name):
+                    figures = [spread(_relative(group, step), ".2f") for step in range(1, len(HEADS_GONE) + 1)]
                     rows.append([data, model, way.title, str(len(group)), *figures])
     if not rows:
         return ""
-    heads = ["set", "model", "normalisation", "seeds", *(f"{share:.0%}" for share in _SHARES)]
-    return "\n".join(["## Head importance by normalisation", "", _CURVES_TOLD, "", *table(heads, rows), ""])
+    heads = ["set", "model", "normalisation", "seeds", *(f"{share:.0%}" for share in HEADS_GONE)]
+    lines = ["## Head importance by normalisation", "", _CURVES_TOLD, "", *table(heads, rows), "", *shown_heads(found)]
+    return "\n".join(lines)
 
 
 def _orders(found: Sequence[Content]) -> str:
     rows = []
     for data in SETS:
         for name, way in ORDERS.items():
-            if group := _of(found, data=data, way=name):
+            if group := cells_of(found, data=data, way=name):
                 ends = [(one["points"][0], one["points"][-1]) for one in group]
-                changes = [
-                    _POINT * (after["test"][one["metric"]] - before["test"][one["metric"]])
-                    for one, (before, after) in zip(group, ends, strict=True)
-                ]
+                changes = [change(one, one["points"][-1]) for one in group]
                 losses = [after["test"]["loss"] - before["test"]["loss"] for before, after in ends]
                 gone = mean(1 - after["encoder_parameters"] / before["encoder_parameters"] for before, after in ends)
                 trials = f"{mean(one['trials'] for one in group):.0f}"
@@ -139,6 +162,4 @@ def _orders(found: Sequence[Content]) -> str:
 
 def _relative(group: Sequence[Content], step: int) -> list[float]:
     """The metric after a step as a share of the untouched model's; of cells that have the step."""
-    return [
-        _figure(one, one["points"][step]) / _figure(one, one["points"][0]) for one in group if step < len(one["points"])
-    ]
+    return [share for one in group if (share := relative(one, step)) is not None]

@@ -46,6 +46,8 @@ WAYS: Mapping[str, Way] = {
     "compress": Way("compression", {"method": "compress", **_CHOICE}),
 }
 """The counterparts of Table IV of the AxFormer paper, by their names in cells."""
+HEADS_GONE = tuple(tenths / 10 for tenths in range(1, 10))
+"""Shares of the heads that have left after each step of a curve."""
 CURVES: Mapping[str, Way] = {
     f"heads-{norm}": Way(
         norm,
@@ -53,8 +55,8 @@ CURVES: Mapping[str, Way] = {
             "method": "rank",
             "units": "heads",
             "normalisation": norm,
-            "step": 0.1,
-            "until": 0.9,
+            "step": HEADS_GONE[0],
+            "until": HEADS_GONE[-1],
             "reestimate": False,
             "confirm": 0.0,
             "within_points": None,

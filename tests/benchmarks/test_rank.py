@@ -1,6 +1,8 @@
 """The benchmark of ranked pruning: its cells, two of them on a tiny model, and its document."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,8 +10,10 @@ from benchmarks.checkpoints import Checkpoint
 from benchmarks.finetune import BASE
 from benchmarks.rank import grid
 from benchmarks.rank.cell import measure
-from benchmarks.rank.document import DOCUMENT, RESULTS, document_of, read_cells
+from benchmarks.rank.document import DOCUMENT, document_of
 from benchmarks.rank.grid import CURVES, ORDERS, WAYS, Cell, cells
+from benchmarks.rank.pictures import write_pictures
+from benchmarks.rank.reading import RESULTS, read_cells
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
 
@@ -28,6 +32,36 @@ def test_the_document_is_what_the_cells_give() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == document_of(read_cells(RESULTS))
     names = {cell.name for cell in cells()}
     assert {one["cell"] for one in read_cells(RESULTS)} <= names
+
+
+def test_the_pictures_are_what_the_cells_give(tmp_path: Path) -> None:
+    write_pictures(read_cells(RESULTS), tmp_path)
+    shown = re.findall(r"\(images/(.+)\)", DOCUMENT.read_text(encoding="utf-8"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(shown)
+    for name in shown:
+        assert (DOCUMENT.parent / "images" / name).read_text(encoding="utf-8") == (tmp_path / name).read_text("utf-8")
+
+
+def _with_points(way: str, seed: int, points: list[tuple[float, float]]) -> dict[str, Any]:
+    """A cell with these models: times fewer operations, and accuracy on held-out rows."""
+    told = [
+        {"estimated_speedup": speed, "test": {"accuracy": value}, "kept": not index}
+        for index, (speed, value) in enumerate(points)
+    ]
+    about = {"cell": f"rte-{seed}-{way}", "data": "rte", "model": BASE, "way": way, "seed": seed, "metric": "accuracy"}
+    return {**about, "points": told, "certificate": {"rows": 10 + seed, "passed": seed}, "seconds": 60.0}
+
+
+def test_ways_are_compared_at_the_same_number_of_operations() -> None:
+    found = [
+        _with_points("l1", 0, [(1.0, 0.8), (1.249, 0.7), (1.5, 0.6)]),
+        _with_points("l1", 1, [(1.0, 0.9), (1.3, 0.7), (2.5, 0.6)]),
+        _with_points("pass", 0, [(1.0, 0.8), (1.01, 0.8)]),
+    ]
+    document = document_of(found)
+    assert "| rte | L1 | 2 | -15.00 ± 7.07 | -25.00 ± 7.07 | -30.00 | – |" in document
+    assert "| rte | the pass (`robust`) | 1 | –" not in document, "a way without fast models is left out"
+    assert "A smaller model was certified in 1 of 3 runs: 10 or 11 confirming rows seldom" in document
 
 
 def test_the_document_tells_the_best_from_the_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +93,7 @@ def test_the_document_tells_the_best_from_the_chosen(tmp_path: Path, monkeypatch
     document = document_of(found)
     best = 100 * max(point["test"]["accuracy"] for point in found[0]["points"][1:])
     kept = next(100 * point["test"]["accuracy"] for point in found[0]["points"] if point["kept"])
-    (row,) = [line.split(" | ") for line in document.splitlines() if line.startswith("| tiny | L1")]
+    row = next(line.split(" | ") for line in document.splitlines() if line.startswith("| tiny | L1"))
     assert (row[4], row[6]) == (f"{best:.2f}", f"{kept:.2f}")
     first, last = (found[2]["points"][index]["test"]["accuracy"] for index in (0, 9))
     (curve,) = [line for line in document.splitlines() if line.startswith("| tiny | minilm | l1")]
