@@ -24,6 +24,9 @@ _TIES = 1e-9
 """Largest difference of two scores that count as equal."""
 _BLOCKS = 200
 """Most blocks of the jackknife that estimates the skewness of a metric."""
+FEWEST_ROWS = 30
+"""Fewest rows that the bootstrap certifies: its errors are 13 % on ten rows, 8 % on twenty and 6 % on thirty
+(``docs/certificate.md``)."""
 _NORMAL = NormalDist()
 
 
@@ -133,8 +136,9 @@ def bootstrap_test(
 ) -> Callable[[np.ndarray], float]:
     """BCa bootstrap test (Efron, 1987), for metrics that are not means over rows.
 
-    It is *asymptotic*: the error rate is close to its nominal level on many rows and above it on few. The p-value is the
-    level at which the upper end of the one-sided interval of the fall equals the margin.
+    It is *asymptotic*: the error rate is close to its nominal level on many rows and above it on few, so fewer than
+    :data:`FEWEST_ROWS` never pass. The p-value is the level at which the upper end of the one-sided interval of the fall equals
+    the margin; it is 1 if the metric is not a finite number, as of a model whose training diverged.
 
     Args:
         untouched: the untouched model's table, one row per sample, shape (samples, columns).
@@ -145,8 +149,10 @@ def bootstrap_test(
         A function that computes the p-value of another model from its table on the same samples.
     """
     rows, rng = len(untouched), np.random.default_rng(SEED)
+    if rows < FEWEST_ROWS:
+        return lambda _: 1.0
     draws = [rng.integers(rows, size=rows) for _ in range(RESAMPLES)]
-    blocks = np.array_split(np.arange(rows), min(rows, _BLOCKS)) if rows > 1 else []
+    blocks = np.array_split(np.arange(rows), min(rows, _BLOCKS))
     rests = [np.delete(np.arange(rows), block) for block in blocks]
 
     def measured(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -160,6 +166,8 @@ def bootstrap_test(
     def p_value(table: np.ndarray) -> float:
         after = measured(table)
         fall, drawn, left_out = (value - value_after for value, value_after in zip(before, after, strict=True))
+        if not (np.isfinite(fall).all() and np.isfinite(drawn).all() and np.isfinite(left_out).all()):
+            return 1.0
         return bca_p_value(float(fall[0]), drawn, left_out, margin)
 
     return p_value
@@ -167,7 +175,7 @@ def bootstrap_test(
 
 def bca_p_value(fall: float, drawn: np.ndarray, left_out: np.ndarray, margin: float) -> float:
     """The level at which the upper BCa end of a fall equals the margin, given bootstrapped and jackknifed falls."""
-    away = left_out.mean() - left_out if len(left_out) else np.zeros(1)
+    away = left_out.mean() - left_out
     spread = float((away**2).sum()) ** 1.5
     skewness = float((away**3).sum()) / (6 * spread) if spread > 0 else 0.0
     bias = _NORMAL.inv_cdf(_share_below(drawn, fall))

@@ -101,7 +101,7 @@ def few_rows_told(rows: int, points: float) -> str | None:
     if can_carry <= margin + _ROUNDING:
         return None
     start, fewest = f"within_points={points:g}: {rows:,} confirming rows", fewest_rows(margin)
-    offered = f", or ask for {can_carry / POINT:.2g} points, which these rows can certify"
+    offered = f", or ask for {can_carry / POINT:.3g} points, which these rows can certify"
     if fewest is None:
         return f"{start} cannot show so small a fall, as no number can, so the untouched model will be kept; allow more points"
     needed = rows_needed(points, USUAL_RATE, USUAL_RATE)

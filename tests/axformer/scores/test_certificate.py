@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,13 +15,22 @@ from axformer.scores.certificate import before_training, certify
 from axformer.scores.fixed_sequence import in_sequence, safest_first
 from axformer.scores.paired_tests import (
     ALPHA,
+    FEWEST_ROWS,
     betting_p_value,
     betting_p_values,
     bootstrap_test,
     exact_p_value,
     score,
 )
-from axformer.scores.planning import fewest_rows, power_of, rows_needed, smallest_margin
+from axformer.scores.planning import (
+    POWER,
+    USUAL_RATE,
+    few_rows_told,
+    fewest_rows,
+    power_of,
+    rows_needed,
+    smallest_margin,
+)
 from axformer.scores.within_points import POINT, too_few_rows
 from axformer.tasks.classification import Classification
 from axformer.tasks.regression import Regression
@@ -177,6 +187,28 @@ def test_the_cheapest_of_those_before_the_first_failure_is_kept(
     assert kept is None or costs[kept] == min(costs[place] for place in order[: tested.passed])
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3, 10, FEWEST_ROWS - 1])
+def test_the_bootstrap_certifies_nothing_on_few_rows(rows: int) -> None:
+    """A single row, and any two of which one is drawn twice, have no correlation, so nothing would seem to be lost."""
+    before = _correlated(rows, 0.5, 1)
+    assert bootstrap_test(before, _pearson, 0.05)(before) == 1.0
+    assert "that takes 30" in str(too_few_rows("regression", rows, 5.0))
+
+
+def test_a_model_without_numbers_is_not_certified() -> None:
+    """As after a training that diverged."""
+    before, after = _correlated(100, 0.5, 1), _correlated(100, 0.5, 1)
+    assert bootstrap_test(before, _pearson, 0.05)(before) <= ALPHA
+    after[7, 2] = np.nan
+    assert bootstrap_test(before, _pearson, 0.05)(after) == 1.0
+    kept, told = certify([before, after], Regression(), 5.0, [0, 1], [2, 1], deciding=[before, after])
+    assert (kept, told.passed) == (0, 0)
+
+
+def _pearson(table: np.ndarray) -> float:
+    return Regression().metrics(table[:, 1:])["pearson"]
+
+
 def _path(*lost: int, rows: int = 400) -> list[np.ndarray]:
     """The untouched model, and models that lost so many of its answers."""
     return [_answers(np.arange(rows) >= count) for count in (0, *lost)]
@@ -274,4 +306,13 @@ def test_what_rows_cannot_carry_is_said(rows: int, points: float, told: str | No
     note = too_few_rows("classification", rows, points)
     assert (note is None) == (told is None)
     assert told is None or told in str(note)
-    assert too_few_rows("regression", rows, points) is None
+    assert too_few_rows("token_classification", rows, points) is None
+    assert (too_few_rows("regression", rows, points) is None) == (rows >= FEWEST_ROWS)
+
+
+@pytest.mark.parametrize("rows", [3, 15, 20, 25, 40, 60, 150, 800])
+def test_points_that_rows_are_said_to_certify_they_do(rows: int) -> None:
+    offered = re.search(r"ask for ([\d.]+) points", str(few_rows_told(rows, 0.5)))
+    assert offered is not None
+    assert power_of(rows, float(offered[1]) * POINT, USUAL_RATE, USUAL_RATE) >= POWER
+    assert few_rows_told(rows, float(offered[1])) is None
