@@ -153,7 +153,7 @@ def note_of(measured: MeasuredPath, config: RunConfig) -> str | None:
     chosen_by = "loss" if config.within_points is None else first_metric(confirming[0])
     first, kept, last = (confirming[index][chosen_by] for index in (0, measured.kept, -1))
     name, ends = chosen_by.replace("_", " "), f"{first:.4f} untouched and {last:.4f} at the end of the pass"
-    more = "" if measured.kept == accepted else _why_not_the_next(name, config)
+    more = "" if measured.kept == accepted else _why_not_the_next(name, config, measured.certificate)
     if measured.kept == 0:
         none = f"none of the {accepted} acceptances is" if accepted > 1 else "the only acceptance is not"
         return f"{none} kept: on the rows that did not decide the {name} is {ends}{more}"
@@ -163,8 +163,10 @@ def note_of(measured: MeasuredPath, config: RunConfig) -> str | None:
     )
 
 
-def _why_not_the_next(name: str, config: RunConfig) -> str:
-    """Say why the next model was not kept; empty if the lowest loss chose."""
+def _why_not_the_next(name: str, config: RunConfig, certificate: Certificate | None) -> str:
+    """Say why the next model was not kept; empty if the lowest loss chose, or if no later model costs less."""
+    if certificate is not None and certificate.reason is None:
+        return ""
     if config.within_points is not None:
         return f"; the {name} of the next that was tested may have fallen further than within_points allows: {_REMEDY}"
     if config.loss_limit is not None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from axformer.config import defaults_beside, method_of, trains_path
+from axformer.config import DEFAULT_METHOD, defaults_beside, method_of, trains_path
 from axformer.drawing.curve import describe_path
 from axformer.drawing.picture import describe_plan
 from axformer.plan.elements import Dimensions, parse
@@ -47,6 +47,7 @@ def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: 
         **values,
         metadata=metadata(report, loading),
         limit=limit_of(report),
+        nothing_met=passage("nothing_met", report.config, method_of(report.config) == DEFAULT_METHOD),
         loading=loading,
         source=plan.source,
         layers=len(plan.layers),

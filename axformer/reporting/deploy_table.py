@@ -22,6 +22,8 @@ WORTH_IT = 1.03
 BUSY = 0.6
 """Speeds that were measured with a processor for less than this share of the time are of a busy machine; threads that wait for
 each other on an idle one take less off."""
+_ROUNDING = 1e-9
+"""Rounding error of a difference of two metrics."""
 UNKNOWN = "–"
 TITLES = {
     BEFORE: "before",
@@ -104,7 +106,7 @@ class Deployables:
             return False
         sign = -1.0 if self.metric in LOWER_IS_BETTER else 1.0
         best_case = max(sign * end for end in row.interval) if row.interval is not None else sign * row.change
-        return best_case < -(self.points or 0.0) / 100
+        return best_case < -(self.points or 0.0) / 100 - _ROUNDING
 
     @property
     def sentence(self) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 from axformer.reporting.rendering import passage
 from axformer.reporting.sources import OPTIMISM
 from axformer.scores.confidence import CONFIDENCE
-from axformer.scores.within_points import is_share_right
+from axformer.scores.within_points import is_share_right, is_within
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 from axformer.wire.report import Comparison, Difference, Report, Scores
 from axformer.wire.verdicts import Finding, Judgement
@@ -114,7 +114,7 @@ def _within(found: Finding, place: str, points: float, comparison: Comparison) -
         return found
     metric = first_metric(comparison.differences)
     fall = comparison.differences[metric].value * (1 if metric in LOWER_IS_BETTER else -1)
-    if fall > points / 100:
+    if not is_within(fall, points):
         return found
     return found.model_copy(
         update={

@@ -21,6 +21,8 @@ from axformer.plan.path import Point, points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
+from axformer.scores.certificate import certify
+from axformer.tasks.classification import Classification
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
@@ -173,6 +175,17 @@ def test_the_choice_is_told_by_what_it_went_by(kept: int, points: float | None, 
     assert note is not None
     assert told in note
     assert ("allow more, or confirm by more rows" in note) == (points is not None and kept < 2)
+
+
+def test_where_all_passed_no_model_is_said_to_have_failed() -> None:
+    """The last model of a path need not be the cheapest: with ``cost=latency``, say, it may have more operations."""
+    answers = np.ones((500, 3))
+    kept, certificate = certify([answers] * 3, Classification(), 2.0, [0, 4, 8], [10, 6, 7])
+    figures = [{CONFIRMING: {"loss": 0.5, "accuracy": 1.0}}] * 3
+    path = [Point(seq, None, 0.0, Plan.full(CHECKPOINT.dimensions)) for seq in (0, 4, 8)]
+    note = note_of(MeasuredPath(path, figures, kept, certificate), PassConfig(within_points=2.0))
+    assert (kept, certificate.passed) == (1, 2)
+    assert str(note).endswith("1.0000 at the end of the pass")
 
 
 def test_within_points_the_cheapest_that_is_certified_is_kept() -> None:

@@ -1,6 +1,7 @@
 """The model card: metadata that model hubs read, and the first lines for who reads no further."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from huggingface_hub import ModelCard
@@ -11,6 +12,7 @@ from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.card_metadata import metadata, name_of_model, plain_name
 from axformer.reporting.deploy_table import TITLES, deployables
+from axformer.reporting.rendering import passage
 from axformer.wire.names import shown_name
 from axformer.wire.report import Report
 
@@ -87,6 +89,38 @@ def test_the_title_tells_the_result_and_five_lines_follow(card: ModelCard, repor
         *("What it is.", "What to deploy.", "Is it as good?", "How sure.", "How it was made."),
     ]
     assert found.sentence in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"method": "layers"}, "no smaller model was accepted"),
+        ({"method": "rank", "relative": 0.9}, "no smaller model was accepted"),
+        (
+            {"majority_fraction": 0.5},
+            "no removal lowered the loss and helped more than half of the validation samples",
+        ),
+        (
+            {"majority_fraction": 0.2},
+            "no removal lowered the loss and helped more than 20% of the validation samples",
+        ),
+        (
+            {"majority_fraction": 0.5, "non_inferiority": 0.05},
+            "no removal lowered the loss and was shown by a test at 5% to help more than 45% of the validation samples",
+        ),
+        ({"majority_fraction": 0.5, "tolerance": 0.1}, "no removal kept the loss within what was allowed"),
+    ],
+)
+def test_why_nothing_was_removed_is_told_by_the_rule_that_there_was(config: dict[str, Any], told: str) -> None:
+    assert passage("nothing_met", config, "method" not in config) == told
+
+
+def test_a_removal_by_a_test_is_not_said_to_have_helped_most_samples() -> None:
+    config = {"majority_fraction": 0.5, "non_inferiority": 0.3}
+    assert passage("condition", config) == (
+        "whose removal lowered the validation loss and was shown by a test at 5% to help more than 20% of the "
+        "validation samples"
+    )
 
 
 def test_names_from_outside_write_no_metadata_and_no_markup(report: Report, plan: PlanFile) -> None:

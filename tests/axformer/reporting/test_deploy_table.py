@@ -66,6 +66,16 @@ def test_a_fall_within_the_points_that_were_allowed_is_allowed() -> None:
     assert strict.best is None
 
 
+def test_a_fall_of_exactly_the_points_is_allowed() -> None:
+    assert 0.84 - 0.85 < -0.01, "as a difference of two floats"
+    content = report(form("compact", 5.0, 0.84), points=1.0)
+    for one in (content["base_form"], *content["forms"]):
+        del one["test"]
+    found = deployables(content)
+    assert found is not None
+    assert found.best is not None
+
+
 def test_where_a_speed_was_asked_for_and_reached_the_fastest_form_is_advised_at_any_cost() -> None:
     slow = report(form("compact", 2.0, 0.6, (-0.3, -0.2)))
     for target, best in ((None, None), ({"reached": False}, None), ({"reached": True}, "compact")):

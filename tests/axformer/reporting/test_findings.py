@@ -210,6 +210,17 @@ def test_what_was_allowed_is_within_the_limit_as_far_as_the_metric_kept_it(
     assert finding.sentence.startswith(begins)
 
 
+def test_a_fall_of_exactly_what_was_allowed_is_within_the_limit() -> None:
+    """As a difference of two floats, 0.85 less 0.9 is a little below -0.05."""
+    differences = {
+        "loss": Difference(value=0.05, interval=(0.02, 0.08)),
+        "accuracy": Difference(value=0.85 - 0.9, interval=(-0.1, -0.01)),
+    }
+    comparison = {"test": Comparison(differences=differences, mcnemar=None)}
+    finding = finding_of("classification", scores(test=0.3), scores(test=0.35), comparison, points=5.0)
+    assert finding.verdict is Judgement.WITHIN_LIMIT
+
+
 def test_a_limit_makes_no_gain_smaller() -> None:
     comparison = {"test": changed(-0.1, -0.2, -0.05)}
     finding = finding_of("classification", scores(test=1.0), scores(test=0.9), comparison, points=1.0)
