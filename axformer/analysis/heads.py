@@ -161,12 +161,17 @@ def _advice(heads: Heads, given: Given) -> Advice:
         )
     removed = heads.curve[heads.last_enough].removed
     knobs = ["units=heads", "normalisation=l1", "reestimate=false", f"step={STEP:g}"]
-    knobs.append(f"relative={ENOUGH:g}" if given.has_points else f"until={max(STEP, removed):.1f}")
+    if given.has_points:
+        knobs.append(f"relative={ENOUGH:g}")
+        kept = "the last model with 90 % of its metric on the rows that rank; held-out rows (--test) tell what it costs"
+    else:
+        knobs.append(f"until={max(STEP, removed):.1f}")
+        kept = "the model with the lowest loss on rows that do not rank"
     if not removed:
         found = "Without the least important tenth of its heads the model already has less than 90 % of its metric."
     else:
         found = f"Without {100 * removed:.0f} % of its heads, the least important ones, the model still has 90 % of its metric."
     return advise(
-        f"{found} Ranked pruning keeps the smallest such model, certified on rows that do not rank.",
+        f"{found} Ranked pruning takes them in steps and keeps {kept}.",
         given.prune("heads", "--method", "rank", set_=knobs, trained=False),
     )

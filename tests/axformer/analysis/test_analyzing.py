@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 import axformer
 from axformer.analysis.advice import Given
 from axformer.analysis.bounds import Bounds
+from axformer.analysis.guessing import Guessing
+from axformer.analysis.heads import Heads, heads_report
 from axformer.analysis.inputs import REPORTS, Inputs, Wanted
 from axformer.analysis.making import study_of
 from axformer.analyzing import carry_out, open_analysis, write_analysis
@@ -25,7 +27,7 @@ from axformer.opening import check_fits
 from axformer.reporting.schema import analysis_schema_text
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
-from axformer.wire.analysis import Analysis
+from axformer.wire.analysis import Analysis, Kept
 from axformer.wire.steps import Step, StepName
 from tests.axformer.analysis.commands import config_of, parsed
 from tests.family_cases import CONFIG, Case, all_cases, checkpoint_of, data_of
@@ -108,6 +110,18 @@ def test_the_importance_of_a_layers_heads_sums_to_one_and_is_that_of_ranked_prun
         assert sum(row) == pytest.approx(1)
         assert row == pytest.approx(scores[2 * layer], rel=1e-4)
     assert [kept.removed for kept in heads.curve][:: len(heads.curve) - 1] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("has_points", [True, False])
+def test_the_ranking_that_is_advised_keeps_what_it_is_said_to(has_points: bool) -> None:
+    curve = tuple(Kept(removed=step / 10, metric=0.9, relative=1.0 if step < 5 else 0.5) for step in range(11))
+    heads = Heads(np.full((2, 5), 0.2), curve, (), "accuracy", (200, 200), Guessing(0.5, 200))
+    advice = heads_report(heads, 1.0, Given("my model", "dev.jsonl", has_points=has_points)).advice
+    config = config_of(parsed(advice.command))
+    assert config.within_points is None, "no model is certified"
+    assert "certified" not in advice.sentence
+    assert ("rows that do not rank" in advice.sentence) == (config.confirm > 0) == (not has_points)
+    assert "Without 40 % of its heads" in advice.sentence
 
 
 def test_what_is_bounded_is_said_and_the_same_each_time(tmp_path: Path) -> None:
