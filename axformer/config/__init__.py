@@ -164,6 +164,17 @@ def trains_path(knobs: Mapping[str, Any]) -> bool:
     return method_of(knobs) == "layers" or bool(knobs.get("finetune_each"))
 
 
+def why_applied_otherwise(knobs: Mapping[str, Any]) -> str | None:
+    """Why a plan on the path of a run with these knobs, applied to the checkpoint and trained, gives another model than the run
+    measured, as the end of a sentence; None if it gives the same. Knobs of earlier versions may be unknown."""
+    if knobs.get("polish"):
+        return "without the polish"
+    if knobs.get("finetune_each"):
+        return "trained once, and not after every step"
+    schedule = knobs.get("schedule", "at_once")
+    return None if schedule == "at_once" else f"trained as with schedule=at_once, and not with {schedule}"
+
+
 def defaults_beside(knobs: Mapping[str, Any]) -> dict[str, Any]:
     """The default values of the method's knobs, as in JSON."""
     return config_of({"method": method_of(knobs)}).model_dump(mode="json")

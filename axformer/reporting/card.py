@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from axformer.config import DEFAULT_METHOD, defaults_beside, method_of, trains_path
+from axformer.config import DEFAULT_METHOD, defaults_beside, method_of, trains_path, why_applied_otherwise
 from axformer.drawing.curve import describe_path
 from axformer.drawing.picture import describe_plan
 from axformer.plan.elements import Dimensions, parse
@@ -67,7 +67,7 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "report": report,
         "title": _title(report),
         "name": name_of_model(report),
-        "made": " ".join([passage(f"made_{method}", report, PAPER), *_of_new_head(report)]),
+        "made": " ".join([_made(report, method), *_of_new_head(report)]),
         "by_layer": by_layer(plan, dimensions) if len(report.removed) > MOST_NAMED else None,
         "finding": report.finding,
         "is_bad": report.finding.verdict in (Judgement.NO_RELIABLE_GAIN, Judgement.LOSS),
@@ -89,6 +89,12 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "loading_forms": loading_forms(report, loading),
         "limits": _limits(report),
     }
+
+
+def _made(report: Report, method: str) -> str:
+    """How the model was made from the untouched one."""
+    is_unchanged = not report.removed and not report.hard_attention and report.finetune is None
+    return passage("made_unchanged") if is_unchanged else passage(f"made_{method}", report, PAPER)
 
 
 def _of_new_head(report: Report) -> list[str]:
@@ -144,8 +150,14 @@ def _path(report: Report) -> str | None:
     confirming = report.data.get("confirming")
     metric = "" if report.base.confirming is None else first_metric(report.base.confirming).replace("_", " ")
     best = _best_seen(report) if method_of(report.config) == "rank" else None
-    is_trained = report.finetune is not None and trains_path(report.config)
-    return passage("path", report, confirming, metric, report.certificate, limit_of(report), best, is_trained)
+    is_trained = trains_path(report.config) and _has_train(report)
+    other = why_applied_otherwise(report.config) if is_trained or report.config.get("polish") else None
+    return passage("path", report, confirming, metric, report.certificate, limit_of(report), best, is_trained, other)
+
+
+def _has_train(report: Report) -> bool:
+    """Whether a run had training data, which trains nothing where nothing was removed."""
+    return report.finetune is not None or "train" in report.names
 
 
 def _best_seen(report: Report) -> tuple[str, float, int] | None:

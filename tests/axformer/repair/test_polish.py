@@ -108,6 +108,8 @@ def test_a_polish_trains_the_refitted_model_of_every_budget(place: Path, tmp_pat
     assert report["pruned"]["validation"]["loss"] == pytest.approx(after[-1].loss, rel=1e-4)
     assert (told["epochs"], told["data"]["rows"]) == (2, 20)
     assert (told["settings"]["teacher_weight"], told["settings"]["epochs"]) == (1.0, 2)
+    card = " ".join((tmp_path / "result" / "README.md").read_text().split())
+    assert "`axformer apply --upto` makes models of the same size, without the polish." in card
     again = polished(place, 2)
     assert [trial.loss for trial in again.trials(surroundings=Surroundings(tmp_path / "state"))] == [
         trial.loss for trial in after

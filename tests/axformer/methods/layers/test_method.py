@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from axformer.apply import Lessons, apply_plan
-from axformer.config import make_config
+from axformer.config import make_config, why_applied_otherwise
 from axformer.config.layers import Schedule, Strategy
 from axformer.data.source import DataSource
 from axformer.errors import ConfigError, DataError
@@ -153,6 +153,26 @@ def test_every_model_of_the_path_is_trained_and_the_result_is_an_ordinary_checkp
     )
     plan = read_plan_file(tmp_path / "result")
     assert (plan.trained, plan.format) == (True, "axformer-plan/2")
+
+
+def test_trained_models_are_told_of_also_where_none_is_kept(files: Path, tmp_path: Path) -> None:
+    run = open_run(files, confirm=0.4, within_points=0.5)
+    for _ in run.trials():
+        pass
+    report = run.publish(tmp_path / "result")
+    assert report["path"][0]["kept"], "ten rows certify nothing"
+    assert len(report["path"]) > 1
+    card = " ".join((tmp_path / "result" / "README.md").read_text().split())
+    assert "Nothing was removed or trained, so this is the untouched model" in card
+    assert "without training" not in card
+    assert "`axformer apply --upto` with `--train` writes any" in card
+
+
+@pytest.mark.parametrize("schedule", [Schedule.GRADUAL, Schedule.FINETUNE_FIRST, Schedule.FINETUNE_FIRST_FROZEN])
+def test_only_what_is_dropped_at_once_is_said_to_be_applied_again(schedule: Schedule) -> None:
+    other = why_applied_otherwise({"method": "layers", "schedule": schedule.value})
+    assert other == f"trained as with schedule=at_once, and not with {schedule.value}"
+    assert why_applied_otherwise({"method": "layers", "schedule": "at_once"}) is None
 
 
 def test_apply_trains_any_model_of_the_path_as_the_run_did(files: Path, tmp_path: Path) -> None:

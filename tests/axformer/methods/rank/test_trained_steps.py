@@ -1,11 +1,14 @@
 """Ranked pruning that trains after every step: each step begins with the trained model before it, also after a stop."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from axformer.cli.main import app
 from axformer.config import make_config
 from axformer.data.source import DataSource
 from axformer.errors import ConfigError
@@ -104,3 +107,20 @@ def test_layers_that_share_their_weights_are_refused(files: Path) -> None:
     tiny_family_tokenizer("albert").save_pretrained(files / "albert")
     with pytest.raises(ConfigError, match="finetune_each=1: the layers of models of type 'albert' share their weights"):
         opened(files, "albert")
+
+
+def test_applying_a_step_is_not_said_to_give_its_model(files: Path, tmp_path: Path) -> None:
+    """Its training went on from the step before; what ``apply --train`` gives is trained once."""
+    run = opened(files)
+    for _ in run.trials():
+        pass
+    run.publish(tmp_path / "result")
+    card = " ".join((tmp_path / "result" / "README.md").read_text().split())
+    other = "makes models of the same size, trained once, and not after every step."
+    assert f"not their weights: `axformer apply --upto` with `--train` {other}" in card
+    report = json.loads((tmp_path / "result" / "report.json").read_text())
+    for point in report["path"]:
+        point["kept"] = point["seq"] == 0
+    (tmp_path / "result" / "report.json").write_text(json.dumps(report))
+    told = CliRunner().invoke(app, ["path", str(tmp_path / "result"), "--speedup", "1.1"])
+    assert "Write one of the same size, trained once, and not after every step: axformer apply" in told.output
