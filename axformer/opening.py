@@ -15,7 +15,7 @@ from axformer.data.source import DataSource
 from axformer.errors import ConfigError, DataError
 from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSet, encode, prepare, prepare_inputs, prepare_like
+from axformer.intake.dataset import DataSet, encode_like, prepare, prepare_inputs, prepare_like
 from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import split_off
 from axformer.new_head import Headed, check_head, loaded_again, train_head
@@ -147,7 +147,7 @@ def _encoded(
     """The training rows as the model takes them; without their labels if only a teacher is asked."""
     if settings.needs_labels:
         try:
-            return encode(rows, checkpoint, config)
+            return encode_like(deciding, rows, checkpoint, config)
         except DataError as error:
             if any(map(rows.has, ANSWERS)):
                 raise

@@ -16,7 +16,7 @@ from axformer.errors import CheckpointError, ConfigError, DataError, first_line
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.panics import LibraryPanicError, panics_as_errors
 
-__all__ = ["DataSet", "DataSource", "encode", "prepare", "prepare_inputs", "prepare_like"]
+__all__ = ["DataSet", "DataSource", "encode", "encode_like", "prepare", "prepare_inputs", "prepare_like"]
 
 
 @dataclass(frozen=True)
@@ -37,19 +37,28 @@ def prepare(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
         DataError: a column is missing, or a label or a length does not fit the model.
         ConfigError: ``max_length`` is more than the model takes.
     """
-    encoded = encode(rows, checkpoint, config)
-    rows = replace(rows if encoded.kept is None else rows.at(encoded.kept), labels_as=encoded.labels_as)
-    return DataSet(rows, _batched(encoded, checkpoint, config))
+    return _prepared(rows, encode(rows, checkpoint, config), checkpoint, config)
 
 
 def prepare_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
     """Prepare more data of the same kind: ambiguous labels are read as in the other set.
 
     Raises:
-        DataError: as in :func:`prepare`, or labels are ambiguous, being names in one file and indices in the other.
+        DataError: as in :func:`encode_like`.
     """
-    data = prepare(replace(rows, labels_as=other.rows.labels_as), checkpoint, config)
-    here, there = data.rows.labels_as, other.rows.labels_as
+    return _prepared(rows, encode_like(other, rows, checkpoint, config), checkpoint, config)
+
+
+def encode_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> Encoded:
+    """Encode more data of the same kind, as :func:`encode` does: ambiguous labels are read as in the other set.
+
+    Raises:
+        DataError: as in :func:`prepare`, or one set holds pairs of texts and the other does not, or labels are ambiguous, being
+            names in one file and indices in the other.
+    """
+    _check_pairs(other, rows)
+    encoded = encode(replace(rows, labels_as=other.rows.labels_as), checkpoint, config)
+    here, there = encoded.labels_as, other.rows.labels_as
     if here != there and {here, there} == {Reading.NAMES, Reading.INDICES}:
         classes = ClassNames.of(checkpoint.model.config)
         if classes.are_numbers:
@@ -57,7 +66,29 @@ def prepare_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: Run
                 f"labels of data file '{rows.source}' are {here}, those of '{other.rows.source}' are {there}, and the "
                 f"model knows {classes}; write them alike"
             )
-    return data
+    return encoded
+
+
+def _check_pairs(other: DataSet, rows: Rows) -> None:
+    """Check that both sets hold pairs of texts or neither does.
+
+    Raises:
+        DataError: only one does.
+    """
+    if not other.rows.has("text"):
+        return
+    if other.rows.has("text_pair"):
+        rows.require("text_pair")
+    elif rows.has("text_pair"):
+        raise DataError(
+            f"data file '{rows.source}' has second texts in its column '{rows.columns.text_pair}', and '{other.rows.source}' "
+            "has none; give both the same columns"
+        )
+
+
+def _prepared(rows: Rows, encoded: Encoded, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
+    rows = replace(rows if encoded.kept is None else rows.at(encoded.kept), labels_as=encoded.labels_as)
+    return DataSet(rows, _batched(encoded, checkpoint, config))
 
 
 def prepare_inputs(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
