@@ -83,11 +83,7 @@ def _questions(rows: Sequence[Row]) -> list[Row]:
     if not rows or not all(isinstance(row.get("paragraphs"), list) for row in rows):
         return list(rows)
     return [
-        {
-            **{name: value for name, value in asked.items() if name != "answers"},
-            "context": paragraph.get("context"),
-            "answers": _columns_of_answers(asked.get("answers")),
-        }
+        {**asked, "context": paragraph.get("context"), **_answers_of(asked)}
         for article in rows
         for paragraph in _dicts(article["paragraphs"])
         for asked in _dicts(paragraph.get("qas"))
@@ -98,6 +94,9 @@ def _dicts(values: Any) -> list[Row]:
     return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
 
 
-def _columns_of_answers(answers: Any) -> dict[str, list[Any]]:
-    found = _dicts(answers)
-    return {name: [answer.get(name) for answer in found] for name in ("text", "answer_start")}
+def _answers_of(asked: Row) -> Row:
+    """The answers of a question as columns; what is not a list of objects stays as it is, for the task to judge."""
+    answers = asked.get("answers")
+    if not isinstance(answers, list) or len(found := _dicts(answers)) < len(answers):
+        return {}
+    return {"answers": {name: [answer.get(name) for answer in found] for name in ("text", "answer_start")}}

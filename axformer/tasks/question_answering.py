@@ -77,7 +77,8 @@ class QuestionAnswering:
             labels.append((*_place_of(answers[sample], window), window.nowhere))
         texts = [[text for _, text in pairs] for pairs in answers]
         reading = Reading(windows, contexts, texts)
-        return Encoded(features, labels, sample_of_row, reading=reading, notes=self._notes(texts))
+        alike = None if any(texts) else "no answer to any question"
+        return Encoded(features, labels, sample_of_row, reading=reading, alike=alike, notes=self._notes(texts))
 
     def inputs(
         self,

@@ -59,7 +59,9 @@ class TokenClassification:
             if all(tag == UNLABELLED for tag in label):
                 raise rows.error(row, "no word of it is left for the model; leave the row out, or raise max_length")
         encoded = one_row_a_sample(dict(encoding), labels, cut, per_token=True)
-        return replace(encoded, labels_as=read.reading, notes=notes, kept=kept)
+        found = {tag for row in tags for tag in row if tag != UNLABELLED}
+        alike = f"only one tag, '{self.names[found.pop()]}'," if len(found) == 1 else None
+        return replace(encoded, labels_as=read.reading, alike=alike, notes=notes, kept=kept)
 
     def inputs(
         self,

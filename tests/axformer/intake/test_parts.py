@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import AutoModelForTokenClassification
 
 from axformer.config import make_config
 from axformer.data.reading import rows_of
@@ -13,8 +14,8 @@ from axformer.errors import ConfigError, InputError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import confirming_places, split_off
-from axformer.run import PruningRun
-from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
+from axformer.run import PruningRun, prune
+from tests.tiny_models import tagged_rows, tiny_config, tiny_head, tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
 ROWS = rows_of(tiny_rows(60, pairs=True))
@@ -74,3 +75,11 @@ def test_a_part_of_one_class_may_confirm_and_not_decide() -> None:
 def test_more_than_half_of_the_rows_cannot_confirm(share: float) -> None:
     with pytest.raises(ConfigError, match="confirm"):
         make_config("paper", {"confirm": share})
+
+
+def test_sentences_with_one_tag_everywhere_do_not_decide() -> None:
+    config = tiny_config(labels=3)
+    config.id2label = dict(enumerate(("O", "B-PER", "I-PER")))
+    model = tiny_head(AutoModelForTokenClassification, config)
+    with pytest.raises(InputError, match=r"has only one tag, 'O', in its 6 rows, and rows that decide must differ"):
+        prune(model, tiny_tokenizer(), tagged_rows(6, ["O"]))

@@ -1,5 +1,6 @@
 """Questions without an answer, as SQuAD 2.0 has them, and that files without them are read as before."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.confirmation import CONFIRMING
-from axformer.run import PruningRun
+from axformer.run import PruningRun, prune
 from axformer.tasks.question_answering import QuestionAnswering
 from axformer.tasks.right_answers import right_answers
 from axformer.tasks.spans import best_span
@@ -53,6 +54,31 @@ def test_a_task_of_questions_with_answers_wants_one_for_each() -> None:
         DataError, match="row 2: it has no answer, though all questions that decide have one; leave it out"
     ):
         right_answers(rows_of(with_answers(GOOD, None)), may_be_none=False)
+
+
+@pytest.mark.parametrize("answers", [{"text": "word1", "answer_start": 0}, ["word1"], "word1"])
+def test_answers_of_another_form_in_nested_files_are_refused_and_not_none(answers: Any, tmp_path: Path) -> None:
+    asked = [{"question": "word2", "answers": answers}, {"question": "word3", "answers": []}]
+    nested = {"data": [{"paragraphs": [{"context": "word1", "qas": asked}]}]}
+    (tmp_path / "squad.json").write_text(json.dumps(nested), encoding="utf-8")
+    with pytest.raises(DataError, match=r"row 1: .*word1"):
+        right_answers(read_rows(str(tmp_path / "squad.json")), may_be_none=True)
+
+
+def test_nested_files_without_answers_have_no_column_of_them(tmp_path: Path) -> None:
+    asked = [{"question": "word2", "answer": {"text": "word1", "answer_start": 0}}]
+    nested = {"data": [{"paragraphs": [{"context": "word1", "qas": asked}]}]}
+    (tmp_path / "squad.json").write_text(json.dumps(nested), encoding="utf-8")
+    with pytest.raises(DataError, match="has no column 'answers', it has answer, context, question"):
+        right_answers(read_rows(str(tmp_path / "squad.json")), may_be_none=True)
+
+
+def test_questions_of_which_none_has_an_answer_do_not_decide() -> None:
+    model = tiny_head(AutoModelForQuestionAnswering, tiny_config())
+    with pytest.raises(
+        DataError, match="has no answer to any question in its 4 rows, and rows that decide must differ"
+    ):
+        prune(model, tiny_tokenizer(), with_answers(None, None, None, None))
 
 
 def test_a_cell_that_holds_something_else_is_refused_all_the_same() -> None:
