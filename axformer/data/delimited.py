@@ -1,8 +1,8 @@
 """Read CSV-like files as text. Cells are not converted, since ``007`` is a name and ``true`` may be one.
 
 The delimiter (comma, semicolon as Excel writes it in most of Europe, tab, or vertical bar) is the one that yields a table.
-Cells are quoted as in RFC 4180 or with backslashes. Tab-separated files are mostly unquoted, such as those of GLUE, where a
-quotation mark is literal.
+Cells are quoted as in RFC 4180 or with backslashes, also after a space. Tab-separated files are mostly unquoted, such as those
+of GLUE, where a quotation mark is literal.
 """
 
 import csv
@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from axformer.data.limits import CELL_CHARACTERS
 
@@ -18,6 +19,9 @@ LINES_OF_A_ROW = 8
 """Number of lines in which the last row of a cut-off file may lie."""
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_QUOTED_WITH_BACKSLASHES = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_QUOTED_AFTER_SPACE = re.compile(r' +"(?:[^"]|"")*"')
+_BACKSLASHED = re.compile(r"\\(.)", re.DOTALL)
 _DIRECTIVE = re.compile(r"sep=(.)(?:\r\n|\r|\n)")
 """The first line in which Excel names the delimiter."""
 
@@ -82,40 +86,74 @@ def looks_like_a_row(names: Iterable[str]) -> bool:
 
 def _candidates(text: str) -> list[str]:
     """The delimiters in the first line, the most common first; a comma if there is none, since one column needs none."""
-    header = next(iter(io.StringIO(text, newline="")), "")
+    header = _header(text)
     return [delimiter for delimiter in DELIMITERS if delimiter in header] or [","]
 
 
+def _header(text: str) -> str:
+    return re.split(r"[\r\n]", text, maxsplit=1)[0]
+
+
 def _with(text: str, delimiter: str) -> Delimited:
-    if delimiter == "\t":
+    readers = [_quoted, _escaped] if '\\"' in text else [_quoted]
+    if delimiter == "\t":  # of one column, only the quotation marks say where a cell ends
+        readers.insert(0 if delimiter in _header(text) else 1, _unquoted)
+    for read in readers[:-1]:
         try:
-            return _unquoted(text)
+            return read(text, delimiter)
+        except DelimitedError:
+            continue
+    return readers[-1](text, delimiter)
+
+
+def _quoted(text: str, delimiter: str) -> Delimited:
+    """Parse cells quoted as in RFC 4180, also where a space precedes the quotation mark."""
+    refused: DelimitedError | None = None
+    try:
+        table = _table(_records(text, delimiter), delimiter)
+    except DelimitedError as error:
+        refused = error
+    if f'{delimiter} "' in text and (refused or _has_quoted_after_space(table)):
+        try:
+            return _table(_records(text, delimiter, skipinitialspace=True), delimiter)
         except DelimitedError:
             pass
-    try:
-        return _table(_records(text, delimiter), delimiter)
-    except DelimitedError:
-        if '\\"' not in text:
-            raise
-    return _table(_records(text, delimiter, escaped=True), delimiter)
+    if refused:
+        raise refused
+    return table
 
 
-def _unquoted(text: str) -> Delimited:
-    """Parse tab-separated lines; a cell that is quoted as a whole loses its quotes."""
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
-    return _table(((number, [_bare(cell) for cell in cells]) for number, cells in _numbered(lines)), "\t")
+def _has_quoted_after_space(table: Delimited) -> bool:
+    return any(_QUOTED_AFTER_SPACE.fullmatch(cell) for cells in (table.names, *table.rows) for cell in cells)
+
+
+def _escaped(text: str, delimiter: str) -> Delimited:
+    """Parse cells in which a backslash precedes a quotation mark."""
+    return _table(_records(_only_escapes(text, delimiter), delimiter, doublequote=False, escapechar="\\"), delimiter)
+
+
+def _unquoted(text: str, delimiter: str) -> Delimited:
+    """Parse lines without quoting; a cell that is quoted as a whole loses its quotes."""
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    return _table(((number, [_bare(cell) for cell in cells]) for number, cells in _numbered(lines)), delimiter)
 
 
 def _bare(cell: str) -> str:
-    quoted = _QUOTED.fullmatch(cell)
-    return quoted[1].replace('""', '"') if quoted else cell
+    if quoted := _QUOTED.fullmatch(cell):
+        return quoted[1].replace('""', '"')
+    if '\\"' in cell and (quoted := _QUOTED_WITH_BACKSLASHES.fullmatch(cell)):
+        return _BACKSLASHED.sub(lambda escape: escape[1] if escape[1] in '"\\' else escape[0], quoted[1])
+    return cell
 
 
-def _records(text: str, delimiter: str, *, escaped: bool = False) -> Iterator[tuple[int, list[str]]]:
-    lines = io.StringIO(text, newline="")
-    if escaped:
-        return _numbered(csv.reader(lines, delimiter=delimiter, strict=True, doublequote=False, escapechar="\\"))
-    return _numbered(csv.reader(lines, delimiter=delimiter, strict=True))
+def _only_escapes(text: str, delimiter: str) -> str:
+    """The text with every backslash doubled that escapes nothing, as in ``C:\\new``, since the parser would drop it."""
+    escaped = f'"\\\r\n{delimiter}'
+    return _BACKSLASHED.sub(lambda escape: escape[0] if escape[1] in escaped else f"\\{escape[0]}", text)
+
+
+def _records(text: str, delimiter: str, **quoting: Any) -> Iterator[tuple[int, list[str]]]:
+    return _numbered(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, **quoting))
 
 
 def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:

@@ -95,3 +95,31 @@ def test_the_beginning_of_a_file_shows_its_first_rows(cells: list[str], cut: int
     except DelimitedError:
         return
     assert found.rows[: len(found.rows) - 1] == [[cell, "1"] for cell in cells][: len(found.rows) - 1]
+
+
+@pytest.mark.parametrize(
+    ("line", "cells"),
+    [
+        (r'"C:\new \"file\"","1"', [r'C:\new "file"', "1"]),
+        (r'"a \"b\" \\c \n, d",1', [r'a "b" \c \n, d', "1"]),
+        (r'"a ""b"" \n",1', [r'a "b" \n', "1"]),
+    ],
+)
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_backslashes_that_escape_nothing_stay(line: str, cells: list[str], delimiter: str) -> None:
+    text = "\n".join(("text,label", line)).replace('",', f'"{delimiter}').replace("text,", f"text{delimiter}")
+    assert read_delimited(text).rows == [cells]
+
+
+def test_a_space_before_a_quotation_mark_is_no_part_of_a_cell() -> None:
+    assert read_delimited('label, text\n1, "a, ""b"""\n0, "c"\n').rows == [["1", 'a, "b"'], ["0", "c"]]
+    assert read_delimited('label, text\n1, "c"\n').rows == [["1", "c"]]
+
+
+def test_a_space_before_a_quotation_mark_within_a_cell_stays() -> None:
+    assert read_delimited('text,label\n"a, ""b"" c", 1\nd, "e" f\n').rows == [['a, "b" c', " 1"], ["d", ' "e" f']]
+
+
+def test_quotation_marks_end_the_cells_of_one_column() -> None:
+    assert read_delimited('text\n"a\nb"\nc\n', tabs=True).rows == [["a\nb"], ["c"]]
+    assert read_delimited('text\n"a," he said\n"b\n', tabs=True).rows == [['"a," he said'], ['"b']]
