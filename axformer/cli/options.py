@@ -161,17 +161,22 @@ def columns_of(text: str | None) -> Columns:
     """Parse comma-separated ``ours=theirs`` pairs.
 
     Raises:
-        ConfigError: it is not that.
+        ConfigError: it is not that, or names a column twice.
     """
     if text is None:
         return Columns()
-    names = {}
+    names: dict[str, str] = {}
     for part in text.split(","):
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
         if not equals or ours not in Columns.model_fields or not theirs:
             known = ", ".join(Columns.model_fields)
             near = suggestion(ours, Columns.model_fields) if equals and ours not in Columns.model_fields else ""
             raise ConfigError(f"--columns '{part}' is not name=column with a name of {known}{near and f'; {near}'}")
+        if ours in names:
+            raise ConfigError(
+                f"--columns names two columns for {ours}, '{names[ours]}' and '{theirs}'; give one (the second of two texts is "
+                "text_pair, and the columns of a list are joined by +)"
+            )
         names[ours] = theirs
     return Columns(**names)
 

@@ -15,7 +15,7 @@ from axformer.data.delimited import DelimitedError, read_delimited
 from axformer.data.formats import CSV_ENDING, ENDINGS, JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
 from axformer.data.json_rows import JsonRowsError, read_json_rows
 from axformer.data.limits import BYTES, COLUMNS, RATIO, ROWS, SMALL_BYTES
-from axformer.data.records import Records, table_of
+from axformer.data.records import Records, check_names, table_of
 from axformer.data.rows import Rows
 from axformer.errors import DataError, first_line
 
@@ -136,6 +136,10 @@ def _read_parquet(content: bytes, path: str) -> dict[str, list[Any]]:
     file = pyarrow.parquet.ParquetFile(pa.BufferReader(content))
     known = file.metadata
     _check_counts(path, known.num_rows, known.num_columns)
+    try:
+        check_names(file.schema_arrow.names)
+    except DataError as error:
+        raise DataError(f"data file '{path}': {error}") from None
     groups = [known.row_group(group) for group in range(known.num_row_groups)]
     parts = [group.column(place) for group in groups for place in range(group.num_columns)]
     cell = max((part.total_uncompressed_size for part in parts), default=1)

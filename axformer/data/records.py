@@ -4,7 +4,8 @@ Tables are recognised by their methods, so none of these libraries is needed her
 become plain Python values, so that no other code has to handle them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, TypeAlias
 
 from axformer.errors import DataError, WrongTypeError
@@ -39,7 +40,7 @@ def table_of(data: Records) -> dict[str, list[Any]]:
 
     Raises:
         WrongTypeError: its type is not known.
-        DataError: its columns are not equally long, or a record is not a mapping.
+        DataError: its columns are not equally long, or two have the same name.
     """
     columns = _columns(data)
     if columns is None:
@@ -50,6 +51,17 @@ def table_of(data: Records) -> dict[str, list[Any]]:
         told = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
         raise DataError(f"the columns of the data are not equally long: {told} rows")
     return table
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Check that the columns of a table have different names.
+
+    Raises:
+        DataError: two have the same.
+    """
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise DataError(f"two columns of the data are called '{twice}'; rename one")
 
 
 def plain(value: Any) -> Any:
@@ -69,6 +81,7 @@ def plain(value: Any) -> Any:
 def _columns(data: Any) -> Mapping[Any, Iterable[Any]] | None:
     """The columns of a table; None if the data are records."""
     if hasattr(data, "to_pydict"):  # pyarrow
+        check_names(getattr(data, "column_names", ()))
         columns: Mapping[Any, Iterable[Any]] = data.to_pydict()
         return columns
     for attribute in ("column_names", "columns"):  # of datasets; of pandas and polars
@@ -76,13 +89,14 @@ def _columns(data: Any) -> Mapping[Any, Iterable[Any]] | None:
         if names is None or isinstance(names, Mapping) or not hasattr(names, "__iter__"):
             continue
         if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
+            check_names(list(map(str, names)))
             return {name: data[name] for name in names}
     if not isinstance(data, Mapping):
         return None
     if any(hasattr(part, "column_names") for part in data.values()):
         raise WrongTypeError(f"the data has the splits {', '.join(map(str, data))}; give one of them")
     for name, values in data.items():
-        if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        if isinstance(values, str | bytes | Mapping | AbstractSet) or not hasattr(values, "__iter__"):
             raise WrongTypeError(f"column '{name}' of the data is {_kind(values)}, not a list; give {_TAKEN}")
     return data
 

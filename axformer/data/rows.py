@@ -66,9 +66,13 @@ class Rows:
         Raises:
             DataError: one does not.
         """
-        for name, about in Columns.model_fields.items():
-            if getattr(self.columns, name) != about.default and not self.has(name):
+        for name in Columns.model_fields:
+            if self.is_named(name) and not self.has(name):
                 raise self._missing(name)
+
+    def is_named(self, name: str) -> bool:
+        """Whether the column of a field was named, other than the field."""
+        return bool(getattr(self.columns, name) != Columns.model_fields[name].default)
 
     def require(self, name: str) -> None:
         """Make sure that the column of a field is there.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from axformer.data.columns import JOINT, Columns
+from axformer.data.columns import JOINT
 from axformer.data.labels import ClassNames, LabelColumn, Reading, find_name
 from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
@@ -54,8 +54,7 @@ def read_label_sets(rows: Rows, classes: ClassNames) -> LabelSets:
 
 def _are_columns(classes: ClassNames, rows: Rows) -> bool:
     """Whether the file has a column for each class, with the name of the class."""
-    default = rows.columns.labels == Columns.model_fields[_FIELD].default
-    return default and all(name in rows.table and JOINT not in name for name in classes.names)
+    return not rows.is_named(_FIELD) and all(name in rows.table and JOINT not in name for name in classes.names)
 
 
 def _of_columns(rows: Rows, classes: ClassNames) -> LabelSets:

@@ -54,7 +54,8 @@ def numbers_in(rows: Rows) -> list[float]:
 
 
 def number_lists_in(rows: Rows, count: int) -> list[list[float]]:
-    """The numbers of each row, from ``labels`` or else from ``label``; a single number need not be a list.
+    """The numbers of each row, from ``labels`` or else from ``label``, or from the one that was named; a single number need not
+    be a list.
 
     Args:
         count: numbers per row.
@@ -64,7 +65,8 @@ def number_lists_in(rows: Rows, count: int) -> list[list[float]]:
     """
     if count == 1:
         return [[number] for number in numbers_in(rows)]
-    lists: list[Any] = rows.label_lists("labels" if rows.has("labels") else "label")
+    is_label = not rows.has("labels") or (rows.is_named("label") and not rows.is_named("labels"))
+    lists: list[Any] = rows.label_lists("label" if is_label else "labels")
     for row, values in enumerate(lists, 1):
         if len(values) != count:
             raise rows.error(row, f"it has {len(values)} labels, the model has {count} outputs; give one for each")

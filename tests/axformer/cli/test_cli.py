@@ -135,6 +135,7 @@ def write_config(path: Path, text: str) -> Path:
         (["CHECKPOINT", "--data", "DATA", "--config", "nowhere.toml"], "config file 'nowhere.toml' cannot be read"),
         (["CHECKPOINT", "--data", "DATA", "--columns", "txt=a"], "--columns 'txt=a' is not name=column"),
         (["CHECKPOINT", "--data", "DATA", "--columns", "txt=a"], "did you mean text?"),
+        (["CHECKPOINT", "--data", "DATA", "--columns", "text=a,text=b"], "two columns for text, 'a' and 'b'"),
         (["CHECKPOINT", "--data", "DATA", "--columns", "text=a"], "has no column 'a', it has label, text"),
         (["CHECKPOINT", "--data", "DATA", "--shards", "0"], "shards=0: a pass needs at least 1 process"),
         (["CHECKPOINT", "--data", "DATA", "--device", "abacus"], "device 'abacus' cannot be used here"),

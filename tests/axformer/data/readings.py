@@ -195,6 +195,13 @@ NUMBERS = (
     Case("numbers, also as text", table("1.5", "-2"), [[1.5], [-2.0]], **ONE_NUMBER, file="data.csv"),
     Case("a word", lines(1.5, "good"), refused="'good' is not a number", **ONE_NUMBER),
     Case("a list of numbers, one an output", lines([0.5, 2], [1, 3]), [[0.5, 2.0], [1.0, 3.0]], **TWO_NUMBERS),
+    Case(
+        "`--columns label=scores`, beside a column `labels`",
+        lines([0.5, 2], [1, 3], name="scores", labels=["good", "bad"]),
+        [[0.5, 2.0], [1.0, 3.0]],
+        **TWO_NUMBERS,
+        columns=Columns(label="scores"),
+    ),
     Case("too few numbers", lines([0.5, 2], [1]), refused="the model has 2 outputs", **TWO_NUMBERS),
     Case("0 and 1, for yes or no", lines(0, 1), [0.0, 1.0], **YES_OR_NO),
     Case("true and false, for yes or no", lines(True, False), [1.0, 0.0], **YES_OR_NO),

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.data.reading import rows_of
+from axformer.data.reading import read_rows, rows_of
 from axformer.data.records import plain, table_of
 from axformer.errors import DataError, InputError, WrongTypeError
 
@@ -107,6 +109,8 @@ def test_arrays_and_tensors_become_lists(values: list[int]) -> None:
         ([1, 2], "row 1 of the data is of type int, not a dict"),
         (np.zeros((2, 2)), "row 1 of the data is of type numpy.ndarray"),
         ({"text": "a", "label": 1}, "column 'text' of the data is of type str, not a list"),
+        ({"text": {"a": "b"}, "label": {"a": 1}}, "column 'text' of the data is of type dict, not a list"),
+        ({"text": {"a", "b"}}, "column 'text' of the data is of type set, not a list"),
         ({"train": Dataset(COLUMNS), "test": Dataset(COLUMNS)}, "the data has the splits train, test; give one"),
     ],
 )
@@ -120,6 +124,26 @@ def test_other_objects_are_refused_by_name(data: Any, words: str) -> None:
 def test_columns_of_different_lengths_are_refused() -> None:
     with pytest.raises(DataError, match="not equally long: 'text' has 2, 'label' has 1 rows"):
         rows_of({"text": ["a", "b"], "label": [1]})
+
+
+class Twice(Frame):
+    """A table with two columns of one name, as pandas has it."""
+
+    @property
+    def columns(self) -> Iterable[str]:
+        return ["text", "text", "label"]
+
+
+@pytest.mark.parametrize(
+    "table", [Twice({"text": ["a"], "label": [1]}), pa.table([["a"], ["b"]], ["text", "text"])], ids=["frame", "arrow"]
+)
+def test_two_columns_of_one_name_are_refused(table: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="two columns of the data are called 'text'; rename one"):
+        rows_of(table)
+    if isinstance(table, pa.Table):
+        pa.parquet.write_table(table, tmp_path / "data.parquet")
+        with pytest.raises(DataError, match=r"data\.parquet': two columns of the data are called 'text'"):
+            read_rows(str(tmp_path / "data.parquet"))
 
 
 @pytest.mark.parametrize("nothing", [[], {}, {"text": []}, iter(())])
