@@ -87,6 +87,8 @@ class LabelColumn:
     """The row of each value, counted from 1."""
     what: str = "label"
     """The name of a value in messages."""
+    own_names: Sequence[str] = ()
+    """The names that the file gives its integers; empty if it gives none."""
 
     def read(self, classes: ClassNames) -> Read:
         """Find the classes that the values mean.
@@ -94,6 +96,8 @@ class LabelColumn:
         Raises:
             DataError: no single reading fits all values; the message shows the first misfit and the classes.
         """
+        if (read := self._by_own_names(classes)) is not None:
+            return read
         if all(truth_of(value) is not None for value in self.values):
             return self._read_truths(classes)
         named = list(map(find_name(classes.names), self.values))
@@ -109,6 +113,34 @@ class LabelColumn:
         if folded is not None:
             return Read(folded, Reading.NAMES, f"{self.what}s are names of classes in other upper and lower case")
         raise self._misfit(named, counted, classes)
+
+    def _by_own_names(self, classes: ClassNames) -> Read | None:
+        """Read integers by the names that the file gives them; None if it gives none, or only numbers, or the model has others.
+
+        Raises:
+            DataError: the file counts some classes of the model in another order and has others besides.
+        """
+        if any(_WHOLE.fullmatch(name.strip()) for name in self.own_names):
+            return None
+        known = list(map(find_name(classes.names, str.casefold), self.own_names))
+        values = [value for value in self.values if type(value) is int and 0 <= value < len(known)]
+        if len(values) < len(self.values) or known.count(None) == len(known):
+            return None
+        is_same = all(index in (None, place) for place, index in enumerate(known))
+        unknown = next((position for position, value in enumerate(values) if known[value] is None), None)
+        if unknown is not None:
+            if is_same:
+                return None
+            raise self.rows.error(
+                self.row_of[unknown],
+                f"{self.what} {values[unknown]} is '{self.own_names[values[unknown]]}' in the file's own features, which is "
+                f"unknown to {classes.owner}; it knows {classes}",
+            )
+        indices = [index for value in values if (index := known[value]) is not None]
+        if is_same:
+            return Read(indices, Reading.INDICES)
+        note = f"{self.what}s are read by the names that the file's features give them, in another order than {classes.owner}"
+        return Read(indices, Reading.NAMES, note)
 
     def _read_truths(self, classes: ClassNames) -> Read:
         """Read truth values as the classes called true and false, or else as the model's two classes."""

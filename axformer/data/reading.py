@@ -4,7 +4,7 @@ import codecs
 import gzip
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import fsspec
 import pyarrow as pa
@@ -15,11 +15,13 @@ from axformer.data.delimited import DelimitedError, read_delimited
 from axformer.data.formats import CSV_ENDING, ENDINGS, JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
 from axformer.data.json_rows import JsonRowsError, read_json_rows
 from axformer.data.limits import BYTES, COLUMNS, RATIO, ROWS, SMALL_BYTES
+from axformer.data.own_names import OwnNames, own_names_in
 from axformer.data.records import Records, check_names, table_of
 from axformer.data.rows import Rows
 from axformer.errors import DataError, first_line
 
 _IN_MEMORY = "in memory"
+_Table: TypeAlias = tuple[dict[str, list[Any]], OwnNames]
 
 
 def read_rows(path: str, columns: Columns | None = None) -> Rows:
@@ -64,12 +66,12 @@ def rows_in(file: IO[bytes], name: str, columns: Columns | None = None, *, most_
     if ending is None:
         raise _unknown_ending(name)
     try:
-        table = _READERS[ending](_whole(file, name, packed=is_packed(name), most=most_bytes), name)
+        table, own_names = _READERS[ending](_whole(file, name, packed=is_packed(name), most=most_bytes), name)
     except DataError:
         raise
     except Exception as error:  # noqa: BLE001 - each format has errors of its own, and all are about this file
         raise _unreadable(name, error) from None
-    return _rows(name, table, columns or Columns(), texts_only=ending in _TEXTS_ONLY)
+    return _rows(name, table, columns or Columns(), own_names, texts_only=ending in _TEXTS_ONLY)
 
 
 def rows_of(data: Records, columns: Columns | None = None) -> Rows:
@@ -79,7 +81,8 @@ def rows_of(data: Records, columns: Columns | None = None) -> Rows:
         WrongTypeError: its type is not known.
         DataError: it has no rows, or its columns are not equally long.
     """
-    return _rows(_IN_MEMORY, table_of(data), columns or Columns())
+    own_names = own_names_in(data)
+    return _rows(_IN_MEMORY, table_of(data), columns or Columns(), own_names)
 
 
 def _unknown_ending(path: str) -> DataError:
@@ -104,10 +107,10 @@ def _whole(file: IO[bytes], path: str, *, packed: bool, most: int) -> bytes:
     return content
 
 
-def _read_json(content: bytes, path: str) -> dict[str, list[Any]]:
+def _read_json(content: bytes, path: str) -> _Table:
     _check_counts(path, content.count(b"\n"), 0)
     try:
-        return _columns_of(read_json_rows(_text(content, path)), path)
+        return _columns_of(read_json_rows(_text(content, path)), path), {}
     except JsonRowsError as error:
         raise DataError(f"data file '{path}', {error}") from None
 
@@ -118,9 +121,9 @@ def _columns_of(rows: Sequence[Mapping[str, Any]], path: str) -> dict[str, list[
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def _read_delimited(content: bytes, path: str) -> dict[str, list[Any]]:
+def _read_delimited(content: bytes, path: str) -> _Table:
     if not content.strip():
-        return {}
+        return {}, {}
     _check_counts(path, content.count(b"\n"), 0)
     try:
         read = read_delimited(_text(content, path), tabs=ending_of(path) in TAB_ENDINGS)
@@ -128,10 +131,10 @@ def _read_delimited(content: bytes, path: str) -> dict[str, list[Any]]:
         raise DataError(f"data file '{path}', {error}") from None
     _check_counts(path, len(read.rows), len(read.names))
     columns = zip(*read.rows, strict=True) if read.rows else [()] * len(read.names)
-    return {name: list(values) for name, values in zip(read.names, columns, strict=True)}
+    return {name: list(values) for name, values in zip(read.names, columns, strict=True)}, {}
 
 
-def _read_parquet(content: bytes, path: str) -> dict[str, list[Any]]:
+def _read_parquet(content: bytes, path: str) -> _Table:
     """Read in batches if cells may be large, since a small file can reference one large cell in all its rows."""
     file = pyarrow.parquet.ParquetFile(pa.BufferReader(content))
     known = file.metadata
@@ -149,8 +152,8 @@ def _read_parquet(content: bytes, path: str) -> dict[str, list[Any]]:
         held += batch.nbytes
         if held > BYTES:
             raise DataError(f"data file '{path}' holds more than {BYTES} bytes; give a part of it")
-    table: dict[str, list[Any]] = pa.Table.from_batches(batches, file.schema_arrow).to_pydict()
-    return table
+    schema = file.schema_arrow
+    return pa.Table.from_batches(batches, schema).to_pydict(), own_names_in(schema)
 
 
 def _check_counts(path: str, rows: int, columns: int) -> None:
@@ -164,7 +167,7 @@ def _check_counts(path: str, rows: int, columns: int) -> None:
 _BATCH_ROWS = 1 << 16
 _BATCH_BYTES = 256 << 20
 """Bytes of a Parquet file that are unpacked at a time."""
-_READERS: Mapping[str, Callable[[bytes, str], dict[str, list[Any]]]] = {
+_READERS: Mapping[str, Callable[[bytes, str], _Table]] = {
     **dict.fromkeys(JSON_ENDINGS, _read_json),
     **dict.fromkeys((CSV_ENDING, *TAB_ENDINGS), _read_delimited),
     PARQUET_ENDING: _read_parquet,
@@ -184,10 +187,12 @@ def _text(content: bytes, path: str) -> str:
         ) from None
 
 
-def _rows(path: str, table: dict[str, list[Any]], columns: Columns, *, texts_only: bool = False) -> Rows:
+def _rows(
+    path: str, table: dict[str, list[Any]], columns: Columns, own_names: OwnNames, *, texts_only: bool = False
+) -> Rows:
     if not table or not next(iter(table.values())):
         raise DataError(f"data file '{path}' has no rows")
     _check_counts(path, len(next(iter(table.values()))), len(table))
-    rows = Rows(source=path, table=table, columns=columns, texts_only=texts_only)
+    rows = Rows(source=path, table=table, columns=columns, texts_only=texts_only, own_names=own_names)
     rows.check_named()
     return rows

@@ -11,6 +11,7 @@ from typing import Any
 from axformer.data.columns import JOINT, USUAL_NAMES, Columns
 from axformer.data.delimited import looks_like_a_row
 from axformer.data.limits import CELL_CHARACTERS, LIST_LENGTH
+from axformer.data.own_names import OwnNames
 from axformer.errors import DataError
 
 Label = str | int | float | bool
@@ -47,6 +48,8 @@ class Rows:
     """The number of each row in the file, from 1; None if all rows are present in order."""
     labels_as: str | None = None
     """The reading of labels that was chosen for the whole data set of these rows."""
+    own_names: OwnNames = field(default_factory=dict)
+    """The names that the data set gives the integers of its columns."""
 
     def __len__(self) -> int:
         return len(next(iter(self.table.values())))
@@ -59,6 +62,11 @@ class Rows:
         """The columns of a field: one, or several joined by ``+``."""
         column: str = getattr(self.columns, name)
         return [column] if column in self.table else [part.strip() for part in column.split(JOINT)]
+
+    def names_of(self, name: str) -> tuple[str, ...]:
+        """The names that the data set gives the integers of a field's column; empty if it gives none."""
+        parts = self.parts(name)
+        return self.own_names.get(parts[0], ()) if len(parts) == 1 else ()
 
     def check_named(self) -> None:
         """Check that all explicitly named columns exist.

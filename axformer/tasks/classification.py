@@ -41,7 +41,9 @@ class Classification(TextInputs):
         Raises:
             DataError: no single reading fits all labels and the model.
         """
-        return LabelColumn(rows.labels("label"), rows, range(1, len(rows) + 1)).read(ClassNames.of(config))
+        row_of = range(1, len(rows) + 1)
+        column = LabelColumn(rows.labels("label"), rows, row_of, own_names=rows.names_of("label"))
+        return column.read(ClassNames.of(config))
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         return functional.cross_entropy(output.logits, batch.labels, reduction="none")

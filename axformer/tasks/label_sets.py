@@ -85,7 +85,7 @@ def _of_columns(rows: Rows, classes: ClassNames) -> LabelSets:
 def _of_lists(lists: Sequence[Sequence[Label]], rows: Rows, classes: ClassNames) -> LabelSets:
     values = [value for labels in lists for value in labels]
     row_of = [row for row, labels in enumerate(lists, start=1) for _ in labels]
-    read = LabelColumn(values, rows, row_of).read(classes)
+    read = LabelColumn(values, rows, row_of, own_names=rows.names_of(_FIELD)).read(classes)
     indices = iter(read.indices)
     flags = []
     for row, labels in enumerate(lists, start=1):

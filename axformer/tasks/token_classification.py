@@ -155,7 +155,8 @@ def _tags(rows: Rows, classes: ClassNames) -> _Tags:
         if len(words) != len(values):
             raise rows.error(row, f"it has {len(words)} tokens and {len(values)} tags; give each token one tag")
     counted = [(row, value) for row, values in enumerate(given, 1) for value in values if not _is_unlabelled(value)]
-    read = LabelColumn([value for _, value in counted], rows, [row for row, _ in counted], "tag").read(classes)
+    values, row_of = [value for _, value in counted], [row for row, _ in counted]
+    read = LabelColumn(values, rows, row_of, "tag", rows.names_of("tags")).read(classes)
     indices = iter(read.indices)
     tags = [[UNLABELLED if _is_unlabelled(value) else next(indices) for value in values] for values in given]
     return _Tags(tags, read.reading, read.notes)
