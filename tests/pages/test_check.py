@@ -104,6 +104,22 @@ def test_a_file_keeps_its_own_name_beside_its_reference(member, upload):
 
 
 @pytest.mark.parametrize(
+    ("problem", "content"),
+    [
+        ("multi_label_classification", b"text,negative,positive\nfine,0,1\n"),
+        ("multi_label_classification", b'text,labels\nfine,"positive,negative"\n'),
+        ("regression", b'text,labels\nfine,"[0.5, 1.5]"\n'),
+        ("regression", b'text,label\nfine,"[0.5, 1.5]"\n'),
+    ],
+)
+def test_data_that_a_worker_reads_is_not_refused(member, upload, problem, content):
+    checkpoint = packed(CHECKPOINT | {"config.json": json.dumps(CONFIG | {"problem_type": problem}).encode()})
+    lines, is_bad = check(member, checkpoint=upload("m.tar.gz", checkpoint), validation=upload("dev.csv", content))
+    assert not is_bad
+    assert lines[1].startswith("Validation data dev.csv: 1 rows, columns text, ")
+
+
+@pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("dev.csv", ROWS.replace(b"negative", b"awful"), "label 'awful' is unknown to the model; it knows 0 (negative)"),

@@ -52,11 +52,18 @@ class Model:
     family: str
     layers: int | None
     is_multi_label: bool
+    is_regression: bool = False
+    """Whether its outputs are numbers, as far as its config tells."""
+
+    @property
+    def has_one_output(self) -> bool:
+        """Whether it has a single output, which is a number, or yes and no."""
+        return self.classes is not None and len(self.classes) == 1
 
     @property
     def is_share_right(self) -> bool:
         """Whether its first metric is a share of right answers, as far as its config tells."""
-        has_classes = self.is_multi_label or self.classes is None or len(self.classes) > 1
+        has_classes = self.is_multi_label or not (self.is_regression or self.has_one_output)
         return self.task in _RIGHT_OR_WRONG or (self.task == "sequence classification" and has_classes)
 
     @property
@@ -180,8 +187,9 @@ def _described(content: bytes, head: NewHead | None) -> Model:
     if named is None:
         raise UnreadableError(f"{CONFIG} names no architectures, so the task is unknown; save the checkpoint again")
     end = next((end for end in _TASKS if named.endswith(end)), None)
-    is_multi_label = raw.get("problem_type") == "multi_label_classification"
-    return Model(_TASKS.get(end or ""), names, named.removesuffix(end or ""), layers, is_multi_label)
+    problem, family = raw.get("problem_type"), named.removesuffix(end or "")
+    several, numbers = problem == "multi_label_classification", problem == "regression"
+    return Model(_TASKS.get(end or ""), names, family, layers, several, numbers)
 
 
 def _object(content: bytes) -> Mapping[str, Any]:

@@ -76,21 +76,27 @@ def _described(rows: Rows, model: Model | None, *, has_labels: bool) -> str:
     known = f"{len(rows):,} rows, columns {', '.join(list(rows.table)[:_SHOWN])}"
     if model is None or model.task is None:
         return f"{known}."
-    needed = _NEEDED[model.task]
-    if model.is_multi_label:
-        needed = ("text", "labels")
-    for name in needed:
+    for name in _needed(rows, model):
         if has_labels or name not in (*_ANSWERS, "labels"):
             rows.require(name)
     counted = _labels(rows, model) if has_labels else None
     return f"{known}; {counted}." if counted else f"{known}."
 
 
+def _needed(rows: Rows, model: Model) -> tuple[str, ...]:
+    """The columns that a worker would need of these rows."""
+    has_lists = model.is_multi_label or (model.is_regression and not model.has_one_output)
+    if model.task != "sequence classification" or not has_lists:
+        return _NEEDED[model.task or ""]
+    if model.is_multi_label and not rows.is_named("labels") and set(model.classes or ("",)) <= set(rows.table):
+        return ("text",)  # a column for each class
+    is_list = rows.has("labels") or (model.is_multi_label and not model.has_one_output)
+    return ("text", "labels" if is_list else "label")
+
+
 def _labels(rows: Rows, model: Model) -> str | None:
     """How often each class occurs, read as the worker reads it; None where rows have no single class."""
-    if model.task != "sequence classification" or model.is_multi_label:
-        return None
-    if model.classes is not None and len(model.classes) == 1:
+    if model.task != "sequence classification" or model.is_multi_label or model.is_regression or model.has_one_output:
         return None
     classes = ClassNames(model.classes or ("LABEL_0", "LABEL_1"))
     read = LabelColumn(rows.labels("label"), rows, range(1, len(rows) + 1)).read(classes)
