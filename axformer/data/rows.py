@@ -19,7 +19,7 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 """Lone surrogates, which JSON can escape but no text contains."""
 _NUMBERED = re.compile(r"(.*?)\d+")
 """One of several numbered columns, such as ``ending0``."""
-_FLAGS = {"0", "1", "0.0", "1.0"}
+_FLAGS = {"0", "1", "0.0", "1.0", "false", "true"}
 """The values of a column for one of several classes."""
 _LABEL_CHARACTERS = 1000
 _LABEL_MAGNITUDE = 1e15
@@ -132,11 +132,20 @@ class Rows:
         return DataError(f"data file '{self.source}', row {self.number(row)}: {message}")
 
     def digest(self) -> str:
-        """SHA-256 over the columns that a task may read, in hexadecimal."""
-        known = {name: self._joined(name) for name in Columns.model_fields if self.has(name)}
+        """SHA-256 over the columns that a task may read, and the names of their integers, in hexadecimal."""
+        known: dict[str, Any] = {name: self._joined(name) for name in Columns.model_fields if self.has(name)}
+        if own_names := {name: names for name in known if (names := self.names_of(name))}:
+            known["own names"] = own_names
+        if "labels" not in known:
+            known |= {f"{name} applies": values for name, values in self._class_columns()}
         return hashlib.sha256(
             json.dumps(known, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace")
         ).hexdigest()
+
+    def _class_columns(self) -> list[tuple[str, list[Any]]]:
+        """The columns that say whether a class applies, which may stand for ``labels``: those of 0 and 1 without a field."""
+        taken = {part for name in Columns.model_fields for part in self.parts(name)}
+        return sorted((name, values) for name, values in self.table.items() if name not in taken and _are_flags(values))
 
     def _joined(self, name: str) -> list[Any]:
         parts = self.parts(name)
@@ -200,8 +209,12 @@ class Rows:
             stems = [numbered[1] if (numbered := _NUMBERED.fullmatch(column)) else column for column in free]
             alike = [column for column, stem in zip(free, stems, strict=True) if stems.count(stem) > 1]
         if name == "labels":
-            alike = [column for column in free if {str(value) for value in self.table[column]} <= _FLAGS]
+            alike = [column for column in free if _are_flags(self.table[column])]
         return JOINT.join(alike) if len(alike) > 1 else free[0] if free else "NAME"
+
+
+def _are_flags(values: Sequence[Any]) -> bool:
+    return all(str(value).strip().lower() in _FLAGS for value in values)
 
 
 def _written_out(value: Any, opens: str) -> Any:

@@ -1,7 +1,7 @@
 """Whatever holds rows in memory gives the same table, in Python's own values."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +150,20 @@ def test_two_columns_of_one_name_are_refused(table: Any, tmp_path: Path) -> None
 def test_no_rows_are_refused(nothing: Any) -> None:
     with pytest.raises(DataError, match="has no rows"):
         rows_of(nothing)
+
+
+def test_rows_whose_labels_differ_have_another_digest() -> None:
+    texts = {"text": ["a", "b"]}
+    tables: list[dict[str, list[Any]]] = [
+        texts | {"label": [0, 1]},
+        texts | {"label": [1, 0]},
+        texts | {"labels": [[0], [1]]},
+        texts | {"toxic": [1, 0], "hate": [0, 1]},
+        texts | {"toxic": [0, 1], "hate": [1, 0]},
+        texts | {"toxic": ["true", "false"], "hate": ["false", "true"]},
+    ]
+    digests = {rows_of(table).digest() for table in tables}
+    assert len(digests) == len(tables)
+    assert rows_of(tables[0] | {"note": ["x", "y"]}).digest() == rows_of(tables[0]).digest()
+    named = replace(rows_of(tables[0]), own_names={"label": ("no", "yes"), "note": ("x",)})
+    assert named.digest() not in digests
