@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from axformer.cli import options
 from axformer.cli.failing import failing
@@ -51,7 +52,7 @@ def analyze(
     with failing():
         names = reports_of(report)
         read = options.columns_of(columns)
-        console = Console(highlight=False, stderr=as_json)
+        console = Console(highlight=False, markup=False, stderr=as_json)
         with importing():
             from axformer.analysis.advice import Given
             from axformer.analysis.inputs import Wanted
@@ -90,7 +91,7 @@ def _tell(console: Console, analysis: "Analysis", output: Path) -> None:
     for name in type(analysis.reports).model_fields:
         report = getattr(analysis.reports, name)
         if report is not None:
-            console.print(f"[bold]{name}[/]: {report.advice.sentence}", soft_wrap=True)
-            console.print(f"  {report.advice.command}", soft_wrap=True, markup=False)
+            console.print(Text.assemble((name, "bold"), f": {report.advice.sentence}"), soft_wrap=True)
+            console.print(f"  {report.advice.command}", soft_wrap=True)
     ranking = "" if analysis.reports.heads is None else ", ranking.jsonl"
     console.print(f"Wrote {output}/ (analysis.json, analysis.html{ranking})", soft_wrap=True)

@@ -79,7 +79,7 @@ def apply(
     """Apply a plan to a checkpoint without another pass, and write the forms of the result."""
     with failing():
         names, read = None if forms is None else forms_of(forms), columns_of(columns)
-        console = Console(highlight=False, stderr=as_json)
+        console = Console(highlight=False, markup=False, stderr=as_json)
         file = read_plan_file(plan)
         settings, new_head = training_of(train, finetune, head, method_of(file.config))
         given = _Given(

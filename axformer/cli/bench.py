@@ -37,7 +37,7 @@ def bench(
     if as_json:
         print(report.model_dump_json(indent=1))  # noqa: T201 - this is what was asked for
         return
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     console.print(_summary(report))
     console.print(_speed(report))
     machine = report.environment

@@ -33,7 +33,7 @@ def certify(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; what moves goes to standard error.")] = False,
 ) -> None:
     """Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not."""
-    console = Console(highlight=False, stderr=as_json)
+    console = Console(highlight=False, markup=False, stderr=as_json)
     with failing():
         verdict = _certify(console, before, after, data, columns_of(columns), within_points, rows, device)
     if as_json:

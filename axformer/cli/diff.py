@@ -44,7 +44,7 @@ def _of_weights(plans: tuple[PlanFile, PlanFile], paths: tuple[Path, Path]) -> l
 
 
 def _show(plans: tuple[PlanFile, PlanFile], differing: list[Difference]) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     if plans[0].source.sha256 != plans[1].source.sha256:
         console.print("note: the plans were made from different weights")
     if not differing:

@@ -28,7 +28,7 @@ def disagree(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; what moves goes to standard error.")] = False,
 ) -> None:
     """Write the rows on which two models answer differently: only these need labels for axformer certify."""
-    console = Console(highlight=False, stderr=as_json)
+    console = Console(highlight=False, markup=False, stderr=as_json)
     with failing():
         if output.exists():
             raise InputError(f"output '{output}' exists; choose another file or remove it")

@@ -27,7 +27,7 @@ def export(
 ) -> None:
     """Write more forms of a finished result, without its checkpoint."""
     with failing():
-        console = Console(highlight=False, stderr=as_json)
+        console = Console(highlight=False, markup=False, stderr=as_json)
         made = _run(console, result, data, output, forms_of(forms), columns_of(columns), device)
     show_made(console, made, output, as_json=as_json)
 

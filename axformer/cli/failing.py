@@ -16,7 +16,10 @@ EXIT_MISSED = 3
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """End the command with ``error: ...`` if its input cannot be used, and with ``failed: ...`` if its work failed."""
+    """End the command with ``error: ...`` if its input or a file cannot be used, and with ``failed: ...`` if its work failed.
+
+    A reader that leaves a pipe (``| head``) is no error: who runs the command ends it quietly.
+    """
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     try:
         yield
@@ -26,3 +29,12 @@ def failing() -> Iterator[None]:
     except AxFormerError as error:
         errors.print(f"failed: {error}")
         raise typer.Exit(EXIT_FAILED) from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is None:
+            errors.print(f"failed: {error.strerror or error}")
+            raise typer.Exit(EXIT_FAILED) from None
+        place = error.filename2 or error.filename
+        errors.print(f"error: '{place}' cannot be used: {error.strerror}; check the place and who may write there")
+        raise typer.Exit(EXIT_INPUT) from None

@@ -36,7 +36,7 @@ def features(
     """Keep the lowest layers and the fewest dimensions that a linear classifier needs, and write them as a model."""
     with failing():
         read = options.columns_of(columns)
-        console = Console(highlight=False, stderr=as_json)
+        console = Console(highlight=False, markup=False, stderr=as_json)
         with importing():
             from axformer.analysis.advice import Given
             from axformer.analyzing import open_analysis
@@ -80,4 +80,4 @@ def _tell(console: Console, made: "FeaturesFile", output: Path, *, onnx: bool) -
         soft_wrap=True,
     )
     console.print("Load it:", soft_wrap=True)
-    console.print(f'  axformer.load_features("{output}").predict(["a text"])', soft_wrap=True, markup=False)
+    console.print(f'  axformer.load_features("{output}").predict(["a text"])', soft_wrap=True)

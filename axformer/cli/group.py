@@ -99,13 +99,13 @@ def _tell(group: Group, *, as_json: bool) -> None:
         print_json(group)
         return
     screen = output()
-    screen.print(f"{group.name}: {standing(group)}", markup=False, soft_wrap=True)
+    screen.print(f"{group.name}: {standing(group)}", soft_wrap=True)
     for row in group.rows:
         judged = ", ".join(f"{row.verdicts[name]} {word}" for name, word in _JUDGED if name in row.verdicts)
         setting = row.setting if row.preset is None else f"{row.setting} ({knobs(row.preset, row.config)})"
         words = f"{row.set}, {setting}: {row.succeeded} of {row.jobs}" + (f", judged {judged}" if judged else "")
         words += f", {row.missed} missed the target" if row.missed else ""
-        screen.print(f"\n{words}", style="bold", markup=False, soft_wrap=True)
+        screen.print(f"\n{words}", style="bold", soft_wrap=True)
         if row.succeeded:
             screen.print(_table(row))
 

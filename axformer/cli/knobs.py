@@ -49,7 +49,7 @@ def knobs(
     if as_json:
         print(json.dumps([knob.model_dump(mode="json") for knob in chosen], indent=1))  # noqa: T201 - this is what was asked for
         return
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     if name is None:
         _list(console, known)
     else:
@@ -90,7 +90,7 @@ def _groups(known: KnobsRead) -> Iterator[tuple[str, list[KnobRead]]]:
 
 
 def _explain(console: Console, known: KnobsRead, knob: KnobRead) -> None:
-    console.print(f"[bold]{knob.name}[/bold]")
+    console.print(knob.name, style="bold")
     console.print(_plain(knob.reason))
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)

@@ -48,7 +48,7 @@ def prune(
         knobs = options.config_from(goal, preset, options.knobs_of(config, set_) | flags)
         names, made = options.columns_of(columns), options.forms_of(forms)
         settings, new_head = options.training_of(train, finetune, head, knobs.method)
-        console = Console(highlight=False, stderr=as_json)
+        console = Console(highlight=False, markup=False, stderr=as_json)
 
         with importing():
             from axformer.artifact import check_target

@@ -29,7 +29,7 @@ def service() -> Iterator[Client]:
 
 def output() -> Console:
     """The console for results."""
-    return Console(highlight=False)
+    return Console(highlight=False, markup=False)
 
 
 def notes() -> Console:

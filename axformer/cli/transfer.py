@@ -10,7 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 @contextmanager
 def bar(console: Console, words: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show a bar while the block runs, on terminals; yields the function to call with the size of each piece."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task(words, total=total)
         yield lambda added: shown.advance(task, added)

@@ -7,7 +7,6 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -138,8 +137,8 @@ def standing(group: Group) -> str:
 def print_findings(console: Console, job: Job) -> None:
     """Print the last line of each report of an analysis."""
     for finding in job.findings or ():
-        console.print(f"[bold]{finding.report}[/]: {escape(finding.sentence)}", soft_wrap=True)
-        console.print(f"  {finding.command}", soft_wrap=True, markup=False)
+        console.print(Text.assemble((finding.report, "bold"), f": {finding.sentence}"), soft_wrap=True)
+        console.print(f"  {finding.command}", soft_wrap=True)
 
 
 def failure(job: Job) -> str:

@@ -6,6 +6,7 @@ for the same address.
 
 import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -47,10 +48,11 @@ def find_address(url: str | None = None, api_key: str | None = None) -> Address:
     """The address and key of the first source that has them: the arguments, the environment, the login, the checkout.
 
     Raises:
-        AddressError: no source has them, or the address is not valid.
+        AddressError: no source has them, or they are not valid.
     """
     url = url or os.environ.get(URL_VARIABLE) or None
     api_key = api_key or os.environ.get(KEY_VARIABLE) or None
+    api_key = None if api_key is None else _checked_key(api_key)
     wanted = None if url is None else _checked(url)
     if wanted is not None and api_key is not None:
         return Address(wanted, api_key)
@@ -93,11 +95,11 @@ def make_address(url: str, api_key: str) -> Address:
     """Make an address from user input.
 
     Raises:
-        AddressError: the address is not valid, or the key is empty.
+        AddressError: the address is not valid, or the key is none.
     """
     if not api_key.strip():
         raise AddressError("the key is empty; an administrator of your team makes keys")
-    return Address(_checked(url), api_key.strip())
+    return Address(_checked(url), _checked_key(api_key))
 
 
 def _kept() -> Iterator[Address]:
@@ -127,6 +129,16 @@ def _read(path: Path) -> Address | None:
         return Address(_checked(content["url"]), content["api_key"])
     except (ValueError, KeyError, TypeError):
         raise AddressError(f"'{path}' is damaged; run 'axformer login URL' again, or delete it") from None
+
+
+def _checked_key(text: str) -> str:
+    """The key, without spaces around it. It is a secret, so no message repeats it."""
+    key = text.strip()
+    if re.fullmatch("[!-~]+", key) is None:
+        raise AddressError(
+            "the key holds what no key holds, such as a space or a letter that is not ASCII; copy it again"
+        )
+    return key
 
 
 def _checked(url: str) -> str:
