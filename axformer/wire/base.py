@@ -7,6 +7,7 @@ Field docstrings become the API's documentation.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
@@ -22,9 +23,11 @@ from pydantic_core.core_schema import (
 Shape = TypeVar("Shape", bound=BaseModel)
 
 _NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f]*$"  # the database stores no zero bytes, and a log line must stay a line
+_HALVES = re.compile("[\ud800-\udfff]")
 NAME_LENGTH = 200  # more does not fit a list
 URI_LENGTH = 2048  # what browsers and proxies carry
 LABEL_LENGTH = 255
+NESTED_MOST = 32  # knobs have two levels; what writes JSON gives up at some hundreds
 LABEL_COUNT = 16  # labels find jobs; they are not a place for documents
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
@@ -33,15 +36,35 @@ LabelKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-
 LabelValue = Annotated[str, StringConstraints(max_length=LABEL_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
 
 
-def without_zero_bytes(value: Any) -> Any:
+def storable(value: Any) -> Any:
     """Check that the database can store all strings in a value.
 
     Raises:
-        ValueError: a string, however deeply nested, contains a zero byte.
+        ValueError: it is nested too deeply, or a string in it contains a zero byte or half of a character.
     """
-    if "\\u0000" in json.dumps(value, default=dict):
+    if _is_deeper(value, NESTED_MOST):
+        raise ValueError(f"is nested more than {NESTED_MOST} levels deep, which cannot be stored")
+    text = json.dumps(value, default=dict, ensure_ascii=False)
+    if "\\u0000" in text:
         raise ValueError("holds a zero byte, which cannot be stored")
+    if _HALVES.search(text):
+        raise ValueError("holds half of a character (a lone surrogate), which cannot be stored")
     return value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects of a value lie more than so many levels within each other."""
+    layer = [value]
+    for _ in range(levels + 1):
+        layer = [
+            inner
+            for outer in layer
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not layer:
+            return False
+    return True
 
 
 class Schema(BaseModel):

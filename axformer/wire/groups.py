@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model
 from axformer.config import DEFAULT_PRESET, Preset, check_setting_name, usual_preset
 from axformer.config.goals import parse_goal
 from axformer.errors import ConfigError
-from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Schema, without_zero_bytes
+from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Schema, storable
 from axformer.wire.devices import Device
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import NewHead
@@ -55,7 +55,7 @@ class GroupSetting(Schema):
     goal: str | None = Field(default=None, max_length=GOAL_LENGTH)
     """What is wanted, in the place of a preset, as of a job."""
     preset: Preset = DEFAULT_PRESET
-    config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
+    config: Annotated[dict[str, Any], AfterValidator(storable)] = Field(default_factory=dict)
     """Knobs that differ from the preset."""
     finetune: FinetuneSettings | None = None
     """How models are trained, as of a job; ``{}`` for the usual settings."""

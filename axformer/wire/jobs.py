@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 
 from axformer.config import DEFAULT_PRESET, Preset
-from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, without_zero_bytes
+from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, storable
 from axformer.wire.devices import Device, DeviceWord
 from axformer.wire.findings import AnalysisAsked, FindingRead
 from axformer.wire.finetuning import FinetuneSettings
@@ -89,7 +89,7 @@ class JobCreate(Schema):
     ``as-paper``."""
     preset: Preset = DEFAULT_PRESET
     """The preset that the knobs start from; without it, the one that belongs to the method of ``config``."""
-    config: Annotated[dict[str, Any], AfterValidator(without_zero_bytes)] = Field(default_factory=dict)
+    config: Annotated[dict[str, Any], AfterValidator(storable)] = Field(default_factory=dict)
     """Knobs that differ from the preset; ``GET /v1/knobs`` lists them."""
     priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)
     """Jobs of higher priority go first within your team: each point counts as some minutes of waiting."""

@@ -8,7 +8,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from axformer.data.columns import Columns
-from axformer.wire.base import Schema, Uri, without_zero_bytes
+from axformer.wire.base import Schema, Uri, storable
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 """Lower-case hexadecimal digits."""
@@ -71,5 +71,5 @@ class DataRef(Reference):
     or ``upload:ID``."""
     sha256: Sha256 | None = None
     """Expected digest of the file; if it differs, the job fails before reading it."""
-    columns: Annotated[Columns | None, AfterValidator(without_zero_bytes)] = None
+    columns: Annotated[Columns | None, AfterValidator(storable)] = None
     """Names of the columns that the task reads, if they differ from ``text``, ``text_pair``, ``label`` and so on."""

@@ -13,6 +13,14 @@ KNOBS = list(PassConfig.model_fields)
 JSON = {"Content-Type": "application/json"}
 
 
+def nested(levels: int) -> list:
+    """Lists within each other."""
+    value: list = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
 BAD_FIELDS = [
     ({"name": None}, "#/name", "string"),
     ({"name": ""}, "#/name", "at least 1"),
@@ -92,6 +100,15 @@ BAD_FIELDS = [
     ({"config": {"method": ["axformer"]}}, "#/config", "is unknown; there are axformer"),
     ({"config": {"order": "explicit"}}, "#/config", "give both or neither"),
     ({"config": {"order": "explicit", "explicit_order": ["layer.\0"]}}, "#/config", "zero byte"),
+    ({"config": {"order": "\ud800"}}, "#/config", "half of a character"),
+    ({"config": {"\udfff": 1}}, "#/config", "half of a character"),
+    (
+        {"validation": {"uri": "s3://acme/b", "columns": {"text": "\ud800"}}},
+        "#/validation/columns",
+        "half of a character",
+    ),
+    ({"config": {"order": nested(400)}}, "#/config", "more than 32 levels"),
+    ({"config": {"order": nested(33)}}, "#/config", "more than 32 levels"),
     ({"config": {"seed": -1}}, "#/config", "seed=-1"),
     ({"priority": 101}, "#/priority", "101"),
     ({"priority": "1"}, "#/priority", "integer"),
