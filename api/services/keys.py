@@ -27,14 +27,28 @@ def create(session: Session, actor: Actor, name: str, scope: Scope, expires_at: 
     """Create a key for the actor's team.
 
     Raises:
-        InvalidInputError: it would have expired already.
+        InvalidInputError: it would have expired already, or never in the years that there are.
     """
-    if expires_at is not None and expires_at <= datetime.now(UTC):
-        detail = f"expires_at={expires_at.isoformat()} is past; give a later time, or leave it out"
-        raise InvalidInputError(detail, errors=[FieldError(detail, pointer="#/expires_at")])
-    made = repository.create_key(session, actor.team_id, name, scope, expires_at)
+    made = repository.create_key(session, actor.team_id, name, scope, _end(expires_at))
     note(session, actor, "key.create", made.id)
     return made
+
+
+def _end(expires_at: datetime | None) -> datetime | None:
+    """When a key is to end, in UTC: the database would store years that no program can read again."""
+    if expires_at is None:
+        return None
+    if expires_at <= datetime.now(UTC):
+        raise _refused_end(expires_at, "is past; give a later time, or leave it out")
+    try:
+        return expires_at.astimezone(UTC)
+    except OverflowError:
+        raise _refused_end(expires_at, "lies beyond the year 9999; leave it out for a key without an end") from None
+
+
+def _refused_end(expires_at: datetime, why: str) -> InvalidInputError:
+    detail = f"expires_at={expires_at.isoformat()} {why}"
+    return InvalidInputError(detail, errors=[FieldError(detail, pointer="#/expires_at")])
 
 
 def list_keys(session: Session, team_id: str, *, after: str | None, limit: int) -> Page[ApiKey]:

@@ -5,7 +5,7 @@ import hmac
 import re
 import secrets
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from sqlalchemy import bindparam, func, or_, select, tuple_, update
@@ -24,6 +24,8 @@ _KEY = re.compile(rf"{KEY_PREFIX}_(?P<id>[0-9a-f]{{{2 * _ID_BYTES}}})_(?P<secret
 _KEY_ID = re.compile(rf"[0-9a-f]{{{2 * _ID_BYTES}}}")
 _USE_NOTED_EVERY = timedelta(minutes=1)
 """Precision of ``last_used_at``; a finer one would write a row at every request."""
+_LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
+"""The end of a key whose lifetime would last longer than there are years."""
 
 _NOW = func.clock_timestamp()
 _IS_USE_STALE = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < _NOW - _USE_NOTED_EVERY)
@@ -183,12 +185,19 @@ def is_last_admin(session: Session, key: ApiKey) -> bool:
 def replace_key(session: Session, key: ApiKey, grace: timedelta) -> NewKey:
     """Create a key like this one, which stays valid for ``grace`` at most. The new key gets the same lifetime, if any."""
     now = session.scalars(select(_NOW)).one()
-    expires_at = key.expires_at and now + (key.expires_at - key.created_at)
+    expires_at = None if key.expires_at is None else _later(now, key.expires_at - key.created_at)
     new_key = create_key(session, key.team_id, key.name, key.scope, expires_at)
     key.expires_at = min(key.expires_at or now + grace, now + grace)
     key.replaced_by = new_key.id
     session.flush()
     return new_key
+
+
+def _later(now: datetime, lifetime: timedelta) -> datetime:
+    try:
+        return now + lifetime
+    except OverflowError:
+        return _LAST_MOMENT
 
 
 def revoke_key(session: Session, key_id: str) -> bool:

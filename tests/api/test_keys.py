@@ -98,6 +98,15 @@ def test_a_key_ends_when_it_is_said_to(api, sessions):
     assert (refused.status_code, "has expired" in refused.json()["detail"]) == (401, True)
 
 
+def test_no_key_ends_in_a_year_that_cannot_be_read_again(api):
+    refused = api.post("/v1/keys", json={"name": "x", "expires_at": "9999-12-31T23:59:59-23:59"})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "#/expires_at")
+    made = api.post("/v1/keys", json={"name": "x", "expires_at": "9999-12-31T23:59:59Z"}).json()
+    rotated = api.post(f"/v1/keys/{made['id']}/rotate")
+    assert (rotated.status_code, rotated.json()["expires_at"][:4]) == (201, "9999")
+    assert len(api.get("/v1/keys").json()["data"]) == 3
+
+
 def test_a_replaced_key_stays_valid_for_a_while(api, sessions):
     old = make(api, "pipeline", scopes=["read"])
     new = api.post(f"/v1/keys/{old['id']}/rotate").json()
