@@ -53,7 +53,10 @@ def list_jobs(
         InvalidInputError: ``after`` names no job, or a label has no colon.
     """
     last = _last_seen(session, team_id, after) if after is not None else None
-    wanted = dict(_label(text) for text in labels)
+    asked = {_label(text) for text in labels}
+    wanted = dict(asked)
+    if len(wanted) < len(asked):  # no job has two values of one label
+        return Page([], has_more=False)
     return repository.list_jobs(
         session,
         team_id,

@@ -160,6 +160,8 @@ def test_filters(api, stage):
     assert found(state=["queued", "cancelled"]) == [cancelled, both, plain]
     assert found(label="project:reviews") == [cancelled, both]
     assert found(label=["project:reviews", "run:a:b"]) == [both]
+    assert found(label=["run:a:b", "run:a:b"]) == [both]
+    assert found(label=["run:other", "run:a:b"]) == []
     assert found(label="project:reviews", state="cancelled") == [cancelled]
 
 
