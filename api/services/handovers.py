@@ -1,5 +1,6 @@
 """Have the files of a job put where its owner wants them."""
 
+from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
 from api.errors import ConflictError, FieldError, InvalidInputError
@@ -26,13 +27,20 @@ def deliver(session: Session, settings: Settings, actor: Actor, job_id: str, bod
         ConflictError: it has ended without a result.
         InvalidInputError: the place or the token cannot be used.
     """
-    job = jobs.find(session, actor.team_id, job_id)
-    if job.state in TERMINAL and job.state is not JobState.SUCCEEDED:
-        raise ConflictError(f"{job_id} is {job.state} and has no files; retry it first", code="wrong_state")
+    _check_ends_well(jobs.find(session, actor.team_id, job_id))
     locked = locked_target(settings, body, "#")
-    asked = repository.ask(session, job.id, body.uri, locked)
+    try:
+        asked = repository.ask(session, job_id, body.uri, locked)
+    except NoResultFound:  # deleted between two statements
+        raise jobs.no_job(job_id) from None
+    _check_ends_well(asked)  # under its lock, since it may just have failed
     note(session, actor, "job.deliver", job_id)
     return asked
+
+
+def _check_ends_well(job: Job) -> None:
+    if job.state in TERMINAL and job.state is not JobState.SUCCEEDED:
+        raise ConflictError(f"{job.id} is {job.state} and has no files; retry it first", code="wrong_state")
 
 
 def locked_target(settings: Settings, body: DeliverTo, pointer: str) -> bytes:

@@ -1,10 +1,17 @@
 """A job says where its result is to go; the token goes in and is not seen again."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from sqlalchemy import select, text
 from structlog.testing import capture_logs
 
+from store.repositories import leases, moves, steering
 from store.repositories.handovers import claim_handover, fail_handover, finish_handover
 from store.session import session_scope
+from store.states import JobState
+from store.tables.jobs import Job
 from store.vault import open_vault
 from tests.api.test_hub_tokens import everything_stored
 
@@ -69,6 +76,37 @@ def test_what_cannot_be_used_is_refused_and_not_repeated(api, stage, body, place
 def test_a_job_without_files_is_not_delivered(api, stage):
     answer = api.post(f"/v1/jobs/{stage.failed()}/deliver", json=HUB)
     assert (answer.status_code, answer.json()["code"]) == (409, "wrong_state")
+
+
+@pytest.mark.parametrize(("end", "status"), [("fails", 409), ("is deleted", 404)])
+def test_a_job_that_ends_at_this_moment_is_not_delivered_and_keeps_no_token(api, stage, sessions, end, status):
+    job_id = stage.failed() if end == "is deleted" else stage.running()
+    if end == "is deleted":
+        api.post(f"/v1/jobs/{job_id}/retry")
+        api.post(f"/v1/jobs/{job_id}/pause")
+    with ThreadPoolExecutor(1) as threads, session_scope(sessions) as session:
+        job = moves.lock_job(session, job_id)
+        answer = threads.submit(api.post, f"/v1/jobs/{job_id}/deliver", json=HUB)
+        wait_for_lock(sessions)
+        if end == "is deleted":
+            moves.move_job(session, job, JobState.CANCELLED)
+            steering.delete_job(session, job_id)
+        else:
+            leases.finish_failed(session, job_id, job.fence, {"code": "x", "message": "x", "retryable": False})
+        session.commit()
+        assert answer.result().status_code == status
+    with session_scope(sessions) as session:
+        assert session.scalars(select(Job.handover_token).where(Job.handover_token.is_not(None))).all() == []
+
+
+def wait_for_lock(sessions):
+    """Wait until another connection waits for a lock."""
+    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    while True:
+        with session_scope(sessions) as session:
+            if session.scalar(waiting):
+                return
+        time.sleep(0.01)
 
 
 def test_the_schema_says_that_a_token_is_only_written(api):
