@@ -15,7 +15,8 @@ def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, settings: Se
     """Refuse a reference that cannot work; ``pointer`` is its place in the body.
 
     Raises:
-        InvalidInputError: unknown scheme, malformed, plain http, or a file outside of the opened roots.
+        InvalidInputError: unknown scheme, malformed, plain http, or a file outside of the opened roots or behind links in a
+            circle.
     """
     try:
         reference = parse_reference(uri, is_checkpoint=is_checkpoint)
@@ -24,7 +25,10 @@ def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, settings: Se
     if reference.scheme is Scheme.HTTP and not settings.fetch.plain_http:
         raise refused(uri, pointer, "is not read over plain http; use an https:// address")
     if reference.scheme is Scheme.FILE:
-        resolved = Path(reference.path).resolve()
+        try:
+            resolved = Path(reference.path).resolve()
+        except (OSError, RuntimeError):
+            raise refused(uri, pointer, "has links that lead in a circle; check the path") from None
         if not any(resolved.is_relative_to(root) for root in settings.file_roots):
             opened = ", ".join(map(str, settings.file_roots)) or "none"
             raise refused(uri, pointer, f"lies outside of the directories opened for file://, which are: {opened}")

@@ -215,7 +215,7 @@ def parse_knob(text: str) -> tuple[str, Any]:
         raise ConfigError(f"'{text}' is not a knob; write name=value, for example refine_margin=1.2")
     try:
         return name, json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # also of numbers with thousands of digits, and of lists nested as deeply
         return name, value
 
 

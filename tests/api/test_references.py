@@ -47,6 +47,9 @@ def test_a_file_must_lie_under_an_open_root(tmp_path):
     for path in (outside, f"{inside}/../closed", f"{inside}/%2e%2e/closed", f"{inside}/link/model", f"{inside}2/model"):
         with pytest.raises(InvalidInputError, match="outside of the directories"):
             check(f"file://{path}", roots=(inside,))
+    (inside / "circle").symlink_to(inside / "circle")
+    with pytest.raises(InvalidInputError, match="lead in a circle"):
+        check(f"file://{inside}/circle/model", roots=(inside,))
     with pytest.raises(InvalidInputError, match="are: none"):
         check(f"file://{inside}/model")
 

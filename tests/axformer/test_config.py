@@ -69,6 +69,11 @@ def test_a_knob_is_json_or_text(text: str, value: object) -> None:
     assert parse_knob(text) == (text.partition("=")[0], value)
 
 
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 9000])
+def test_a_knob_that_no_json_reader_takes_is_text(value):
+    assert parse_knob(f"seed={value}") == ("seed", value)
+
+
 def test_a_knob_has_a_value() -> None:
     with pytest.raises(ConfigError, match="'seed' is not a knob; write name=value"):
         parse_knob("seed")
