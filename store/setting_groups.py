@@ -40,6 +40,10 @@ Keys = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split)]
 """Secrets, separated by commas."""
 
 
+Days = Annotated[float, Field(gt=0, le=36_525)]
+"""At most a century; the database knows no time that lies much longer ago."""
+
+
 class DatabaseSettings(BaseSettings):
     """Connections to PostgreSQL. Their variables begin with ``AXFORMER_`` alone."""
 
@@ -152,13 +156,13 @@ class RetainSettings(BaseSettings):
 
     model_config = config("RETAIN_")
 
-    artifact_days: float | None = Field(default=None, gt=0)
+    artifact_days: Days | None = None
     """Days after its end for which a job keeps its files; None means forever."""
-    job_days: float | None = Field(default=None, gt=0)
+    job_days: Days | None = None
     """Days after its end for which a job is kept, with everything that belongs to it; None means forever."""
-    upload_days: float | None = Field(default=None, gt=0)
+    upload_days: Days | None = None
     """Days for which an upload that no job names is kept; None means forever."""
-    event_days: float | None = Field(default=None, gt=0)
+    event_days: Days | None = None
     """Days after a job's end for which its events and webhook messages are kept; None means forever."""
-    audit_days: float | None = Field(default=None, gt=0)
+    audit_days: Days | None = None
     """Days for which an entry of the audit log is kept; None means forever."""

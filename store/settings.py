@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode
 
 from store.setting_groups import (
@@ -28,6 +28,8 @@ from store.setting_groups import (
 DRIVER = "postgresql+psycopg"
 MAX_ATTEMPTS = 3
 """A worker may be lost to a power cut and once more by bad luck; the third time, the job is the likely cause."""
+LEAST_BEATS = 3
+"""Renewals within a lease: one may be late, and one lost."""
 HALF_LIFE_SECONDS = 4 * 3600.0
 """A morning's use hardly counts on the next day, and an hour's is not forgotten over lunch."""
 PRIORITY_SECONDS = 300.0
@@ -200,6 +202,27 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute_roots(cls, roots: tuple[Path, ...]) -> tuple[Path, ...]:
         return tuple(root.resolve() for root in roots)
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        """Refuse values that defeat each other: running jobs would be taken from their workers, or requests wait for each
+        other."""
+        if self.lease_seconds < LEAST_BEATS * self.heartbeat_seconds:
+            raise ValueError(
+                f"lease_seconds={self.lease_seconds:g} is shorter than {LEAST_BEATS} times "
+                f"heartbeat_seconds={self.heartbeat_seconds:g}, so leases would end between two renewals; change one of them"
+            )
+        connections = self.database.pool_size + self.database.pool_overflow
+        if self.sessions_at_once >= connections:
+            raise ValueError(
+                f"sessions_at_once={self.sessions_at_once} is not below pool_size and pool_overflow, together {connections}; "
+                "change one of them"
+            )
+        if self.page_limit_default > self.page_limit_max:
+            raise ValueError(
+                f"page_limit_default={self.page_limit_default} is above page_limit_max={self.page_limit_max}; change one"
+            )
+        return self
 
     @classmethod
     def from_environment(cls) -> Self:

@@ -60,6 +60,30 @@ def test_values_out_of_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"HEARTBEAT_SECONDS": "60"}, "lease_seconds=60 is shorter than 3 times heartbeat_seconds=60"),
+        ({"LEASE_SECONDS": "2"}, "lease_seconds=2 is shorter than 3 times heartbeat_seconds=1"),
+        (
+            {"POOL_SIZE": "3", "POOL_OVERFLOW": "0"},
+            "sessions_at_once=8 is not below pool_size and pool_overflow, together 3",
+        ),
+        ({"PAGE_LIMIT_MAX": "20"}, "page_limit_default=50 is above page_limit_max=20"),
+        ({"RETAIN_JOB_DAYS": "1e7"}, "less than or equal to 36525"),
+    ],
+)
+def test_values_that_defeat_each_other_are_refused(
+    monkeypatch: pytest.MonkeyPatch, values: dict[str, str], message: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://me:hunter2@host/db")
+    for name, text in values.items():
+        monkeypatch.setenv(f"AXFORMER_{name}", text)
+    with pytest.raises(ValidationError, match=message) as caught:
+        Settings.from_environment()
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("name", "text", "group", "field", "value"),
     [
         ("AXFORMER_POOL_SIZE", "3", "database", "pool_size", 3),
