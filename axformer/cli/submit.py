@@ -1,5 +1,6 @@
 """``axformer submit``: run on the service what ``axformer prune`` runs locally."""
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from axformer.cli.upload import sent
 from axformer.cli.watch import follow
 from axformer.cli.words import place
 from axformer.client import Client, Job, Upload
+from axformer.client.packing import sendable
 from axformer.client.references import is_reference
 from axformer.config import usual_preset
 from axformer.errors import ConfigError, DataError
@@ -64,7 +66,7 @@ def submit(
         labels, made = options.labels_of(label), options.forms_of(forms)
         reference = referring(client)
         job = client.submit(
-            name or checkpoint.rstrip("/").rpartition("/")[2] or checkpoint,
+            name or name_of(checkpoint),
             checkpoint=reference(checkpoint),
             validation=reference(data),
             test=None if test is None else reference(test),
@@ -124,3 +126,9 @@ def referring(client: Client) -> Callable[[str], str | Upload]:
         return sent(client, path)
 
     return reference
+
+
+def name_of(checkpoint: str) -> str:
+    """The checkpoint's own name: the last part of its path or reference, without a query, which may hold a signature."""
+    bare = re.split(r"[?#]", checkpoint, maxsplit=1)[0] if "://" in checkpoint else checkpoint
+    return sendable(bare.rstrip("/").rpartition("/")[2] or bare)

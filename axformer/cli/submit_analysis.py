@@ -12,7 +12,7 @@ from axformer.cli.analyze import (
 )
 from axformer.cli.hub_token import HubTokenOption, hub_token_of
 from axformer.cli.remote import JsonOption, service
-from axformer.cli.submit import DeviceWantedOption, NameOption, PriorityOption, WatchOption, referring, tell
+from axformer.cli.submit import DeviceWantedOption, NameOption, PriorityOption, WatchOption, name_of, referring, tell
 from axformer.cli.watch import follow
 
 
@@ -38,7 +38,7 @@ def submit_analysis(
         renamed, labels = options.columns_of(columns).model_dump(exclude_defaults=True), options.labels_of(label)
         reference = referring(client)
         job = client.submit_analysis(
-            name or checkpoint.rstrip("/").rpartition("/")[2] or checkpoint,
+            name or name_of(checkpoint),
             checkpoint=reference(checkpoint),
             validation=reference(data),
             train=None if train is None else reference(train),

@@ -43,7 +43,12 @@ def packed(path: Path) -> Iterator[Packed]:
         except OSError as error:
             raise DataError(f"'{path}' cannot be read: {error.strerror}") from None
         name = f"{path.resolve().name}.tar" if path.is_dir() else path.name
-        yield Packed(name, file, file.tell(), digest)
+        yield Packed(sendable(name), file, file.tell(), digest)
+
+
+def sendable(name: str) -> str:
+    """A name with what UTF-8 cannot write replaced: the system's names of files are bytes, which may be of another encoding."""
+    return name.encode("utf-8", "replace").decode()
 
 
 @contextmanager

@@ -1,13 +1,15 @@
 """Names and places that nobody thought of: printed as they are, or refused in one line."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from axformer.cli.failing import failing
+from axformer.client import Client
 from tests.api.conftest import Crew, Stage, trial
-from tests.client.commands import logged_in, ran, run
+from tests.client.commands import answered, logged_in, ran, run
 from tests.client.conftest import FILES
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
@@ -76,3 +78,27 @@ def test_a_key_that_no_header_takes_is_refused_at_once(live: str, key: str, monk
 def test_a_reader_that_leaves_is_no_error_of_a_file() -> None:
     with pytest.raises(BrokenPipeError), failing():
         raise BrokenPipeError(32, "Broken pipe")
+
+
+@logged_in
+@pytest.mark.parametrize("command", ["submit", "submit-analysis"])
+@pytest.mark.parametrize(
+    "query", ["?X-Amz-Credential=ID/eu/s3/request&X-Amz-Signature=canary", "?sig=canary" + "x" * 300]
+)
+def test_the_signature_of_an_address_is_no_part_of_a_job_s_name(command: str, query: str) -> None:
+    made = answered(
+        command, f"https://files.example/a/bert.tar.gz{query}", "--data", f"https://files.example/dev.csv{query}"
+    )
+    assert made["name"] == "bert.tar.gz"
+    assert "canary" not in ran("show", made["id"])
+
+
+@logged_in
+def test_files_whose_names_are_no_utf_8_are_sent(api: Client) -> None:
+    data, home = Path(os.fsdecode(b"d\xe4ten.jsonl")), Path(os.fsdecode(b"gr\xfcn"))
+    data.write_text('{"text": "good", "label": 1}\n')
+    home.mkdir()
+    (home / "config.json").write_text("{}")
+    (home / "model.safetensors").write_bytes(b"weights")
+    assert ran("upload", data).startswith("upload:")
+    assert api.job(run("submit", home, "--data", data).stdout.strip()).name == "gr?n"
