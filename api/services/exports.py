@@ -15,7 +15,7 @@ from axformer.wire.exports import ExportCreate
 from axformer.wire.kinds import JobKind
 from store.references import UPLOAD_PREFIX
 from store.repositories.exports import create_export
-from store.repositories.jobs import Created, NewJob
+from store.repositories.jobs import Created, NewJob, find_of_key
 from store.repositories.trace_views import standing_trials
 from store.repositories.uploads import hold_upload
 from store.settings import Settings
@@ -36,6 +36,11 @@ def submit(
         InvalidInputError: the key came with another body before, or the hub token cannot be used.
         TooManyRequestsError: the team has as many queued jobs as it may have.
     """
+    asked = f"{job_id} {seq} {body.model_dump_json(exclude_defaults=True)}"
+    body_sha256 = hashlib.sha256(asked.encode()).digest()
+    known = None if key is None else find_of_key(session, team_id, key)
+    if known is not None and known.body_sha256 == body_sha256:  # also where the job that it was exported from is gone
+        return Created(known, is_new=False)
     source = jobs.find(session, team_id, job_id)
     if source.state is not JobState.SUCCEEDED:
         detail = f"{job_id} is {source.state}; only a job that has succeeded can be exported from"
@@ -43,8 +48,6 @@ def submit(
     last = next((trial for trial in standing_trials(session, job_id) if trial.seq == seq), None)
     if last is None:
         raise no_point(job_id, seq)
-    asked = f"{job_id} {seq} {body.model_dump_json(exclude_defaults=True)}"
-    body_sha256 = hashlib.sha256(asked.encode()).digest()
     progress = _progress(source, last)
     created = create_export(session, _job(settings, source, seq, body, key, body_sha256), progress)
     if created.is_new:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import or_, select, tuple_
+from sqlalchemy import Select, or_, select, tuple_
 from sqlalchemy.orm import Session, undefer
 
 from axformer.wire.devices import Device
@@ -85,12 +85,21 @@ def create_job(session: Session, new: NewJob) -> Created:
     If the team has used the idempotency key before, even in a transaction that is just committing, nothing is created and
     that job is returned; the caller compares ``body_sha256``.
     """
-    same_key = select(Job).where(Job.team_id == new.team_id, Job.idempotency_key == new.idempotency_key)
-    same_key = same_key.options(undefer(Job.first_answer))  # loaded now, since the job may be deleted before it is read
+    same_key = _of_key(new.team_id, new.idempotency_key)
     job, is_new = insert_once(session, Job, _columns(new, new_id(JOB_PREFIX)), same_key)
     if is_new:
         _announce(session, [job])
     return Created(job, is_new)
+
+
+def find_of_key(session: Session, team_id: str, key: str) -> Job | None:
+    """The team's job of this idempotency key."""
+    return session.scalars(_of_key(team_id, key)).one_or_none()
+
+
+def _of_key(team_id: str, key: str | None) -> Select[Job]:
+    same_key = select(Job).where(Job.team_id == team_id, Job.idempotency_key == key)
+    return same_key.options(undefer(Job.first_answer))  # loaded now, since the job may be deleted before it is read
 
 
 def create_jobs(session: Session, new: Sequence[NewJob]) -> list[Job]:

@@ -63,6 +63,10 @@ def test_sent_again_it_is_made_once(api, done):
     assert (again.headers["Idempotent-Replayed"], again.text) == ("true", first.text)
     assert export(api, done, 4, **{"Idempotency-Key": "once"}).json()["code"] == "idempotency_key_reused"
     assert export(api, done, 0, {"name": "as it came"}).json()["name"] == "as it came"
+    api.delete(f"/v1/jobs/{done}")
+    later = export(api, done, 2, **{"Idempotency-Key": "once"})
+    assert (later.status_code, later.text, later.headers["Idempotent-Replayed"]) == (202, first.text, "true")
+    assert export(api, done, 2, **{"Idempotency-Key": "another"}).status_code == 404
 
 
 def test_retried_it_keeps_its_trace(api, done, sessions):

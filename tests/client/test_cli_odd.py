@@ -1,7 +1,6 @@
 """Names and places that nobody thought of: printed as they are, or refused in one line."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ NAMES = ["reviews [v2]", "a [/b] c", "[red]x[/red]", r"\[bold]"]
 
 
 @pytest.fixture
-def job_id(stage: Stage) -> Iterator[str]:
+def job_id(stage: Stage) -> str:
     """A job that has succeeded."""
     made = stage.running([trial(0)])
     stage.succeed(made, FILES)
