@@ -26,6 +26,7 @@ from axformer.intake.loaded import check_loaded
 from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.objects import check_tokenizer, model_in
 from axformer.intake.panics import panics_as_errors
+from axformer.intake.ties import settle_ties
 from axformer.intake.tokenizer_files import check_words, unloadable
 from axformer.model.number_format import format_of
 from axformer.plan.elements import Dimensions
@@ -138,6 +139,7 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
         )
     copy = deepcopy(model).float().eval()
     _settle_labels(copy.config)
+    settle_ties(copy)
     task = task_of(head.auto_class, copy.config)
     padding_of(copy.config, tokenizer, causal=architecture.causal, pooled=task.pooled)
     weights = save(_weights_once(model))
@@ -240,6 +242,7 @@ def load_model(admitted: Admitted, directory: Path, seed: int = 0) -> Any:
         ) from None
     check_loaded(admitted, info, model.base_model_prefix)
     check_finite(admitted.directory, model)
+    settle_ties(model)
     model.config._name_or_path = str(admitted.directory)
     return model
 
