@@ -40,5 +40,5 @@ GPT2 = Architecture(
     causal=True,
     needs=_needs,
     last_norm="ln_f",
-    config_keys=("classifier_dropout", "hidden_dropout"),
+    config_keys=("classifier_dropout", "hidden_dropout", "is_causal"),
 )

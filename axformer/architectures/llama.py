@@ -81,6 +81,7 @@ def _family(model_type: str, head_norms: tuple[str, ...] = ()) -> Architecture:
         read_position=read_last,
         causal=True,
         last_norm="norm",
+        config_keys=("is_causal",),
     )
 
 

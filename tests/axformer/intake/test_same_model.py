@@ -11,6 +11,9 @@ from transformers import AutoTokenizer, PreTrainedConfig
 from axformer.architectures.heads import Head
 from axformer.architectures.registry import ARCHITECTURES
 from axformer.intake.admission import admit, loadable
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.model.compact import compact
+from axformer.plan.plan import Plan
 from tests.tiny_families import tiny_family_model, tiny_family_tokenizer
 
 CASES = [(family, head) for family, architecture in ARCHITECTURES.items() for head in architecture.heads]
@@ -77,3 +80,19 @@ def test_what_older_versions_wrote_is_read_as_transformers_reads_it(tmp_path: Pa
         "task_specific_params",
     }
     assert described(config) == {key: value for key, value in described(plain).items() if key not in unknown}
+
+
+@pytest.mark.parametrize("family", [name for name, architecture in ARCHITECTURES.items() if architecture.causal])
+def test_a_decoder_that_looks_both_ways_goes_on_doing_so(tmp_path: Path, family: str) -> None:
+    tiny_family_model(family).save_pretrained(tmp_path)
+    tiny_family_tokenizer(family).save_pretrained(tmp_path)
+    path, ids = tmp_path / "config.json", torch.tensor([[9, 5, 12, 7]])
+    causal = tiny_family_model(family)(ids).logits
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"is_causal": False}))
+    checkpoint = load_checkpoint(tmp_path)
+    plain = checkpoint.head.model_class.from_pretrained(tmp_path).eval()(ids).logits
+    assert not torch.allclose(plain, causal, atol=1e-3)
+    small = compact(checkpoint.model, checkpoint.architecture, Plan.full(checkpoint.dimensions))
+    for model in (checkpoint.model, small):
+        torch.testing.assert_close(model(ids, attention_mask=torch.ones_like(ids)).logits, plain, atol=1e-5, rtol=1e-4)
+    assert small.config.to_dict()["is_causal"] is False
