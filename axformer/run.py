@@ -17,6 +17,7 @@ from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import DataSet, DataSource, prepare
 from axformer.intake.parts import split_off
+from axformer.intake.rebuilt import check_rebuilt
 from axformer.methods.base import Ground, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
 from axformer.methods.outline import outline_of
@@ -356,7 +357,9 @@ def prune(model: Any, tokenizer: Any, data: str | Path | Rows | Records, config:
         )
     rows = read_rows(str(data)) if isinstance(data, str | Path) else data if isinstance(data, Rows) else rows_of(data)
     checkpoint = from_memory(model, tokenizer).for_rows(rows)
-    run = PruningRun(checkpoint, prepare(rows, checkpoint, config), None, config)
+    deciding = prepare(rows, checkpoint, config)
+    check_rebuilt(checkpoint, deciding)
+    run = PruningRun(checkpoint, deciding, None, config)
     run.look()
     for _ in run.trials():
         pass

@@ -24,7 +24,7 @@ from axformer.intake.finite import check_finite
 from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
 from axformer.intake.loaded import check_loaded
 from axformer.intake.names import KNOWN_NAMES
-from axformer.intake.objects import check_tokenizer, model_in
+from axformer.intake.objects import check_tokenizer, check_weights, model_in, without_autocast
 from axformer.intake.panics import panics_as_errors
 from axformer.intake.ties import settle_ties
 from axformer.intake.tokenizer_files import check_words, unloadable
@@ -137,9 +137,11 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
         raise CheckpointError(
             f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(heads)}"
         )
-    copy = deepcopy(model).float().eval()
+    copy = without_autocast(deepcopy(model)).float().eval()
     _settle_labels(copy.config)
     settle_ties(copy)
+    check_weights(copy, head)
+    copy.config.return_dict = True  # outputs are read by their names
     task = task_of(head.auto_class, copy.config)
     padding_of(copy.config, tokenizer, causal=architecture.causal, pooled=task.pooled)
     weights = save(_weights_once(model))

@@ -122,7 +122,8 @@ def _encoded(read: Callable[..., Encoded], rows: Rows, checkpoint: Checkpoint, c
             f"data file '{rows.source}': the checkpoint's tokenizer gives up on it ({first_line(error)}); save the checkpoint "
             "with another tokenizer, or shorten the texts"
         ) from None
-    encoded = replace(encoded.only(tuple(inspect.signature(model.forward).parameters)), padding=checkpoint.padding)
+    accepted = tuple(inspect.signature(checkpoint.head.model_class.forward).parameters)
+    encoded = replace(encoded.only(accepted), padding=checkpoint.padding)
     for name, size in (("input_ids", "vocab_size"), ("token_type_ids", "type_vocab_size")):
         _check_known(encoded.features.get(name, []), name, getattr(model.config, size, None))
     return encoded

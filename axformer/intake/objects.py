@@ -2,13 +2,16 @@
 
 import os
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from axformer.errors import WrongTypeError
+from axformer.architectures.heads import Head
+from axformer.errors import CheckpointError, WrongTypeError
+from axformer.intake.partial_weights import some
 
 _LOAD = "load it first, for example with AutoModelForSequenceClassification.from_pretrained(...)"
 
@@ -37,6 +40,34 @@ def model_in(given: Any) -> PreTrainedModel:
     return model
 
 
+def without_autocast(model: Any) -> Any:
+    """The same model, computing in its own precision: Accelerate leaves a ``forward`` in a model that it trained in 16 bits."""
+    if model.__dict__.pop("_original_forward", None) is not None:
+        model.__dict__.pop("forward", None)
+    return model
+
+
+def check_weights(model: PreTrainedModel, head: Head) -> None:
+    """Check that a model has the weights that its configuration describes, since results are built from the configuration.
+
+    Args:
+        model: the model.
+        head: its kind of head.
+
+    Raises:
+        CheckpointError: layers were taken out, or modules were replaced or added; the message names their weights.
+    """
+    with torch.device("meta"):
+        described = head.model_class(deepcopy(model.config))
+    wanted, found = map(_shapes, (described, model))
+    unlike = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
+    if unlike:
+        raise CheckpointError(
+            f"the model is not what its configuration describes, a {head.name} with other weights: {some(unlike)}; if layers "
+            "were taken out, set model.config.num_hidden_layers; modules of other forms than transformers' are not supported"
+        )
+
+
 def check_tokenizer(tokenizer: Any) -> None:
     """Check that the object is a transformers tokenizer.
 
@@ -48,6 +79,10 @@ def check_tokenizer(tokenizer: Any) -> None:
             f"the tokenizer is {_named(tokenizer)}; give the one that the model was fine-tuned with, for example from "
             "AutoTokenizer.from_pretrained(...)"
         )
+
+
+def _shapes(model: torch.nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(weight.shape) for name, weight in model.named_parameters(remove_duplicate=False)}
 
 
 def _inside(model: Any) -> Any:

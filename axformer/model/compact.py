@@ -87,7 +87,11 @@ def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
         knowledge.pop(name, None)
     config = compact_config_class(architecture.model_type)(**knowledge)
     config._attn_implementation = stock_attention(model)
-    small: Any = compact_model_class(architecture.model_type, model.__class__)(config).to(model.device).eval()
+    head = architecture.head_of(model)
+    family = (
+        model.__class__ if head is None else head.model_class
+    )  # not a subclass of a user's, which nothing could load
+    small: Any = compact_model_class(architecture.model_type, family)(config).to(model.device).eval()
     small.load_state_dict(twin.state_dict())
     if model.can_generate():
         small.generation_config = deepcopy(model.generation_config)
