@@ -11,6 +11,7 @@ from torch import nn
 
 from axformer.architectures.base import Architecture, max_positions
 from axformer.architectures.bert_blocks import BertAttention, BertFeedForward
+from axformer.errors import CheckpointError
 
 
 def encoder_layers(base: Any) -> Sequence[nn.Module]:
@@ -20,6 +21,11 @@ def encoder_layers(base: Any) -> Sequence[nn.Module]:
 
 
 def _behind_padding(config: Any) -> int:
+    if config.pad_token_id is None:
+        raise CheckpointError(
+            f"config.json says no pad_token_id, behind which models of type '{config.model_type}' count their positions; set "
+            "it to the one that the model was trained with, mostly 1"
+        )
     return int(config.max_position_embeddings) - int(config.pad_token_id) - 1
 
 

@@ -173,3 +173,10 @@ def test_a_graph_is_told_how_its_model_is_padded() -> None:
     model, tokenizer = tiny_family_model("gpt2", AutoModelForCausalLM, pad_token_id=None), tokenizer_with(None, "left")
     told = facts_of(model, tokenizer, from_memory(model, tokenizer).padding, ("input_ids",), ("logits",))
     assert (told.pad_token_id, told.pad_token, told.padding_side) == (0, "[PAD]", "right")
+
+
+@pytest.mark.parametrize("family", ["roberta", "xlm-roberta", "camembert"])
+def test_a_family_that_counts_positions_behind_padding_needs_a_pad_token(family: str) -> None:
+    checkpoint = from_memory(tiny_family_model(family, pad_token_id=None), tiny_tokenizer())
+    with pytest.raises(CheckpointError, match=f"no pad_token_id, behind which models of type '{family}' count"):
+        prepare(rows_of(tiny_rows(4)), checkpoint, PassConfig())
