@@ -107,7 +107,15 @@ def _checked(finished: Finished, kind: Kind, directory: Path, python: FreshPytho
     differences cannot be due to rounding."""
     checkpoint, model = finished.checkpoint, finished.model
     with computing_in(model, checkpoint.dtype if kind.keeps_format else torch.float32):
-        fresh = self_check(model, checkpoint.tokenizer, finished.samples.encoded, kind, directory, python)
+        fresh = self_check(
+            model,
+            checkpoint.tokenizer,
+            finished.samples.encoded,
+            kind,
+            directory,
+            python,
+            pooled=checkpoint.task.pooled,
+        )
     form = Form(kind.name, kind.load(directory, str(model.device)), kind.bytes_in(directory), fresh)
     with computing_in(model, torch.float32), computing_in(form.model, torch.float32):
         expected, agreements = compare_outputs(model, {kind.name: form.model}, checkpoint.task, finished.samples)

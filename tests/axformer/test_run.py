@@ -159,7 +159,13 @@ def test_the_card_is_honest_about_held_out_data(published: tuple[Path, PruningRu
 def check_again(run: PruningRun, directory: Path) -> None:
     encoded = run._validation.samples.encoded
     self_check(
-        run.compact_model(), tiny_tokenizer(), encoded, KINDS[COMPACT], directory, FreshPython(in_package(COMPACT))
+        run.compact_model(),
+        tiny_tokenizer(),
+        encoded,
+        KINDS[COMPACT],
+        directory,
+        FreshPython(in_package(COMPACT)),
+        pooled=True,
     )
 
 

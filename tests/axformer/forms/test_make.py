@@ -47,6 +47,12 @@ def test_what_cannot_be_made_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "zeroed").exists()
 
 
+def test_what_a_model_says_of_padding_is_not_compared(tmp_path: Path) -> None:
+    """A token of padding far behind a text sees no token where layers see their neighbourhood."""
+    (form,) = make_forms(finished(Case("modernbert", "masked_lm"), soft(some_plan(3))), ["onnx"], tmp_path)
+    assert isinstance(form, Form)
+
+
 def test_a_form_that_computes_something_else_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = finished(BERT, soft(some_plan(2)))
     monkeypatch.setitem(make._WRITERS, "zeroed", lambda _, result: make._write_zeroed(other, result))  # type: ignore[index]

@@ -112,7 +112,13 @@ def test_a_model_that_overflows_at_its_own_precision_is_told(half: Path, data: P
         ArtifactError, match=r"not numbers where it computes in float16; save the checkpoint in float32 or"
     ):
         self_check(
-            model, checkpoint.tokenizer, encoded, KINDS[COMPACT], published / "model", FreshPython(in_package(COMPACT))
+            model,
+            checkpoint.tokenizer,
+            encoded,
+            KINDS[COMPACT],
+            published / "model",
+            FreshPython(in_package(COMPACT)),
+            pooled=True,
         )
 
 

@@ -112,10 +112,10 @@ def test_it_loads_where_this_package_is_not(case: Case, is_fitted: bool, tmp_pat
         part.save_pretrained(tmp_path)
     small = compact(checkpoint.model, checkpoint.architecture, PLAN) if fits is None else fitted_compact(case, fits)
     python = FreshPython(in_stock_transformers(checkpoint.head.auto_class.__name__))
-    self_check(small, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, python)
+    self_check(small, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, python, pooled=checkpoint.task.pooled)
     other = compact(checkpoint.model, checkpoint.architecture, soft(some_plan(2)))
     with pytest.raises(ArtifactError, match="differ by"):
-        self_check(other, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, python)
+        self_check(other, checkpoint.tokenizer, encoded, KINDS[ZEROED], tmp_path, python, pooled=checkpoint.task.pooled)
 
 
 def test_a_compact_model_does_not_load_there(tmp_path: Path) -> None:
@@ -131,6 +131,7 @@ def test_a_compact_model_does_not_load_there(tmp_path: Path) -> None:
             KINDS[ZEROED],
             tmp_path,
             FreshPython(in_stock_transformers("AutoModelForSequenceClassification")),
+            pooled=True,
         )
 
 
