@@ -78,8 +78,6 @@ def open_inputs(
     training_rows = None if train is None else _training_rows(train, settings)
     rows = read_rows(validation.path, validation.columns)
     held_out = None if test is None else read_rows(test.path, test.columns)
-    if calibrate is not None:
-        config.check_calibrates()
     more = None if calibrate is None else read_rows(calibrate.path, calibrate.columns.without_answers())
     loaded = load_checkpoint(checkpoint, device, head, settings.seed).for_rows(rows)
     deciding = prepare(rows, loaded, config)

@@ -146,6 +146,8 @@ class PruningRun:
             InputError: something does not fit; the message says what is wrong and what to do.
         """
         config = config or PassConfig()
+        if calibrate is not None:
+            config = config.calibrated()
         inputs = open_inputs(
             *(checkpoint, validation, config, device),
             test=test,
@@ -231,12 +233,9 @@ class PruningRun:
         sets = {name: data.samples for name, data in self._others.items() if data is not None}
         if sets and (self._confirming is not None or self.config.measures_path):
             for points in self.passes.points():
-                model_of = self._ground.fitted_model_of
-                safest_first = None if model_of is None or self.config.within_points is None else self.deciding.samples
                 measured = measure_path(
                     *(self._checkpoint, points, sets, self.config),
-                    model_of=model_of,
-                    deciding=safest_first,
+                    model_of=self._ground.fitted_model_of,
                     chooses=chooses,
                     on_step=on_step,
                 )

@@ -101,13 +101,15 @@ def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | 
         if body.deliver is not None:
             handover_token = locked_target(settings, body.deliver, "#/deliver")
     refusals.check()
+    if body.calibrate is not None:
+        config = _calibrated(config)
     return NewJob(
         team_id=team_id,
         name=body.name,
         checkpoint=body.checkpoint.model_dump(exclude_none=True),
         validation=body.validation.model_dump(exclude_none=True),
         test=body.test.model_dump(exclude_none=True) if body.test else None,
-        calibrate=_calibrate(body, config),
+        calibrate=body.calibrate.model_dump(exclude_none=True) if body.calibrate else None,
         train=body.train.model_dump(exclude_none=True) if body.train else None,
         finetune=_finetune(body, config),
         head=_head(body),
@@ -175,11 +177,10 @@ def _config(body: JobCreate) -> tuple[Preset, RunConfig]:
         raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer=pointer)]) from None
 
 
-def _calibrate(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
-    if body.calibrate is None:
-        return None
+def _calibrated(config: RunConfig) -> RunConfig:
+    """The knobs of a job with calibration data."""
     if config.why_not_calibrated is None:
-        return body.calibrate.model_dump(exclude_none=True)
+        return config.calibrated()
     detail = f"is data to fit weights on, and {config.why_not_calibrated}; leave it out"
     raise InvalidInputError(f"calibrate {detail}", errors=[FieldError(detail, pointer="#/calibrate")])
 

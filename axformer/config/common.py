@@ -1,7 +1,7 @@
 """The knobs of every method: which data decides, when a run ends, and how losses are computed."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -116,14 +116,15 @@ class RunConfig(BaseModel):
         """Why the run needs training data, as the beginning of a sentence; None if it does without."""
         return None
 
-    def check_calibrates(self) -> None:
-        """Refuse calibration data that would change nothing.
+    def calibrated(self) -> Self:
+        """The knobs of a run that has calibration data of its own.
 
         Raises:
             ConfigError: nothing would be measured on it.
         """
         if self.why_not_calibrated is not None:
             raise ConfigError(f"--calibrate: {self.why_not_calibrated}; leave it out")
+        return self
 
     @property
     def is_guarded(self) -> bool:

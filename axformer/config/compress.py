@@ -1,10 +1,13 @@
 """The knobs of compression without training (COMPRESS, section 2)."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
 
 from axformer.config.plans import PlansConfig
+
+CONFIRM_IF_CALIBRATED = 0.8
+"""The default of ``confirm`` with calibration data of its own (``docs/certificate.md``)."""
 
 
 class CompressConfig(PlansConfig):
@@ -15,8 +18,9 @@ class CompressConfig(PlansConfig):
     method: Literal["compress"] = "compress"
     """``compress``: a model for each of several budgets, with sizes chosen by a level table and weights refitted in closed
     form, without training and without labels."""
-    confirm: float = Field(default=0.4, ge=0.0, le=0.5)
-    """Share of the validation rows that neither decide nor calibrate, but choose between the models of the budgets."""
+    confirm: float = Field(default=0.4, ge=0.0, le=0.9)
+    """Share of the validation rows that neither decide nor calibrate, but choose between the models of the budgets. With
+    calibration data of its own the default is 0.8: the other rows have little left to do, and more rows certify more."""
     within_points: float | None = Field(default=1.0, ge=0.0, le=100.0)
     """Keep the cheapest model that is certified to have lost less than this many points (hundredths) of its metric, with
     95 % confidence where the report says so. None keeps the model with the lowest loss on the confirming rows, or without
@@ -36,7 +40,14 @@ class CompressConfig(PlansConfig):
     """The order in which units leave a block: those first whose loss, once repaired, changes the predictions least; smallest
     weights first; or highest number first. The last two serve for comparison."""
     table_rows: int = Field(default=128, ge=1)
-    """Number of deciding rows for the level table. More rows make the table more reliable and take proportionally longer."""
+    """Number of deciding rows for the level table, or of calibration rows if fewer decide. More rows make the table more
+    reliable and take proportionally longer."""
+
+    def calibrated(self) -> Self:
+        config = super().calibrated()
+        if "confirm" in self.model_fields_set or self.within_points is None:
+            return config
+        return config.model_copy(update={"confirm": CONFIRM_IF_CALIBRATED})
 
     @property
     def is_refitted(self) -> bool:

@@ -33,7 +33,6 @@ from axformer.wire.verdicts import Certificate
 
 CONFIRMING = "confirming"
 """Name of the data set that confirms."""
-_DECIDING = "deciding"
 _REMEDY = "allow more, or confirm by more rows"
 
 
@@ -68,7 +67,6 @@ def measure_path(
     config: RunConfig,
     *,
     model_of: Callable[[Plan], Any] | None = None,
-    deciding: Samples | None = None,
     chooses: bool = True,
     on_step: OnStep = ignore,
 ) -> MeasuredPath:
@@ -77,7 +75,6 @@ def measure_path(
     Args:
         sets: the data sets by name. Only the confirming one chooses; without it the last point is kept.
         model_of: builds the model of a plan if its weights differ from the checkpoint's; None if the plan says it all.
-        deciding: rows that order the tests of ``within_points``, safest first; None to test in the order of the path.
         chooses: False to keep the last point whatever the figures are.
         on_step: takes reports of how many models are measured.
 
@@ -85,13 +82,11 @@ def measure_path(
         CheckpointError: the loss of the untouched model is not a finite number.
     """
     task = checkpoint.task
-    needed = dict(sets) if deciding is None else {**sets, _DECIDING: deciding}
-    counter = Counter(StepName.PATH, len(points) * len(needed), on_step)
+    counter = Counter(StepName.PATH, len(points) * len(sets), on_step)
     if model_of is None:
-        tables = {name: _tables(checkpoint, points, samples, config, counter) for name, samples in needed.items()}
+        tables = {name: _tables(checkpoint, points, samples, config, counter) for name, samples in sets.items()}
     else:
-        tables = _tables_of_models(checkpoint, points, needed, model_of, counter)
-    by_deciding = tables.pop(_DECIDING, None)
+        tables = _tables_of_models(checkpoint, points, sets, model_of, counter)
     figures = [
         {name: figures_of(by_point[index], task) for name, by_point in tables.items()} for index in range(len(points))
     ]
@@ -108,7 +103,6 @@ def measure_path(
     kept, certificate = certify(
         *(measured, task, config.within_points, [point.seq for point in points]),
         _operations(checkpoint, points, sets[CONFIRMING]),
-        deciding=by_deciding,
         passes=len(outline_of(config).passes(config)),
     )
     return MeasuredPath(points, figures, kept, certificate)

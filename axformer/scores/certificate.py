@@ -1,6 +1,8 @@
 """The certificate: the cheapest model whose metric fell by less than the allowed points, with 95 % confidence.
 
-The search never sees the confirming rows. The certificate holds for the model as it was measured on them.
+The search never sees the confirming rows. The certificate holds for the model as it was measured on them. The models of a path
+are tested in its order, in which each is smaller than the one before. An order by figures on the deciding rows (Pareto Testing,
+Laufer-Goldshtein and others, 2023) begins too often with a model that fails (``docs/certificate.md``).
 """
 
 from collections.abc import Sequence
@@ -8,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from axformer.scores.confidence import CONFIDENCE
-from axformer.scores.fixed_sequence import in_sequence, safest_first
+from axformer.scores.fixed_sequence import in_sequence
 from axformer.scores.paired_tests import ALPHA
 from axformer.scores.task_tests import paired_test
 from axformer.tasks.base import Task
@@ -22,25 +24,23 @@ def certify(
     seqs: Sequence[int],
     costs: Sequence[float],
     *,
-    deciding: Sequence[np.ndarray] | None = None,
     passes: int = 1,
 ) -> tuple[int, Certificate]:
     """Choose the cheapest model that can be certified, and write its certificate.
 
     Args:
-        confirming: the table of each model on the confirming rows, the untouched model first.
+        confirming: the table of each model on the confirming rows, the untouched model first, then in the order of the tests.
         task: the checkpoint's task.
         points: how far the metric may fall, in hundredths.
         seqs: the trial that led to each model.
         costs: the cost of each model, in any unit.
-        deciding: the table of each model on the deciding rows, which order the tests; None for the order of the path.
         passes: number of passes, each with its own choice; they share the 5 %.
 
     Returns:
         The index of the model that is kept, and its certificate.
     """
     test = paired_test(confirming[0], task, points)
-    order = _order(deciding, task, points, costs)
+    order = range(1, len(costs))
     tested = in_sequence(order, lambda index: test.p_value(confirming[index]), ALPHA / passes)
     kept = tested.cheapest(costs) or 0
     adjusted = [min(1.0, passes * p_value) for p_value in tested.p_values]
@@ -53,7 +53,7 @@ def certify(
         metric=test.metric,
         test=test.name,
         asymptotic=test.name == "bca_bootstrap",
-        order="path" if deciding is None else "deciding",
+        order="path",
         tested=len(tested.indices),
         passed=tested.passed,
         kept=seqs[kept],
@@ -82,17 +82,6 @@ def before_training(certificate: Certificate) -> Certificate:
     """The certificate of a model that was trained afterwards; the trained model itself was not tested."""
     sentence = f"{certificate.sentence} That was before the training, and says nothing of the trained model."
     return certificate.model_copy(update={"before_training": True, "sentence": sentence})
-
-
-def _order(deciding: Sequence[np.ndarray] | None, task: Task, points: float, costs: Sequence[float]) -> list[int]:
-    """Indices of the pruned models in the order of their tests."""
-    pruned = list(range(1, len(costs)))
-    if deciding is None or not pruned:
-        return pruned
-    test = paired_test(deciding[0], task, points)
-    falls = [test.fall(deciding[index]) for index in pruned]
-    p_values = [test.p_value(deciding[index]) for index in pruned]
-    return [pruned[position] for position in safest_first(falls, p_values, [costs[index] for index in pruned])]
 
 
 def _why_no_more(order: Sequence[int], seqs: Sequence[int], p_values: Sequence[float], passed: int) -> str | None:

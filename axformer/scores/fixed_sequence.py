@@ -1,14 +1,11 @@
 """Fixed-sequence testing: test several models in a fixed order, up to the first that fails.
 
 The order is fixed before the confirming rows are seen, so each test may use the whole 5 %; the first failure ends the
-sequence (Maurer, Hothorn and Lehmacher, 1995). The order is that of Pareto Testing (Laufer-Goldshtein and others, 2023):
-the models on the Pareto front of the deciding rows, the safest first.
+sequence (Maurer, Hothorn and Lehmacher, 1995).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 
 @dataclass(frozen=True)
@@ -28,27 +25,6 @@ class Tested:
             costs: the cost of every model by its index.
         """
         return min(reversed(self.indices[: self.passed]), key=lambda index: costs[index], default=None)
-
-
-def safest_first(falls: Sequence[float], p_values: Sequence[float], costs: Sequence[float]) -> list[int]:
-    """Indices of the models on the Pareto front of the deciding rows, by rising p-value there.
-
-    A model dominates another if neither its cost nor its fall is larger and one of them is smaller. Of equal p-values the
-    more expensive model comes first, since it is closer to the untouched one.
-
-    Args:
-        falls: how far each model's metric fell on the deciding rows.
-        p_values: p-values on the same rows, used for the order only.
-        costs: the cost of each model, in any unit.
-    """
-    fell, cost = np.array(falls), np.array(costs)
-
-    def is_dominated(index: int) -> bool:
-        no_worse = (fell <= fell[index]) & (cost <= cost[index])
-        return bool((no_worse & ((fell < fell[index]) | (cost < cost[index]))).any())
-
-    efficient = [index for index in range(len(fell)) if not is_dominated(index)]
-    return sorted(efficient, key=lambda index: (p_values[index], -costs[index]))
 
 
 def in_sequence(order: Sequence[int], p_value: Callable[[int], float], alpha: float) -> Tested:

@@ -71,7 +71,8 @@ class Certificate(BaseModel):
         description="Whether the level holds only approximately, on many rows, instead of exactly."
     )
     order: Literal["path", "deciding"] = Field(
-        description="The order of the tests, fixed beforehand: along the path, or safest first by the deciding rows."
+        description="The order of the tests, fixed beforehand: along the path. Reports of earlier versions may say `deciding`, "
+        "which is safest first by the deciding rows."
     )
     tested: int = Field(description="Models that were tested; the first that fails ends it.")
     passed: int = Field(description="Models that passed; the cheapest of them is kept.")

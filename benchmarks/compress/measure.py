@@ -41,9 +41,7 @@ def measure(cell: Cell, variant: Variant, home: Path, files: RowFiles) -> dict[s
     way = go(opened.ground, variant)
     models = [opened.checkpoint.model, *(made.model for made in way.made)]
     plans = [opened.ground.targets.full, *(made.plan for made in way.made)]
-    deciding, confirming, test = (
-        _tables(opened, models, samples) for samples in (opened.ground.samples, opened.confirming, opened.test)
-    )
+    confirming, test = (_tables(opened, models, samples) for samples in (opened.confirming, opened.test))
     task = opened.checkpoint.task
     content: dict[str, Any] = {
         "task": task.name,
@@ -55,7 +53,7 @@ def measure(cell: Cell, variant: Variant, home: Path, files: RowFiles) -> dict[s
             _point(opened, opened.ground.targets.full, test[0], test[0]),
             *(_made_point(opened, made, test[0], table) for made, table in zip(way.made, test[1:], strict=True)),
         ],
-        "certified": [_certified(opened, plans, confirming, deciding, points, way.made) for points in POINTS],
+        "certified": [_certified(opened, plans, confirming, points, way.made) for points in POINTS],
         "seconds": {
             "shared": way.shared_seconds,
             "budgets": [made.seconds for made in way.made],
@@ -133,7 +131,6 @@ def _certified(
     opened: Opened,
     plans: Sequence[Plan],
     confirming: Sequence[np.ndarray],
-    deciding: Sequence[np.ndarray],
     points: float,
     made: Sequence[Made],
 ) -> Mapping[str, Any]:
@@ -141,8 +138,7 @@ def _certified(
     kept, certificate = certify(
         *(confirming, opened.checkpoint.task, points, range(len(plans))),
         [opened.costs(plan) for plan in plans],
-        deciding=deciding,
     )
-    fields = ("test", "rows", "asymptotic", "tested", "passed", "p_value")
+    fields = ("test", "rows", "asymptotic", "order", "tested", "passed", "p_value")
     figures = certificate.model_dump(mode="json", include=set(fields))
     return {"points": points, "budget": made[kept - 1].budget if kept else None, **figures}

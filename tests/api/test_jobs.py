@@ -58,6 +58,10 @@ def test_data_that_calibrates_goes_with_a_method_that_fits(api, body):
     assert api.get(f"/v1/jobs/{job['id']}").json()["calibrate"] == job["calibrate"]
     order_alone = body | {"preset": "smallest", "config": {"repair": "none"}, "calibrate": sent}
     assert api.post("/v1/jobs", json=order_alone).status_code == 202, "the order of leaving is measured on it"
+    alone = api.post("/v1/jobs", json=body | {"preset": "smallest"}).json()
+    assert (alone["config"]["confirm"], job["config"]["confirm"]) == (0.4, 0.8), (
+        "more rows confirm where others calibrate"
+    )
     assert api.post("/v1/jobs", json=body).json()["calibrate"] is None
 
 

@@ -1,12 +1,13 @@
 """Goals: the words of a wish, and the knobs that go for it."""
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.config import CompressConfig, LayersConfig, PassConfig, Preset, Safeguard
+from axformer.config import CompressConfig, LayersConfig, PassConfig, Preset, Safeguard, make_config
 from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal
 from axformer.errors import ConfigError
 
@@ -40,6 +41,25 @@ def test_knobs_beside_a_goal_change_it() -> None:
     _, config = config_for(parse_goal("within-points=1"), {"table_rows": 64})
     assert isinstance(config, CompressConfig)
     assert (config.table_rows, config.within_points) == (64, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("goal", "knobs", "confirms", "with_rows_to_calibrate"),
+    [
+        ("within-points=1", {}, 0.4, 0.8),
+        ("within-points=1", {"confirm": 0.3}, 0.3, 0.3),
+        ("within-points=1", {"within_points": None}, 0.4, 0.4),
+        ("speedup=2", {}, 0.0, 0.0),
+    ],
+)
+def test_more_rows_confirm_where_others_calibrate(
+    goal: str, knobs: dict[str, Any], confirms: float, with_rows_to_calibrate: float
+) -> None:
+    _, config = config_for(parse_goal(goal), knobs)
+    assert (config.confirm, config.calibrated().confirm) == (confirms, with_rows_to_calibrate)
+    assert make_config("smallest", config.calibrated().model_dump()).calibrated() == config.calibrated(), (
+        "it is settled"
+    )
 
 
 @pytest.mark.parametrize(

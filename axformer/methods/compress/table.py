@@ -96,7 +96,8 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     checkpoint, config, check_cancelled = ground.checkpoint, ground.config, ground.surroundings.check_cancelled
     model, architecture = checkpoint.model, checkpoint.architecture
     full = Plan.full(checkpoint.dimensions)
-    measure = _Measure(checkpoint, first_rows(ground.samples, config.table_rows), config.cache_budget)
+    rows = ground.samples if len(ground.samples) >= config.table_rows else ground.calibration
+    measure = _Measure(checkpoint, first_rows(rows, config.table_rows), config.cache_budget)
     teacher = Blockwise(model, architecture, ground.calibration, full)
     fits = config.repair == "refit" and can_refit(model, architecture)
     blocks = [sizes_of(block, checkpoint.dimensions) for block in range(2 * len(full.layers))]

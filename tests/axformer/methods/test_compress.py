@@ -205,6 +205,23 @@ def test_a_fitted_result_has_a_zeroed_form_at_any_budget(tmp_path: Path, checkpo
         )
 
 
+def test_with_rows_to_calibrate_the_models_do_not_depend_on_few_deciding_rows(tmp_path: Path, checkpoint: Path) -> None:
+    """More rows confirm by default, and the level table is measured on the calibration rows."""
+    texts = [{"text": row["text"]} for row in tiny_rows(30, seed=4)]
+    calibrate = DataSource(str(write_rows(tmp_path / "texts.jsonl", texts)))
+    paths, levels = [], []
+    for seed in (5, 6):
+        data = DataSource(str(write_rows(tmp_path / f"{seed}.jsonl", tiny_rows(40, seed=seed))))
+        config = make_config("smallest", {"budgets": [0.5, 0.3], "table_rows": 20, "within_points": 20})
+        run = PruningRun.open(checkpoint, data, config=config, calibrate=calibrate)
+        assert (run.config.confirm, len(run.deciding.samples)) == (0.8, 8)
+        trials = list(run.trials())
+        paths.append([trial.plan for trial in trials])
+        levels.append(trials[1].levels)
+    assert paths[0] == paths[1]
+    assert levels[0] == levels[1] is not None
+
+
 def test_another_budget_is_fitted_on_what_the_run_was_calibrated_on(
     tmp_path: Path, checkpoint: Path, data: Path
 ) -> None:
