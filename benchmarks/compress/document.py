@@ -27,7 +27,7 @@ def document_of(found: Sequence[Content]) -> str:
         _section("By set", _BY_SET, tables.by_set(found)),
         _section("Over all sets", _OVER_SETS, tables.over_sets(found)),
         _section("Beside the prototype", _PROTOTYPE, tables.beside_prototype(found)),
-        _section("What was certified", _CERTIFIED, promises.by_points(found)),
+        _section("What was certified", _CERTIFIED + _tested_earlier(found), promises.by_points(found)),
         _section("What was kept", _KEPT, promises.by_set(found)),
         _section("What single parts are worth", _VARIANTS, tables.variants(found)),
         _section("Latency", _LATENCY, costs.latency(found)),
@@ -52,6 +52,15 @@ def _outdated(found: Sequence[Content]) -> str:
         return ""
     told = "Measured before the order of leaving changed, or the batches of a polish, and not again yet:"
     return f"\n\n**{told}** {', '.join(names)}."
+
+
+def _tested_earlier(found: Sequence[Content]) -> str:
+    """How many runs tested their models in the order of earlier versions."""
+    earlier = sum(any("order" not in certified for certified in one["certified"]) for one in found)
+    which = "All" if earlier == len(found) else f"{earlier}"
+    told = f"{which} of these runs tested first what looked safest on the deciding rows. The order of the path, as now,"
+    more = "certifies [more](certificate.md#the-order-and-how-many-rows-confirm)."
+    return f"\n\n{told}\n{more}" if earlier else ""
 
 
 def _section(heading: str, about: str, lines: Sequence[str]) -> str:
