@@ -12,7 +12,7 @@ from axformer.errors import ConfigError, PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms, usual_forms
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSet, DataSource, prepare, prepare_inputs
+from axformer.intake.dataset import DataSet, DataSource, prepare, prepare_calibration
 from axformer.methods.registry import METHODS
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
@@ -163,7 +163,7 @@ def _refitted(file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibra
     data = checking
     if calibrate is not None:
         rows = read_rows(calibrate.path, calibrate.columns.without_answers())
-        data = prepare_inputs(checking, rows, checkpoint, reading_config(file.config))
+        data = prepare_calibration(checking, rows, checkpoint, reading_config(file.config))
     method = METHODS[method_of(file.config)]
     return method.fits(model, architecture, data.samples).of(file.plan) or None
 

@@ -15,7 +15,7 @@ from axformer.data.source import DataSource
 from axformer.errors import ConfigError, DataError
 from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSet, encode_like, prepare, prepare_inputs, prepare_like
+from axformer.intake.dataset import DataSet, encode_like, prepare, prepare_calibration, prepare_inputs, prepare_like
 from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import split_off
 from axformer.new_head import Headed, check_head, loaded_again, train_head
@@ -82,7 +82,7 @@ def open_inputs(
     loaded = load_checkpoint(checkpoint, device, head, settings.seed).for_rows(rows)
     deciding = prepare(rows, loaded, config)
     measuring = None if held_out is None else prepare_like(deciding, held_out, loaded, config)
-    calibration = None if more is None else prepare_inputs(deciding, more, loaded, config)
+    calibration = None if more is None else prepare_calibration(deciding, more, loaded, config)
     repair = None
     if training_rows is not None:
         repair = _training(training_rows, settings, deciding, loaded, config, "" if more is None else more.digest())

@@ -151,7 +151,8 @@ def method_of(knobs: Mapping[str, Any]) -> str:
 
 def reading_config(knobs: Mapping[str, Any]) -> RunConfig:
     """The knobs of a finished run that determine how its data was read. Knobs of earlier versions may be unknown."""
-    return RunConfig(method=method_of(knobs), max_length=knobs.get("max_length"))
+    names = ("max_length", "calibrate_rows", "seed")
+    return RunConfig(method=method_of(knobs), **{name: knobs[name] for name in names if name in knobs})
 
 
 def fits_weights(knobs: Mapping[str, Any]) -> bool:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+
 from axformer.config import RunConfig
 from axformer.data.batches import Samples, batched
 from axformer.data.encoding import Encoded
@@ -15,8 +17,23 @@ from axformer.devices import batch_tokens_of
 from axformer.errors import CheckpointError, ConfigError, DataError, first_line
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.panics import LibraryPanicError, panics_as_errors
+from axformer.wire.report import ENOUGH_TOKENS
 
-__all__ = ["DataSet", "DataSource", "encode", "encode_like", "prepare", "prepare_inputs", "prepare_like"]
+__all__ = [
+    "DataSet",
+    "DataSource",
+    "encode",
+    "encode_like",
+    "prepare",
+    "prepare_calibration",
+    "prepare_inputs",
+    "prepare_like",
+]
+
+_TOKENS_PER_NEURON = 2 * ENOUGH_TOKENS
+"""Calibration tokens for each neuron of a block, of which each is an unknown of a fit."""
+_LEAST_ROWS = 1000
+"""Fewest calibration rows that are drawn, since tokens of one row are alike (``docs/compress.md``)."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +119,37 @@ def prepare_inputs(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: R
         rows.require("text_pair")
     encoded = _encoded(checkpoint.task.inputs, rows, checkpoint, config)
     return DataSet(rows, _batched(encoded, checkpoint, config))
+
+
+def prepare_calibration(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
+    """Prepare as many calibration rows as ``calibrate_rows`` says, drawn at random and in the order of the file.
+
+    Raises:
+        DataError: as in :func:`prepare_inputs`.
+    """
+    data = prepare_inputs(other, rows, checkpoint, config)
+    drawn = _drawn(data.samples.encoded, checkpoint.dimensions.intermediate_size, config)
+    if len(drawn) == len(rows):
+        return data
+    part = prepare_inputs(other, rows.at(drawn), checkpoint, config)
+    note = (
+        f"{len(drawn):,} of its {len(rows):,} rows are used, drawn at random; they have {int(part.samples.lengths.sum()):,} "
+        "tokens (calibrate_rows gives another number)"
+    )
+    encoded = replace(part.samples.encoded, notes=(*part.samples.encoded.notes, note))
+    return replace(part, samples=replace(part.samples, encoded=encoded))
+
+
+def _drawn(encoded: Encoded, neurons: int, config: RunConfig) -> list[int]:
+    """The indices of the samples that calibrate, ascending."""
+    order = torch.randperm(encoded.samples, generator=torch.Generator().manual_seed(config.seed))
+    count = config.calibrate_rows
+    if count is None:
+        tokens = torch.zeros(encoded.samples, dtype=torch.int64)
+        tokens.index_add_(0, torch.tensor(encoded.sample_of_row), torch.tensor(encoded.lengths))
+        enough = int((tokens[order].cumsum(0) < _TOKENS_PER_NEURON * neurons).sum()) + 1
+        count = max(enough, _LEAST_ROWS)
+    return sorted(order[:count].tolist())
 
 
 def encode(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> Encoded:

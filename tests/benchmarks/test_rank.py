@@ -49,7 +49,12 @@ def _with_points(way: str, seed: int, points: list[tuple[float, float]]) -> dict
         for index, (speed, value) in enumerate(points)
     ]
     about = {"cell": f"rte-{seed}-{way}", "data": "rte", "model": BASE, "way": way, "seed": seed, "metric": "accuracy"}
-    return {**about, "points": told, "certificate": {"rows": 10 + seed, "passed": seed, "order": "path"}, "seconds": 60.0}
+    return {
+        **about,
+        "points": told,
+        "certificate": {"rows": 10 + seed, "passed": seed, "order": "path"},
+        "seconds": 60.0,
+    }
 
 
 def test_ways_are_compared_at_the_same_number_of_operations() -> None:

@@ -16,7 +16,7 @@ from axformer.config import make_config
 from axformer.data.columns import ANSWERS, Columns
 from axformer.data.reading import read_rows, rows_of
 from axformer.errors import ConfigError, DataError
-from axformer.intake.dataset import DataSource, prepare, prepare_inputs
+from axformer.intake.dataset import DataSource, prepare, prepare_calibration, prepare_inputs
 from axformer.intake.likeness import SHORTER_TOKENS, UNKNOWN_SHARE, TokenFigures, figures_of, unlike
 from axformer.plan.plan import Plan
 from axformer.repair.refit import refit_plan
@@ -48,6 +48,41 @@ def test_rows_without_labels_are_what_rows_with_them_are(case: Case) -> None:
         assert torch.equal(one.rows, other.rows)
         assert one.inputs.keys() == other.inputs.keys()
         assert all(torch.equal(values, other.inputs[name]) for name, values in one.inputs.items())
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_rows_are_drawn_by_the_seed_in_the_order_of_the_file(case: Case) -> None:
+    deciding, checkpoint = data_of(case), checkpoint_of(case)
+    rows = rows_of(unlabelled(case) * 3)
+    sets = [
+        prepare_calibration(
+            deciding, rows, checkpoint, CONFIG.model_copy(update={"calibrate_rows": count, "seed": seed})
+        )
+        for count, seed in ((5, 0), (5, 0), (5, 1), (len(rows), 0), (None, 0))
+    ]
+    assert [len(one.samples) for one in sets] == [5, 5, 5, len(rows), len(rows)]
+    features = [one.samples.encoded.features["input_ids"] for one in sets]
+    assert features[0] == features[1] != features[2]
+    assert features[3] == features[4]
+    places = iter(features[3])
+    assert all(row in places for row in features[0]), "in the order of the file"
+    assert f"5 of its {len(rows)} rows are used" in sets[0].samples.encoded.notes[-1]
+    assert not sets[3].samples.encoded.notes
+
+
+def test_many_rows_calibrate_as_far_as_they_add_something() -> None:
+    case = Case("bert", "classification")
+    deciding, checkpoint = data_of(case), checkpoint_of(case)
+    neurons = checkpoint.dimensions.intermediate_size
+
+    def used(text: str) -> tuple[int, int]:
+        rows = rows_of([{"text": text}] * 1200)
+        samples = prepare_calibration(deciding, rows, checkpoint, CONFIG).samples
+        return len(samples), int(samples.lengths.sum())
+
+    rows, tokens = used("good film")
+    assert rows == 1200 or tokens >= 20 * neurons
+    assert used("good film " * 5)[0] == 1000, "at least so many rows"
 
 
 @pytest.mark.parametrize("task", ["classification", "token_classification"])

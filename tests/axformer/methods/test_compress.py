@@ -222,11 +222,13 @@ def test_with_rows_to_calibrate_the_models_do_not_depend_on_few_deciding_rows(tm
     assert levels[0] == levels[1] is not None
 
 
+@pytest.mark.parametrize("drawn", [None, 12])
 def test_another_budget_is_fitted_on_what_the_run_was_calibrated_on(
-    tmp_path: Path, checkpoint: Path, data: Path
+    drawn: int | None, tmp_path: Path, checkpoint: Path, data: Path
 ) -> None:
-    """Also where the untouched model was kept, whose plan fits nothing."""
-    config, source = make_config("paper", {**ALL, "budgets": [0.5]}), DataSource(str(data))
+    """Also where the untouched model was kept, whose plan fits nothing, and where some rows were drawn."""
+    config = make_config("paper", {**ALL, "budgets": [0.5], "calibrate_rows": drawn, "seed": 3})
+    source = DataSource(str(data))
     texts = [{"text": row["text"]} for row in tiny_rows(30, seed=4)]
     calibrate = DataSource(str(write_rows(tmp_path / "texts.jsonl", texts)))
     run = PruningRun.open(checkpoint, source, config=config, calibrate=calibrate)
