@@ -72,9 +72,9 @@ class LayersConfig(PlansConfig):
     layers: tuple[int, ...] = ()
     """With ``strategy=explicit``: the layers to drop, counted from 0, in the order in which they leave."""
     schedule: Schedule = Schedule.AT_ONCE
-    """``at_once`` drops, then trains. ``finetune_first`` trains the whole model before; ``finetune_first_frozen`` does so
-    without the layers that will leave. ``gradual`` trains two epochs before each layer leaves (section 6.5; the paper finds no
-    gain in it)."""
+    """``at_once`` drops, then trains. ``finetune_first`` trains the whole model before that; ``finetune_first_frozen``
+    does so with the layers that will leave frozen. ``gradual`` trains two epochs before each layer leaves (section 6.5; the
+    paper finds no gain in it)."""
 
     @property
     def drops_from_base(self) -> bool:
