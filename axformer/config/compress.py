@@ -26,7 +26,8 @@ class CompressConfig(PlansConfig):
     95 % confidence where the report says so. None keeps the model with the lowest loss on the confirming rows, or without
     ``confirm`` the last one."""
     budgets: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
-    """Shares of the encoder's cost, largest first. Each gives a model on the path."""
+    """Shares of the encoder's cost, largest first. Each gives a model on the path. With ``cost=operations``, a
+    ``target_speedup`` that the last one misses adds the one that reaches it, if the model can go there."""
     cost: Literal["operations", "latency"] = "operations"
     """The cost that budgets are shares of: ``operations`` at the lengths of the data, or ``latency``, the milliseconds for one
     input of median length, measured block by block on the device of the run."""
@@ -48,6 +49,11 @@ class CompressConfig(PlansConfig):
         if "confirm" in self.model_fields_set or self.within_points is None:
             return config
         return config.model_copy(update={"confirm": CONFIRM_IF_CALIBRATED})
+
+    @property
+    def may_go_further(self) -> bool:
+        """Whether a budget may be added to reach the speed that is asked for; operations alone tell which."""
+        return self.target_speedup is not None and self.cost == "operations"
 
     @property
     def is_refitted(self) -> bool:

@@ -16,7 +16,7 @@ from axformer.errors import ConfigError
 
 _BELOW = (0.99, 0.95, 0.9)
 """Budgets tried for a speed-up, as shares of the encoder's cost that would reach it if nothing lay outside the encoder. The
-first that reaches it ends the run."""
+first that reaches it ends the run; where much lies outside, as a vocabulary does, the method works out one more."""
 _MOST_POINTS = 100.0
 
 

@@ -58,7 +58,7 @@ def _of_plans(
 
 OUTLINES: Mapping[str, Outline] = {
     "axformer": Outline(pass_configs, PassMeter, longest_trace, refused_by_safeguard),
-    "compress": _of_plans(lambda _, config: 1 + len(config.budgets)),
+    "compress": _of_plans(lambda _, config: 1 + len(config.budgets) + config.may_go_further),
     "layers": _of_plans(
         lambda dimensions, config: 2 if config.tries_one else dimensions.layers, trains_each=lambda _: True
     ),

@@ -75,6 +75,13 @@ class Targets:
         """Operations of the untouched model divided by those that remain."""
         return self.operations(self.full) / max(1, self.operations(plan))
 
+    def share_for(self, speedup: float) -> float:
+        """Share of the encoder's operations that may be left where so many times fewer are wanted in all; below 0 if what lies
+        outside of the encoder takes more than that."""
+        encoder = self.encoder_operations(self.full)
+        outside = self.operations(self.full) - encoder
+        return (self.operations(self.full) / speedup - outside) / encoder
+
     def estimate(self, plan: Plan) -> SpeedEstimate:
         """Estimate the speed of a plan."""
         return SpeedEstimate(self.operations(plan), self.speedup(plan))

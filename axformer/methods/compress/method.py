@@ -7,6 +7,7 @@ stores the table, so that a resumed run continues at once; one that stopped befo
 """
 
 from collections.abc import Callable, Generator, Sequence
+from math import floor
 from typing import Any
 
 from axformer.config.compress import CompressConfig
@@ -28,6 +29,9 @@ from axformer.repair.recovery import Recovery
 from axformer.repair.refit import Fits, Refits
 from axformer.repair.training import Training
 
+SHARE_STEP = 1e-6
+"""A budget that is worked out is a multiple of this, rounded down: as exact as the ids of trials are."""
+
 
 def _recovery(
     checkpoint: Checkpoint, training: Training, deciding: DataSet, config: CompressConfig, refits: Fits | None
@@ -46,11 +50,15 @@ class Compress:
         """Any model can be compressed."""
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
-        """Yield the untouched model, then a trial for every budget that gives a smaller model than the previous one."""
+        """Yield the untouched model, then a trial for every budget that gives a smaller model than the previous one.
+
+        A speed that is asked for is met if the model can go there: where operations lie outside of the encoder, as those of a
+        vocabulary do, a last budget makes up for them.
+        """
         run = _Run(ground, Replay(replay))
         yield run.base()
         plan: Plan | None = None
-        for budget in ground.config.budgets:
+        for budget in run.budgets():
             trial = run.budget(budget, plan)
             if trial is None:
                 continue
@@ -87,18 +95,32 @@ class _Run:
         self._check_budgets()
         return {"milliseconds": self._milliseconds}
 
+    def budgets(self) -> tuple[float, ...]:
+        """Those of the knobs, and then the one that reaches the speed asked for if it is smaller and the model can go there."""
+        config: CompressConfig = self._ground.config
+        given = config.budgets
+        if config.target_speedup is None or not config.may_go_further:
+            return given
+        share = self._ground.targets.share_for(config.target_speedup)
+        reaching = floor(share / SHARE_STEP) * SHARE_STEP
+        return (*given, reaching) if self._least_share() < reaching < given[-1] else given
+
     def _check_budgets(self) -> None:
         """Refuse a budget that no plan keeps, before the level table is measured."""
-        cost_of, dimensions, least = self._cost_of(), self._ground.dimensions, self._ground.config.budgets[-1]
-        blocks = range(2 * dimensions.layers)
-        whole = sum(cost_of(block, range(sizes_of(block, dimensions)[0])) for block in blocks)
-        total = whole if self._milliseconds is not None else self._ground.targets.encoder_operations(self._full)
-        left = (total - whole + sum(cost_of(block, ()) for block in blocks)) / total
+        least, left = self._ground.config.budgets[-1], self._least_share()
         if least <= left:
             raise ConfigError(
                 f"knob budgets: {least:g} is less than this model can go to; without any head or neuron its layers still take "
                 f"{left:.3f} of the {self._ground.config.cost}; leave out what is not above that"
             )
+
+    def _least_share(self) -> float:
+        """Share of the cost that is left without any head or neuron."""
+        cost_of, dimensions = self._cost_of(), self._ground.dimensions
+        blocks = range(2 * dimensions.layers)
+        whole = sum(cost_of(block, range(sizes_of(block, dimensions)[0])) for block in blocks)
+        total = whole if self._milliseconds is not None else self._ground.targets.encoder_operations(self._full)
+        return (total - whole + sum(cost_of(block, ()) for block in blocks)) / total
 
     def budget(self, share: float, before: Plan | None) -> Trial | None:
         """The trial of the best plan within a share of the encoder's cost; None if the plan is the same as before."""

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 import axformer
 from axformer.apply import apply_plan
 from axformer.cli.main import app
-from axformer.config import make_config
+from axformer.config import CompressConfig, make_config
+from axformer.config.goals import config_for, parse_goal
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, PlanError
 from axformer.evaluation.plain import predict
@@ -31,7 +32,7 @@ from axformer.methods.compress.sizes import MULTIPLE, measured_sizes, sizes_of
 from axformer.methods.compress.table import curve
 from axformer.methods.outline import outline_of
 from axformer.model.number_format import cast
-from axformer.plan.elements import Dimensions
+from axformer.plan.elements import Dimensions, encoder_share
 from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file, said_repaired
 from axformer.plan.trial import Trial
@@ -122,6 +123,25 @@ def test_every_budget_is_kept_and_each_model_is_what_its_trial_says(case: Case) 
         for batch in samples.batches:
             rows[batch.rows] = task.losses(small(**batch.inputs), batch)
     assert float(samples.per_sample(rows).mean()) == pytest.approx(trials[-1].loss, rel=1e-4)
+
+
+@pytest.mark.parametrize(("wanted", "is_reached"), [(3, True), (40, False)])
+def test_a_speed_is_reached_beside_a_vocabulary_if_it_can_be(wanted: int, is_reached: bool) -> None:
+    checkpoint = checkpoint_of(Case("gpt2", "causal_lm"))
+    _, config = config_for(parse_goal(f"speedup={wanted}"), {"max_length": 24, "repair": "none"})
+    data = prepare(data_of(Case("gpt2", "causal_lm")).rows, checkpoint, config)
+    run, resumed = (PruningRun(checkpoint, data, None, config) for _ in range(2))
+    trials, targets = list(run.trials()), run.passes.targets
+    assert len(trials) <= outline_of(config).longest_trace(run.dimensions, config)
+    assert targets.is_reached(run.plan) == is_reached
+    least = targets.operations(targets.full) - targets.encoder_operations(targets.full)
+    assert (targets.operations(targets.full) / least > wanted) == is_reached, "the vocabulary alone tells"
+    assert isinstance(config, CompressConfig)
+    is_further = trials[-1].element not in {encoder_share(budget) for budget in config.budgets}
+    assert is_further == is_reached
+    assert targets.speedup(run.plan) < 1.1 * wanted, "no smaller than it has to be"
+    again = list(resumed.trials(replay=trials[:-1]))
+    assert [(one.element, one.plan) for one in again] == [(one.element, one.plan) for one in trials]
 
 
 def test_a_resumed_run_takes_the_level_table_from_its_trace() -> None:
