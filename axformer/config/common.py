@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from axformer.errors import ConfigError
 
+LARGEST_INTEGER = 2**31 - 1
+"""The largest seed and length: of 32 bits with a sign, as what draws numbers and cuts inputs everywhere takes."""
+
 
 class RunConfig(BaseModel):
     """The knobs of every method. Each method adds its own. Unknown knobs and values out of range are refused."""
@@ -18,7 +21,7 @@ class RunConfig(BaseModel):
 
     method: str
     """The way to a smaller model: ``axformer`` is Algorithm 1 of the AxFormer paper."""
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=LARGEST_INTEGER)
     """Seed of everything that is drawn at random: the rows of ``confirm``, the parts of ``safeguard=folds``, and
     ``order=random`` (Table V, first row)."""
     confirm: float = Field(default=0.0, ge=0.0, le=0.5)
@@ -43,7 +46,7 @@ class RunConfig(BaseModel):
     accept_poor_model: bool = False
     """Continue with a model that is worse than guessing on the deciding rows, or whose classes the labels seem to number in
     another order. By default a run then stops before its first trial, because the labels are usually misread."""
-    max_length: int | None = Field(default=None, ge=2)
+    max_length: int | None = Field(default=None, ge=2, le=LARGEST_INTEGER)
     """Cut inputs to this many tokens. None cuts nothing, and refuses inputs that are too long for the model."""
     batch_tokens: int | None = Field(default=None, ge=1)
     """Tokens evaluated together, including padding. Changes speed and memory, and losses only by rounding. None means 1,024 on

@@ -2,6 +2,7 @@
 
 from pydantic import ConfigDict, Field
 
+from axformer.config.common import LARGEST_INTEGER
 from axformer.wire.analysis import ReportName
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema
 from axformer.wire.devices import Device
@@ -44,7 +45,7 @@ class AnalysisCreate(Schema):
     """Reports to make; without it all that the inputs allow."""
     rows: int | None = Field(default=None, strict=True, ge=ROWS_LEAST, le=ROWS_MOST)
     """Most rows of each data set, drawn at random; 2,000 by default."""
-    max_length: int | None = Field(default=None, strict=True, ge=2)
+    max_length: int | None = Field(default=None, strict=True, ge=2, le=LARGEST_INTEGER)
     """Cut inputs to this many tokens; without it inputs that are too long for the model are refused."""
     priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)
     """As of a job."""

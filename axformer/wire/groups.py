@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from axformer.config import DEFAULT_PRESET, Preset, check_setting_name, usual_preset
+from axformer.config.common import LARGEST_INTEGER
 from axformer.config.goals import parse_goal
 from axformer.errors import ConfigError
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Schema, storable
@@ -21,7 +22,6 @@ CELLS_MOST = 200
 """Most jobs of a group: they are stored together, each in some milliseconds."""
 _SIDE_MOST = 50
 """Most entries of one side of the grid."""
-_SEED_MOST = 2**31 - 1
 
 GroupName = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")]
 """The group's name; together with the names of a cell it forms a job's name."""
@@ -104,7 +104,7 @@ class GroupCreate(Schema):
     """For people; need not be unique."""
     sets: list[GroupSet] = Field(min_length=1, max_length=_SIDE_MOST)
     settings: list[GroupSetting] = Field(min_length=1, max_length=_SIDE_MOST)
-    seeds: list[Annotated[int, Field(strict=True, ge=0, le=_SEED_MOST)]] = Field(
+    seeds: list[Annotated[int, Field(strict=True, ge=0, le=LARGEST_INTEGER)]] = Field(
         default_factory=list, max_length=_SIDE_MOST
     )
     """Values of the knob ``seed``, which draws the parts of safeguards; without them each setting has its own."""

@@ -85,6 +85,7 @@ def test_sent_again_it_is_made_once(api, body):
         ({"reports": ["speed"]}, "#/reports/0"),
         ({"reports": []}, "#/reports"),
         ({"rows": 1}, "#/rows"),
+        ({"max_length": 2**31}, "#/max_length"),
         ({"against": "ftp://acme/base"}, "#/against/uri"),
         ({"hub_token": "hf_token", "checkpoint": "s3://acme/bert"}, "#/hub_token"),
         ({"config": {"method": "compress"}}, "#/config"),

@@ -38,6 +38,8 @@ def test_a_group_is_a_twelfth_of_the_block_unless_told() -> None:
         ("paper", {"budgets": [1]}, "knob 'budgets' is of method=compress, not of method=axformer"),
         ("paper", {f"x{number}": 1 for number in range(10)}, "knob 'x7' is unknown; .*; 2 more knobs are unknown$"),
         ("paper", {"refine_margin": 0.5}, "knob refine_margin=0.5: input should be greater than or equal to 1"),
+        ("paper", {"seed": 2**64}, "knob seed=18446744073709551616: input should be less than or equal to 2147483647"),
+        ("paper", {"max_length": 2**31}, "knob max_length=2147483648: input should be less than or equal to"),
         ("paper", {"cache_budget": -1}, "knob cache_budget=-1: input should be greater than or equal to 0"),
         ("paper", {"loss_budget": 1.1}, "knob loss_budget=1.1 is of an earlier version and no longer there: tolerance"),
         ("paper", {"safeguard_alpha": 0.1}, "knob safeguard_alpha=0.1 is of an earlier version"),
