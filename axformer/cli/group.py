@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 
 from axformer.cli.failing import failing
-from axformer.cli.remote import JsonOption, notes, output, print_json, service
+from axformer.cli.remote import LISTED_MOST, JsonOption, notes, output, print_json, service
 from axformer.cli.watch import EXIT_INTERRUPTED
 from axformer.cli.words import ID_WIDTH, NAME_WIDTH, NOTHING, age, knobs, standing
 from axformer.client import Client, Group
@@ -56,7 +56,7 @@ def group(
 
 
 def groups(
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of groups to list.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=LISTED_MOST, help="Maximum number of groups to list.")] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """List your team's groups of jobs, the newest first."""

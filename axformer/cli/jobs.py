@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from axformer.cli.options import labels_of
-from axformer.cli.remote import JsonOption, output, print_json, service
+from axformer.cli.remote import LISTED_MOST, JsonOption, output, print_json, service
 from axformer.cli.words import age, list_of_jobs, result, state
 from axformer.client import Job
 
@@ -21,7 +21,7 @@ def jobs(
         str | None, typer.Option(help="Only succeeded jobs of this outcome: done or target_missed.")
     ] = None,
     label: Annotated[list[str] | None, typer.Option(help="Only with this label: key=value; may be repeated.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of jobs to list.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=LISTED_MOST, help="Maximum number of jobs to list.")] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """List your team's jobs, the newest first.

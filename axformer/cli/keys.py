@@ -11,6 +11,7 @@ from axformer.cli.display import count
 from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.words import NOTHING, age
 from axformer.client.answers import Key, NewKey
+from axformer.wire.keys import GRACE_HOURS_MOST
 
 keys = typer.Typer(
     help="List, create, rotate and revoke your team's keys; for admins.",
@@ -18,6 +19,9 @@ keys = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+_DAYS_MOST = 36_500
+"""A hundred years. Beyond the year 9999 there is no date."""
 
 KeyArgument = Annotated[str, typer.Argument(help="Id of a key: its part between the two underscores.", metavar="KEY")]
 
@@ -43,7 +47,9 @@ def list_(as_json: JsonOption = False) -> None:
 def create(
     name: Annotated[str, typer.Argument(help="What the key is for.")],
     scope: Annotated[str, typer.Option(help="What the key may do: read, write or admin.")] = "write",
-    days: Annotated[int | None, typer.Option(min=1, help="Days until the key expires; by default never.")] = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, max=_DAYS_MOST, help="Days until the key expires; by default never.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Create a key, and print it once."""
@@ -55,7 +61,9 @@ def create(
 @keys.command()
 def rotate(
     key: KeyArgument,
-    grace_hours: Annotated[float | None, typer.Option(min=0, help="How long the old key stays valid.")] = None,
+    grace_hours: Annotated[
+        float | None, typer.Option(min=0, max=GRACE_HOURS_MOST, help="How long the old key stays valid.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Create a key that replaces another, and print it once."""

@@ -14,6 +14,8 @@ from axformer.cli.failing import failing
 from axformer.client import Client, Patience
 
 JobArgument = Annotated[str, typer.Argument(help="Id of a job, as printed by submit and jobs.", metavar="JOB")]
+LISTED_MOST = 1_000_000
+"""Most entries of a list that may be asked for."""
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the service's answer as JSON.")]
 
 _PATIENCE = Patience(attempts=5, longest_wait=8.0)

@@ -74,6 +74,25 @@ def test_a_key_that_no_header_takes_is_refused_at_once(live: str, key: str, monk
         assert key not in result.output
 
 
+@logged_in
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("keys", "create", "nightly", "--days", "999999999"),
+        ("keys", "create", "nightly", "--days", "3000000"),
+        ("jobs", "--limit", str(10**23)),
+        ("groups", "--limit", str(10**23)),
+        ("keys", "rotate", "abc", "--grace-hours", "nan"),
+        ("keys", "rotate", "abc", "--grace-hours", "inf"),
+    ],
+)
+def test_a_number_beyond_all_bounds_is_refused(arguments: tuple[str, ...]) -> None:
+    result = run(*arguments)
+    assert isinstance(result.exception, SystemExit), "no error of Python's"
+    assert result.exit_code in (1, 2)
+    assert arguments[-2].strip("-").replace("-", "_") in result.stderr.replace("-", "_")
+
+
 def test_a_reader_that_leaves_is_no_error_of_a_file() -> None:
     with pytest.raises(BrokenPipeError), failing():
         raise BrokenPipeError(32, "Broken pipe")
