@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session, undefer
 from axformer.wire.handovers import HandoverState
 from axformer.wire.webhooks import WebhookEvent
 from store.repositories.events import record_event
+from store.repositories.failures import WORKER_LOST
 from store.repositories.moves import lock_job
 from store.states import JobState
 from store.tables.jobs import Job
@@ -49,20 +50,31 @@ def ask(session: Session, job_id: str, uri: str, token: bytes) -> Job:
     return job
 
 
-def claim_handover(session: Session, seconds: float) -> Claimed | None:
-    """Take on what has waited longest, for some seconds; None if nothing is due."""
+def claim_handover(session: Session, seconds: float, *, most: int) -> Claimed | None:
+    """Take on what has waited longest, for some seconds; None if nothing is due.
+
+    What was lost with its worker in the last attempt, the ``most``-th, has failed: what is sent may be what ends the workers.
+    """
     due = (Job.handover_at <= func.clock_timestamp(), Job.state == JobState.SUCCEEDED)
     query = select(Job).where(*due).order_by(Job.handover_at).limit(1).with_for_update(skip_locked=True, key_share=True)
     query = query.options(undefer(Job.handover_token)).execution_options(populate_existing=True)
-    job = session.scalars(query).one_or_none()
-    if job is None:
-        return None
-    assert job.handover is not None
-    step = {"round": job.handover["round"] + 1, "attempts": job.handover["attempts"] + 1}
-    job.handover = job.handover | step | {"state": HandoverState.SENDING.value, "changed_at": _now(session)}
+    while (job := session.scalars(query).one_or_none()) is not None:
+        assert job.handover is not None
+        if job.handover["attempts"] < most:
+            return _taken_on(session, job, job.handover, seconds)
+        lost = Claimed(job.id, job.handover["uri"], job.handover["round"], job.handover["attempts"], token=None)
+        message = f"the worker was lost in the last of {lost.attempts} attempts; ask for it again, or tell the operator"
+        _settle(session, lost, HandoverState.FAILED, {"error": {"code": WORKER_LOST, "message": message}})
+        session.flush()
+    return None
+
+
+def _taken_on(session: Session, job: Job, handover: Mapping[str, Any], seconds: float) -> Claimed:
+    step = {"round": handover["round"] + 1, "attempts": handover["attempts"] + 1}
+    job.handover = {**handover, **step} | {"state": HandoverState.SENDING.value, "changed_at": _now(session)}
     job.handover_at = func.clock_timestamp() + timedelta(seconds=seconds)
     session.flush()
-    return Claimed(job.id, job.handover["uri"], **step, token=job.handover_token)
+    return Claimed(job.id, handover["uri"], **step, token=job.handover_token)
 
 
 def renew_handover(session: Session, claimed: Claimed, seconds: float) -> bool:

@@ -17,7 +17,7 @@ def test_what_became_of_a_delivery_is_on_the_page(member, stage, sessions):
     job_id = asked_for(stage, sessions)
     assert f"The files will be put at <code>{URI}</code>" in member.get(f"/jobs/{job_id}").text
     with session_scope(sessions) as session:
-        claimed = claim_handover(session, 60)
+        claimed = claim_handover(session, 60, most=5)
     assert f"The files are being put at <code>{URI}</code>" in member.get(f"/jobs/{job_id}").text
     with session_scope(sessions) as session:
         finish_handover(session, claimed, files=3, bytes=2048)
@@ -27,7 +27,7 @@ def test_what_became_of_a_delivery_is_on_the_page(member, stage, sessions):
 def test_a_failure_is_on_the_page_as_text_with_what_repeats_it(member, stage, sessions):
     job_id = asked_for(stage, sessions)
     with session_scope(sessions) as session:
-        claimed = claim_handover(session, 60)
+        claimed = claim_handover(session, 60, most=5)
         fail_handover(session, claimed, {"code": "target_refused", "message": "no <b>way</b>"}, retry_in=None)
     text = member.get(f"/jobs/{job_id}").text
     assert "no &lt;b&gt;way&lt;/b&gt;" in text

@@ -311,7 +311,7 @@ def test_a_job_without_a_result_goes_nowhere_and_forgets_the_token(owner: Owner)
 def test_what_a_lost_worker_was_at_is_taken_on_by_another_and_its_word_is_not_heard(owner: Owner, hub: Hub) -> None:
     job_id = owner.succeed(owner.post("hf://org/name"))
     with session_scope(owner.sessions) as session:
-        lost = claim_handover(session, 60)
+        lost = claim_handover(session, 60, most=5)
     assert lost is not None
     assert not owner.work()
     due(owner, job_id)
@@ -320,6 +320,21 @@ def test_what_a_lost_worker_was_at_is_taken_on_by_another_and_its_word_is_not_he
         assert not finish_handover(session, lost, files=0, bytes=0)
     assert (owner.told(job_id)["state"], owner.told(job_id)["files"]) == ("done", 4)
     assert len(hub.commits) == 1
+
+
+def test_what_ends_every_worker_that_sends_it_is_given_up(owner: Owner, hub: Hub) -> None:
+    job_id = owner.succeed(owner.post("hf://org/name"))
+    most = 1 + len(owner.settings.handover_retry_seconds)
+    for _ in range(most):
+        with session_scope(owner.sessions) as session:
+            assert claim_handover(session, 60, most=most) is not None, "and the worker is lost"
+        due(owner, job_id)
+    assert not owner.work()
+    told = owner.told(job_id)
+    assert (told["state"], told["attempts"], told["error"]["code"]) == ("failed", most, "worker_lost")
+    assert "job.not_delivered" in owner.events(job_id)
+    assert not owner.has_token(job_id)
+    assert hub.commits == []
 
 
 def test_a_thread_of_the_worker_does_it(owner: Owner, hub: Hub) -> None:

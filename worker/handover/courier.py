@@ -38,7 +38,7 @@ _ID_BYTES = 6
 def hand_over_next(sessions: Sessions, settings: Settings) -> bool:
     """Put the files of the job that has waited longest where they should go, once. False if nothing is due."""
     with session_scope(sessions) as session:
-        claimed = claim_handover(session, settings.lease_seconds)
+        claimed = claim_handover(session, settings.lease_seconds, most=1 + len(settings.handover_retry_seconds))
     if claimed is None:
         return False
     try:
