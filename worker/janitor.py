@@ -6,10 +6,12 @@ content. All of it may run repeatedly and concurrently, and never touches what a
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import structlog
 
+from store.errors import StoreError
 from store.open_storage import open_storage
 from store.session import Sessions, make_engine, make_sessions
 from store.settings import Settings
@@ -51,25 +53,37 @@ class Cleaned:
     unfinished: int = 0
     workspaces: int = 0
     cache_bytes: int = 0
+    failed: int = 0
+    """Kinds of the above that could not all be removed; the log says why."""
 
 
 def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
-    """Remove expired data, orphaned data, and cached content beyond the limit."""
-    return Cleaned(
-        jobs=remove_old_jobs(sessions, settings, storage),
-        groups=remove_empty_groups(sessions),
-        job_files=remove_old_artifacts(sessions, settings, storage),
-        job_events=forget_old_events(sessions, settings),
-        uploads=remove_old_uploads(sessions, settings, storage),
-        audit=forget_old_audit(sessions, settings),
-        orphans=remove_orphans(sessions, storage),
-        unfinished=storage.delete_unfinished(older_than=UNFINISHED_SECONDS)
-        + remove_old(settings.spool_dir, _SENT_WITHIN_SECONDS),
-        workspaces=remove_workspaces(sessions, settings.work_dir),
-        cache_bytes=ContentCache(settings.cache_dir).trim(
+    """Remove expired data, orphaned data, and cached content beyond the limit. What fails is logged, and the rest goes on."""
+    steps: dict[str, Callable[[], int]] = {
+        "jobs": lambda: remove_old_jobs(sessions, settings, storage),
+        "groups": lambda: remove_empty_groups(sessions),
+        "job_files": lambda: remove_old_artifacts(sessions, settings, storage),
+        "job_events": lambda: forget_old_events(sessions, settings),
+        "uploads": lambda: remove_old_uploads(sessions, settings, storage),
+        "audit": lambda: forget_old_audit(sessions, settings),
+        "orphans": lambda: remove_orphans(sessions, storage),
+        "unfinished": lambda: (
+            storage.delete_unfinished(older_than=UNFINISHED_SECONDS)
+            + remove_old(settings.spool_dir, _SENT_WITHIN_SECONDS)
+        ),
+        "workspaces": lambda: remove_workspaces(sessions, settings.work_dir),
+        "cache_bytes": lambda: ContentCache(settings.cache_dir).trim(
             settings.cache_max_bytes, unfinished_seconds=UNFINISHED_SECONDS
         ),
-    )
+    }
+    amounts, failed = {}, 0
+    for name, step in steps.items():
+        try:
+            amounts[name] = step()
+        except (OSError, StoreError) as error:
+            failed += 1
+            _LOG.warning("not_cleaned", what=name, error=type(error).__name__, reason=str(error))
+    return Cleaned(**amounts, failed=failed)
 
 
 class Janitor(Periodic):
@@ -101,7 +115,7 @@ def main() -> int:
     finally:
         engine.dispose()
     sys.stdout.write("".join(f"{name}: {amount}\n" for name, amount in asdict(cleaned).items()))
-    return 0
+    return 1 if cleaned.failed else 0
 
 
 if __name__ == "__main__":

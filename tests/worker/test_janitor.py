@@ -271,6 +271,31 @@ def test_half_written_files_and_directories_of_killed_workers_go(
     assert [path.name for path in settings.work_dir.iterdir()] == [f"{held}.abc"]
 
 
+@pytest.mark.parametrize("kind", ["jobs", "uploads"])
+def test_what_cannot_be_removed_keeps_nothing_else_from_being(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, kind: str
+) -> None:
+    kept = ended(sessions, make, storage, days_ago=0)
+    odd = settings.storage_dir / kind / "aaa_no_directory"
+    odd.parent.mkdir(exist_ok=True)
+    odd.touch()
+    for folder in (job_folder("job_gone"), upload_folder("upl_gone")):
+        age(storage.path(folder, storage.put(folder, [b"x"]).sha256))
+    (settings.work_dir / "job_deleted.abc").mkdir(parents=True)
+    cleaned = clean(sessions, settings, storage)
+    assert (cleaned.orphans, cleaned.workspaces) == (2, 1)
+    assert files(settings) - {kind} == {job_folder(kept)}
+
+
+def test_a_step_that_fails_is_told_and_the_others_are_done(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
+) -> None:
+    settings.spool_dir.parent.mkdir(parents=True, exist_ok=True)
+    settings.spool_dir.write_text("no directory")
+    (settings.work_dir / "job_deleted.abc").mkdir(parents=True)
+    assert clean(sessions, settings, storage) == Cleaned(workspaces=1, failed=1)
+
+
 def test_what_was_used_longest_ago_leaves_the_cache_first_and_links_stay(
     sessions: Sessions, settings: Settings, storage: LocalStorage, tmp_path: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """Remove files without a row, left by a process that died while writing or between a commit and the next step."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 
@@ -38,15 +39,16 @@ def remove_orphans(sessions: Sessions, storage: Storage) -> int:
 
 
 def _orphans_of_jobs(sessions: Sessions, storage: Storage, ids: Sequence[str]) -> int:
-    old = [(job_id, sha256) for job_id in ids for sha256 in _old_contents(storage, job_folder(job_id))]
+    old: list[tuple[str, str]] = []
+    for job_id in ids:
+        with _passed_over(job_folder(job_id)):
+            old += [(job_id, sha256) for sha256 in _old_contents(storage, job_folder(job_id))]
     with session_scope(sessions) as session:
         known = retention.known_jobs(session, ids)
         named = retention.named_contents(session, ids)
-    gone = [job_id for job_id in ids if job_id not in known]
-    for job_id in gone:
-        storage.delete(job_folder(job_id))
+    gone = _deleted(storage, [job_folder(job_id) for job_id in ids if job_id not in known])
     strays = [content for content in old if known.get(content[0]) is False and content not in named]
-    return len(gone) + sum(_remove_stray(sessions, storage, job_id, sha256) for job_id, sha256 in strays)
+    return gone + sum(_remove_stray(sessions, storage, job_id, sha256) for job_id, sha256 in strays)
 
 
 def _remove_stray(sessions: Sessions, storage: Storage, job_id: str, sha256: str) -> bool:
@@ -64,10 +66,30 @@ def _orphaned_uploads(sessions: Sessions, storage: Storage, ids: Sequence[str]) 
     with session_scope(sessions) as session:
         unknown = set(ids) - retention.known_uploads(session, ids)
     # The file of an upload exists briefly before its row.
-    gone = [upload_id for upload_id in unknown if _old_contents(storage, upload_folder(upload_id))]
-    for upload_id in gone:
-        storage.delete(upload_folder(upload_id))
-    return len(gone)
+    gone = []
+    for folder in map(upload_folder, unknown):
+        with _passed_over(folder):
+            gone += [folder] if _old_contents(storage, folder) else []
+    return _deleted(storage, gone)
+
+
+def _deleted(storage: Storage, folders: Sequence[str]) -> int:
+    """Delete folders, and return how many could be."""
+    deleted = 0
+    for folder in folders:
+        with _passed_over(folder):
+            storage.delete(folder)
+            deleted += 1
+    return deleted
+
+
+@contextmanager
+def _passed_over(folder: str) -> Iterator[None]:
+    """Log what the disk refuses of one folder, so that the others get their turn."""
+    try:
+        yield
+    except OSError as error:
+        _LOG.warning("orphan_not_removed", folder=folder, reason=str(error))
 
 
 def _old_contents(storage: Storage, folder: str) -> list[str]:
