@@ -94,9 +94,13 @@ class Targets:
         return is_met(target, self.size(plan), self.speedup(plan))
 
     def rank(self, plan: Plan, loss: float) -> Rank:
-        """The rank of a pass. Passes that reached the target come first, then smaller models if the loss may go up, then
-        models of lower loss."""
-        size = self.parameters(plan) if self.config.loss_limit is not None else 0
+        """The rank of a pass. Passes that reached the target come first, then cheaper models with ``within_points`` or smaller
+        ones if the loss may go up, then models of lower loss."""
+        size = 0
+        if self.config.within_points is not None:
+            size = self.operations(plan)
+        elif self.config.loss_limit is not None:
+            size = self.parameters(plan)
         return (not self.is_reached(plan), size, loss)
 
     def note(self, plan: Plan) -> str | None:

@@ -12,8 +12,10 @@ import axformer
 from axformer.cli.display import display_for, measured_by, names_of_passes
 from axformer.cli.main import app
 from axformer.config import Order, PassConfig, make_config
+from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, PlanError
-from axformer.intake.dataset import DataSource
+from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import DataSource, prepare
 from axformer.methods.axformer.ordering import block_order
 from axformer.methods.axformer.orders import SEARCHED_ORDERS, opening_of, pass_configs
 from axformer.methods.axformer.progress import PassMeter, longest_trace
@@ -130,6 +132,17 @@ def test_with_a_tolerance_the_smallest_is_kept_and_with_a_target_one_that_reache
     assert sum(part.numel() for part in stopped.compact_model().parameters()) <= share * total
     ended = progress_of([trial for trace in shorter for trial in trace], stopped.dimensions, stopped.config, ended=True)
     assert (ended.known, ended.seconds_left) == (ended.done, 0)
+
+
+def test_within_points_the_cheapest_certified_model_of_all_orders_is_kept() -> None:
+    knobs = {**SEARCHED_KNOBS, "confirm": 0.5, "within_points": 40, "majority_fraction": 0.2, "seed": 2}
+    checkpoint, config = from_memory(tiny_model(), tiny_tokenizer()), make_config("paper", knobs)
+    run = PruningRun(checkpoint, prepare(rows_of(tiny_rows(40, pairs=True)), checkpoint, config), None, config)
+    for _ in run.trials():
+        pass
+    costs = [run.passes.targets.operations(measured.point.plan) for measured in run.passes.measured]
+    assert len(set(costs)) > 1, "the orders are meant to differ here"
+    assert run.passes.targets.operations(run.plan) == min(costs)
 
 
 def test_the_report_and_the_card_tell_of_every_order(searched: Searched, single: Singles) -> None:
