@@ -128,6 +128,8 @@ def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
     if report["certificate"] is not None:
         console.print(report["certificate"]["sentence"], soft_wrap=True)
     console.print(finding_line(report["finding"]), soft_wrap=True)
+    if report["data"]["test"] is not None and report["data"]["test"]["doubt"] is not None:
+        console.print(f"note: held-out data: {report['data']['test']['doubt']}", soft_wrap=True)
     if report["refit"] is not None:
         console.print(fit_line(report["refit"]), soft_wrap=True)
     for form in report["forms"]:

@@ -46,6 +46,12 @@ def first_look_of(report: Report) -> str | None:
     return first_look(data.rows, data.shares, report.base.validation, data.guess, data.labels_as)
 
 
+def doubt_of(report: Report) -> str | None:
+    """Why the figures on the held-out data say nothing, as a sentence; None if nothing speaks against them."""
+    data = report.data["test"]
+    return None if data is None or data.doubt is None else f"The figures on held-out data say nothing: {data.doubt}."
+
+
 def _shares(shares: Mapping[str, float]) -> str:
     shown = [f"{share:.0%} {name[:_NAME_SHOWN]}".replace("%", " %", 1) for name, share in list(shares.items())[:_SHOWN]]
     more = len(shares) - len(shown)

@@ -14,6 +14,7 @@ otherwise there is a note. *Reliably* means by three standard errors.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +27,7 @@ from axformer.reporting.first_look import first_look
 from axformer.scores.confidence import Figures
 from axformer.scores.scoring import figures_of, table_of
 from axformer.tasks.guess import Guess
-from axformer.tasks.standing import Standing, is_reliably_positive, order_in_words
+from axformer.tasks.standing import ClassOrder, Standing, is_reliably_positive, order_in_words
 
 _WORSE = "the untouched model is worse than guessing"
 
@@ -79,12 +80,7 @@ class Look:
         order, names = self.standing.order, self.standing.names
         head = _WORSE if self.is_worse else "the untouched model is often wrong"
         if order is not None:
-            return (
-                f"{head}, because the labels seem to count the classes in another order: the model's label2id says "
-                f"{order_in_words(names)}; the labels fit {order_in_words(names, order.classes)} (accuracy "
-                f"{order.accuracy:.4f}); give labels by name, count them as the model does, or correct label2id and id2label "
-                "in the checkpoint's config.json"
-            )
+            return f"{head}, because {_other_order(order, names)}"
         stops = not self._follows(1) if self.standing.is_bar else self._follows(-1)
         return f"{head}; look at {self.standing.causes}" if self.is_worse and stops else None
 
@@ -103,6 +99,25 @@ class Look:
                 f"data file '{self.source}': {self.reason} ({self.sentence}); to go on with the model as it is, say "
                 "--accept-poor-model (the knob accept_poor_model=true)"
             )
+
+
+def _other_order(order: ClassOrder, names: Sequence[str]) -> str:
+    return (
+        f"the labels seem to count the classes in another order: the model's label2id says {order_in_words(names)}; the labels "
+        f"fit {order_in_words(names, order.classes)} (accuracy {order.accuracy:.4f}); give labels by name, count them as the "
+        "model does, or correct label2id and id2label in the checkpoint's config.json"
+    )
+
+
+def doubt_about(checkpoint: Checkpoint, data: DataSet, predictions: Predictions) -> str | None:
+    """Why figures on a data set say nothing: another order of the classes fits the untouched model's answers reliably better.
+    None if none does.
+
+    Args:
+        predictions: the untouched model's predictions on the data.
+    """
+    standing = checkpoint.task.standing(predictions.answers, data.samples.encoded, checkpoint.model.config)
+    return None if standing.order is None else _other_order(standing.order, standing.names)
 
 
 def look_at(checkpoint: Checkpoint, data: DataSet, predictions: Predictions) -> Look:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -10,7 +10,7 @@ import torch
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.int8 import in_int8
-from axformer.evaluation.plain import Predictions
+from axformer.evaluation.plain import Predictions, predict
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import COMPACT
 from axformer.forms.memory import device_peak_bytes, peak_bytes
@@ -26,6 +26,7 @@ from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.environment import describe
 from axformer.reporting.findings import finding_of
 from axformer.reporting.form_reports import HeldOut, measure_forms, stock_attention_in, summary
+from axformer.reporting.look import doubt_about
 from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
 from axformer.scores.scoring import Score, compare, score, score_of
@@ -81,6 +82,8 @@ class BothScores:
     """Of the untouched model, on all data."""
     small: Mapping[str, Score | None]
     """Of the compact model, on all but the validation data, which its forms are checked on."""
+    doubts: Mapping[str, str | None] = field(default_factory=dict)
+    """Why figures on some data say nothing, by its name."""
 
 
 def score_both(
@@ -94,10 +97,17 @@ def score_both(
         seen: predictions of the untouched model on the validation data in the checkpoint's number format, if they are known.
     """
     base, task, samples = checkpoint.model, checkpoint.task, validation.samples
+    of_base: dict[str, Score | None] = {}
+    doubts: dict[str, str | None] = {}
     with computing_in(base, checkpoint.dtype), stock_attention_in(base):
-        validated = score(base, task, samples) if seen is None else score_of(seen, task, samples)
-        of_base = {"validation": validated} | scores_on(base, task, others)
-    return BothScores(of_base, scores_on(small, task, others))
+        of_base["validation"] = score(base, task, samples) if seen is None else score_of(seen, task, samples)
+        for name, data in others.items():
+            of_base[name] = None
+            if data is not None:
+                predictions = predict(base, task, data.samples)
+                of_base[name] = score_of(predictions, task, data.samples)
+                doubts[name] = doubt_about(checkpoint, data, predictions) if name == "test" else None
+    return BothScores(of_base, scores_on(small, task, others), doubts)
 
 
 def make_report(
@@ -151,7 +161,7 @@ def make_report(
         finetune=outcome.finetune,
         refit=outcome.refit,
         config=config.model_dump(mode="json"),
-        data={name: None if data is None else _summary(data, checkpoint) for name, data in sets.items()},
+        data={name: _summary(data, checkpoint, scores.doubts.get(name)) for name, data in sets.items()},
         latency=latency.setting,
         base_form=forms.base,
         forms=forms.forms,
@@ -216,8 +226,11 @@ def _removed(outcome: Outcome, dimensions: Dimensions) -> list[str]:
     return removed_elements(str(trial.element) for trial in outcome.accepted if trial.phase is not Phase.HARD_ATTENTION)
 
 
-def _summary(data: DataSet, checkpoint: Checkpoint) -> DataSummary:
-    return summary(data, checkpoint.task.guess(data.samples.encoded, checkpoint.model.config))
+def _summary(data: DataSet | None, checkpoint: Checkpoint, doubt: str | None) -> DataSummary | None:
+    if data is None:
+        return None
+    guess = checkpoint.task.guess(data.samples.encoded, checkpoint.model.config)
+    return summary(data, guess).model_copy(update={"doubt": doubt})
 
 
 @dataclass(frozen=True)

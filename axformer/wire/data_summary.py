@@ -21,6 +21,11 @@ class DataSummary(BaseModel):
         description="How often each class is the right one, the most frequent first, 100 at most; null where answers are no "
         "classes, of training data, and in reports of earlier versions.",
     )
+    doubt: str | None = Field(
+        default=None,
+        description="Of held-out data, that its labels seem to count the classes in another order than the model, so that "
+        "figures on it say nothing; null where they do not, of other data, and in reports of earlier versions.",
+    )
     guess: dict[str, float] | None = Field(
         default=None,
         description="What guessing gets: its mean `loss`, and the `accuracy` of the most frequent answer where there is one; "

@@ -1,5 +1,6 @@
 """A run stops before its first trial where the untouched model is worse than guessing, and only there."""
 
+import html
 import json
 import math
 from itertools import permutations
@@ -13,8 +14,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import BertForSequenceClassification
+from typer.testing import CliRunner
 
 import axformer
+from axformer.cli.main import app
 from axformer.config import PassConfig, make_config
 from axformer.data.batches import Batch
 from axformer.data.reading import rows_of
@@ -30,8 +33,17 @@ from axformer.tasks.guess import guess_of_flags
 from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.standing import Choices, Flags, agreement_of, better_order, is_reliably_positive, order_in_words
 from axformer.tasks.token_classification import TokenClassification
+from axformer.wire.report import Report
 from tests.family_cases import SETTINGS, Case, checkpoint_of, data_of
-from tests.tiny_models import answered_rows, answering_model, tiny_config, tiny_model, tiny_rows, tiny_tokenizer
+from tests.tiny_models import (
+    answered_rows,
+    answering_model,
+    tiny_config,
+    tiny_model,
+    tiny_rows,
+    tiny_tokenizer,
+    write_rows,
+)
 
 CONFIG = PassConfig(hard_attention=False)
 
@@ -67,6 +79,33 @@ def test_labels_that_count_the_classes_in_another_order_are_noticed_and_both_ord
     ):
         assert part in str(caught.value)
     return None
+
+
+def test_held_out_labels_that_count_in_another_order_are_told_of_beside_their_figures(tmp_path: Path) -> None:
+    model = answering_model(3)
+    model.save_pretrained(tmp_path / "checkpoint")
+    tiny_tokenizer().save_pretrained(tmp_path / "checkpoint")
+    files = {name: tmp_path / f"{name}.jsonl" for name in ("validation", "right", "turned")}
+    for name, order in (("validation", (0, 1, 2)), ("right", (0, 1, 2)), ("turned", (2, 1, 0))):
+        write_rows(files[name], answered_rows(model, 60, order))
+    config = tmp_path / "knobs.json"
+    config.write_text(json.dumps({"method": "compress", "budgets": [0.9], "confirm": 0, "within_points": None}))
+    for name, is_told in (("right", False), ("turned", True)):
+        output = tmp_path / name
+        data = ("--data", str(files["validation"]), "--test", str(files[name]))
+        arguments = ("prune", str(tmp_path / "checkpoint"), *data, "--output", str(output), "--config", str(config))
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, done.output
+        report = Report.model_validate_json((output / "report.json").read_text())
+        assert report.data["validation"] is not None
+        assert report.data["validation"].doubt is None
+        told = "in another order: the model's label2id says 0 = "
+        for text in (
+            done.output,
+            (output / "README.md").read_text(),
+            html.unescape((output / "report.html").read_text()),
+        ):
+            assert (told in text) == is_told
 
 
 def test_a_python_run_stops_and_goes_on_where_it_is_told_to() -> None:
