@@ -20,6 +20,7 @@ from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, Traine
 
 from axformer.data.batches import Batch, assemble
 from axformer.data.encoding import Encoded
+from axformer.errors import ConfigError
 from axformer.repair.losses import Course, curve_of, step_of
 from axformer.repair.sampling import ByLength
 from axformer.repair.saving import SAVE_SECONDS, Resumable, Saving, last_in, read_outcome, write_outcome
@@ -65,6 +66,9 @@ def finetune(
 
     Returns:
         The course of the training.
+
+    Raises:
+        ConfigError: the training diverged.
     """
     device, around = model.device, surroundings or Surroundings()
     directory = around.directory
@@ -112,6 +116,7 @@ def _train(
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=None if last is None else str(last.path))
+    _check_finite(trainer, model, settings)
     return Course(
         steps=trainer.state.global_step,
         epochs=round(trainer.state.epoch or 0),
@@ -123,6 +128,20 @@ def _train(
 
 def _stopping(settings: FinetuneSettings) -> list[TrainerCallback]:
     return [] if settings.patience is None else [EarlyStoppingCallback(early_stopping_patience=settings.patience)]
+
+
+def _check_finite(trainer: Trainer, model: nn.Module, settings: FinetuneSettings) -> None:
+    """Check that a training has led to a model.
+
+    Raises:
+        ConfigError: its weights are no numbers, or with ``patience`` no epoch had a finite loss on the deciding rows.
+    """
+    has_kept = settings.patience is None or trainer.state.best_global_step
+    if not has_kept or not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+        raise ConfigError(
+            f"finetune learning_rate={settings.learning_rate:g}: the training diverged, so that after "
+            f"{trainer.state.global_step} steps the model computes no numbers; lower learning_rate, or let it rise with warmup"
+        )
 
 
 def _kept_epoch(trainer: Trainer, settings: FinetuneSettings) -> int:
@@ -236,6 +255,7 @@ def _arguments(
         greater_is_better=False if keeps_best else None,
         logging_strategy="steps",
         logging_steps=_LOGS,
+        logging_nan_inf_filter=False,  # else a loss that is no number looks like the mean of those before
         report_to="none",
         disable_tqdm=True,
         remove_unused_columns=False,

@@ -52,7 +52,8 @@ class LayerOrigins:
         if not plan.dropped:
             return Origin(base.model, history)
         if schedule is Schedule.FINETUNE_FIRST_FROZEN:
-            return Origin(base.model, history, full, self._with(freeze=",".join(map(str, plan.dropped))))
+            frozen = sorted({*self._training.settings.frozen_layers(), *plan.dropped})
+            return Origin(base.model, history, full, self._with(freeze=",".join(map(str, frozen))))
         if schedule is Schedule.GRADUAL:
             gone = self.order[: len(plan.dropped)]
             history += f" {','.join(map(str, gone))}"

@@ -1,5 +1,6 @@
 """Fine-tuning keeps the plan, lowers the loss that it is given, and leaves nothing behind."""
 
+import math
 import random
 import tempfile
 from pathlib import Path
@@ -8,15 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 import axformer.auto  # noqa: F401 - some heads build their base model by its configuration
+from axformer.data.batches import Batch
 from axformer.errors import ConfigError
 from axformer.evaluation.plain import predict
 from axformer.model.compact import compact
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.settings import FinetuneSettings, check_trainable, make_settings
 from axformer.repair.teacher import TaskLoss
+from axformer.repair.training import loss_on
 from axformer.surroundings import Surroundings
+from axformer.wire.steps import Step
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
 
 SETTINGS = FinetuneSettings(epochs=12, learning_rate=1e-3, batch_size=4)
@@ -112,6 +117,40 @@ def test_a_training_that_is_to_end_ends(tmp_path: Path, monkeypatch: pytest.Monk
         finetune(small(case), checkpoint_of(case).tokenizer, lesson(case), Surroundings(check_cancelled=check_stop))
     assert len(steps) == 3
     assert list(tmp_path.iterdir()) == []
+
+
+class Diverging:
+    """A loss that is no number from some step on."""
+
+    def __init__(self, case: Case, at: int) -> None:
+        self._of_the_task = TaskLoss(checkpoint_of(case).task)
+        self._left = at
+
+    def loss(self, model: Any, batch: Batch) -> Tensor:
+        self._left -= 1
+        return self._of_the_task.loss(model, batch) * (1.0 if self._left >= 0 else math.nan)
+
+
+@pytest.mark.parametrize("patience", [None, 1])
+def test_a_training_that_diverges_says_so(patience: int | None) -> None:
+    case = Case("bert", "classification")
+    checkpoint, data, seen = checkpoint_of(case), data_of(case), list[Step]()
+    settings = SETTINGS.model_copy(update={"epochs": 3, "patience": patience})
+    plan = Lesson(data.samples.encoded, Diverging(case, 2), settings, lambda model: loss_on(model, checkpoint, data))
+    with pytest.raises(ConfigError, match=r"learning_rate=0\.001: the training diverged.*; lower learning_rate"):
+        finetune(small(case), checkpoint.tokenizer, plan, Surroundings(on_step=seen.append))
+    (first, *_, last) = seen[-1].curve
+    assert first.loss is not None
+    assert (last.loss, last.deciding) == (None, None)
+
+
+def test_the_best_epoch_is_kept_where_a_later_one_diverges() -> None:
+    case = Case("bert", "classification")
+    checkpoint, data, model = checkpoint_of(case), data_of(case), small(case)
+    settings = SETTINGS.model_copy(update={"epochs": 3, "patience": 1})
+    plan = Lesson(data.samples.encoded, Diverging(case, 4), settings, lambda model: loss_on(model, checkpoint, data))
+    assert finetune(model, checkpoint.tokenizer, plan).kept_epoch == 1
+    assert math.isfinite(loss_on(model, checkpoint, data))
 
 
 def test_another_gpu_than_the_first_is_refused() -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import axformer.auto  # noqa: F401 - some heads build their base model by its configuration
+from axformer.data.batches import batched
 from axformer.evaluation.plain import predict
 from axformer.model.compact import compact
 from axformer.repair.finetune import Lesson, finetune
@@ -74,6 +75,16 @@ def test_a_teacher_that_is_remembered_says_the_same(case: Case) -> None:
     objective = taught(case)
     expected = losses(case, objective)
     objective.remember(data_of(case).samples, lambda: None)
+    torch.testing.assert_close(losses(case, objective), expected)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_teacher_that_is_remembered_in_one_batch_says_the_same_in_others(case: Case) -> None:
+    objective, checkpoint = taught(case), checkpoint_of(case)
+    expected = losses(case, objective)
+    together = batched(data_of(case).samples.encoded, checkpoint.tokenizer, batch_tokens=10_000, device="cpu")
+    assert len(together.batches) == 1 or checkpoint.padding.alone
+    objective.remember(together, lambda: None)
     torch.testing.assert_close(losses(case, objective), expected)
 
 

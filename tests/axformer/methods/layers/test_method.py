@@ -230,6 +230,23 @@ def test_schedules_lead_to_different_models(files: Path) -> None:
     assert len(set(losses.values())) == len(Schedule)
 
 
+@pytest.mark.parametrize("schedule", Schedule)
+def test_layers_that_the_user_freezes_are_never_trained(files: Path, schedule: Schedule) -> None:
+    run = PruningRun.open(
+        files / "checkpoint",
+        DataSource(str(files / "validation.jsonl")),
+        config=make_config("paper", {**PLAIN, "drop": 1, "schedule": schedule}),
+        train=DataSource(str(files / "train.jsonl")),
+        finetune=make_settings({**SETTINGS, "freeze": "0"}),
+    )
+    before = weights_of(run)
+    for _ in run.trials():
+        pass
+    learned = {name for name, weight in weights_of(run).items() if not torch.equal(weight, before[name])}
+    assert any("layer.1." in name for name in learned)
+    assert not any("layer.0." in name for name in learned)
+
+
 def test_shared_layers_are_only_dropped_at_once(files: Path) -> None:
     checkpoint = checkpoint_of(Case("albert", "classification"))
     run = open_run(files)
