@@ -30,20 +30,26 @@ class Compared:
 
 
 def compare(
-    states: Representations, most: int, on_step: OnStep = ignore, check_cancelled: Callable[[], None] = never
+    states: Representations,
+    most: int,
+    seed: int,
+    on_step: OnStep = ignore,
+    check_cancelled: Callable[[], None] = never,
 ) -> Compared:
     """Compare every pair of states.
 
     Args:
         states: the hidden states of a model.
-        most: use the first so many positions.
+        most: use so many positions, drawn at random where there are more.
+        seed: of the draw.
         on_step: takes reports.
         check_cancelled: called before each pair; an exception from it ends the work.
     """
     count = states.layers + 1
     counter = Counter(StepName.COMPARING, count * (count + 1) // 2, on_step)
     norms, found, leading = np.zeros((count, count)), np.eye(count), np.zeros(count)
-    streams: list[Chunks] = [partial(states.chunks, layer, most) for layer in range(count)]
+    places = np.sort(np.random.default_rng(seed).permutation(states.positions)[:most])
+    streams: list[Chunks] = [partial(states.chunks, layer, places) for layer in range(count)]
     means = [mean_of(stream) for stream in streams]
     for one in range(count):
         for other in range(one, count):

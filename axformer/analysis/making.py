@@ -129,7 +129,7 @@ def bounded(study: Study, inputs: Inputs, reports: Reports) -> Iterator[str]:
     if clusters is not None and clusters.clustered < clusters.dimensions:
         yield f"clusters: {clusters.clustered:,} of {clusters.dimensions:,} dimensions, drawn at random"
     if reports.cka is not None and reports.cka.positions < study.data.states.positions:
-        yield f"cka: {reports.cka.positions:,} of {study.data.states.positions:,} positions"
+        yield f"cka: {reports.cka.positions:,} of {study.data.states.positions:,} positions, drawn at random"
 
 
 def _bounded_probes(train: Represented, bounds: Bounds) -> Iterator[str]:

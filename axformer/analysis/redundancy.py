@@ -30,7 +30,7 @@ def cka_report(study: Study, given: Given) -> CkaReport:
     """Compare all layers of a study's model."""
     began = time.monotonic()
     most, states = study.bounds.cka_positions, study.data.states
-    found = compare(states, most, study.surroundings.on_step, study.surroundings.check_cancelled)
+    found = compare(states, most, study.seed, study.surroundings.on_step, study.surroundings.check_cancelled)
     return CkaReport(
         matrix=tuple(tuple(row) for row in found.alignment.tolist()),
         leading=tuple(found.leading.tolist()),

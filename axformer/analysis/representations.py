@@ -77,16 +77,15 @@ class Representations:
             found[:, columns] = self.states[layer][places][:, wanted[columns] % self.hidden]
         return found
 
-    def chunks(self, layer: int, most: int | None = None) -> Iterator[np.ndarray]:
+    def chunks(self, layer: int, places: np.ndarray) -> Iterator[np.ndarray]:
         """One state in parts, float64 of shape (at most 1024, hidden).
 
         Args:
             layer: the number of the state.
-            most: read the first so many positions; None reads all.
+            places: the positions that are read.
         """
-        end = self.positions if most is None else min(most, self.positions)
-        for start in range(0, end, CHUNK):
-            yield np.asarray(self.states[layer, start : min(start + CHUNK, end)], dtype=np.float64)
+        for start in range(0, len(places), CHUNK):
+            yield np.asarray(self.states[layer, places[start : start + CHUNK]], dtype=np.float64)
 
 
 def represent(

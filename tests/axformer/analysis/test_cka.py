@@ -47,10 +47,17 @@ def test_a_constant_says_nothing() -> None:
 def test_the_matrix_streams_what_it_would_be_in_one_go(positions: int) -> None:
     states = random_states(positions=positions)
     whole = [states.state(layer).astype(float) for layer in range(states.layers + 1)]
-    found = compare(states, most=positions)
+    found = compare(states, most=positions, seed=0)
     assert found.alignment == pytest.approx(np.array([[in_one_go(x, y) for y in whole] for x in whole]), abs=1e-6)
     spread = [np.linalg.svd(x - x.mean(axis=0), compute_uv=False) ** 2 for x in whole]
     assert found.leading == pytest.approx([one[0] / one.sum() for one in spread])
-    first = compare(states, most=50)
-    alone = compare(Representations(states.states[:, :50], (1,) * 50), most=50)
-    assert first.alignment == pytest.approx(alone.alignment)
+
+
+def test_some_positions_stand_for_all_also_where_the_first_are_of_one_kind() -> None:
+    states = random_states(positions=3000)
+    other = Representations(random_states(seed=1, positions=3000, noise=4.0).states, (1,) * 3000)
+    mixed = Representations(np.concatenate([states.states, other.states], axis=1), (1,) * 6000)
+    whole, some = (compare(mixed, most=most, seed=0).alignment for most in (6000, 3000))
+    assert some == pytest.approx(whole, abs=0.05)
+    assert not np.allclose(compare(states, most=3000, seed=0).alignment, whole, atol=0.05)
+    assert np.array_equal(some, compare(mixed, most=3000, seed=0).alignment)
