@@ -4,6 +4,7 @@ Field errors carry a JSON pointer into the body or the name of the parameter, so
 """
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
@@ -110,11 +111,23 @@ def _frameworks(request: Request, error: Exception) -> Response:
     phrase = HTTPStatus(status).phrase
     kind = _BY_STATUS.get(status)
     code = kind.default_code if kind else phrase.lower().replace(" ", "_").replace("-", "_")
-    detail = str(error.detail)
+    detail = _why_unreadable(error.__cause__) or str(error.detail)
     if detail == phrase:
         there_is = "/docs shows what there is, and /openapi.json lists it for programs"
         detail = f"{request.method} {request.url.path}: {phrase.lower()}; {there_is}"
     return problem(status=status, code=code, detail=detail, instance=request.url.path, headers=error.headers)
+
+
+def _why_unreadable(cause: BaseException | None) -> str | None:
+    """Why a body cannot be read, where the framework only says that it cannot; None if nothing more is known."""
+    if isinstance(cause, UnicodeDecodeError):
+        found = f"byte {cause.start} is 0x{cause.object[cause.start]:02x}"
+        return f"the body is not UTF-8 ({found}); send JSON in UTF-8"
+    if isinstance(cause, RecursionError):
+        return "the body is nested too deeply; send lists and objects within each other less deep"
+    if isinstance(cause, ValueError) and "digits" in str(cause):
+        return f"a number of the body has more than {sys.get_int_max_str_digits():,} digits; send a shorter one"
+    return None
 
 
 def _refused_fields(request: Request, error: Exception) -> Response:

@@ -72,6 +72,20 @@ def test_a_body_above_the_limit_is_refused(api, settings, declared):
     assert str(settings.json_max_bytes) in check(answer, 413).detail
 
 
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b'{"name": "caf\xe9"}', "the body is not UTF-8 (byte 13 is 0xe9); send JSON in UTF-8"),
+        (b'{"name": ' + b"[" * 20_000, "the body is nested too deeply"),
+        (b'{"priority": ' + b"9" * 5000 + b"}", "a number of the body has more than 4,300 digits; send a shorter one"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_refused_with_the_reason(api, body, why):
+    answer = api.post("/v1/jobs", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
+    assert answer.json()["detail"].startswith(why)
+
+
 def test_a_callers_request_id_comes_back_unless_it_could_forge_a_log_line(api):
     assert api.get("/healthz", headers={"X-Request-ID": "trace-7.a_b"}).headers["X-Request-ID"] == "trace-7.a_b"
     for forged in (b"a b", b"x" * 129, b"caf\xc3\xa9", b""):
