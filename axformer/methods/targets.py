@@ -9,6 +9,9 @@ from axformer.plan.plan import Plan
 Rank = tuple[float, ...]
 """The sort key of a pass; the best pass has the lowest."""
 
+_MOST_DECIMALS = 9
+"""Decimals with which even a target that is missed by one operation of a billion is told from what was reached."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -111,7 +114,18 @@ class Targets:
             return None
         else:
             told = "the target was reached" if self.is_reached(plan) else "the target was not reached"
+        wanted, size, speedup = self.config.target_size, self.size(plan), self.speedup(plan)
+        in_percent = _told(100 * size, None if wanted is None or size <= wanted else 100 * wanted, 1)
+        wanted = self.config.target_speedup
+        times = _told(speedup, None if wanted is None or speedup >= wanted else wanted, 2)
         return (
-            f"{told}: {self.size(plan):.1%} of the parameters are left ({self.encoder_size(plan):.1%} of the encoder's), "
-            f"and {self.speedup(plan):.2f} times fewer operations"
+            f"{told}: {in_percent}% of the parameters are left ({self.encoder_size(plan):.1%} of the encoder's), "
+            f"and {times} times fewer operations"
         )
+
+
+def _told(value: float, missed: float | None, decimals: int) -> str:
+    """A figure with so many decimals, or more if it takes more to tell it from the target that it misses."""
+    while missed is not None and decimals < _MOST_DECIMALS and f"{value:.{decimals}f}" == f"{missed:.{decimals}f}":
+        decimals += 1
+    return f"{value:.{decimals}f}"
