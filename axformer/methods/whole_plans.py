@@ -78,7 +78,8 @@ class WholePlans:
         judge: Callable[[Predictions], Verdict] = lambda _: Verdict.ACCEPT,
         more: Mapping[str, Any] | None = None,
     ) -> Trial:
-        """The trial of a plan: its model is built and measured.
+        """The trial of a plan: its model is built and measured. One whose loss is not finite is rejected unseen, as after a
+        training that diverged.
 
         Args:
             element: the plan's id.
@@ -88,7 +89,8 @@ class WholePlans:
         """
         ground = self._ground
         predictions = predict(ground.model_of(plan), ground.checkpoint.task, ground.samples)
-        trial = self._record(element, plan, predictions, judge(predictions), more or {})
+        verdict = judge(predictions) if predictions.losses.isfinite().all() else Verdict.REJECT
+        trial = self._record(element, plan, predictions, verdict, more or {})
         self._min_loss = min(self._min_loss, trial.loss)
         return trial
 

@@ -1,10 +1,17 @@
 """A trial: one element tried, its effect on the validation loss, and the verdict. One line of ``trace.jsonl``."""
 
+import math
 from enum import StrEnum
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from axformer.plan.plan import LayerPlan
+
+
+def _no_number(value: Any) -> Any:
+    """Read null as what JSON has no number for, and is written as null."""
+    return math.nan if value is None else value
 
 
 class Phase(StrEnum):
@@ -83,7 +90,9 @@ class Trial(BaseModel):
     element: str | None = Field(
         description="Id of the element tried, or of a whole plan (`encoder.0.5`); null for the base."
     )
-    loss: float = Field(description="Mean loss over the validation samples, or the bound that decided.")
+    loss: Annotated[float, BeforeValidator(_no_number)] = Field(
+        description="Mean loss over the validation samples, or the bound that decided; null where it is no finite number."
+    )
     loss_is_bound: bool = Field(description="True where the loss is a bound, because the trial was decided early.")
     loss_band: float = Field(
         ge=0, description="How far the loss may be off for want of precision; 0 in float32 and int8."

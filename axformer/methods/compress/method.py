@@ -23,7 +23,7 @@ from axformer.methods.replay import Replay
 from axformer.methods.whole_plans import WholePlans
 from axformer.plan.elements import Dimensions, encoder_share
 from axformer.plan.plan import Plan
-from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial
+from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial, Verdict
 from axformer.repair.polish import RefitOrigins
 from axformer.repair.recovery import Recovery
 from axformer.repair.refit import Fits, Refits
@@ -65,7 +65,7 @@ class Compress:
             yield trial
             assert trial.plan is not None, "a budget's trial holds its plan"
             plan = Plan(layers=trial.plan)
-            if ground.targets.is_reached(plan):
+            if trial.verdict is not Verdict.REJECT and ground.targets.is_reached(plan):
                 return
         run.plans.end()
 

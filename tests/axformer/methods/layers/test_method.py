@@ -1,6 +1,7 @@
 """Layer dropping from its trials to its result, with and without training."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from torch import Tensor
 from axformer.apply import Lessons, apply_plan
 from axformer.config import make_config, why_applied_otherwise
 from axformer.config.layers import Schedule, Strategy
+from axformer.data.reading import rows_of
 from axformer.data.source import DataSource
 from axformer.errors import ConfigError, DataError
+from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import prepare
 from axformer.methods.layers.method import order_of
 from axformer.methods.layers.schedules import LayerOrigins
 from axformer.plan.path import Stop
@@ -25,7 +29,7 @@ from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
 from tests.axformer.methods.test_any_method import CHECKPOINT, run_of, timeless
 from tests.family_cases import Case, checkpoint_of
-from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
+from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
 PLAIN: dict[str, Any] = {"method": "layers", "confirm": 0.0, "within_points": None}
 LAYERS = 4
@@ -71,6 +75,26 @@ def test_one_layer_more_goes_in_every_trial() -> None:
     assert [dropped(trial) for trial in trials] == [tuple(range(layers - count, layers)) for count in range(1, layers)]
     assert [trial.element for trial in trials] == [f"encoder.layers.{layers - count}" for count in range(1, layers)]
     assert base.plan is None
+
+
+def test_a_model_whose_loss_is_no_number_is_rejected_and_its_trial_can_be_read_again() -> None:
+    model = tiny_model()
+    with torch.no_grad():  # the first layer brings back into range what overflows in the second one's scores
+        model.bert.embeddings.LayerNorm.weight.mul_(6e18)
+        first = model.bert.encoder.layer[0].attention.self
+        for projection in (first.query, first.key, first.value):
+            projection.weight.zero_()
+    checkpoint = from_memory(model, tiny_tokenizer())
+    config = make_config("paper", {**PLAIN, "strategy": "explicit", "layers": [0, 1], "target_size": 0.5})
+    run = PruningRun(checkpoint, prepare(rows_of(tiny_rows(30, pairs=True)), checkpoint, config), None, config)
+    base, trial = run.trials()
+    assert math.isfinite(base.loss)
+    assert math.isnan(trial.loss)
+    assert trial.verdict is Verdict.REJECT
+    assert run.plan == Plan.full(run.dimensions)
+    again = Trial.model_validate_json(trial.model_dump_json())
+    assert math.isnan(again.loss)
+    assert again.model_dump(exclude={"loss"}) == trial.model_dump(exclude={"loss"})
 
 
 def test_as_many_layers_go_as_are_asked_for_and_no_rows_are_set_apart() -> None:
