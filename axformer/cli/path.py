@@ -129,7 +129,8 @@ def _how_to_get(source: str, model: Model) -> str:
         is_trained = trains_path(knobs) and has_train
         train = " --train TRAIN" if is_trained and seq else ""
         told = f"axformer apply {source} CHECKPOINT --data DATA --output DIR --upto {seq}{train}"
-        other = why_applied_otherwise(knobs) if seq and (is_trained or knobs.get("polish")) else None
+        is_otherwise, has_new_head = seq and (is_trained or knobs.get("polish")), report.get("head") is not None
+        other = why_applied_otherwise(knobs, has_new_head=has_new_head) if is_otherwise else None
         return f"Write it: {told}" if other is None else f"Write one of the same size, {other}: {told}"
     return f"Export it: axformer path {source} --export {seq}"
 

@@ -165,15 +165,26 @@ def trains_path(knobs: Mapping[str, Any]) -> bool:
     return method_of(knobs) == "layers" or bool(knobs.get("finetune_each"))
 
 
-def why_applied_otherwise(knobs: Mapping[str, Any]) -> str | None:
-    """Why a plan on the path of a run with these knobs, applied to the checkpoint and trained, gives another model than the run
-    measured, as the end of a sentence; None if it gives the same. Knobs of earlier versions may be unknown."""
+def why_applied_otherwise(knobs: Mapping[str, Any], *, has_new_head: bool) -> str | None:
+    """Why a plan on the path of a run with these knobs, applied to its untouched model and trained, gives another model than
+    the run measured, as the end of a sentence; None if it gives the same. Knobs of earlier versions may be unknown.
+
+    Args:
+        knobs: of the run.
+        has_new_head: whether the untouched model is a base model that the run trained with a new head.
+    """
     if knobs.get("polish"):
         return "without the polish"
     if knobs.get("finetune_each"):
         return "trained once, and not after every step"
     schedule = knobs.get("schedule", "at_once")
-    return None if schedule == "at_once" else f"trained as with schedule=at_once, and not with {schedule}"
+    if (
+        has_new_head and method_of(knobs) == "layers"
+    ):  # what is dropped from the base model, dropped from the trained one
+        same, told = "finetune_first", "trained as with schedule=finetune_first"
+    else:
+        same, told = "at_once", "trained as with schedule=at_once"
+    return None if schedule == same else f"{told}, and not with {schedule}"
 
 
 def defaults_beside(knobs: Mapping[str, Any]) -> dict[str, Any]:

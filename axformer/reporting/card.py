@@ -152,7 +152,8 @@ def _path(report: Report) -> str | None:
     metric = "" if report.base.confirming is None else first_metric(report.base.confirming).replace("_", " ")
     best = _best_seen(report) if method_of(report.config) == "rank" else None
     is_trained = trains_path(report.config) and _has_train(report)
-    other = why_applied_otherwise(report.config) if is_trained or report.config.get("polish") else None
+    is_otherwise = is_trained or report.config.get("polish")
+    other = why_applied_otherwise(report.config, has_new_head=report.head is not None) if is_otherwise else None
     return passage("path", report, confirming, metric, report.certificate, limit_of(report), best, is_trained, other)
 
 

@@ -12,16 +12,18 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModel, AutoModelForSequenceClassification
 
 import axformer
-from axformer.apply import apply_plan
+from axformer.apply import Lessons, apply_plan
 from axformer.config import make_config
 from axformer.data.reading import read_rows
 from axformer.data.source import DataSource
 from axformer.errors import CheckpointError, ConfigError, DataError, InputError
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
+from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial
 from axformer.repair.settings import make_settings
@@ -199,6 +201,32 @@ def test_layers_leave_the_base_model_and_then_it_is_trained(files: Path, tmp_pat
     assert [trial.plan for trial in last] == [plan.layers] * 3
     assert last[0].loss != last[1].loss, "one begins with the base model, the other with the trained one"
     assert last[1].loss == last[2].loss, "dropping from the trained model is the paper's FT-6"
+
+
+@pytest.mark.parametrize("schedule", ["at_once", "finetune_first"])
+def test_card_says_whether_apply_trains_the_models_of_the_path_as_the_run_did(
+    files: Path, tmp_path: Path, schedule: str
+) -> None:
+    run, result = opened(files, knobs={**LAYERS, "drop": 1, "schedule": schedule}), tmp_path / "result"
+    trials = list(run.trials())
+    run.publish(result)
+    apply_plan(
+        read_plan_file(result),
+        result / "untouched",
+        source(files / "validation.jsonl"),
+        tmp_path / "applied",
+        forms=["stock"],
+        stop=Stop(trials, 1),
+        lessons=Lessons(
+            source(files / "train.jsonl"), make_settings({"teacher": False, **LESSONS.model_dump(exclude_unset=True)})
+        ),
+    )
+    one, other = (load_file(place / "stock" / "model.safetensors") for place in (result, tmp_path / "applied"))
+    is_same = all(torch.equal(weight, other[name]) for name, weight in one.items())
+    card = " ".join((result / "README.md").read_text().split())
+    assert is_same == (schedule == "finetune_first")
+    assert ("`axformer apply --upto` with `--train` writes any" in card) == is_same
+    assert ("trained as with schedule=finetune_first, and not with at_once" in card) != is_same
 
 
 def test_a_run_of_layers_with_a_new_head_is_resumed_as_if_undisturbed(files: Path, tmp_path: Path) -> None:
