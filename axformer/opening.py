@@ -132,7 +132,8 @@ def _training(
         raise ConfigError("finetune bf16=true: this GPU has no bfloat16; leave bf16 out")
     check_freezes(checkpoint.model, checkpoint.architecture, settings)
     rows = replace(rows, labels_as=deciding.rows.labels_as)
-    return Training(rows, _encoded(deciding, rows, checkpoint, config, settings), settings, config, fitted_to)
+    encoded = _encoded(deciding, rows, checkpoint, config, settings)
+    return Training(rows if encoded.kept is None else rows.at(encoded.kept), encoded, settings, config, fitted_to)
 
 
 def _training_rows(train: DataSource, settings: FinetuneSettings) -> Rows:
@@ -209,8 +210,11 @@ def notes_on(
         repair: what follows the pass.
     """
     given = {name: data for name, data in sets.items() if data is not None}
+    encoded = {name: data.samples.encoded for name, data in given.items()}
+    if isinstance(repair, Training):
+        encoded["train"] = repair.encoded
     return [
-        *_on_data(given, config),
+        *_on_data(encoded, config),
         *_on_calibration(checkpoint, given),
         *(_on_fit(checkpoint, fitted) if config.is_refitted else []),
         *_on_padding(checkpoint),
@@ -220,15 +224,15 @@ def notes_on(
     ]
 
 
-def _on_data(sets: Mapping[str, DataSet], config: RunConfig) -> Iterator[str]:
+def _on_data(sets: Mapping[str, Encoded], config: RunConfig) -> Iterator[str]:
     for name, data in sets.items():
-        if data.samples.cut:
+        if data.cut:
             yield (
-                f"{name} data: {data.samples.cut} of {len(data.rows)} rows are longer than max_length={config.max_length} and "
+                f"{name} data: {data.cut} of {data.samples} rows are longer than max_length={config.max_length} and "
                 "lose their end"
             )
     for name, data in sets.items():
-        for note in data.samples.encoded.notes:
+        for note in data.notes:
             yield f"{name} data: {note}"
 
 

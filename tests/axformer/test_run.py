@@ -12,6 +12,7 @@ import axformer
 import axformer.auto
 from axformer.artifact import new_directory
 from axformer.config import PassConfig, make_config
+from axformer.data.encoding import UNLABELLED
 from axformer.data.reading import read_rows
 from axformer.errors import ArtifactError, ConfigError, InputError
 from axformer.forms.fresh import FreshPython, in_package
@@ -25,12 +26,14 @@ from axformer.plan.trial import Trial, Verdict
 from axformer.repair.settings import FinetuneSettings
 from axformer.run import PruningRun
 from axformer.scores.scoring import score
-from tests.family_cases import Case, checkpoint_of, data_of
+from tests.family_cases import Case, checkpoint_of, data_of, stock_model
 from tests.forked import forked_interpreter
+from tests.tiny_families import tiny_family_tokenizer
 from tests.tiny_models import (
     SPECIAL,
     WORDS,
     save_tiny_checkpoint,
+    tagged_rows,
     tiny_config,
     tiny_model,
     tiny_rows,
@@ -330,3 +333,24 @@ def test_int8_is_refused_before_any_work_where_it_does_not_reach() -> None:
         ConfigError, match=r"evaluate_in='int8': models of type 'xlnet' keep projections outside of linear"
     ):
         PruningRun(checkpoint_of(case), data_of(case), None, PassConfig(evaluate_in="int8"))
+
+
+def test_notes_and_record_of_training_rows_are_those_of_other_rows(tmp_path: Path) -> None:
+    case = Case("bert", "token_classification")
+    stock_model(case).save_pretrained(tmp_path / "checkpoint")
+    tiny_family_tokenizer(case.family).save_pretrained(tmp_path / "checkpoint")
+    rows = tagged_rows(20, ["LABEL_0", "LABEL_1", "LABEL_2"])
+    validation = DataSource(str(write_rows(tmp_path / "validation.jsonl", rows)))
+    untagged = [row | {"tags": [UNLABELLED] * len(row["tags"])} for row in rows[:5]]  # type: ignore[arg-type]
+    more = DataSource(str(write_rows(tmp_path / "more.jsonl", [*untagged, *rows[5:]])))
+    config = make_config("paper", {"method": "layers", "drop": 1, "max_length": 8})
+    run = PruningRun.open(tmp_path / "checkpoint", validation, test=more, config=config, train=more)
+    told = [note.removeprefix("train data: ") for note in run.notes if note.startswith("train")]
+    assert told == [note.removeprefix("test data: ") for note in run.notes if note.startswith("test")]
+    assert "5 rows have no word with a tag and are left out, the first is 1" in told
+    for _ in run.trials():
+        pass
+    report = run.publish(tmp_path / "result")
+    for figure in ("rows", "cut", "sha256"):
+        assert report["finetune"]["data"][figure] == report["data"]["test"][figure]
+    assert report["finetune"]["data"]["rows"] == 15
