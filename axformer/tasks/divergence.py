@@ -65,7 +65,7 @@ def divergence(teacher: Predicted, student: Predicted, rows: int, temperature: f
         temperature: T divides all logits, and the divergence is multiplied by T^2, so that its gradients keep their size
             (Hinton et al. 2015, section 2.1). For numbers, whose variance would then be T^2, this changes nothing.
     """
-    wanted, values = teacher.values.float() / temperature, student.values.float() / temperature
+    wanted, values = (_divided(one.values.float(), temperature) for one in (teacher, student))
     match teacher.outcome:
         case Outcome.CLASS:
             expected, given = (functional.log_softmax(one, dim=-1) for one in (wanted, values))
@@ -78,6 +78,11 @@ def divergence(teacher: Predicted, student: Predicted, rows: int, temperature: f
     each = each * temperature**2
     sums = torch.zeros(rows, device=each.device).index_add_(0, teacher.row, each)
     return sums / torch.bincount(teacher.row, minlength=rows).clamp(min=1)
+
+
+def _divided(values: Tensor, temperature: float) -> Tensor:
+    """Values divided by a temperature; the lowest number, which stands at padding, stays one where that makes it infinite."""
+    return (values / temperature).clamp(min=torch.finfo(values.dtype).min)
 
 
 def probe(predicted: Predicted, rows: Tensor) -> Tensor:

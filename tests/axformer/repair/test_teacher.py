@@ -88,6 +88,21 @@ def test_a_teacher_that_is_remembered_in_one_batch_says_the_same_in_others(case:
     torch.testing.assert_close(losses(case, objective), expected)
 
 
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_padding_of_questions_teaches_nothing(temperature: float) -> None:
+    case = Case("bert", "question_answering")
+    checkpoint, data, objective = checkpoint_of(case), data_of(case), taught(case, temperature=temperature)
+    alone, together = (
+        batched(data.samples.encoded, checkpoint.tokenizer, batch_tokens=tokens, device="cpu") for tokens in (1, 10_000)
+    )
+    with torch.no_grad():
+        each, both = (
+            torch.stack([objective.loss(small(case), batch) for batch in samples.batches]).mean()
+            for samples in (alone, together)
+        )
+    torch.testing.assert_close(each, both)
+
+
 def test_what_does_not_fit_is_not_remembered() -> None:
     objective, samples, seen = taught(BERT), data_of(BERT).samples, []
     objective.remember(samples, lambda: seen.append(1), most_bytes=10)
