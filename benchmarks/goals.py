@@ -95,7 +95,7 @@ def brought(ran: Ran) -> str:
 def table(runs: Sequence[Ran] = RUNS) -> Table:
     """The table of README."""
     rows = [[ran.wanted, ran.said, brought(ran), f"{ran.minutes:.1f}"] for ran in runs]
-    return Table(["you want", "say", "what it brought the demo's model", "minutes of a core"], rows)
+    return Table(["you want", "say", "result on the demo's model", "minutes on one core"], rows)
 
 
 if __name__ == "__main__":
