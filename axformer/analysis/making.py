@@ -28,7 +28,7 @@ def study_of(inputs: Inputs, bounds: Bounds, seed: int, directory: Path, around:
     is_probed = inputs.train is not None and can_probe(checkpoint.task)
     given = [data for data in (inputs.data, inputs.train if is_probed else None) if data is not None]
     sets = [fitting(data, checkpoint, config, bounds, seed) for data in given]
-    data, *train = represented(checkpoint, sets, directory, around)
+    data, *train = represented(checkpoint, sets, directory, around, is_probed=is_probed)
     metric, value = metric_of_model(checkpoint, data.data)
     guessing = guessing_on(checkpoint, data.data, metric)
     of_model = metric, value, guessing

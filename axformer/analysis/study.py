@@ -9,7 +9,7 @@ import numpy as np
 
 from axformer.analysis.bounds import Bounds
 from axformer.analysis.guessing import Guessing
-from axformer.analysis.labels import Labels, can_probe, labels_of
+from axformer.analysis.labels import Labels, labels_of
 from axformer.analysis.positions import Positions, positions_of
 from axformer.analysis.representations import Representations, represent
 from axformer.config import RunConfig
@@ -28,7 +28,7 @@ class Represented:
     data: DataSet
     states: Representations
     labels: Labels | None
-    """None where the task has none to probe for."""
+    """None where nothing is probed."""
     positions: Positions
     """Where hidden states were read."""
 
@@ -82,15 +82,20 @@ def fitting(
 
 
 def represented(
-    checkpoint: Checkpoint, sets: Sequence[tuple[DataSet, Positions]], directory: Path, around: Surroundings
+    checkpoint: Checkpoint,
+    sets: Sequence[tuple[DataSet, Positions]],
+    directory: Path,
+    around: Surroundings,
+    *,
+    is_probed: bool,
 ) -> list[Represented]:
-    """The hidden states of a model on each data set, in files of a directory."""
+    """The hidden states of a model on each data set, in files of a directory; with labels only if there are probes."""
     counter = Counter(StepName.REPRESENTING, sum(len(data.samples.batches) for data, _ in sets), around.on_step)
     found = []
     for number, (data, positions) in enumerate(sets):
         file = directory / f"states-{number}.npy"
         states = represent(checkpoint, data, positions, file, counter, around.check_cancelled)
-        labels = labels_of(checkpoint, data) if can_probe(checkpoint.task) else None
+        labels = labels_of(checkpoint, data) if is_probed else None
         found.append(Represented(data, states, labels, positions))
     return found
 

@@ -22,7 +22,7 @@ from axformer.analysis.making import study_of
 from axformer.analyzing import carry_out, open_analysis, write_analysis
 from axformer.cli.main import app
 from axformer.data.source import DataSource
-from axformer.errors import AxFormerError
+from axformer.errors import AxFormerError, DataError
 from axformer.opening import check_fits
 from axformer.reporting.schema import analysis_schema_text
 from axformer.run import PruningRun
@@ -200,6 +200,15 @@ def test_in_memory() -> None:
     assert layers.probes.by_layer[-1] > layers.probes.guess
     assert analysis.reports.heads is None
     assert all(torch.equal(values, before[name]) for name, values in model.state_dict().items())
+
+
+def test_rows_of_one_class_are_refused_only_where_something_is_probed() -> None:
+    rows = [row | {"label": 0} for row in tiny_rows(12)]
+    analysis = axformer.analyze(answering_model(2), tiny_tokenizer(), rows)
+    made = {name for name in REPORTS if getattr(analysis.reports, name) is not None}
+    assert made == {"layers", "cka", "clusters", "heads"}
+    with pytest.raises(DataError, match=r"only one class, .*from which no probe can learn"):
+        axformer.analyze(answering_model(2), tiny_tokenizer(), rows, train=tiny_rows(12))
 
 
 def command(*arguments: object) -> Any:
