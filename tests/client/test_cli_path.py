@@ -56,7 +56,7 @@ def test_it_shows_every_model_and_the_one_that_was_kept(done: str) -> None:
 
 @logged_in
 def test_it_names_the_model_to_take_for_a_wish_of_a_job_and_of_a_local_result(done: str, tmp_path: Path) -> None:
-    (tmp_path / "report.json").write_text(json.dumps({"path": PATH}))
+    (tmp_path / "report.json").write_text(json.dumps({"path": PATH, "config": {"method": "axformer"}}))
     for source in (done, tmp_path):
         within = ran("path", source, "--within", 2)
         assert "Trial 1: held-out accuracy -1.50 points (0.7500 → 0.7350), about 1.10 times as fast, 90.0%" in within

@@ -144,6 +144,6 @@ def test_the_janitor_removes_what_no_row_names(
     cleaned = clean(context.sessions, context.settings, context.storage)
     assert cleaned.orphans == 1
     assert context.storage.folders("jobs") == [job_folder(job_id)]
-    with object_store.failing(always(Fault(503))), pytest.raises(Exception, match="SlowDown"):
-        clean(context.sessions, context.settings, context.storage)
+    with object_store.failing(always(Fault(503))):
+        assert clean(context.sessions, context.settings, context.storage).failed > 0
     assert stored(context, job_id) != {}

@@ -216,7 +216,7 @@ def command(*arguments: object) -> Any:
 
 
 def test_the_command_writes_everything_or_nothing(checkpoint: Path, data: Path, tmp_path: Path) -> None:
-    train = write_rows(tmp_path / "train.jsonl", tiny_rows(30, pairs=True, seed=3))
+    train = write_rows(tmp_path / "train.jsonl", tiny_rows(30, seed=3))
     output = tmp_path / "analysis"
     asked = ("analyze", checkpoint, "--data", data, "--train", train, "--output", output)
     ran = command(*asked, "--report", "layers,heads")
