@@ -61,7 +61,7 @@ def submit(
         knobs = options.knobs_of(config, set_) | flags
         settled = options.config_from(goal, preset, knobs)  # errors are reported before anything is sent
         if calibrate is not None:
-            settled.calibrated()
+            settled = settled.calibrated()
         training, new_head = options.training_of(train, finetune, head, settled.method)
         labels, made = options.labels_of(label), options.forms_of(forms)
         reference = referring(client)
