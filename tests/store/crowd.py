@@ -1,10 +1,11 @@
-"""Several teams and their jobs on a real database, whose clock a test moves by moving all times back."""
+"""Several teams and their jobs on a real database, whose clock stands still but for the steps of a test."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import func, select, text, update
-from sqlalchemy.orm import Session
+from sqlalchemy import Engine, event, func, select, text, update
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from axformer.wire.devices import Device
 from store.abilities import Abilities
@@ -20,26 +21,40 @@ from tests.store.makers import Makers
 ERROR = {"code": "x", "message": "over", "retryable": False}
 LEASE = 1e7
 """Seconds; longer than any test lets pass."""
-_MOVE_TIMES = (
-    "UPDATE jobs SET created_at = created_at - :by, waits_since = waits_since - :by, claimed_at = claimed_at - :by,"
-    " started_at = started_at - :by, lease_until = lease_until - :by, queued_at = queued_at - :by",
-    "UPDATE teams SET used_as_of = used_as_of - :by",
-    "UPDATE turns SET ended_at = ended_at - :by",
-    "UPDATE workers SET last_seen = last_seen - :by",
-)
+_CLOCK = """
+    DROP SCHEMA IF EXISTS still CASCADE;
+    CREATE SCHEMA still;
+    CREATE TABLE still.clock AS SELECT pg_catalog.now() AS at;
+    CREATE SEQUENCE still.looks;
+    CREATE FUNCTION still.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
+        AS $$ SELECT at + nextval('still.looks') * interval '1 microsecond' FROM still.clock $$;
+    CREATE FUNCTION still.statement_timestamp() RETURNS timestamptz STABLE LANGUAGE sql
+        AS $$ SELECT at + (last_value + 1) * interval '1 microsecond' FROM still.clock, still.looks $$;
+"""
 
 
-def pass_time(session: Session, seconds: float) -> None:
-    """Let so many seconds pass."""
-    for statement in _MOVE_TIMES:
-        session.execute(text(statement.replace(":by", "make_interval(secs => :by)")), {"by": seconds})
-    session.expire_all()
+def stop_clock(engine: Engine) -> None:
+    """Let PostgreSQL's clock stand still for an engine's connections: a test moves it, and the machine's pace does not.
+
+    Each look at it takes a microsecond, so that what is written down later is later.
+    """
+    with engine.begin() as connection:
+        connection.exec_driver_sql(_CLOCK)
+
+    event.listen(engine, "connect", _put_still_first)
+    engine.dispose()  # the connections that were made before
+
+
+def _put_still_first(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+    connection.cursor().execute("SET search_path TO still, public, pg_catalog")
+    connection.commit()
 
 
 class Crowd:
     """Teams by short names. Every step is a transaction."""
 
     def __init__(self, sessions: Sessions, rules: Rules = DEFAULT_RULES) -> None:
+        stop_clock(sessions.kw["bind"])
         self.sessions = sessions
         self.rules = rules
         self.ids: dict[str, str] = {}
@@ -48,7 +63,8 @@ class Crowd:
         """Make a team that has used so many seconds."""
         with session_scope(self.sessions) as session:
             made = create_team(session, f"{name} {len(self.ids)}")
-            session.execute(update(Team).where(Team.id == made.id).values(used_seconds=used))
+            account = {"used_seconds": used, "used_as_of": func.clock_timestamp()}
+            session.execute(update(Team).where(Team.id == made.id).values(account))
             set_limits(session, made.id, limits or Limits())
         self.ids[name] = made.id
 
@@ -76,7 +92,7 @@ class Crowd:
     def wait(self, seconds: float) -> None:
         """Let so many seconds pass."""
         with session_scope(self.sessions) as session:
-            pass_time(session, seconds)
+            session.execute(text("UPDATE still.clock SET at = at + make_interval(secs => :by)"), {"by": seconds})
 
     def claims(self) -> list[str]:
         """Claim until there is nothing to claim; the jobs' names."""

@@ -225,31 +225,31 @@ def test_used_time_is_the_same_while_a_job_runs_when_it_ends_and_when_it_is_sett
     job = crowd.claim()
     assert job is not None
     crowd.wait(500)
-    assert used(sessions, crowd, "a") == pytest.approx(500, abs=2)
+    assert used(sessions, crowd, "a") == pytest.approx(500, abs=0.01)
     crowd.end(job)
-    assert used(sessions, crowd, "a") == pytest.approx(500, abs=2)
+    assert used(sessions, crowd, "a") == pytest.approx(500, abs=0.01)
     with session_scope(sessions) as session:
         settle_turns(session, crowd.rules)
         assert session.scalars(select(Turn)).all() == []
-    assert used(sessions, crowd, "a") == pytest.approx(500, abs=2)
+    assert used(sessions, crowd, "a") == pytest.approx(500, abs=0.01)
     with session_scope(sessions) as session:
         ended = session.get_one(Job, job.id)
-        assert ended.worker_seconds == pytest.approx(500, abs=2)
+        assert ended.worker_seconds == pytest.approx(500, abs=0.01)
         assert ended.claimed_at is None
 
 
 def test_the_time_of_a_lost_worker_counts_until_its_lease_ran_out(sessions: Sessions) -> None:
-    crowd = Crowd(sessions)
+    crowd = Crowd(sessions, ETERNAL)
     crowd.team("a")
     crowd.post("a")
     with session_scope(sessions) as session:
         assert claims.claim_next(session, "lost", 60) is not None
     crowd.wait(500)
-    assert used(sessions, crowd, "a") == pytest.approx(60, abs=2)
+    assert used(sessions, crowd, "a") == pytest.approx(60, abs=0.01)
     again = crowd.claim("other")
     assert again is not None
-    assert again.worker_seconds == pytest.approx(60, abs=2)
-    assert used(sessions, crowd, "a") == pytest.approx(60, abs=2)
+    assert again.worker_seconds == pytest.approx(60, abs=0.01)
+    assert used(sessions, crowd, "a") == pytest.approx(60, abs=0.01)
 
 
 def test_the_time_of_a_lost_worker_fades_from_the_end_of_its_lease_whether_or_not_that_was_noticed(
@@ -261,9 +261,9 @@ def test_the_time_of_a_lost_worker_fades_from_the_end_of_its_lease_whether_or_no
     with session_scope(sessions) as session:
         assert claims.claim_next(session, "lost", 60) is not None
     crowd.wait(60 + crowd.rules.half_life_seconds)
-    assert used(sessions, crowd, "a") == pytest.approx(30, abs=1)
+    assert used(sessions, crowd, "a") == pytest.approx(30, abs=0.01)
     assert crowd.claim("other") is not None
-    assert used(sessions, crowd, "a") == pytest.approx(30, abs=1)
+    assert used(sessions, crowd, "a") == pytest.approx(30, abs=0.01)
 
 
 def test_a_job_given_back_keeps_its_place_and_a_retried_one_waits_anew(sessions: Sessions) -> None:
