@@ -24,6 +24,7 @@ from axformer.repair.refit import Refit, apply_refit, can_refit
 from axformer.repair.settings import FinetuneSettings, completed, defaults_of
 from axformer.repair.storage import write_refit
 from axformer.repair.training import train
+from axformer.reporting.look import check_training_rows
 from axformer.surroundings import Surroundings
 from axformer.wire.heads import NewHead
 
@@ -97,6 +98,8 @@ def apply_plan(
     apply_refit(small, loaded.architecture, file.plan, fits or {})
     if lessons is not None:
         training = training_on(lessons.data, settings, checking, loaded, reading_config(file.config))
+        if head is None and settings.needs_labels:
+            check_training_rows(loaded, training.rows, reading_config(file.config))
         train(small, loaded, file.plan, training, checking, lessons.surroundings, history=_begun_with(head, fits))
     names = usual_forms(file.plan, loaded.dimensions) if forms is None else forms
     model = cast(small, loaded.dtype)

@@ -36,7 +36,7 @@ from axformer.repair.polish import polish_training
 from axformer.repair.refit import can_refit
 from axformer.repair.settings import FinetuneSettings
 from axformer.repair.training import Training
-from axformer.reporting.look import Look, look_at
+from axformer.reporting.look import Look, check_training_rows, look_at
 from axformer.surroundings import Surroundings
 from axformer.wire.heads import NewHead
 from axformer.wire.steps import OnStep, ignore
@@ -170,7 +170,8 @@ class PruningRun:
         )
 
     def look(self) -> Look:
-        """Check before the pass whether the untouched model is better than guessing on the deciding rows.
+        """Check before the pass whether the untouched model is better than guessing on the deciding rows, and whether training
+        rows count the classes as it does.
 
         Raises:
             PoorModelError: the model does not fit the data, and ``accept_poor_model`` is not set.
@@ -179,6 +180,8 @@ class PruningRun:
         seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.predictions(keep=True))
         if not self.config.accept_poor_model:
             seen.check()
+            if isinstance(self._repair, Training) and self._repair.settings.needs_labels and self._headed is None:
+                check_training_rows(self._checkpoint, self._repair.rows, self.config)
         return seen
 
     def trials(

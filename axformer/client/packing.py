@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from axformer.errors import CheckpointError, DataError
-from axformer.intake.foreign import remedy_in
+from axformer.intake.foreign import adapter_beside, remedy_in
 from axformer.intake.names import CONFIG, is_checkpoint_file, is_shard
 
 _MODE = 0o644
@@ -70,6 +70,9 @@ def _pack(directory: Path, archive: IO[bytes]) -> None:
             f"'{directory}' is not a checkpoint with safetensors weights: it needs {CONFIG} and *.safetensors; "
             f"{remedy_in(directory)}"
         )
+    adapter = adapter_beside([path.name for path in files])
+    if adapter is not None:
+        raise CheckpointError(f"'{directory}' is no checkpoint to send: {adapter}")
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in files:
             info = tarfile.TarInfo(path.name)

@@ -16,6 +16,7 @@ from axformer.architectures.registry import architecture_of
 from axformer.errors import CheckpointError, first_line
 from axformer.intake.companions import notes_in
 from axformer.intake.config_file import read_config, rebuild_config
+from axformer.intake.foreign import adapter_beside
 from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
 from axformer.intake.names import CONFIG
 from axformer.intake.new_head import head_for, with_head
@@ -58,6 +59,9 @@ def admit(directory: Path, new_head: NewHead | None = None, *, or_bare: bool = F
     architecture = architecture_of(str(raw.get("model_type"))[:80])
     weights = read_weights(directory)
     check_whole(directory, weights.tensors)
+    adapter = adapter_beside([path.name for path in directory.iterdir()])
+    if adapter is not None:
+        raise CheckpointError(f"checkpoint '{directory}' cannot be loaded: {adapter}")
     if new_head is None:
         head = _head_of(directory, raw, architecture, or_bare=or_bare)
     else:

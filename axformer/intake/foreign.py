@@ -59,6 +59,24 @@ _NEVER_MERGED = {"PREFIX_TUNING", "PROMPT_TUNING", "P_TUNING", "MULTITASK_PROMPT
 """Adapters that add tokens to the input or modules to the model, so they cannot be merged into its weights."""
 
 
+def adapter_beside(names: Collection[str]) -> str | None:
+    """What to do about an adapter that lies beside whole weights, as the end of a message; None if there is none.
+
+    The weights may have the adapter in them or not, which no file says, and transformers would load neither of both: with PEFT
+    installed it reads the model that the adapter names.
+
+    Args:
+        names: base names of a checkpoint's files.
+    """
+    found = sorted(name for name in names if name == ADAPTER_CONFIG or fnmatch(name, "adapter_model.*"))
+    if not found:
+        return None
+    return (
+        f"an adapter lies beside its weights ({', '.join(found)}): {MERGE}; if it is merged into these weights already, "
+        "remove its files"
+    )
+
+
 def remedy_for(names: Collection[str]) -> str:
     """The remedy for files that are not a checkpoint, from their names, as the end of a message.
 

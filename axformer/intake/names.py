@@ -7,7 +7,7 @@ import re
 
 CONFIG = "config.json"
 ADAPTER_CONFIG = "adapter_config.json"
-"""Marks an adapter, which is not a checkpoint; only its presence is checked."""
+"""Marks an adapter, which is not a checkpoint, nor beside one; only its presence is checked."""
 WEIGHTS = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"
 TOKENIZER = "tokenizer.json"
@@ -23,7 +23,7 @@ GENERATION_CONFIG = "generation_config.json"
 COMPANIONS = (CHAT_TEMPLATE, GENERATION_CONFIG)
 """Files that do not describe the model and are copied into its results."""
 KNOWN_NAMES = (
-    *(CONFIG, WEIGHTS, WEIGHTS_INDEX),
+    *(CONFIG, WEIGHTS, WEIGHTS_INDEX, ADAPTER_CONFIG),
     *(*TOKENIZER_OBJECTS, *TOKENIZER_TABLES, *SENTENCEPIECE_MODELS, *COMPANIONS),
 )
 """Files with fixed names."""

@@ -181,7 +181,6 @@ def test_code_beside_a_checkpoint_is_never_run(whole: Path, tmp_path: Path, name
 
 
 STRANGERS: dict[str, Callable[[Path], object]] = {
-    "a file of adapters": lambda directory: (directory / "adapter_config.json").write_text('{"base_model": "/etc"}'),
     "settings of generation": lambda directory: (directory / "generation_config.json").write_text("{"),
     "a pickle": lambda directory: (directory / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR."),
     "training arguments": lambda directory: (directory / "training_args.bin").write_bytes(b"\x80"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from api.services.inputs.contents import Content, Contents, UnreadableError
+from axformer.intake.foreign import adapter_beside
 from axformer.intake.label_names import label_names
 from axformer.intake.limits import CONFIG_BYTES
 from axformer.intake.names import (
@@ -167,6 +168,9 @@ def _check_names(names: set[str]) -> None:
         )
     if not any(is_shard(name) and is_checkpoint_file(name) for name in names):
         raise UnreadableError("it holds no .safetensors weights; save it with transformers' save_pretrained")
+    beside = adapter_beside(names)
+    if beside is not None:
+        raise UnreadableError(beside)
     if not names & {*TOKENIZER_TABLES, *SENTENCEPIECE_MODELS}:
         raise UnreadableError("it holds no tokenizer; save the tokenizer beside the model")
 

@@ -117,6 +117,14 @@ CASES: dict[str, tuple[Change, str]] = {
         "of a kind that no weight can take in; fine-tune the model whole",
     ),
     "prompts": (adapter("PROMPT_TUNING", config=True), "of a kind that no weight can take in"),
+    "LoRA beside whole weights": (
+        lambda directory: (directory / "adapter_config.json").write_text("{}"),
+        r"an adapter lies beside its weights \(adapter_config\.json\): merge it .*; if it is merged .* remove its files",
+    ),
+    "the weights of an adapter beside whole ones": (
+        lambda directory: save_file(ADAPTER, directory / "adapter_model.safetensors"),
+        r"an adapter lies beside its weights \(adapter_model\.safetensors\): merge it",
+    ),
     "pickled adapter": (instead("adapter_config.json", "adapter_model.bin", config=False), "it holds an adapter"),
     "LoRA not merged": (
         with_weights(unmerged),
@@ -204,7 +212,7 @@ def test_no_removed_heads_are_none(tmp_path: Path) -> None:
 def test_what_lies_beside_the_weights_counts_for_nothing(tmp_path: Path) -> None:
     directory = save_tiny_checkpoint(tmp_path)
     alone = load_checkpoint(directory)
-    for name in ("optimizer.safetensors", "adapter_model.safetensors", "aaa.safetensors"):
+    for name in ("optimizer.safetensors", "aaa.safetensors"):
         save_file(ADAPTER, directory / name)
     (directory / "pytorch_model.bin").write_bytes(b"pickled")
     (directory / "checkpoint-5").mkdir()

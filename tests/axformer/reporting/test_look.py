@@ -108,6 +108,36 @@ def test_held_out_labels_that_count_in_another_order_are_told_of_beside_their_fi
             assert (told in text) == is_told
 
 
+def test_training_labels_that_count_in_another_order_stop_the_run_and_the_training_of_a_stored_plan(
+    tmp_path: Path,
+) -> None:
+    model = answering_model(3)
+    checkpoint = tmp_path / "checkpoint"
+    model.save_pretrained(checkpoint)
+    tiny_tokenizer().save_pretrained(checkpoint)
+    files = {name: tmp_path / f"{name}.jsonl" for name in ("validation", "right", "turned")}
+    for name, order in (("validation", (0, 1, 2)), ("right", (0, 1, 2)), ("turned", (2, 1, 0))):
+        write_rows(files[name], answered_rows(model, 60, order))
+    data = ("--data", str(files["validation"]))
+
+    def prune(train: str, *more: str) -> tuple[int, str, Path]:
+        output = tmp_path / f"{train}{len(more)}"
+        arguments = ("--train", str(files[train]), "--output", str(output), "--preset", "paper", *more)
+        done = CliRunner().invoke(app, ["prune", str(checkpoint), *data, *arguments])
+        return done.exit_code, " ".join(done.output.split()), output
+
+    told = "turned.jsonl': the labels seem to count the classes in another order"
+    code, output, result = prune("turned")
+    assert (code, told in output, result.exists()) == (2, True, False), output
+    for name, more in (("turned", ("--accept-poor-model",)), ("right", ())):
+        code, output, result = prune(name, *more)
+        assert (code, told in output) == (0, False), output
+    lessons = (*data, "--train", str(files["turned"]), "--output", str(tmp_path / "applied"))
+    done = CliRunner().invoke(app, ["apply", str(result / "plan.json"), str(checkpoint), *lessons])
+    assert (done.exit_code, told in " ".join(done.output.split())) == (2, True), done.output
+    assert not (tmp_path / "applied").exists()
+
+
 def test_a_python_run_stops_and_goes_on_where_it_is_told_to() -> None:
     model = answering_model(2)
     rows = answered_rows(model, 40, (1, 0))
