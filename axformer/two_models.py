@@ -27,9 +27,14 @@ from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
 from axformer.tasks.multi_label import DECISION_LOGIT
 from axformer.tasks.multiple_choice import MultipleChoice
+from axformer.tasks.one_output import CROSS_ENCODER_KEYS
 
 _UNKNOWN_LABEL = 0
 """Placeholder label of an unlabelled row; no answer depends on it."""
+_IF_BINARY = (
+    f'; if its one output says yes or no, say "{CROSS_ENCODER_KEYS[0]}": '
+    '{"activation_fn": "torch.nn.modules.activation.Sigmoid"} in config.json'
+)
 _TASKS = (Classification.name, BinaryClassification.name, MultipleChoice.name)
 """Tasks with one right or wrong answer per row."""
 
@@ -80,7 +85,7 @@ def disagreements(before: str, after: str, source: DataSource, device: str) -> t
     """
     rows = read_rows(source.path, source.columns)
     label = {rows.columns.label: [_UNKNOWN_LABEL] * len(rows)}
-    one, other = _both(before, after, replace(rows, table=rows.table | label), device)
+    one, other = _both(before, after, replace(rows, table=rows.table | label), device, are_labelled=False)
     differing = [place for place, pair in enumerate(zip(one.values, other.values, strict=True)) if pair[0] != pair[1]]
     return rows.at(differing), len(rows)
 
@@ -105,22 +110,23 @@ def certify_pair(before: str, after: str, source: DataSource, points: float, row
         raise ConfigError(
             f"--rows {rows} is less than the {len(labelled)} rows of '{source.path}'; give the number of all"
         )
-    one, other = (answers.right for answers in _both(before, after, labelled, device))
+    one, other = (answers.right for answers in _both(before, after, labelled, device, are_labelled=True))
     gained, lost = int((~one & other).sum()), int((one & ~other).sum())
     return Verdict(gained, lost, whole, points, exact_p_value(gained, lost, whole, points * POINT))
 
 
-def _both(before: str, after: str, rows: Rows, device: str) -> list[_Answers]:
-    """The answers of both models."""
-    opened = [
-        (checkpoint.for_rows(rows), config) for checkpoint, config in (_open(one, device) for one in (before, after))
-    ]
+def _both(before: str, after: str, rows: Rows, device: str, *, are_labelled: bool) -> list[_Answers]:
+    """The answers of both models. Labels that are placeholders have no say in what the models' task is."""
+    opened = [_open(one, device) for one in (before, after)]
+    if are_labelled:
+        opened = [(checkpoint.for_rows(rows), config) for checkpoint, config in opened]
     (first, _), (second, _) = opened
     for one, reference in ((first, before), (second, after)):
         if one.task.name not in _TASKS:
+            may_be_binary = one.model.config.num_labels == 1 and one.model.config.problem_type is None
             raise CheckpointError(
                 f"'{reference}' is a model for {one.task.name.replace('_', ' ')}; answers are compared where there is one a "
-                f"row: {', '.join(name.replace('_', ' ') for name in _TASKS)}"
+                f"row: {', '.join(name.replace('_', ' ') for name in _TASKS)}{_IF_BINARY if may_be_binary else ''}"
             )
     if first.task.name != second.task.name or first.model.config.id2label != second.model.config.id2label:
         raise CheckpointError(f"'{before}' and '{after}' have other classes or tasks; give two models for the same")

@@ -12,7 +12,7 @@ from axformer.cli.main import app
 from axformer.data.source import DataSource
 from axformer.scores.paired_tests import exact_p_value
 from axformer.two_models import certify_pair, disagreements
-from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer, write_rows
+from tests.tiny_models import tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
 
 def saved(directory: Path, noise: float) -> Path:
@@ -75,3 +75,21 @@ def test_fewer_rows_than_there_are_and_files_that_are_there_are_refused(
     refused = axformer("disagree", *pair, "--data", data, "--output", data)
     assert refused.exit_code == 2
     assert "exists; choose another file" in refused.stderr
+
+
+def test_one_output_is_yes_or_no_only_where_the_model_says_so(tmp_path: Path) -> None:
+    model = tiny_model(tiny_config(labels=1))
+    model.save_pretrained(tmp_path / "one")
+    tiny_tokenizer().save_pretrained(tmp_path / "one")
+    data = write_rows(tmp_path / "rows.jsonl", [{"text": row["text"]} for row in tiny_rows(30)])
+    commands = ("disagree", tmp_path / "one", tmp_path / "one", "--data", data, "--output", tmp_path / "needed.jsonl")
+    refused = axformer(*commands)
+    assert refused.exit_code == 2
+    assert "is a model for regression" in refused.stderr
+    says = {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid"}}
+    assert f"say {json.dumps(says)[1:-1]} in config.json" in " ".join(refused.stderr.split())
+    config = tmp_path / "one" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | says))
+    done = axformer(*commands)
+    assert done.exit_code == 0, done.output
+    assert "0 of 30 rows need a label" in done.output
