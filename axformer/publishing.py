@@ -26,7 +26,7 @@ from axformer.repair.storage import write_refit
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_reports import summary
-from axformer.reporting.measure import Outcome, make_report, score_both
+from axformer.reporting.measure import Outcome, doubted, make_report, score_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
 from axformer.wire.report import HeadTraining, Refitted, Report
@@ -46,6 +46,8 @@ class Decided:
     """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
     headed: Headed | None = None
     """The base model with its trained head, which is handed out too; None for a fine-tuned checkpoint."""
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    """Why figures on some data do not hold for new rows, by the data's name in reports."""
 
     def plan_file(self, *, is_fitted: bool, is_trained: bool) -> PlanFile:
         """The plan, with the knobs of the pass that led to it."""
@@ -110,7 +112,7 @@ def publish(
     with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python:
         steps.begin("measuring both models")
         # The fresh process does its imports while both models are scored.
-        scores = score_both(checkpoint, made.model, validation, others, seen)
+        scores = doubted(score_both(checkpoint, made.model, validation, others, seen), decided.doubts)
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, passes.plan, made.model, validation.samples, made.fits, is_trained)
         written = make_forms(finished, names, draft, {COMPACT: python}, steps)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import DataSet, DataSource, prepare
 from axformer.intake.parts import split_off
 from axformer.intake.rebuilt import check_rebuilt
+from axformer.intake.shared_rows import doubts_about
 from axformer.methods.base import Ground, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
 from axformer.methods.outline import outline_of
@@ -252,7 +254,17 @@ class PruningRun:
         return [
             *notes_on(self._checkpoint, sets, self._confirming, self.config, fitted, self._repair),
             *self._method.extras.notes(self.config, is_trained=self._repair is not None),
+            *(f"{name} data: {doubt}" for name, doubt in self._doubts.items()),
         ]
+
+    @cached_property
+    def _doubts(self) -> dict[str, str]:
+        """Why figures on the confirming rows or on held-out data do not hold for new rows, by their names in reports."""
+        sets = {"deciding": self.deciding, CALIBRATION: self.calibration, **self._others}
+        encoded = {name: data.samples.encoded for name, data in sets.items() if data is not None}
+        if isinstance(self._repair, Training):
+            encoded["train"] = self._repair.encoded
+        return doubts_about(encoded)
 
     @property
     def _others(self) -> dict[str, DataSet | None]:
@@ -325,7 +337,9 @@ class PruningRun:
         """
         self.repair()
         repaired = self._repaired
-        decided = Decided(self._checkpoint, self.passes, self._targets, self.config, self._names, self._headed)
+        decided = Decided(
+            self._checkpoint, self.passes, self._targets, self.config, self._names, self._headed, self._doubts
+        )
         model = self.compact_model() if repaired is None else repaired.model
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
         files = self._method.extras.files(self._ground, self.trace)

@@ -120,6 +120,8 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
     from axformer.cli.display import closing_table, finding_line, fit_line
+    from axformer.reporting.first_look import doubt_of
+    from axformer.wire.report import Report
 
     show_target(console, report)
     show_deployables(console, report)
@@ -128,8 +130,9 @@ def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
     if report["certificate"] is not None:
         console.print(report["certificate"]["sentence"], soft_wrap=True)
     console.print(finding_line(report["finding"]), soft_wrap=True)
-    if report["data"]["test"] is not None and report["data"]["test"]["doubt"] is not None:
-        console.print(f"note: held-out data: {report['data']['test']['doubt']}", soft_wrap=True)
+    doubt = doubt_of(Report.model_validate(report))
+    if doubt is not None:
+        console.print(f"note: {doubt}", soft_wrap=True)
     if report["refit"] is not None:
         console.print(fit_line(report["refit"]), soft_wrap=True)
     for form in report["forms"]:

@@ -47,9 +47,14 @@ def first_look_of(report: Report) -> str | None:
 
 
 def doubt_of(report: Report) -> str | None:
-    """Why the figures on the held-out data say nothing, as a sentence; None if nothing speaks against them."""
-    data = report.data["test"]
-    return None if data is None or data.doubt is None else f"The figures on held-out data say nothing: {data.doubt}."
+    """Why figures on held-out data or on the confirming rows say nothing of new rows, in sentences; None if nothing speaks
+    against them."""
+    told = {
+        "Figures on held-out data": report.data["test"],
+        "What the confirming rows show": report.data.get("confirming"),
+    }
+    doubts = {what: data.doubt for what, data in told.items() if data is not None and data.doubt is not None}
+    return " ".join(f"{what} cannot be relied on: {doubt}." for what, doubt in doubts.items()) or None
 
 
 def _shares(shares: Mapping[str, float]) -> str:

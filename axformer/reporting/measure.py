@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -83,7 +83,7 @@ class BothScores:
     small: Mapping[str, Score | None]
     """Of the compact model, on all but the validation data, which its forms are checked on."""
     doubts: Mapping[str, str | None] = field(default_factory=dict)
-    """Why figures on some data say nothing, by its name."""
+    """Why figures on some data say nothing of new rows, by its name."""
 
 
 def score_both(
@@ -108,6 +108,13 @@ def score_both(
                 of_base[name] = score_of(predictions, task, data.samples)
                 doubts[name] = doubt_about(checkpoint, data, predictions) if name == "test" else None
     return BothScores(of_base, scores_on(small, task, others), doubts)
+
+
+def doubted(scores: BothScores, doubts: Mapping[str, str]) -> BothScores:
+    """The same scores with more reasons why some say nothing."""
+    both = {name: [scores.doubts.get(name), doubts.get(name)] for name in {**scores.doubts, **doubts}}
+    told = {name: "; ".join(filter(None, reasons)) or None for name, reasons in both.items()}
+    return replace(scores, doubts=told)
 
 
 def make_report(

@@ -23,8 +23,9 @@ class DataSummary(BaseModel):
     )
     doubt: str | None = Field(
         default=None,
-        description="Of held-out data, that its labels seem to count the classes in another order than the model, so that "
-        "figures on it say nothing; null where they do not, of other data, and in reports of earlier versions.",
+        description="Why figures on held-out data or confirming rows say nothing of new rows: labels seem to count the classes "
+        "in another order than the model, or rows are also among those that the result was made with. Null where nothing "
+        "speaks against them, of other data, and in reports of earlier versions.",
     )
     guess: dict[str, float] | None = Field(
         default=None,
