@@ -21,7 +21,7 @@ from axformer.client import Client, Job
 from axformer.errors import AxFormerError
 from benchmarks.demo_chart import Delivered, advice, chart_of
 from benchmarks.demo_checkpoint import demo_checkpoint
-from benchmarks.demo_data import CACHE, more_rows, movie_reviews
+from benchmarks.demo_data import CACHE, movie_reviews
 from benchmarks.demo_jobs import JOBS, Wanted, fetch, posted
 from benchmarks.demo_result import check_loading, check_loss, read_report
 from benchmarks.demo_stack import StackStartError, running_stack
@@ -43,8 +43,7 @@ def demo(console: Console) -> None:
     silence_libraries()
     console.rule("1  A checkpoint and its data")
     data = movie_reviews()
-    data["more"] = more_rows(data)
-    console.print(", ".join(f"{name}: {len(read_rows(path, Row)):,} sentences" for name, path in data.items()))
+    console.print(", ".join(f"{name}: {len(path.read_text().splitlines()):,} sentences" for name, path in data.items()))
     console.print("MiniLM, fine-tuned on them (the first time takes a minute or two):")
     checkpoint = demo_checkpoint(data["train"])
     console.print(f"{checkpoint}")

@@ -9,19 +9,20 @@ The hash of its words puts each sentence in a place between 0 and 1: below 0.03 
 else for training. So the split is the same everywhere and needs no seed. The source lists the positive sentences first;
 the files are in the order of the places, so that the first rows of a file are a fair sample of it.
 
-The checkpoint is trained on the first 5,000 sentences for training. Some of the others go into ``more.jsonl`` behind those for
-validation: a certificate needs more rows than a pass.
+Of the sentences for training, the first 5,000 are what the checkpoint is trained on. The next go into ``more.jsonl``, behind
+those for validation, since a certificate needs more rows than a pass. The others, without their labels, are for calibration,
+in ``texts.jsonl``. So only the sentences for validation are in two files.
 """
 
 import hashlib
 import io
 import re
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.packages import VADER, PackageError, fetch, sha256_of
-from benchmarks.rows import Row, read_rows, write_rows
+from benchmarks.rows import Row, TextRow, write_rows
 
 CACHE = Path("var/demo")
 
@@ -37,7 +38,7 @@ _TEST_BELOW = 0.18
 _PLACE_BYTES = 8
 _PLACES = 2**64
 
-TRAINED_ON = 5000
+_TRAINED_ON = 5000
 """Sentences that the checkpoint is trained on: an epoch of them takes little more than a minute on two cores and comes within a
 point or two of all 8,221."""
 _MORE = 1000
@@ -46,37 +47,48 @@ points with a probability of 80 % (docs/safeguards.md)."""
 
 # What the split files must be, byte for byte.
 FILES = {
-    "train.jsonl": "48c92d068622e66210c7b06557e556ff02914b25a0b9e3de7c92f93aec257ca0",
+    "train.jsonl": "4483c900d173f8e4c2df436a927982471dabf5b5f7bdfade44be1368fd49e8ab",
     "validation.jsonl": "3c96279dca2d060fb5d81dd1b53c59a1c94cdc12bb1a128af0b77f49c57488f5",
+    "more.jsonl": "7e9152624b1ac99cb223d0071e49cc4d0fc5d222f2ffc703d87694589c2b3757",
     "test.jsonl": "3e7fbba14453ad399acdbc46615c09eeb5949c75bce63c239452b74555e9a533",
+    "texts.jsonl": "2b2a3287857310435afc2c860081abcad640aafecd8ade7326b4a5ee25ca2dff",
 }
 
 
 def movie_reviews(cache: Path = CACHE) -> dict[str, Path]:
-    """The three files ``train``, ``validation`` and ``test``, made on first use and checked on every use.
+    """The files by their names without suffix, made on first use and checked on every use.
 
     Raises:
         PackageError: the source cannot be had, or does not give the files that it should.
     """
     if not _intact(cache):
-        parts = split(labelled(rated_sentences(fetch(VADER))))
-        for name in FILES:
-            write_rows(cache / name, parts[Path(name).stem])
+        for name, rows in files_of(split(labelled(rated_sentences(fetch(VADER))))).items():
+            write_rows(cache / name, rows)
         if not _intact(cache):
             raise PackageError(f"the movie reviews written to {cache} are not those that were pinned")
     return {Path(name).stem: cache / name for name in FILES}
 
 
-def more_rows(data: Mapping[str, Path]) -> Path:
-    """``more.jsonl``: the rows for validation and some that the checkpoint was not trained on.
+def files_of(
+    parts: Mapping[str, Sequence[Row]], trained_on: int = _TRAINED_ON, most: int = _MORE
+) -> dict[str, Sequence[Row | TextRow]]:
+    """The rows of each file.
 
     Args:
-        data: the files of :func:`movie_reviews`.
+        parts: the rows of the three parts.
+        trained_on: rows of ``train.jsonl``.
+        most: rows of ``more.jsonl``, at least those for validation.
     """
-    rows, unseen = read_rows(data["validation"], Row), read_rows(data["train"], Row)[TRAINED_ON:]
-    path = data["validation"].with_name("more.jsonl")
-    write_rows(path, [*rows, *unseen[: _MORE - len(rows)]])
-    return path
+    train, validation = parts["train"], parts["validation"]
+    more = [*validation, *train[trained_on:][: max(most - len(validation), 0)]]
+    unused = train[trained_on + len(more) - len(validation) :]
+    return {
+        "train.jsonl": train[:trained_on],
+        "validation.jsonl": validation,
+        "more.jsonl": more,
+        "test.jsonl": parts["test"],
+        "texts.jsonl": [TextRow(row.text) for row in unused],
+    }
 
 
 def rated_sentences(source: Path) -> Iterator[tuple[float, str]]:

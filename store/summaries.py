@@ -13,6 +13,7 @@ _SHOWN = (
     "comparison",
     "finding",
     "certificate",
+    "doubt",
     "target",
     "one_position_ms",
     "base_form",

@@ -27,6 +27,15 @@ def show_target(console: Console, report: Mapping[str, Any]) -> None:
         console.print(target["sentence"], style="bold green" if target["reached"] else "bold red", soft_wrap=True)
 
 
+def show_certificate(console: Console, report: Mapping[str, Any]) -> None:
+    """Print the certificate, and why it or the held-out figures cannot be relied on; nothing where there is neither."""
+    certificate, doubt = report.get("certificate"), report.get("doubt")
+    if certificate is not None:
+        console.print(certificate["sentence"], soft_wrap=True)
+    if doubt is not None:
+        console.print(doubt, style="bold red", soft_wrap=True)
+
+
 def exit_if_missed(report: Mapping[str, Any]) -> None:
     """End the command with an exit code of its own if the target was not reached.
 

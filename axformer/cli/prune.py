@@ -10,7 +10,14 @@ import typer
 from rich.console import Console
 
 from axformer.cli import options
-from axformer.cli.deploying import exit_if_missed, show_beyond, show_deployables, show_loading, show_target
+from axformer.cli.deploying import (
+    exit_if_missed,
+    show_beyond,
+    show_certificate,
+    show_deployables,
+    show_loading,
+    show_target,
+)
 from axformer.cli.failing import failing
 from axformer.cli.importing import importing
 from axformer.data.columns import Columns
@@ -120,19 +127,13 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
     from axformer.cli.display import closing_table, finding_line, fit_line
-    from axformer.reporting.first_look import doubt_of
-    from axformer.wire.report import Report
 
     show_target(console, report)
     show_deployables(console, report)
     show_beyond(console, report, str(output))
     console.print(closing_table(report))
-    if report["certificate"] is not None:
-        console.print(report["certificate"]["sentence"], soft_wrap=True)
+    show_certificate(console, report)
     console.print(finding_line(report["finding"]), soft_wrap=True)
-    doubt = doubt_of(Report.model_validate(report))
-    if doubt is not None:
-        console.print(f"note: {doubt}", soft_wrap=True)
     if report["refit"] is not None:
         console.print(fit_line(report["refit"]), soft_wrap=True)
     for form in report["forms"]:

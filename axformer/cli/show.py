@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from axformer.cli.deploying import show_deployables, show_target
+from axformer.cli.deploying import show_certificate, show_deployables, show_target
 from axformer.cli.display import before_and_after, duration, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service
 from axformer.cli.words import age, change_of_loss, knobs, outcome, place, print_findings, state
@@ -37,8 +37,7 @@ def show(job: JobArgument, as_json: JsonOption = False) -> None:
         output().print(before_and_after(shown.report.model_dump()))
         if shown.report.finding is not None:
             output().print(finding_line(shown.report.finding), soft_wrap=True)
-        if shown.report.certificate is not None:
-            output().print(shown.report.certificate["sentence"], soft_wrap=True)
+        show_certificate(output(), shown.report.model_dump())
 
 
 def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:

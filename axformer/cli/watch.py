@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from axformer.cli.deploying import exit_if_missed, show_deployables, show_target
+from axformer.cli.deploying import exit_if_missed, show_certificate, show_deployables, show_target
 from axformer.cli.display import before_and_after, display_for, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
 from axformer.cli.words import failure, print_findings
@@ -55,8 +55,7 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
                 show_target(output(), job.report.model_dump())
                 show_deployables(output(), job.report.model_dump())
                 output().print(before_and_after(job.report.model_dump()))
-                if job.report.certificate is not None:
-                    output().print(job.report.certificate["sentence"], soft_wrap=True)
+                show_certificate(output(), job.report.model_dump())
                 if job.report.finding is not None:
                     output().print(finding_line(job.report.finding), soft_wrap=True)
             print_findings(output(), job)

@@ -12,7 +12,7 @@ from axformer.reporting.card_metadata import metadata, name_of_data, name_of_mod
 from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, orders_table, path_table
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.findings import limit_of
-from axformer.reporting.first_look import doubt_of, first_look_of
+from axformer.reporting.first_look import first_look_of
 from axformer.reporting.latency import without_removal
 from axformer.reporting.rendering import passage, render
 from axformer.reporting.sources import PAPER
@@ -74,7 +74,7 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "certificate": report.certificate,
         "deployables": deployables(report.model_dump(mode="json")),
         "first_look": first_look_of(report),
-        "doubt": doubt_of(report),
+        "doubt": report.doubt,
         "confidence": f"{CONFIDENCE:.0%}",
         "before_and_after": before_and_after(report),
         "latency": _latency(report),

@@ -46,17 +46,6 @@ def first_look_of(report: Report) -> str | None:
     return first_look(data.rows, data.shares, report.base.validation, data.guess, data.labels_as)
 
 
-def doubt_of(report: Report) -> str | None:
-    """Why figures on held-out data or on the confirming rows say nothing of new rows, in sentences; None if nothing speaks
-    against them."""
-    told = {
-        "Figures on held-out data": report.data["test"],
-        "What the confirming rows show": report.data.get("confirming"),
-    }
-    doubts = {what: data.doubt for what, data in told.items() if data is not None and data.doubt is not None}
-    return " ".join(f"{what} cannot be relied on: {doubt}." for what, doubt in doubts.items()) or None
-
-
 def _shares(shares: Mapping[str, float]) -> str:
     shown = [f"{share:.0%} {name[:_NAME_SHOWN]}".replace("%", " %", 1) for name, share in list(shares.items())[:_SHOWN]]
     more = len(shares) - len(shown)

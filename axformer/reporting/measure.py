@@ -143,6 +143,7 @@ def make_report(
         )
     base_scores, small_scores = scores.base, {"validation": forms.score} | dict(scores.small)
     comparison = _comparisons(base_scores, small_scores)
+    summaries = {name: _summary(data, checkpoint, scores.doubts.get(name)) for name, data in sets.items()}
     int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
     name = checkpoint.task.name
@@ -156,6 +157,7 @@ def make_report(
         comparison=comparison,
         finding=_finding(name, base_scores, small_scores, comparison, int8, allowed),
         certificate=outcome.certificate,
+        doubt=_doubt(summaries),
         target=_target(targets, outcome.plan),
         int8=int8,
         removed=_removed(outcome, checkpoint.dimensions),
@@ -168,7 +170,7 @@ def make_report(
         finetune=outcome.finetune,
         refit=outcome.refit,
         config=config.model_dump(mode="json"),
-        data={name: _summary(data, checkpoint, scores.doubts.get(name)) for name, data in sets.items()},
+        data=summaries,
         latency=latency.setting,
         base_form=forms.base,
         forms=forms.forms,
@@ -231,6 +233,14 @@ def _removed(outcome: Outcome, dimensions: Dimensions) -> list[str]:
     if any(trial.plan is not None for trial in outcome.accepted):
         return [element.id for element in missing_from(outcome.plan, dimensions)]
     return removed_elements(str(trial.element) for trial in outcome.accepted if trial.phase is not Phase.HARD_ATTENTION)
+
+
+def _doubt(data: Mapping[str, DataSummary | None]) -> str | None:
+    """The doubts about held-out data and confirming rows in sentences; None if there are none."""
+    sources = {"Figures on held-out data": "test", "What the confirming rows show": "confirming"}
+    summaries = {what: data.get(name) for what, name in sources.items()}
+    doubts = {what: one.doubt for what, one in summaries.items() if one is not None and one.doubt is not None}
+    return " ".join(f"{what} cannot be relied on: {doubt}." for what, doubt in doubts.items()) or None
 
 
 def _summary(data: DataSet | None, checkpoint: Checkpoint, doubt: str | None) -> DataSummary | None:

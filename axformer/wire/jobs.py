@@ -168,6 +168,9 @@ class ReportRead(Schema):
     ``advice`` and ``answers``."""
     certificate: dict[str, Any] | None = None
     """With ``within_points``, how far the metric fell at most, with which confidence; for people in ``sentence``."""
+    doubt: str | None = None
+    """Why figures on held-out data, or the certificate, cannot be relied on, in sentences; null where nothing speaks against
+    them."""
     target: dict[str, Any] | None = None
     """With ``target_size`` or ``target_speedup``, whether it was ``reached``; for people in ``sentence``."""
     base_form: dict[str, Any] | None = None

@@ -340,6 +340,11 @@ class Report(BaseModel):
         default=None,
         description="Null where `within_points` was not asked for, and in reports of earlier versions.",
     )
+    doubt: str | None = Field(
+        default=None,
+        description="Why figures on held-out data, or what the confirming rows show, cannot be relied on, in sentences, from "
+        "`data`. Null where nothing speaks against them, and in reports of earlier versions.",
+    )
     target: TargetOutcome | None = Field(
         default=None,
         description="Null without `target_size` and `target_speedup`, and in reports of earlier versions.",

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.demo_data import labelled, part_of, place_of, split, words_of
+from benchmarks.demo_data import files_of, labelled, part_of, place_of, split, words_of
 from benchmarks.rows import Row
 
 RATED = st.lists(st.tuples(st.floats(-4, 4), st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)))
@@ -21,6 +21,18 @@ def test_the_parts_hold_all_labelled_sentences_and_no_others(rated):
     rows = list(labelled(rated))
     parts = split(rows)
     assert sorted(row.text for part in parts.values() for row in part) == sorted(row.text for row in rows)
+
+
+@given(RATED, st.integers(0, 10), st.integers(0, 10))
+def test_only_the_sentences_for_validation_are_in_two_files(rated, trained_on, most):
+    parts = split(labelled(rated))
+    texts = {name: [row.text for row in rows] for name, rows in files_of(parts, trained_on, most).items()}
+    validation = texts.pop("validation.jsonl")
+    assert texts["more.jsonl"][: len(validation)] == validation
+    assert len(texts["more.jsonl"]) <= max(most, len(validation))
+    assert sorted(text for file in texts.values() for text in file) == sorted(
+        row.text for part in parts.values() for row in part
+    )
 
 
 @given(RATED, st.randoms())

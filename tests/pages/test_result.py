@@ -21,6 +21,7 @@ FILES = {
     "report.html": b"<!doctype html><p>report</p>",
 }
 FINDING = {"data": "test", "verdict": "gain", "sentence": "A <gain>.", "advice": "Take it.", "answers": ""}
+DOUBT = "Half of the rows were <seen>."
 CERTIFICATE = {"points": 1.0, "sentence": "At most one point was lost."}
 
 
@@ -46,7 +47,7 @@ FORMS = {
 @pytest.fixture
 def finished(stage, make_trial):
     job_id = stage.running([make_trial(0), make_trial(1)])
-    stage.succeed(job_id, FILES, finding=FINDING, certificate=CERTIFICATE, **FORMS)
+    stage.succeed(job_id, FILES, finding=FINDING, certificate=CERTIFICATE, doubt=DOUBT, **FORMS)
     return job_id
 
 
@@ -54,6 +55,7 @@ def test_the_result_comes_first_then_the_pass_then_files_and_last_what_deletes_i
     text = member.get(f"/jobs/{finished}").text
     order = [
         "At most one point was lost.",
+        '<p class="bad" role="alert" id="doubt"><strong>Half of the rows were &lt;seen&gt;.</strong></p>',
         "<strong>A &lt;gain&gt;.</strong> Take it.",
         "What you can deploy",
         "Deploy onnx_int8/ (ONNX int8): 5.0 times as fast with one input, held-out accuracy 84.40 (before 85.00).",

@@ -88,7 +88,7 @@ def test_a_run_and_its_result_tell_of_them(files: dict[str, Path]) -> None:
     assert "of its 40 rows 20 are in the training data too" in held_out.doubt
     assert confirming.doubt is not None
     assert "are in the training data too" in confirming.doubt
-    for text in (said, *texts):
+    for text in (said, report.doubt or "", *texts):
         assert f"Figures on held-out data cannot be relied on: {held_out.doubt}." in text
         assert f"What the confirming rows show cannot be relied on: {confirming.doubt}." in text
     assert f"note: test data: {held_out.doubt}" in said
@@ -97,4 +97,5 @@ def test_a_run_and_its_result_tell_of_them(files: dict[str, Path]) -> None:
 def test_data_without_common_rows_is_not_doubted(files: dict[str, Path]) -> None:
     said, report, texts = pruned(files, test=str(files["test"]))
     assert [data.doubt for data in report.data.values() if data is not None] == [None] * 3
+    assert report.doubt is None
     assert not any("relied on" in text for text in (said, *texts))
