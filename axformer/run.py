@@ -19,7 +19,7 @@ from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import DataSet, DataSource, prepare
 from axformer.intake.parts import split_off
 from axformer.intake.rebuilt import check_rebuilt
-from axformer.intake.shared_rows import doubts_about
+from axformer.intake.shared_rows import shared_with
 from axformer.methods.base import Ground, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
 from axformer.methods.outline import outline_of
@@ -260,11 +260,14 @@ class PruningRun:
     @cached_property
     def _doubts(self) -> dict[str, str]:
         """Why figures on the confirming rows or on held-out data do not hold for new rows, by their names in reports."""
-        sets = {"deciding": self.deciding, CALIBRATION: self.calibration, **self._others}
-        encoded = {name: data.samples.encoded for name, data in sets.items() if data is not None}
+        made_with = {"the rows that decide": self.deciding.samples.encoded}
+        if self.calibration is not None:
+            made_with["the calibration data"] = self.calibration.samples.encoded
         if isinstance(self._repair, Training):
-            encoded["train"] = self._repair.encoded
-        return doubts_about(encoded)
+            made_with["the training data"] = self._repair.encoded
+        measures = {name: data.samples.encoded for name, data in self._others.items() if data is not None}
+        doubts = {name: shared_with(data, made_with) for name, data in measures.items()}
+        return {name: doubt for name, doubt in doubts.items() if doubt is not None}
 
     @property
     def _others(self) -> dict[str, DataSet | None]:

@@ -17,6 +17,7 @@ from axformer.analysis.study import Represented, Study, fitting, metric_of_model
 from axformer.errors import InputError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.encoder import Encoder
+from axformer.intake.shared_rows import shared_with
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Reports
 from axformer.wire.base import Schema
@@ -116,11 +117,16 @@ class Making:
 
 
 def bounded(study: Study, inputs: Inputs, reports: Reports) -> Iterator[str]:
-    """What was sampled."""
+    """What was sampled, and whether rows that measure are among those that probes learn from."""
     sets = (("data", inputs.data, study.data), ("train", inputs.train, study.train))
     for name, whole, used in sets:
         if whole is not None and used is not None and len(used.data.rows) < len(whole.rows):
             yield f"{name}: {len(used.data.rows):,} of {len(whole.rows):,} rows, drawn at random"
+    if study.train is not None:
+        learnt = {"the training data": study.train.data.samples.encoded}
+        doubt = shared_with(study.data.data.samples.encoded, learnt)
+        if doubt is not None:
+            yield f"data: {doubt}, since what probes reach on these rows does not hold for new ones"
     if inputs.train is not None and study.train is None:
         yield "the training rows are not used: this task has no labels to probe for"
     if study.train is not None:

@@ -13,26 +13,19 @@ from axformer.data.encoding import Encoded
 SHARE = 0.05
 """A share of common rows that is reported. Fewer hardly move a metric: a model that is right on every one of them, and on nine
 in ten of the others, gains half a point by them."""
-_MEASURES = {"test": ("train", "calibration", "deciding"), "confirming": ("train", "calibration", "deciding")}
-"""The sets that tell what a result is worth, and those that it is made with."""
-_PARTS = {"train": "the training data", "calibration": "the calibration data", "deciding": "the rows that decide"}
 
 
-def doubts_about(sets: Mapping[str, Encoded]) -> dict[str, str]:
-    """Why what some sets tell does not hold for new rows, as ends of sentences by the set: it shares rows with another.
+def shared_with(data: Encoded, others: Mapping[str, Encoded]) -> str | None:
+    """Why what a set tells does not hold for new rows, as the end of a sentence: it shares rows with others; None if it does not.
 
     Args:
-        sets: any of ``test``, ``confirming``, ``deciding``, ``train`` and ``calibration``.
+        data: rows that measure.
+        others: what a result is made with, by its name in the sentence, such as "the training data".
     """
-    keys = {name: _keys(data) for name, data in sets.items()}
-    doubts = {}
-    for name, others in _MEASURES.items():
-        own = keys.get(name, [])
-        counts = {other: sum(key in known for key in own) for other in others if (known := set(keys.get(other, [])))}
-        told = [f"{count:,} are in {_PARTS[other]} too" for other, count in counts.items() if count > SHARE * len(own)]
-        if told:
-            doubts[name] = f"of its {len(own):,} rows {' and '.join(told)}; give rows that are in one of them alone"
-    return doubts
+    own = _keys(data)
+    counts = {name: sum(map(set(_keys(other)).__contains__, own)) for name, other in others.items()}
+    told = [f"{count:,} are in {name} too" for name, count in counts.items() if count > SHARE * len(own)]
+    return f"of its {len(own):,} rows {' and '.join(told)}; give rows that are in one of them alone" if told else None
 
 
 def _keys(data: Encoded) -> list[bytes]:

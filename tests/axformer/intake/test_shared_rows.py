@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from axformer.cli.main import app
 from axformer.data.encoding import Encoded, without_labels
-from axformer.intake.shared_rows import SHARE, doubts_about
+from axformer.intake.shared_rows import SHARE, shared_with
 from axformer.wire.report import Report
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
@@ -30,24 +30,27 @@ def encoded(samples: list[Sample]) -> Encoded:
 def test_samples_that_are_the_same_in_all_their_rows_are_counted(
     measured: list[Sample], trained: list[Sample], deciding: list[Sample]
 ) -> None:
-    found = doubts_about({"test": encoded(measured), "train": encoded(trained), "deciding": encoded(deciding)})
-    assert set(found) <= {"test"}
-    for words, other in (("the training data", trained), ("the rows that decide", deciding)):
-        count = sum(sample in other for sample in measured)
-        assert (f"{count} are in {words} too" in found.get("test", "")) == (count > SHARE * len(measured))
+    others = {"the training data": trained, "the rows that decide": deciding}
+    found = shared_with(encoded(measured), {name: encoded(other) for name, other in others.items()})
+    counts = {name: sum(sample in other for sample in measured) for name, other in others.items()}
+    for name, count in counts.items():
+        assert (f"{count} are in {name} too" in (found or "")) == (count > SHARE * len(measured))
+    assert (found is None) == all(count <= SHARE * len(measured) for count in counts.values())
 
 
 def test_choices_are_compared_one_by_one() -> None:
     one, other = ([[[1, 2], [3]], [[4], [5]]], [[[1], [2, 3]], [[4], [5]]])
-    sets = {"confirming": without_labels({"input_ids": one}), "calibration": without_labels({"input_ids": other})}
-    assert "of its 2 rows 1 are in the calibration data too" in doubts_about(sets)["confirming"]
+    found = shared_with(without_labels({"input_ids": one}), {"the texts": without_labels({"input_ids": other})})
+    assert found is not None
+    assert "of its 2 rows 1 are in the texts too" in found
 
 
 def test_a_few_texts_that_repeat_are_no_matter() -> None:
     samples = [[[number]] for number in range(100)]
-    assert doubts_about({"test": encoded(samples), "deciding": encoded(samples[:5])}) == {}
-    found = doubts_about({"test": encoded(samples), "deciding": encoded(samples[:6])})
-    assert "of its 100 rows 6 are in the rows that decide too" in found["test"]
+    assert shared_with(encoded(samples), {"the texts": encoded(samples[:5])}) is None
+    found = shared_with(encoded(samples), {"the texts": encoded(samples[:6])})
+    assert found is not None
+    assert "of its 100 rows 6 are in the texts too" in found
 
 
 @pytest.fixture
