@@ -16,7 +16,7 @@ in ten of the others, gains half a point by them."""
 
 
 def shared_with(data: Encoded, others: Mapping[str, Encoded]) -> str | None:
-    """Why what a set tells does not hold for new rows, as the end of a sentence: it shares rows with others; None if it does not.
+    """Why what a set tells does not hold for new rows, as the end of a sentence, or None: it shares rows with others.
 
     Args:
         data: rows that measure.
