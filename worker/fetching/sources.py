@@ -7,7 +7,6 @@ from worker.fetching.http import HttpSource
 from worker.fetching.hub import HubSource
 from worker.fetching.local import LocalSource
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.s3 import S3Source
 from worker.fetching.source import Source
 from worker.fetching.upload import FindUpload, UploadSource
 
@@ -30,6 +29,8 @@ def open_source(reference: Reference, policy: FetchPolicy, find_upload: FindUplo
         case Scheme.S3 if policy.is_own(reference.place, reference.path):
             raise ReferenceForbidden(f"'{reference.shown}' is in the service's own storage; upload the file instead")
         case Scheme.S3:
+            from worker.fetching.s3 import S3Source  # takes long to import, and few jobs need it
+
             return S3Source(reference, policy)
         case Scheme.UPLOAD:
             return UploadSource(reference, find_upload, storage)
