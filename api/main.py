@@ -3,8 +3,9 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
 from api import openapi, problems, process
 from api.middleware.body_limit import BodyLimitMiddleware
@@ -32,6 +33,7 @@ from api.routes import (
     uploads,
     webhooks,
 )
+from api.shared_routes import share
 from api.shutdown import noticed
 from axformer import __version__
 from store.logs import configure_logs
@@ -67,6 +69,31 @@ def _configure_logs() -> None:
         logger.handlers, logger.propagate = [], True
 
 
+@cache
+def _routes() -> APIRouter:
+    router = APIRouter()
+    for part in (
+        jobs,
+        groups,
+        trace,
+        paths,
+        analyses,
+        events,
+        artifacts,
+        uploads,
+        queue,
+        webhooks,
+        keys,
+        me,
+        audit,
+        knobs,
+        health,
+    ):
+        router.include_router(part.router, prefix=PREFIX)
+    router.include_router(health.router, include_in_schema=False)  # where probes look
+    return router
+
+
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Create an app with these settings, or with those of the environment. It connects at the first request."""
     resources = open_resources(settings or Settings.from_environment())
@@ -89,25 +116,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.resources = resources
-    for part in (
-        jobs,
-        groups,
-        trace,
-        paths,
-        analyses,
-        events,
-        artifacts,
-        uploads,
-        queue,
-        webhooks,
-        keys,
-        me,
-        audit,
-        knobs,
-        health,
-    ):
-        app.include_router(part.router, prefix=PREFIX)
-    app.include_router(health.router, include_in_schema=False)  # where probes look
+    share(app, _routes())
     app.openapi = openapi.describe(app)  # type: ignore[method-assign]
     problems.install(app)
     mount(app, resources.settings)

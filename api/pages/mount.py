@@ -1,5 +1,7 @@
 """Mount the pages on an app. They use the same services as the API and are not part of its document."""
 
+from functools import cache
+
 from fastapi import APIRouter, FastAPI
 from starlette.responses import Response
 
@@ -21,6 +23,7 @@ from api.pages.routes import (
     trace,
 )
 from api.pages.static_files import FOREVER
+from api.shared_routes import share
 from store.settings import Settings
 
 _PAGES = (sign_in, board, trace, path, job, steering, new_job, new_analysis, compare, group, team, reference)
@@ -34,10 +37,17 @@ async def get_static_file(digest: str, name: str, pages: PagesDep) -> Response:
     return Response(content, media_type=media_type, headers={"Cache-Control": FOREVER})
 
 
+@cache
+def _routes() -> APIRouter:
+    router = APIRouter()
+    for part in (static, *(page.router for page in _PAGES)):
+        router.include_router(part, include_in_schema=False)
+    return router
+
+
 def mount(app: FastAPI, settings: Settings) -> None:
     """Serve the pages, and answer people's errors with pages. Call this after the error handlers are installed."""
     pages = Pages(settings)
     app.state.pages = pages
-    for part in (static, *(page.router for page in _PAGES)):
-        app.include_router(part, include_in_schema=False)
+    share(app, _routes())
     errors.install(app, pages)
