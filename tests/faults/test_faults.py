@@ -10,7 +10,7 @@ from store.states import JobState
 from tests.faults.faults import Point, point_of, survive_all
 from tests.faults.hosts import hosts, kill_holding_worker, kill_store, slow_store
 from tests.faults.service import service
-from tests.faults.undisturbed import outcome_of, undisturbed, write_inputs
+from tests.faults.undisturbed import Outcome, outcome_of, undisturbed, write_inputs
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -22,12 +22,19 @@ def directory() -> Iterator[Path]:
         yield Path(made)
 
 
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """What every job must come to; all write the same inputs."""
+    home = tmp_path_factory.mktemp("undisturbed")
+    write_inputs(home)
+    return undisturbed(home)
+
+
 @pytest.mark.slow
-def test_a_job_survives_the_death_of_everything(directory: Path) -> None:
+def test_a_job_survives_the_death_of_everything(directory: Path, expected: Outcome) -> None:
     body = write_inputs(directory)
     with service(directory) as running:
         workers = running.start_workers(2)
-        expected = undisturbed(directory)
         row, log = survive_all(running, workers, body, len(expected.trace))
         assert (row["state"], row["attempt"]) == (JobState.SUCCEEDED, 4), running.logs()
         assert "lease_lost" in log
@@ -35,9 +42,9 @@ def test_a_job_survives_the_death_of_everything(directory: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_job_survives_the_death_of_its_host_and_of_the_store(directory: Path) -> None:
+def test_a_job_survives_the_death_of_its_host_and_of_the_store(directory: Path, expected: Outcome) -> None:
     """Two workers with directories of their own; the store is away while the result is put there."""
-    body, expected = write_inputs(directory), undisturbed(directory)
+    body = write_inputs(directory)
     trials = len(expected.trace)
     middle = Point("the middle", lambda row: bool(row["trials"] >= trials // 2), 0.0)
     end = Point("the end", lambda row: bool(row["state"] == JobState.PACKAGING), 0.0)
