@@ -39,30 +39,26 @@ class Hub:
         return Answer(404, {"X-Error-Code": "RepoNotFound"})
 
 
-def prune(hub: str, home: Path, checkpoint: str, data: str) -> "subprocess.CompletedProcess[str]":
+def prune(hub: str, home: Path, checkpoint: str, data: str, *others: str) -> "subprocess.CompletedProcess[str]":
     code = "from axformer.cli.main import app; app(prog_name='axformer')"
     arguments = ["prune", checkpoint, "--data", data, "--output", str(home / "out"), "--set", "order=explicit"]
-    arguments += ["--set", 'explicit_order=["layer.0.ffn"]']
+    arguments += ["--set", 'explicit_order=["layer.0.ffn"]', *others]
     environment = os.environ | {"HF_ENDPOINT": hub, "HF_HOME": str(home / "hub"), "HF_HUB_DISABLE_XET": "1"}
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_checkpoint_and_data_come_from_a_hub(tmp_path: Path, checkpoint: Path) -> None:
+def test_checkpoint_and_data_come_from_a_hub_and_more_data_from_a_web_server(tmp_path: Path, checkpoint: Path) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", tiny_rows(20)).read_bytes()
+    test = write_rows(tmp_path / "test.jsonl", tiny_rows(24)).read_bytes()
     files = {path.name: path.read_bytes() for path in checkpoint.iterdir()} | {"evil.bin": b"pickle"}
-    with Loopback(Hub(files, rows)) as hub:
-        process = prune(hub.url, tmp_path, "hf://org/tiny", "hf://datasets/org/rows/data.jsonl")
+    with Loopback(Hub(files, rows)) as hub, Loopback(lambda method, target, headers: Answer(200, {}, test)) as server:
+        others = ("--test", f"{server.url}/test.jsonl?signature=1")
+        process = prune(hub.url, tmp_path, "hf://org/tiny", "hf://datasets/org/rows/data.jsonl", *others)
         assert process.returncode == 0, process.stderr
-        assert (tmp_path / "out" / "report.json").is_file()
+        data = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))["data"]
+        assert (data["validation"]["rows"], data["test"]["rows"]) == (20, 24)
         assert hub.count("/org/tiny/resolve/" + COMMIT + "/evil.bin") == 0
-
-
-def test_data_comes_from_a_web_server(tmp_path: Path, checkpoint: Path) -> None:
-    rows = write_rows(tmp_path / "rows.jsonl", tiny_rows(20)).read_bytes()
-    with Loopback(lambda method, target, headers: Answer(200, {}, rows)) as server:
-        process = prune(server.url, tmp_path, str(checkpoint), f"{server.url}/rows.jsonl?signature=1")
-    assert process.returncode == 0, process.stderr
 
 
 def test_what_a_hub_does_not_have_is_one_line(tmp_path: Path, checkpoint: Path) -> None:
