@@ -1,7 +1,8 @@
 """Figures of a model on a data set, their uncertainty, and the comparison of two models."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,15 @@ class Score:
 
     figures: Figures
     """The mean loss and the task's metrics."""
-    drawn: dict[str, np.ndarray]
-    """Each figure on every bootstrap resample."""
     correct: np.ndarray | None
     """Which samples it answers correctly; None if the task has no right and wrong."""
+    draw: Callable[[], dict[str, np.ndarray]] = field(repr=False)
+    """Computes :attr:`drawn`, which takes long and is not always needed."""
+
+    @cached_property
+    def drawn(self) -> dict[str, np.ndarray]:
+        """Each figure on every bootstrap resample."""
+        return self.draw()
 
     @property
     def intervals(self) -> dict[str, Interval]:
@@ -43,7 +49,7 @@ def score_of(predictions: Predictions, task: Task, samples: Samples) -> Score:
     def measure(rows: np.ndarray) -> Figures:
         return figures_of(rows, task)
 
-    return Score(measure(table), bootstrap(table, measure), task.correct(table[:, 1:]))
+    return Score(measure(table), task.correct(table[:, 1:]), lambda: bootstrap(table, measure))
 
 
 def table_of(losses: Tensor, answers: Sequence[Any], task: Task, samples: Samples) -> np.ndarray:
