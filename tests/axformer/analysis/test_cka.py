@@ -22,7 +22,7 @@ def of(x: np.ndarray, y: np.ndarray, parts: int = 1) -> float:
 def in_one_go(x: np.ndarray, y: np.ndarray) -> float:
     """The definition, with centring as a matrix."""
     centre = np.eye(len(x)) - 1 / len(x)
-    one, other = centre @ x @ x.T @ centre, centre @ y @ y.T @ centre
+    one, other = (centred @ centred.T for centred in (centre @ x, centre @ y))
     return float(np.sum(one * other) / np.linalg.norm(one) / np.linalg.norm(other))
 
 
