@@ -1,6 +1,8 @@
 """The laws of the pass: it can be stopped anywhere and resumed, its plan is a function of its trace, and it is greedy."""
 
 import itertools
+from collections.abc import Sequence
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -49,6 +51,18 @@ def run_of(config: PassConfig) -> PruningRun:
     return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), None, config)
 
 
+@cache
+def finished(config: PassConfig) -> PruningRun:
+    """A pass from its first trial to its last."""
+    run = run_of(config)
+    list(run.trials())
+    return run
+
+
+def trials_of(config: PassConfig) -> list[Trial]:
+    return list(finished(config).trace)
+
+
 def targets_of(run: PruningRun) -> Targets:
     model, architecture = CHECKPOINT.model, CHECKPOINT.architecture
     lengths = prepare(ROWS, CHECKPOINT, run.config).samples.lengths
@@ -58,7 +72,7 @@ def targets_of(run: PruningRun) -> Targets:
     return Targets(run.config, full, parameters.left, operations.left, parameters.encoder, operations.encoder)
 
 
-def timeless(trials: list[Trial]) -> list[Trial]:
+def timeless(trials: Sequence[Trial]) -> list[Trial]:
     """Trials without their one field that a clock decides."""
     return [trial.model_copy(update={"seconds": 0.0}) for trial in trials]
 
@@ -66,7 +80,7 @@ def timeless(trials: list[Trial]) -> list[Trial]:
 @given(configs, st.floats(0, 1))
 @settings(deadline=None, max_examples=25)
 def test_resumed_equals_undisturbed(config: PassConfig, share: float) -> None:
-    whole = list(run_of(config).trials())
+    whole = trials_of(config)
     cut = round(share * len(whole))
     resumed = run_of(config)
     trials = list(resumed.trials(replay=whole[:cut]))
@@ -78,12 +92,12 @@ def test_resumed_equals_undisturbed(config: PassConfig, share: float) -> None:
 @given(configs)
 @settings(deadline=None, max_examples=10)
 def test_the_fast_evaluator_decides_as_the_plain_one(config: PassConfig) -> None:
-    run = run_of(config)
+    run = finished(config)
     samples = prepare(ROWS, CHECKPOINT, config).samples
     plain = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples)
     is_enough = targets_of(run).is_reached
     slow = list(search(plain, run.dimensions, config, parameters_left=lambda _: 0, is_enough=is_enough))
-    fast = list(run.trials())
+    fast = run.trace
     assert [(trial.element, trial.verdict) for trial in fast] == [(trial.element, trial.verdict) for trial in slow]
     pairs = [
         (one, other) for one, other in zip(fast, slow, strict=True) if not (one.loss_is_bound or other.loss_is_bound)
@@ -94,7 +108,7 @@ def test_the_fast_evaluator_decides_as_the_plain_one(config: PassConfig) -> None
 @given(configs)
 @settings(deadline=None, max_examples=10)
 def test_a_pass_is_greedy(config: PassConfig) -> None:
-    trials = list(run_of(config).trials())
+    trials = trials_of(config)
     assert [trial.seq for trial in trials] == list(range(len(trials)))
     least = base = trials[0].loss
     for trial in trials[1:]:
@@ -115,7 +129,7 @@ def test_a_pass_is_greedy(config: PassConfig) -> None:
 @settings(deadline=None, max_examples=10)
 def test_parts_are_tried_right_after_a_refined_block_and_never_elsewhere(config: PassConfig) -> None:
     refined: set[str] = set()
-    for trial in run_of(config).trials():
+    for trial in trials_of(config):
         if trial.phase in (Phase.HEAD, Phase.NEURONS):
             assert trial.element is not None
             assert (
@@ -129,8 +143,7 @@ def test_parts_are_tried_right_after_a_refined_block_and_never_elsewhere(config:
 @given(configs)
 @settings(deadline=None, max_examples=5)
 def test_the_accepted_parameters_are_what_the_model_loses(config: PassConfig) -> None:
-    run = run_of(config)
-    trials = list(run.trials())
+    run, trials = finished(config), trials_of(config)
     removed = sum(trial.parameters for trial in trials if trial.verdict is Verdict.ACCEPT)
     left = sum(part.numel() for part in run.compact_model().parameters())
     assert left == sum(part.numel() for part in CHECKPOINT.model.parameters()) - removed
@@ -139,8 +152,7 @@ def test_the_accepted_parameters_are_what_the_model_loses(config: PassConfig) ->
 @given(configs)
 @settings(deadline=None, max_examples=5)
 def test_progress_reaches_what_is_known(config: PassConfig) -> None:
-    run = run_of(config)
-    trials = list(run.trials())
+    run, trials = finished(config), trials_of(config)
     known = [progress_of(trials[:count], run.dimensions, config).known for count in range(1, len(trials) + 1)]
     assert known == sorted(known) or config.tolerance is not None
     assert known[-1] == len(trials) or targets_of(run).is_reached(run.plan)
@@ -154,8 +166,7 @@ def test_progress_reaches_what_is_known(config: PassConfig) -> None:
 )
 def test_a_pass_that_refines_all_makes_the_longest_trace(knobs: dict[str, object]) -> None:
     config = make_config("paper", {"refine_margin": 100.0, "majority_fraction": 0.99, "neuron_group_size": 10, **knobs})
-    run = run_of(config)
-    assert len(list(run.trials())) == longest_trace(run.dimensions, config)
+    assert len(trials_of(config)) == longest_trace(finished(config).dimensions, config)
 
 
 @pytest.mark.parametrize(
@@ -163,9 +174,9 @@ def test_a_pass_that_refines_all_makes_the_longest_trace(knobs: dict[str, object
 )
 def test_a_pass_is_the_one_without_targets_up_to_where_they_are_reached(goal: dict[str, float]) -> None:
     config = make_config("paper", {"majority_fraction": 0.3, "tolerance": 0.2, **goal})
-    run = run_of(config)
-    trials, targets = list(run.trials()), targets_of(run)
-    whole = list(run_of(config.model_copy(update=dict.fromkeys(goal))).trials())
+    run = finished(config)
+    trials, targets = trials_of(config), targets_of(run)
+    whole = trials_of(config.model_copy(update=dict.fromkeys(goal)))
     assert timeless(trials) == timeless(whole[: len(trials)])
     assert len(trials) < len(whole)
     reached = [targets.is_reached(plan_of(trials[:count], run.dimensions, config)) for count in range(len(trials) + 1)]
@@ -176,8 +187,8 @@ def test_a_pass_is_the_one_without_targets_up_to_where_they_are_reached(goal: di
 
 
 def test_a_target_that_is_out_of_reach_changes_nothing_but_is_told() -> None:
-    run, plain = run_of(make_config("paper", {"target_size": 0.01})), run_of(PassConfig())
-    assert timeless(list(run.trials())) == timeless(list(plain.trials()))
+    run, plain = finished(make_config("paper", {"target_size": 0.01})), finished(PassConfig())
+    assert timeless(run.trace) == timeless(plain.trace)
     assert run.closing_note is not None
     assert "the target was not reached" in run.closing_note
     assert plain.closing_note is None
@@ -186,8 +197,8 @@ def test_a_target_that_is_out_of_reach_changes_nothing_but_is_told() -> None:
 @pytest.mark.parametrize("tolerance", [0.0, 0.05, 0.5])
 def test_a_trade_comes_after_the_gains_and_stays_within_its_tolerance(tolerance: float) -> None:
     knobs: dict[str, object] = {"majority_fraction": 0.4, "attention_top_k": 3}
-    trials = list(run_of(make_config("paper", {**knobs, "tolerance": tolerance})).trials())
-    gains = list(run_of(make_config("paper", knobs)).trials())
+    trials = trials_of(make_config("paper", {**knobs, "tolerance": tolerance}))
+    gains = trials_of(make_config("paper", knobs))
     assert timeless(trials[: len(gains)]) == timeless(gains)
     trades = trials[len(gains) :]
     assert {trial.phase for trial in trades} == {Phase.TRADE}
@@ -200,7 +211,7 @@ def test_a_trade_comes_after_the_gains_and_stays_within_its_tolerance(tolerance:
 
 
 def test_a_stored_trace_of_another_pass_is_refused() -> None:
-    trials = list(run_of(PassConfig()).trials())
+    trials = trials_of(PassConfig())
     other = run_of(make_config("paper", {"hard_attention": False}))
     with pytest.raises(PlanError, match=r"its trial 1 is layer\.0\.hard_attention, not layer\.2\.ffn"):
         list(other.trials(replay=trials))
