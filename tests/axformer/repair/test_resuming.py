@@ -1,11 +1,8 @@
 """A training that was interrupted, at any point, continues and ends as if undisturbed: the same weights, byte for byte."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from functools import cache
@@ -24,6 +21,7 @@ from axformer.repair.training import loss_on
 from axformer.surroundings import Surroundings
 from tests.axformer.repair.test_finetune import small
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of
+from tests.forked import forked_interpreter
 
 PLAIN = FinetuneSettings(epochs=3, learning_rate=1e-3, batch_size=4, warmup=0.2, weight_decay=0.01)
 PATIENT = PLAIN.model_copy(update={"epochs": 8, "learning_rate": 3e-2, "patience": 1})
@@ -166,17 +164,15 @@ def test_it_may_be_interrupted_at_any_step_and_again(step: int, tmp_path: Path) 
 
 
 def test_a_killed_process_loses_nothing_that_was_saved(tmp_path: Path) -> None:
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path), "6", str(torch.get_num_threads())],
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
-    )
-    assert killed.returncode == -signal.SIGKILL
-    last = last_in(tmp_path)
+    program, state = tmp_path / "program.py", tmp_path / "state"
+    program.write_text(KILLED, encoding="utf-8")
+    killed = forked_interpreter(["-I", str(program), str(state), "6", str(torch.get_num_threads())])
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    last = last_in(state)
     assert last is not None
     assert last.step >= 3
     first_steps = []
-    resumed = trained(BERT, PLAIN, tmp_path, on_step=lambda step: first_steps.append(step.done))
+    resumed = trained(BERT, PLAIN, state, on_step=lambda step: first_steps.append(step.done))
     assert first_steps[0] == last.step + 1
     check_same(resumed, undisturbed(BERT, PLAIN))
 
