@@ -31,7 +31,7 @@ EFFORT = Effort(least=15, most=100, seconds=3.0, warm_ups=2)
 
 
 def latency(
-    checkpoint: Checkpoint, test: Samples, models: Mapping[str, Any], effort: Effort = EFFORT
+    checkpoint: Checkpoint, test: Samples, models: Mapping[str, Any], effort: Effort | None = None
 ) -> dict[str, Any]:
     """Median milliseconds for one row of median length, and for batches of rows.
 
@@ -39,7 +39,7 @@ def latency(
         checkpoint: the untouched model, loaded from a directory.
         test: the rows.
         models: the compact models, by name.
-        effort: the effort of each measurement.
+        effort: the effort of each measurement; None for ``EFFORT``.
     """
     encoded = test.encoded
     assert checkpoint.directory is not None, "it was loaded from one"
@@ -59,7 +59,8 @@ def latency(
                 home = Path(scratch) / str(index)
                 write_onnx(model, checkpoint.tokenizer, encoded, home)
                 in_onnx[name] = OnnxModel(home, torch.get_num_threads())
-        turns = [(load, take_turns([*in_pytorch.values(), *in_onnx.values()], load.batches, effort)) for load in loads]
+        taking_turns = [*in_pytorch.values(), *in_onnx.values()]
+        turns = [(load, take_turns(taking_turns, load.batches, effort or EFFORT)) for load in loads]
     workloads = [
         {
             "batch": load.batch,

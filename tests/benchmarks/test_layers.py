@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from axformer.config.layers import Strategy
+from axformer.reporting.speed import Effort
 from benchmarks.checkpoints import Checkpoint
-from benchmarks.compress import reading
+from benchmarks.compress import latency, reading
 from benchmarks.finetune import BASE
 from benchmarks.layers.cell import measure
 from benchmarks.layers.document import DOCUMENT, RESULTS, document_of, read_cells
@@ -30,8 +31,11 @@ def test_the_document_is_what_the_cells_give() -> None:
     assert {one["cell"] for one in read_cells(RESULTS)} <= names
 
 
-def test_a_cell_drops_one_layer_after_the_other_and_the_document_says_what_that_cost(tmp_path: Path) -> None:
-    save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(layers=5))
+def test_a_cell_drops_one_layer_after_the_other_and_the_document_says_what_that_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(latency, "EFFORT", Effort(least=2, most=2, seconds=1.0, warm_ups=1))
+    save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(layers=4))
     (tmp_path / "sets" / "tiny").mkdir(parents=True)
     for seed, part in enumerate(("train", "validation", "test")):
         write_rows(tmp_path / "sets" / "tiny" / f"{part}.jsonl", tiny_rows(12, seed=seed))

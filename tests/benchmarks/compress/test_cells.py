@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from axformer.config.compress import CompressConfig
+from axformer.reporting.speed import Effort
 from benchmarks import kept
 from benchmarks.checkpoints import Checkpoint
+from benchmarks.compress import latency, measure
 from benchmarks.compress.__main__ import EXPERIMENT
 from benchmarks.compress.cell import row_files
 from benchmarks.compress.grid import BUDGETS, COMPRESS, POINTS, SEEDS, VARIANTS, Cell, cells
@@ -17,7 +19,7 @@ from benchmarks.rows import Row
 from benchmarks.running import Place
 from benchmarks.sets.catalog import SETS
 from benchmarks.sets.parts import Parts
-from tests.tiny_models import save_tiny_checkpoint
+from tests.tiny_models import save_tiny_checkpoint, tiny_config
 
 ROWS = [Row(f"word{index % 2} word{2 + index % 50} word{index % 7}", "01"[index % 2]) for index in range(60)]
 TINY = Checkpoint("tiny-s1", "minilm", "classification", "tiny", ("accuracy",), max_length=16, seed=1)
@@ -29,7 +31,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.setattr(kept, "SETS", {"tiny": lambda _: Parts(ROWS, ROWS, ROWS)})
     home = tmp_path / "home"
     for name in (TINY.name, "tiny-s0"):
-        save_tiny_checkpoint(home / "checkpoints" / name)
+        save_tiny_checkpoint(home / "checkpoints" / name, tiny_config(layers=2))
         (home / "checkpoints" / f"{name}.json").write_text("{}")
     return Place(tmp_path, home, tmp_path / "cells", threads=1, bfloat16=False)
 
@@ -87,11 +89,13 @@ def test_a_cell_is_measured_once(place: Place, variant: str) -> None:
 
 
 @pytest.mark.slow
-def test_latency_is_measured_for_one_seed(place: Place) -> None:
+def test_latency_is_measured_for_one_seed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "BUDGETS", (0.8, 0.35))
+    monkeypatch.setattr(latency, "EFFORT", Effort(least=2, most=2, seconds=1.0, warm_ups=1))
     cell = Cell(replace(TINY, name="tiny-s0", seed=0), COMPRESS)
     assert EXPERIMENT.run(cell, place) == "done"
     found = json.loads(place.file(cell).read_text())["latency"]
-    budgets = [f"{budget:g}" for budget in BUDGETS]
+    budgets = ["0.8", "0.35"]
     for workload in found["workloads"]:
         assert list(workload["onnx"]) == ["untouched", *budgets]
         assert list(workload["pytorch"]) == ["untouched", "compact, nothing removed", *budgets]
