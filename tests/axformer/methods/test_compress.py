@@ -43,7 +43,7 @@ from axformer.surroundings import Surroundings
 from axformer.wire.steps import Step, StepName
 from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_families import DIMENSIONS
-from tests.tiny_models import save_tiny_checkpoint, tiny_model, tiny_rows, tiny_tokenizer, write_rows
+from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
 ALL = {"method": "compress", "confirm": 0.0, "within_points": None}
 """All rows decide, and the last budget is kept."""
@@ -302,8 +302,9 @@ def test_diff_knows_fitted_weights(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_a_fitted_result_has_every_form(tmp_path: Path, data: Path, dtype: torch.dtype) -> None:
-    checkpoint, source = save_tiny_checkpoint(tmp_path / "checkpoint"), DataSource(str(data))
-    cast(tiny_model(), dtype).save_pretrained(checkpoint)
+    shape = tiny_config(layers=2)
+    checkpoint, source = save_tiny_checkpoint(tmp_path / "checkpoint", shape), DataSource(str(data))
+    cast(tiny_model(shape), dtype).save_pretrained(checkpoint)
     run = PruningRun.open(checkpoint, source, config=make_config("paper", {**ALL, "budgets": [0.6]}))
     list(run.trials())
     # For a stock form all layers must keep equally many units, which a compressed model's do not.
