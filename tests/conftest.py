@@ -4,6 +4,7 @@ The schema is made once, by the migrations. A test's commits are real, so thread
 test every connection is ended and every row deleted, which takes a millisecond where a new database takes half a second.
 """
 
+import gc
 import shutil
 import sys
 import tempfile
@@ -46,7 +47,7 @@ UNSAFE_AND_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_write
 
 
 def pytest_collection_finish() -> None:
-    """Fork what would be a fresh Python, and measure a result's speed with two repeats.
+    """Fork what would be a fresh Python, measure a result's speed with two repeats, and collect no garbage among the imports.
 
     Where a test has PyTorch, the process that forks starts before the first test. Real interpreters and real measurements are
     in tests of their own, and wherever a test starts the service.
@@ -57,6 +58,8 @@ def pytest_collection_finish() -> None:
 
         forked.start()
         measure.QUICK = measure.HEADLINE = speed.Effort(least=2, most=2, seconds=1.0, warm_ups=1)
+    gc.collect()
+    gc.freeze()  # each training begins with a garbage collection, which takes a third of a second over all imported objects
 
 
 def require_test_database(url: str) -> str:
