@@ -91,13 +91,18 @@ class WarmParent:
 class Keeper:
     """A thread that keeps a parent for the lifetime of the worker."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: str = PROGRAM) -> None:
+        """
+        Args:
+            program: of the parent, see :class:`WarmParent`.
+        """
+        self._program = program
         self._running: tuple[threading.Thread, WarmParent] | None = None
         self._over = threading.Event()
 
     def start(self) -> None:
         """Start the parent, and pass its address to child processes through the environment."""
-        warm = WarmParent()
+        warm = WarmParent(self._program)
         warm.keep()
         os.environ[ADDRESS] = warm.address
         thread = threading.Thread(target=self._run, args=(warm,), name="warm-parent", daemon=True)

@@ -289,7 +289,7 @@ def test_processes_of_a_worker_fork_from_the_parent_that_its_main_process_keeps(
 ) -> None:
     settings = Settings(database_url=SecretStr("postgresql://nowhere/none"), var_dir=tmp_path)
     monkeypatch.setenv(ADDRESS, "")
-    keeper, forks = Keeper(), Forks()
+    keeper, forks = Keeper(obedient.__name__), Forks()
     keeper.start()
     try:
         for name in ("one", "two"):
