@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from store.tables.teams import Team
 from tests.tiny_models import tiny_config, tiny_rows, tiny_tokenizer, write_rows
 from tests.worker.conftest import GUESSING, Post, Watch
 from tests.worker.test_exports import export
-from tests.worker.test_runner import NEVER, Claim, artifacts_of, content_of, left_behind
+from tests.worker.test_runner import CHECKPOINTS, NEVER, Claim, artifacts_of, at_a_checkpoint, content_of, left_behind
 from worker.context import WorkerContext
 from worker.opening import BEGINS_ANEW
 from worker.runner import run_job
@@ -78,25 +77,22 @@ def test_a_job_that_is_paused_while_its_head_is_trained_ends_as_if_undisturbed(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, asked: dict[str, Any], elsewhere: bool
 ) -> None:
     """On this machine it continues from its last checkpoint; elsewhere it begins anew, and says so."""
-    asked["finetune"] = LESSONS | {"epochs": 20, "batch_size": 1}
+    asked["finetune"] = LESSONS | {"epochs": 3}
     whole = post(**asked)
     run_job(context, claim(), NEVER)
     job_id = post(**asked)
 
     def pause() -> None:
-        while ((watch.job(job_id).progress or {}).get("step") or {"done": 0})["done"] < 2 * ROWS:
-            threading.Event().wait(0.01)
         with session_scope(context.sessions) as session:
             request_pause(session, job_id)
 
-    watcher = watch.at_trial(job_id, 0, pause)
-    run_job(context, claim(), NEVER)
-    watcher.join()
+    with at_a_checkpoint(context, job_id, pause):
+        run_job(context, claim(), NEVER)
     assert (watch.job(job_id).state, watch.trials(job_id)) == (JobState.PAUSED, []), (
         "it was in the training of the head"
     )
     (kept,) = left_behind(context, job_id)
-    assert list(kept.glob("made/state/*/checkpoint-*/whole.json"))
+    assert list(kept.glob(CHECKPOINTS))
     if elsewhere:
         shutil.rmtree(kept)
     with session_scope(context.sessions) as session:

@@ -4,7 +4,8 @@ import re
 import shutil
 import tarfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -32,6 +33,7 @@ from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
 from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch
+from tests.worker.unconfined import held
 from worker.context import WorkerContext
 from worker.ledger import Ledger
 from worker.opening import BEGINS_ANEW
@@ -53,6 +55,10 @@ FILES = {
     "model/tokenizer.json",
     "model/tokenizer_config.json",
 }
+
+
+CHECKPOINTS = "made/state/*/checkpoint-*/whole.json"
+"""Of the trainings of a job, in its directory."""
 
 
 def artifacts_of(context: WorkerContext, job_id: str) -> dict[str, Artifact]:
@@ -86,6 +92,13 @@ def left_behind(context: WorkerContext, job_id: str) -> list[Path]:
     """What is still on the disk of a job that came to nothing."""
     places = [context.settings.work_dir, context.settings.storage_dir / job_folder(job_id)]
     return [path for place in places if place.exists() for path in place.iterdir()]
+
+
+@contextmanager
+def at_a_checkpoint(context: WorkerContext, job_id: str, act: Callable[[], None]) -> Iterator[None]:
+    """Act as soon as there is a checkpoint to continue a job's training from, and let the training go no further."""
+    with held(lambda: any(context.settings.work_dir.glob(f"{job_id}.*/{CHECKPOINTS}")), act):
+        yield
 
 
 @pytest.mark.slow
@@ -183,8 +196,7 @@ def test_a_job_whose_worker_died_behind_its_target_measures_no_trial_again(
     assert (job.progress["done"], job.progress["known"]) == (len(trace), len(trace))
 
 
-LESSONS = {"epochs": 20, "learning_rate": 0.001, "batch_size": 1, "seed": 0}
-STEPS_AN_EPOCH = 30
+LESSONS = {"epochs": 3, "learning_rate": 0.001, "batch_size": 5, "seed": 0}
 
 
 @pytest.fixture
@@ -213,20 +225,17 @@ def test_a_job_that_is_paused_while_it_trains_continues_and_ends_as_if_undisturb
     job_id = post(train={"uri": opened.uri("train.jsonl")}, finetune=LESSONS)
 
     def pause() -> None:
-        while ((watch.job(job_id).progress or {}).get("step") or {"done": 0})["done"] < STEPS_AN_EPOCH:
-            threading.Event().wait(0.01)
         with session_scope(context.sessions) as session:
             request_pause(session, job_id)
 
-    watcher = watch.at_trial(job_id, 1, pause)
-    run_job(context, claim(), NEVER)
-    watcher.join()
+    with at_a_checkpoint(context, job_id, pause):
+        run_job(context, claim(), NEVER)
     assert (watch.job(job_id).state, watch.job(job_id).report) == (JobState.PAUSED, None)
     before = watch.trials(job_id)
     assert len(before) == undisturbed["trials"]
     (kept,) = left_behind(context, job_id)
     assert kept.name == f"{job_id}.kept"
-    assert list(kept.glob("made/state/*/checkpoint-*/whole.json"))
+    assert list(kept.glob(CHECKPOINTS))
     if elsewhere:
         shutil.rmtree(kept)
 
@@ -248,7 +257,7 @@ def test_a_job_that_is_paused_while_it_trains_continues_and_ends_as_if_undisturb
 def test_a_job_is_cancelled_while_it_trains(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
 ) -> None:
-    job_id = post(train={"uri": opened.uri("train.jsonl")}, finetune=LESSONS | {"epochs": 100})
+    job_id = post(train={"uri": opened.uri("train.jsonl")}, finetune=LESSONS | {"epochs": 100, "batch_size": 1})
 
     def cancel() -> None:
         while (watch.job(job_id).progress or {}).get("seconds_left") != 0:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -20,26 +19,38 @@ from store.settings import Settings
 from store.states import WORKING, JobState
 from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch, context, opened, post, settings, watch
-from tests.worker.test_runner import STEPS_AN_EPOCH, artifacts_of, library_run
+from tests.worker.test_runner import CHECKPOINTS, artifacts_of, library_run
 from worker.context import WorkerContext, claim_job
 from worker.runner import run_job
 from worker.sandbox.errors import RestrictionsMissingError
 from worker.sandbox.parent import NAME
 from worker.sandbox.sandboxes import Sandboxes
+from worker.sandbox.warm_parent import ADDRESS, WarmParent
 
 __all__ = ["context", "opened", "post", "settings", "watch"]
 
 pytestmark = pytest.mark.slow
 NEVER = threading.Event()
+EPOCHS, STEPS_AN_EPOCH = 10, 30
 FORMS = (COMPACT, ONNX_INT8)
 NAMES = {KINDS[form].directory for form in FORMS} | {
     *("README.md", "path.svg", "plan.json", "plan.svg", "report.html", "report.json", "trace.jsonl", "artifact.tar.gz"),
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def parent() -> Iterator[WarmParent]:
+    """Imports the libraries once, as in a worker, for the processes of all these tests."""
+    kept = WarmParent()
+    kept.keep()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ADDRESS, kept.address)
+        yield kept
+    kept.close()
+
+
 @pytest.fixture
 def confined(context: WorkerContext) -> Iterator[WorkerContext]:
-    """As in a worker, the libraries are imported before there is a job."""
     with Sandboxes(context.settings) as sandboxes:
         sandboxes.prepare().make_ready()
         yield replace(context, sandboxes=sandboxes)
@@ -143,16 +154,13 @@ def test_a_process_that_is_killed_while_it_trains_continues_from_its_state(
     confined: WorkerContext, post: Post, watch: Watch, opened: Open
 ) -> None:
     job_id = post(
-        train={"uri": opened.uri("train.jsonl")}, finetune={"epochs": 20, "learning_rate": 0.001, "batch_size": 1}
+        train={"uri": opened.uri("train.jsonl")}, finetune={"epochs": EPOCHS, "learning_rate": 0.001, "batch_size": 1}
     )
     job = claim_job(confined)
     assert job is not None
 
-    def step_of() -> dict[str, Any]:
-        return (watch.job(job_id).progress or {}).get("step") or {"done": 0, "detail": ""}
-
     def kill() -> None:
-        while step_of()["done"] <= STEPS_AN_EPOCH:  # the checkpoint is written after the last step of the epoch
+        while not list(confined.settings.work_dir.glob(f"{job_id}.*/{CHECKPOINTS}")):
             threading.Event().wait(0.01)
         kill_processes_of_jobs()
 
@@ -160,13 +168,13 @@ def test_a_process_that_is_killed_while_it_trains_continues_from_its_state(
     run_job(confined, job, NEVER)
     watcher.join()
     assert watch.job(job_id).state is not JobState.SUCCEEDED
-    assert list(confined.settings.work_dir.glob(f"{job_id}.kept/made/state/*/checkpoint-*/whole.json"))
+    assert list(confined.settings.work_dir.glob(f"{job_id}.kept/{CHECKPOINTS}"))
 
     told: set[str] = set()
 
     def listen() -> None:
         while watch.job(job_id).state is not JobState.SUCCEEDED:
-            told.add(step_of()["detail"] or "")
+            told.add(((watch.job(job_id).progress or {}).get("step") or {}).get("detail") or "")
             threading.Event().wait(0.01)
 
     job = claim_job(confined)
@@ -179,7 +187,7 @@ def test_a_process_that_is_killed_while_it_trains_continues_from_its_state(
     listener.join()
     assert any("continued after step" in detail for detail in told)
     assert finished.report is not None
-    assert finished.report["finetune"]["steps"] == 20 * STEPS_AN_EPOCH
+    assert finished.report["finetune"]["steps"] == EPOCHS * STEPS_AN_EPOCH
     assert list(confined.settings.work_dir.iterdir()) == []
 
 
