@@ -38,9 +38,10 @@ def stop_clock(engine: Engine) -> None:
 
     Each look at it takes a microsecond, so that what is written down later is later.
     """
+    if event.contains(engine, "connect", _put_still_first):
+        return
     with engine.begin() as connection:
         connection.exec_driver_sql(_CLOCK)
-
     event.listen(engine, "connect", _put_still_first)
     engine.dispose()  # the connections that were made before
 
