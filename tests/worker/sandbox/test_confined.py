@@ -25,7 +25,7 @@ from worker.runner import run_job
 from worker.sandbox.errors import RestrictionsMissingError
 from worker.sandbox.parent import NAME
 from worker.sandbox.sandboxes import Sandboxes
-from worker.sandbox.warm_parent import ADDRESS, WarmParent
+from worker.sandbox.warm_parent import Forks
 
 __all__ = ["context", "opened", "post", "settings", "watch"]
 
@@ -38,20 +38,17 @@ NAMES = {KINDS[form].directory for form in FORMS} | {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def parent() -> Iterator[WarmParent]:
-    """Imports the libraries once, as in a worker, for the processes of all these tests."""
-    kept = WarmParent()
-    kept.keep()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(ADDRESS, kept.address)
-        yield kept
-    kept.close()
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    """Has a parent that imports the libraries once, as in a worker, for the jobs of all these tests."""
+    forks = Forks()
+    yield forks
+    forks.close()
 
 
 @pytest.fixture
-def confined(context: WorkerContext) -> Iterator[WorkerContext]:
-    with Sandboxes(context.settings) as sandboxes:
+def confined(context: WorkerContext, forks: Forks) -> Iterator[WorkerContext]:
+    with Sandboxes(context.settings, forks) as sandboxes:
         sandboxes.prepare().make_ready()
         yield replace(context, sandboxes=sandboxes)
 
