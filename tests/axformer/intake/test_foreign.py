@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertModel
 
+from axformer.client.packing import packed
 from axformer.errors import CheckpointError
 from axformer.intake.checkpoint import digest, load_checkpoint
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_tokenizer
@@ -192,6 +193,18 @@ def test_what_is_no_model_is_told_with_the_remedy(tmp_path: Path, name: str) -> 
         load_checkpoint(directory)
     assert "\n" not in str(error.value)
     assert "copy it again" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["adapter_config.json", "adapter_model.safetensors"])
+def test_an_adapter_beside_whole_weights_is_told_before_anything_is_sent(tmp_path: Path, name: str) -> None:
+    directory = save_tiny_checkpoint(tmp_path / "given")
+    with packed(directory):
+        (directory / name).write_bytes(b"{}")
+    with (
+        pytest.raises(CheckpointError, match=f"no checkpoint to send: an adapter lies beside its weights .{name}"),
+        packed(directory),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("heads", [{"0": [3]}, {"1": [0, 2]}])
