@@ -262,9 +262,9 @@ class PruningRun:
         """Why figures on the confirming rows or on held-out data do not hold for new rows, by their names in reports."""
         made_with = {"the rows that decide": self.deciding.samples.encoded}
         if self.calibration is not None:
-            made_with["the calibration data"] = self.calibration.samples.encoded
+            made_with["the calibration rows"] = self.calibration.samples.encoded
         if isinstance(self._repair, Training):
-            made_with["the training data"] = self._repair.encoded
+            made_with["the training rows"] = self._repair.encoded
         measures = {name: data.samples.encoded for name, data in self._others.items() if data is not None}
         doubts = {name: shared_with(data, made_with) for name, data in measures.items()}
         return {name: doubt for name, doubt in doubts.items() if doubt is not None}

@@ -123,7 +123,7 @@ def bounded(study: Study, inputs: Inputs, reports: Reports) -> Iterator[str]:
         if whole is not None and used is not None and len(used.data.rows) < len(whole.rows):
             yield f"{name}: {len(used.data.rows):,} of {len(whole.rows):,} rows, drawn at random"
     if study.train is not None:
-        learnt = {"the training data": study.train.data.samples.encoded}
+        learnt = {"the training rows": study.train.data.samples.encoded}
         doubt = shared_with(study.data.data.samples.encoded, learnt)
         if doubt is not None:
             yield f"data: {doubt}, since what probes reach on these rows does not hold for new ones"

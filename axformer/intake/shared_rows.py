@@ -20,12 +20,12 @@ def shared_with(data: Encoded, others: Mapping[str, Encoded]) -> str | None:
 
     Args:
         data: rows that measure.
-        others: what a result is made with, by its name in the sentence, such as "the training data".
+        others: what a result is made with, by its name in the sentence, such as "the training rows".
     """
     own = _keys(data)
     counts = {name: sum(map(set(_keys(other)).__contains__, own)) for name, other in others.items()}
-    told = [f"{count:,} are in {name} too" for name, count in counts.items() if count > SHARE * len(own)]
-    return f"of its {len(own):,} rows {' and '.join(told)}; give rows that are in one of them alone" if told else None
+    told = [f"{count:,} are also among {name}" for name, count in counts.items() if count > SHARE * len(own)]
+    return f"of its {len(own):,} rows {' and '.join(told)}; give every row to one of them alone" if told else None
 
 
 def _keys(data: Encoded) -> list[bytes]:

@@ -348,7 +348,7 @@ def test_notes_and_record_of_training_rows_are_those_of_other_rows(tmp_path: Pat
     told = [note.removeprefix("train data: ") for note in run.notes if note.startswith("train")]
     *same, shared = (note.removeprefix("test data: ") for note in run.notes if note.startswith("test"))
     assert told == same
-    assert "15 are in the rows that decide too and 15 are in the training data too" in shared
+    assert "15 are also among the rows that decide and 15 are also among the training rows" in shared
     assert "5 rows have no word with a tag and are left out, the first is 1" in told
     for _ in run.trials():
         pass

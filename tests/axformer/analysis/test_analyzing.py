@@ -214,11 +214,11 @@ def test_rows_of_one_class_are_refused_only_where_something_is_probed() -> None:
 def test_it_is_told_where_probes_learn_from_the_rows_that_measure() -> None:
     rows = tiny_rows(20)
     told = axformer.analyze(answering_model(2), tiny_tokenizer(), rows, train=rows, reports=["layers"]).notes
-    assert any(note.startswith("data: of its 20 rows 20 are in the training data too") for note in told)
+    assert any(note.startswith("data: of its 20 rows 20 are also among the training rows") for note in told)
     others = axformer.analyze(
         answering_model(2), tiny_tokenizer(), rows, train=tiny_rows(20, seed=9), reports=["layers"]
     )
-    assert not any("too" in note for note in others.notes)
+    assert not any("also among" in note for note in others.notes)
 
 
 def command(*arguments: object) -> Any:

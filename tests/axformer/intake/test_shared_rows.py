@@ -30,11 +30,11 @@ def encoded(samples: list[Sample]) -> Encoded:
 def test_samples_that_are_the_same_in_all_their_rows_are_counted(
     measured: list[Sample], trained: list[Sample], deciding: list[Sample]
 ) -> None:
-    others = {"the training data": trained, "the rows that decide": deciding}
+    others = {"the training rows": trained, "the rows that decide": deciding}
     found = shared_with(encoded(measured), {name: encoded(other) for name, other in others.items()})
     counts = {name: sum(sample in other for sample in measured) for name, other in others.items()}
     for name, count in counts.items():
-        assert (f"{count} are in {name} too" in (found or "")) == (count > SHARE * len(measured))
+        assert (f"{count} are also among {name}" in (found or "")) == (count > SHARE * len(measured))
     assert (found is None) == all(count <= SHARE * len(measured) for count in counts.values())
 
 
@@ -42,7 +42,7 @@ def test_choices_are_compared_one_by_one() -> None:
     one, other = ([[[1, 2], [3]], [[4], [5]]], [[[1], [2, 3]], [[4], [5]]])
     found = shared_with(without_labels({"input_ids": one}), {"the texts": without_labels({"input_ids": other})})
     assert found is not None
-    assert "of its 2 rows 1 are in the texts too" in found
+    assert "of its 2 rows 1 are also among the texts" in found
 
 
 def test_a_few_texts_that_repeat_are_no_matter() -> None:
@@ -50,7 +50,7 @@ def test_a_few_texts_that_repeat_are_no_matter() -> None:
     assert shared_with(encoded(samples), {"the texts": encoded(samples[:5])}) is None
     found = shared_with(encoded(samples), {"the texts": encoded(samples[:6])})
     assert found is not None
-    assert "of its 100 rows 6 are in the texts too" in found
+    assert "of its 100 rows 6 are also among the texts" in found
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ def test_a_run_and_its_result_tell_of_them(files: dict[str, Path]) -> None:
     assert held_out is not None
     assert confirming is not None
     assert held_out.doubt is not None
-    assert "of its 40 rows 20 are in the training data too" in held_out.doubt
+    assert "of its 40 rows 20 are also among the training rows" in held_out.doubt
     assert confirming.doubt is not None
-    assert "are in the training data too" in confirming.doubt
+    assert "are also among the training rows" in confirming.doubt
     for text in (said, report.doubt or "", *texts):
         assert f"Figures on held-out data cannot be relied on: {held_out.doubt}." in text
         assert f"What the confirming rows show cannot be relied on: {confirming.doubt}." in text
