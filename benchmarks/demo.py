@@ -43,7 +43,8 @@ def demo(console: Console) -> None:
     silence_libraries()
     console.rule("1  A checkpoint and its data")
     data = movie_reviews()
-    console.print(", ".join(f"{name}: {len(path.read_text().splitlines()):,} sentences" for name, path in data.items()))
+    counts = {name: len(path.read_text("utf-8").split("\n")) - 1 for name, path in data.items()}
+    console.print(", ".join(f"{name}: {count:,} sentences" for name, count in counts.items()))
     console.print("MiniLM, fine-tuned on them (the first time takes a minute or two):")
     checkpoint = demo_checkpoint(data["train"])
     console.print(f"{checkpoint}")
