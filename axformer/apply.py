@@ -98,7 +98,8 @@ def apply_plan(
     apply_refit(small, loaded.architecture, file.plan, fits or {})
     if lessons is not None:
         training = training_on(lessons.data, settings, checking, loaded, reading_config(file.config))
-        if head is None and settings.needs_labels:
+        is_untrained = head is not None or other_weights  # their head may know nothing yet
+        if settings.needs_labels and not is_untrained and not file.config.get("accept_poor_model"):
             check_training_rows(loaded, training.rows, reading_config(file.config))
         train(small, loaded, file.plan, training, checking, lessons.surroundings, history=_begun_with(head, fits))
     names = usual_forms(file.plan, loaded.dimensions) if forms is None else forms

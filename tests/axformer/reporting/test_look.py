@@ -132,10 +132,12 @@ def test_training_labels_that_count_in_another_order_stop_the_run_and_the_traini
     for name, more in (("turned", ("--accept-poor-model",)), ("right", ())):
         code, output, result = prune(name, *more)
         assert (code, told in output) == (0, False), output
-    lessons = (*data, "--train", str(files["turned"]), "--output", str(tmp_path / "applied"))
+    applied = tmp_path / "applied"
+    lessons = (*data, "--train", str(files["turned"]), "--output", str(applied))
     done = CliRunner().invoke(app, ["apply", str(result / "plan.json"), str(checkpoint), *lessons])
-    assert (done.exit_code, told in " ".join(done.output.split())) == (2, True), done.output
-    assert not (tmp_path / "applied").exists()
+    assert (done.exit_code, told in " ".join(done.output.split()), applied.exists()) == (2, True, False), done.output
+    accepted = tmp_path / "turned1" / "plan.json"
+    assert CliRunner().invoke(app, ["apply", str(accepted), str(checkpoint), *lessons]).exit_code == 0
 
 
 def test_a_python_run_stops_and_goes_on_where_it_is_told_to() -> None:
