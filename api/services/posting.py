@@ -17,7 +17,7 @@ from axformer.config import Preset, RunConfig, usual_preset
 from axformer.config.goals import config_of_wish, parse_goal
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS
-from axformer.repair.settings import completed, defaults_of
+from axformer.wire.finetuning import completed, defaults_of
 from axformer.wire.jobs import JobCreate
 from store.references import HUB_PREFIX, UPLOAD_PREFIX
 from store.repositories.handovers import new_handover
