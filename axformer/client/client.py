@@ -12,13 +12,12 @@ from axformer.client.answers import Artifact, ArtifactList, Event, Job, Page, Pa
 from axformer.client.calls import LOOK_EVERY
 from axformer.client.errors import ServiceError, WaitTimeoutError
 from axformer.client.following import Update, events_of, updates_of
-from axformer.client.groups import GroupCalls
 from axformer.client.keys import KeyCalls
 from axformer.client.references import Reference, References
 from axformer.plan.trial import Trial
 
 
-class Client(AnalysisCalls, GroupCalls, KeyCalls):
+class Client(AnalysisCalls, KeyCalls):
     """The service with one key. Idempotent requests are retried; threads may share a client.
 
     Every method raises :class:`~axformer.client.errors.ServiceError`: a :class:`~axformer.client.errors.RefusedError` with
