@@ -12,7 +12,6 @@ from axformer.client.answers import Artifact, ArtifactList, Event, Job, Page, Pa
 from axformer.client.calls import LOOK_EVERY
 from axformer.client.errors import ServiceError, WaitTimeoutError
 from axformer.client.following import Update, events_of, updates_of
-from axformer.client.groups import GroupCalls
 from axformer.client.keys import KeyCalls
 from axformer.client.references import References
 from axformer.config.nearest import or_all
@@ -21,7 +20,7 @@ from axformer.plan.trial import Trial
 from axformer.wire.run import DATA, Run
 
 
-class Client(AnalysisCalls, GroupCalls, KeyCalls):
+class Client(AnalysisCalls, KeyCalls):
     """The service with one key. Idempotent requests are retried; threads may share a client.
 
     Every method raises :class:`~axformer.client.errors.ServiceError`: a :class:`~axformer.client.errors.RefusedError` with
