@@ -7,11 +7,11 @@ from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from axformer.wire.kinds import JobKind
 from store.tables.jobs import Job
 
-PASSES = case((Job.config["order"].astext == Order.SEARCH.value, len(SEARCHED_ORDERS)), else_=1).label("passes")
+PASSES = case((Job.spec["config"]["order"].astext == Order.SEARCH.value, len(SEARCHED_ORDERS)), else_=1).label("passes")
 """:func:`pass_count` in SQL."""
 WORK = case(
     (Job.kind != JobKind.PASS, cast(Job.kind, Text)),
-    else_=func.coalesce(Job.config["method"].astext, DEFAULT_METHOD),
+    else_=func.coalesce(Job.spec["config"]["method"].astext, DEFAULT_METHOD),
 ).label("work")
 """:func:`work_of` in SQL."""
 

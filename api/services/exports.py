@@ -65,27 +65,19 @@ def no_point(job_id: str, seq: int) -> NotFoundError:
 
 
 def _job(settings: Settings, source: Job, seq: int, body: ExportCreate, key: str | None, body_sha256: bytes) -> NewJob:
-    sources = (source.checkpoint, source.validation, source.test, source.calibrate, source.train)
     return NewJob(
         team_id=source.team_id,
         name=body.name or f"trial {seq} of {source.name}"[:NAME_LENGTH],
-        checkpoint=source.checkpoint,
-        validation=source.validation,
-        test=source.test,
-        calibrate=source.calibrate,
-        train=source.train,
-        finetune=source.finetune,
-        head=source.head,
-        preset=source.preset,
-        config=source.config | _order(source),
+        spec=source.spec
+        | {"config": source.config | _order(source)}
+        | {"forms": [name for name in KINDS if name == COMPACT or name in body.forms]},
         priority=source.priority,
         device=source.device,
-        forms=[name for name in KINDS if name == COMPACT or name in body.forms],
         labels=source.labels,
         max_attempts=settings.max_attempts,
         idempotency_key=key,
         body_sha256=body_sha256 if key is not None else None,
-        hub_token=posting.locked_token(settings, body.hub_token, [one["uri"] for one in sources if one is not None]),
+        hub_token=posting.locked_token(settings, body.hub_token, [one["uri"] for one in source.sources.values()]),
         kind=JobKind.EXPORT,
         exported_from=source.id,
         upto=seq,
@@ -118,8 +110,8 @@ def _progress(source: Job, last: Trial) -> dict[str, Any]:
 
 
 def _check_uploads(session: Session, team_id: str, source: Job) -> None:
-    for part in ("checkpoint", "validation", "test", "calibrate", "train"):
-        uri = (getattr(source, part) or {}).get("uri", "")
+    for part, reference in source.sources.items():
+        uri = reference["uri"]
         if uri.startswith(UPLOAD_PREFIX) and hold_upload(session, uri.removeprefix(UPLOAD_PREFIX), team_id) is None:
             detail = f"the {part} of {source.id} was '{uri}', which has been deleted since; its plan is still there"
             raise ConflictError(f"{detail}: GET /v1/jobs/{source.id}/path/SEQ/plan", code="upload_gone")

@@ -135,7 +135,8 @@ def fits(able: Abilities) -> ColumnElement[bool]:
     if able.device is not Device.ANY:
         conditions.append(Job.device.in_([Device.ANY, able.device]))
     if able.knobs is not None:
-        unknown = Job.config.op("-", return_type=JSONB)(literal(sorted(able.knobs), ARRAY(Text)))
+        knobs = func.coalesce(Job.spec["config"], literal({}, JSONB))
+        unknown = knobs.op("-", return_type=JSONB)(literal(sorted(able.knobs), ARRAY(Text)))
         conditions.append(unknown == literal({}, JSONB))
     if able.machine is not None:
         conditions.append(~_is_left_to_another(able.machine))
@@ -144,7 +145,9 @@ def fits(able: Abilities) -> ColumnElement[bool]:
 
 def _is_left_to_another(machine: str) -> ColumnElement[bool]:
     """Whether another machine has the state of a job's trainings, lives, and has not had long to go on with it."""
-    may_have_state = and_(Job.train.is_not(None), Job.machine.is_not(None), Job.machine != machine)
+    may_have_state = and_(
+        Job.spec["run"]["train"]["uri"].astext.is_not(None), Job.machine.is_not(None), Job.machine != machine
+    )
     is_recent = func.coalesce(Job.lease_until, Job.queued_at) > _NOW - _RESERVED
     lives = exists().where(Worker.machine == Job.machine, Worker.last_seen > _NOW - _ALIVE)
     return and_(may_have_state, is_recent, lives)

@@ -27,6 +27,7 @@ from store.storage.open_storage import open_storage
 from store.storage.storage import Storage, job_folder
 from store.tables.artifacts import Artifact
 from tests.serving import serving
+from tests.specs import with_spec
 
 
 @dataclass(frozen=True)
@@ -115,16 +116,10 @@ class Stage:
 
     def queued(self, **changes: Any) -> str:
         """A queued job."""
-        plain = {
-            "team_id": self.team_id,
-            "name": "job",
-            "checkpoint": {"uri": "hf://acme/bert"},
-            "validation": {"uri": "s3://acme/dev.csv"},
-            "preset": "paper",
-            "config": {},
-        }
+        plain = {"team_id": self.team_id, "name": "job"}
+        spec = {"checkpoint": {"uri": "hf://acme/bert"}, "validation": {"uri": "s3://acme/dev.csv"}}
         with session_scope(self.sessions) as session:
-            return jobs.create_job(session, jobs.NewJob(**plain | changes)).job.id
+            return jobs.create_job(session, jobs.NewJob(**plain | with_spec(changes, **spec))).job.id
 
     def running(self, trials: Sequence[Trial] = (), progress: Mapping[str, Any] | None = None, **changes: Any) -> str:
         """A running job with a trace; no other job may be queued."""

@@ -21,6 +21,7 @@ from store.session import make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.summaries import summary_of
 from store.tables.schema import metadata
+from tests.specs import spec_of
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def fill(settings: Settings) -> None:
         team = teams.create_team(session, "crew")
         keys.create_key(session, team.id, "laptop")
         for config in ({}, {"order": "search"}, {"order": "random"}):
-            jobs.create_job(session, jobs.NewJob(team.id, "job", {"uri": "x"}, {"uri": "y"}, "paper", config))
+            jobs.create_job(session, jobs.NewJob(team.id, "job", spec_of(config=config)))
         job = claims.claim_next(session, "worker", 60)
         assert job is not None
         base = Trial(

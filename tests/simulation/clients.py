@@ -11,6 +11,7 @@ from store.repositories.jobs import Created, NewJob
 from store.settings import MAX_ATTEMPTS
 from store.states import TERMINAL, JobState
 from tests.simulation.world import NoAnswerError, World
+from tests.specs import spec_of
 
 FEWEST_TRIALS, MOST_TRIALS = 3, 9
 CANCELS = 0.3
@@ -64,10 +65,7 @@ class Clients:
         return NewJob(
             team_id=random.choice(self.teams),
             name=f"job {self.posted}",
-            checkpoint={"uri": "file:///model"},
-            validation={"uri": "file:///data.jsonl"},
-            preset="paper",
-            config={"order": "search"} if random.random() < SEARCHES else {},
+            spec=spec_of(config={"order": "search"} if random.random() < SEARCHES else {}),
             labels=trace,
             priority=random.choice([0, 0, 0, 5]),
             max_attempts=random.randint(1, MAX_ATTEMPTS),

@@ -22,6 +22,7 @@ from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.tables.jobs import Job
 from store.tables.teams import Team
+from tests.specs import with_spec
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 from tests.worker.unconfined import Unconfined
 from worker.base.context import WorkerContext, claim_job, open_context
@@ -94,16 +95,10 @@ def post(sessions: Sessions, team: Team, opened: Open) -> Post:
 
     def make(**changes: Any) -> str:
         config = make_config("paper", changes.pop("knobs", {})).model_dump(mode="json")
-        plain: dict[str, Any] = {
-            "team_id": team.id,
-            "name": "job",
-            "checkpoint": {"uri": opened.uri("checkpoint")},
-            "validation": {"uri": opened.uri("validation.jsonl")},
-            "preset": "paper",
-            "config": config,
-        }
+        plain = {"team_id": team.id, "name": "job"}
+        spec = {"checkpoint": {"uri": opened.uri("checkpoint")}, "validation": {"uri": opened.uri("validation.jsonl")}}
         with session_scope(sessions) as session:
-            return create_job(session, NewJob(**plain | changes)).job.id
+            return create_job(session, NewJob(**plain | with_spec(changes, config=config, **spec))).job.id
 
     return make
 

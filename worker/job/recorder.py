@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from axformer.config import RunConfig, make_config
+from axformer.config import RunConfig
 from axformer.methods.outline import outline_of
 from axformer.methods.traces import least_loss
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial
+from axformer.wire.run import SettledRun
 from worker.job.ledger import Ledger
 from worker.job.work import Work
 from worker.sandbox.messages import SpeedEstimate
@@ -22,7 +23,7 @@ def recorder_of(work: Work) -> "Recorder":
     recorder = Recorder(
         work.ledger,
         opened.dimensions,
-        make_config(work.job.preset, work.job.config),
+        SettledRun.model_validate(work.job.spec).knobs,
         stored=len(stored),
         inputs=opened.inputs.digests,
         first_look=opened.first_look,

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from axformer.analyzing import write_analysis
-from axformer.data.source import DataSource
 from axformer.devices import AUTO, batch_tokens_of, resolve_device
 from axformer.errors import AxFormerError
 from axformer.evaluation.budget import free_bytes, total_bytes
@@ -20,8 +19,8 @@ from axformer.intake.sizes import read_sizes
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
-from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.kinds import JobKind
+from axformer.wire.run import DATA, Run
 from axformer.wire.steps import Step
 from worker.sandbox.analyses import carry_out, first_look, open_inputs
 from worker.sandbox.lines import Lines
@@ -40,7 +39,6 @@ from worker.sandbox.messages import (
     Replay,
     Searched,
     Shape,
-    Source,
     SpeedEstimate,
     Trained,
     Tried,
@@ -139,7 +137,7 @@ _KINDS: Mapping[JobKind, Callable[[Lines, Order, Surroundings], None]] = {
 def _finish(lines: Lines, order: Order, run: PruningRun, around: Surroundings) -> None:
     run.repair(around)
     _send(lines, Trained())
-    _send(lines, Published(report=run.publish(Path(order.output), order.forms, around.on_step)))
+    _send(lines, Published(report=run.publish(Path(order.output), order.settled.forms, around.on_step)))
 
 
 def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Opened:
@@ -151,18 +149,18 @@ def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Op
 
 
 def _memory_estimate(order: Order) -> MemoryEstimate:
-    device, asked = resolve_device(order.device), order.analysis
-    sources = (order.validation, order.test, order.calibrate, order.train)
-    data_bytes = sum(Path(source.path).stat().st_size for source in sources if source is not None)
-    sizes = read_sizes(Path(order.checkpoint), order.head)
+    device, analysis = resolve_device(order.device), order.analysis
+    run = order.settled.run if analysis is None else analysis.run
+    data_bytes = sum(Path(source.uri).stat().st_size for part, source in run.sources().items() if part in DATA)
+    head = run.head if isinstance(run, Run) else None
+    sizes = read_sizes(Path(run.checkpoint.uri), head)
     batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
-    models = 1 if asked is None or asked.against is None else 2  # of the same shape, or it is refused
-    training = None if order.train is None or asked is not None else order.finetune or FinetuneSettings()
+    models = 1 if "against" not in run.sources() else 2  # of the same shape, or it is refused
     work = Work(
-        order.config,
-        training,
-        takes_gradients=asked is not None and _HEADS in (asked.reports or (_HEADS,)),
-        has_new_head=order.head is not None,
+        order.knobs,
+        order.settled.finetune if analysis is None else None,
+        takes_gradients=analysis is not None and _HEADS in (analysis.run.reports or (_HEADS,)),
+        has_new_head=head is not None,
     )
     least_of, ease_of = (of(sizes, data_bytes, work, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
     return MemoryEstimate(
@@ -180,24 +178,14 @@ def _memory(footprint: Footprint) -> Memory:
 
 
 def _open(order: Order, around: Surroundings) -> PruningRun:
+    settled = order.settled
     return PruningRun.open(
-        order.checkpoint,
-        _source(order.validation),
-        test=None if order.test is None else _source(order.test),
-        config=order.config,
+        settled,
         device=resolve_device(order.device),
-        shards=order.shards if order.config.one_process is None else 1,
-        calibrate=None if order.calibrate is None else _source(order.calibrate),
-        train=None if order.train is None else _source(order.train),
-        finetune=order.finetune,
+        shards=order.shards if settled.knobs.one_process is None else 1,
         names=order.names,
-        head=order.head,
         surroundings=around,
     )
-
-
-def _source(source: Source) -> DataSource:
-    return DataSource(source.path, source.columns)
 
 
 def _stored(lines: Lines) -> list[Trial]:
