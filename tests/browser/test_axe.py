@@ -8,7 +8,7 @@ import pytest
 from axformer.config import make_config
 from store.session import Sessions
 from store.settings import Settings
-from store.storage import LocalStorage
+from store.storage.storage import LocalStorage
 from tests.api.conftest import Stage, trial
 from tests.api.test_paths import PATH
 from tests.browser.conftest import Open, Team
