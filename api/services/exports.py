@@ -21,7 +21,6 @@ from store.repositories.uploads import hold_upload
 from store.settings import Settings
 from store.states import JobState
 from store.tables.jobs import Job
-from store.tables.trials import FIRST_PASS
 
 
 def submit(
@@ -77,7 +76,7 @@ def _job(settings: Settings, source: Job, seq: int, body: ExportCreate, key: str
         finetune=source.finetune,
         head=source.head,
         preset=source.preset,
-        config=source.config | _order(source),
+        config=source.config,
         priority=source.priority,
         device=source.device,
         forms=[name for name in KINDS if name == COMPACT or name in body.forms],
@@ -92,14 +91,6 @@ def _job(settings: Settings, source: Job, seq: int, body: ExportCreate, key: str
     )
 
 
-def _order(source: Job) -> dict[str, str]:
-    """The knob ``order`` of the pass that was kept; none with a method that has no orders."""
-    if "order" not in source.config:
-        return {}
-    searched = (source.summary or {}).get("orders") or []
-    return {"order": next((one["order"] for one in searched if one["kept"]), source.config["order"])}
-
-
 def _progress(source: Job, last: Trial) -> dict[str, Any]:
     """The progress of the pass at its trial ``last``, with the digests of its inputs.
 
@@ -111,7 +102,7 @@ def _progress(source: Job, last: Trial) -> dict[str, Any]:
         detail = f"{source.id} does not say with which checkpoint and data it worked; its plan is still there"
         raise ConflictError(f"{detail}: GET /v1/jobs/{source.id}/path/{last.seq}/plan", code="inputs_unknown")
     now: dict[str, Any] = {"done": last.seq + 1, "known": last.seq + 1, "seconds": last.seconds, "seconds_left": 0.0}
-    now |= {"min_loss": last.min_loss, "pass_number": FIRST_PASS, "passes": 1, **_order(source)}
+    now |= {"min_loss": last.min_loss}
     # How fast its plan is estimated to be is known when the model is there.
     kept = {name: value for name, value in before.items() if name not in ("operations", "estimated_speedup")}
     return kept | now

@@ -100,7 +100,7 @@ def _open(
 
 def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
     """Run the pass with a display, publish, and return the report."""
-    from axformer.cli.display import display_for, measured_by, names_of_passes, status_of
+    from axformer.cli.display import display_for, measured_by, status_of
     from axformer.surroundings import Surroundings
 
     for note in run.notes:
@@ -111,7 +111,7 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
     if look.note is not None:
         console.print(f"note: {look.note}", soft_wrap=True)
     state = options.state_of(output)
-    with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
+    with display_for(console, measured_by(run.dimensions, run.config)) as display:
         for trial in run.trials(surroundings=Surroundings(state, display.tell)):
             display.show(trial)
         display.end()

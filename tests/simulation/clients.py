@@ -17,8 +17,6 @@ CANCELS = 0.3
 """Share of the looks at a job that has not ended after which it is cancelled."""
 PAUSES = 0.2
 RESUMES = 0.6
-SEARCHES = 0.15
-"""Share of the jobs that search orders, and so have several passes."""
 
 
 @dataclass
@@ -67,7 +65,7 @@ class Clients:
             checkpoint={"uri": "file:///model"},
             validation={"uri": "file:///data.jsonl"},
             preset="paper",
-            config={"order": "search"} if random.random() < SEARCHES else {},
+            config={},
             labels=trace,
             priority=random.choice([0, 0, 0, 5]),
             max_attempts=random.randint(1, MAX_ATTEMPTS),

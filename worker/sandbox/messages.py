@@ -23,7 +23,6 @@ _LONGEST_TEXT = 4000
 """Most characters of a text for a job's owner; the library's longest have some hundreds, and contain long paths."""
 _LONGEST_TRACE = 20_000
 _MOST_NOTES = 20
-_MOST_PASSES = 1000
 _MOST_NUMBER = 2**63 - 1
 
 
@@ -224,8 +223,6 @@ class Searched(Message):
     type: Literal["searched"] = "searched"
     note: Text | None
     speed: SpeedEstimate
-    kept_pass: int = Field(ge=1, le=_MOST_PASSES)
-    """Number of the pass that is kept, from 1."""
 
 
 class Trained(Message):
