@@ -21,7 +21,6 @@ from store.repositories.uploads import hold_upload
 from store.settings import Settings
 from store.states import JobState
 from store.tables.jobs import Job
-from store.tables.trials import FIRST_PASS
 
 
 def submit(
@@ -68,9 +67,7 @@ def _job(settings: Settings, source: Job, seq: int, body: ExportCreate, key: str
     return NewJob(
         team_id=source.team_id,
         name=body.name or f"trial {seq} of {source.name}"[:NAME_LENGTH],
-        spec=source.spec
-        | {"config": source.config | _order(source)}
-        | {"forms": [name for name in KINDS if name == COMPACT or name in body.forms]},
+        spec=source.spec | {"forms": [name for name in KINDS if name == COMPACT or name in body.forms]},
         priority=source.priority,
         device=source.device,
         labels=source.labels,
@@ -84,14 +81,6 @@ def _job(settings: Settings, source: Job, seq: int, body: ExportCreate, key: str
     )
 
 
-def _order(source: Job) -> dict[str, str]:
-    """The knob ``order`` of the pass that was kept; none with a method that has no orders."""
-    if "order" not in source.config:
-        return {}
-    searched = (source.summary or {}).get("orders") or []
-    return {"order": next((one["order"] for one in searched if one["kept"]), source.config["order"])}
-
-
 def _progress(source: Job, last: Trial) -> dict[str, Any]:
     """The progress of the pass at its trial ``last``, with the digests of its inputs.
 
@@ -103,7 +92,7 @@ def _progress(source: Job, last: Trial) -> dict[str, Any]:
         detail = f"{source.id} does not say with which checkpoint and data it worked; its plan is still there"
         raise ConflictError(f"{detail}: GET /v1/jobs/{source.id}/path/{last.seq}/plan", code="inputs_unknown")
     now: dict[str, Any] = {"done": last.seq + 1, "known": last.seq + 1, "seconds": last.seconds, "seconds_left": 0.0}
-    now |= {"min_loss": last.min_loss, "pass_number": FIRST_PASS, "passes": 1, **_order(source)}
+    now |= {"min_loss": last.min_loss}
     # How fast its plan is estimated to be is known when the model is there.
     kept = {name: value for name, value in before.items() if name not in ("operations", "estimated_speedup")}
     return kept | now

@@ -95,7 +95,7 @@ class ProgressRead(Schema):
     """Progress of the pass."""
 
     done: int
-    """Trials done, including the base; with ``order=search`` those of all passes."""
+    """Trials done, including the base."""
     known: int
     """Trials done and known to come. It grows when a block's parts are to be tried, and falls to ``done`` if the pass stops at
     its target."""
@@ -109,16 +109,9 @@ class ProgressRead(Schema):
     min_loss: float | None = None
     """Lowest mean validation loss so far."""
     operations: int | None = None
-    """Multiplications and additions that one forward pass over the validation data takes now, counted from shapes; with
-    ``order=search`` for the running pass, and at the end for the one that was kept."""
+    """Multiplications and additions that one forward pass over the validation data takes now, counted from shapes."""
     estimated_speedup: float | None = None
     """Operations of the untouched model divided by those."""
-    pass_number: int = 1
-    """Number of the running or last pass, from 1."""
-    passes: int = 1
-    """Number of passes: six with ``order=search``, otherwise one."""
-    order: str | None = None
-    """The knob ``order`` of that pass; null for a job of an earlier version."""
     step: Step | None = None
     """What is done between two trials or after the last one, where that takes long."""
 
@@ -159,9 +152,6 @@ class ReportRead(Schema):
     """Operations of the untouched model for each of the finished one."""
     seconds: float | None = None
     """How long the pass took."""
-    orders: list[dict[str, Any]] | None = None
-    """What each order led to where ``order`` is ``search``: ``order``, ``loss``, ``trials``, ``seconds``, ``parameters``,
-    ``encoder_parameters``, and whether it was ``kept``."""
     head: dict[str, Any] | None = None
     """Where a base model got a new head: ``task``, ``labels``, and how it was trained, as in ``finetune``."""
     finetune: dict[str, Any] | None = None

@@ -1,6 +1,6 @@
 """Keep what a job does as one value.
 
-Revision 8d41f6c2b7e9, after 5b0e83d7a1c6.
+Revision 8d41f6c2b7e9, after 7e19c4b2f860.
 """
 
 import sqlalchemy as sa
@@ -8,7 +8,7 @@ from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "8d41f6c2b7e9"
-down_revision = "5b0e83d7a1c6"
+down_revision = "7e19c4b2f860"
 branch_labels = None
 depends_on = None
 

@@ -20,17 +20,17 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from axformer.wire.devices import Device
 from store.abilities import ALL, Abilities
-from store.passes import PASSES, WORK
 from store.settings import HALF_LIFE_SECONDS, PRIORITY_SECONDS, Settings
 from store.states import WORKING, JobState
 from store.tables.jobs import Job
 from store.tables.teams import Team
 from store.tables.turns import Turn
 from store.tables.workers import Worker
+from store.work import WORK
 
 _Held = aliased(Job)
 _NOW = func.statement_timestamp()
-_SHOWN = (Job.id, Job.name, Job.state, Job.team_id, Job.device, WORK, PASSES, Job.progress)
+_SHOWN = (Job.id, Job.name, Job.state, Job.team_id, Job.device, WORK, Job.progress)
 _RESERVED = timedelta(minutes=5)
 """How long a job that trains is left to the machine that has the state of its trainings: two time slices and a checkpoint."""
 _ALIVE = timedelta(minutes=1)
@@ -59,7 +59,7 @@ def rules_of(settings: Settings) -> Rules:
 def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CTE:
     """The jobs that wait for a worker with these abilities: all, or ``most`` of each team.
 
-    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``work``, ``passes``, ``progress``; ``place``, the order of
+    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``work``, ``progress``; ``place``, the order of
     claims from 1; ``running_limit``, the team's limit; and ``held_back``, whether that limit prevents claiming the job now.
     """
     standing, waiting = standings(rules), _waiting(rules, able)

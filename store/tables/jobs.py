@@ -64,10 +64,8 @@ class Job(Base):
     path: Mapped[list[dict[str, Any]] | None] = mapped_column(deferred=True)
     """The ``path`` of ``report.json``, which may be long: every acceptance of the pass, and which one is the result."""
     progress: Mapped[dict[str, Any] | None]
-    """``done``, ``known``, ``seconds``, ``seconds_left``, ``base_loss``, ``min_loss``, ``pass_number``, ``passes``, ``order``,
-    ``dimensions``, ``inputs`` and ``first_look``."""
-    shown_pass: Mapped[int] = mapped_column(server_default=text("1"))
-    """Number of the pass whose trials are the job's trace: the running one, or in a finished job the one that was kept."""
+    """``done``, ``known``, ``seconds``, ``seconds_left``, ``base_loss``, ``min_loss``, ``dimensions``, ``inputs``
+    and ``first_look``."""
 
     attempt: Mapped[int]
     """Number of times that a worker has started it since it was created or retried."""

@@ -18,8 +18,6 @@ CANCELS = 0.3
 """Share of the looks at a job that has not ended after which it is cancelled."""
 PAUSES = 0.2
 RESUMES = 0.6
-SEARCHES = 0.15
-"""Share of the jobs that search orders, and so have several passes."""
 
 
 @dataclass
@@ -65,7 +63,7 @@ class Clients:
         return NewJob(
             team_id=random.choice(self.teams),
             name=f"job {self.posted}",
-            spec=spec_of(config={"order": "search"} if random.random() < SEARCHES else {}),
+            spec=spec_of(),
             labels=trace,
             priority=random.choice([0, 0, 0, 5]),
             max_attempts=random.randint(1, MAX_ATTEMPTS),

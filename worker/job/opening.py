@@ -27,7 +27,7 @@ from worker.job.time_slice import TimeSlice
 from worker.job.warm import WarmSlot
 from worker.sandbox.messages import AnalysisOrder, Order
 from worker.sandbox.sandbox import Sandbox
-from worker.sandbox.trials import limits_of
+from worker.sandbox.trials import most_trials
 
 BEGINS_ANEW = (
     "the training begins anew: the job was in it on another machine, or before its first checkpoint, so there is no state to "
@@ -66,7 +66,7 @@ def open_job(
         conversation.begin(stored)
         resources.pop_all()
         dimensions = loaded.shape.dimensions
-        return OpenJob(sandbox, inputs, dimensions, limits_of(dimensions, order.knobs), stored, loaded.first_look)
+        return OpenJob(sandbox, inputs, dimensions, most_trials(dimensions, order.knobs), stored, loaded.first_look)
 
 
 def _has_trained(job: Job, settled: SettledRun | None) -> bool:

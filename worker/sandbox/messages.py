@@ -22,7 +22,6 @@ _LONGEST_TEXT = 4000
 """Most characters of a text for a job's owner; the library's longest have some hundreds, and contain long paths."""
 _LONGEST_TRACE = 20_000
 _MOST_NOTES = 20
-_MOST_PASSES = 1000
 _MOST_NUMBER = 2**63 - 1
 
 
@@ -219,8 +218,6 @@ class Searched(Message):
     type: Literal["searched"] = "searched"
     note: Text | None
     speed: SpeedEstimate
-    kept_pass: int = Field(ge=1, le=_MOST_PASSES)
-    """Number of the pass that is kept, from 1."""
 
 
 class Trained(Message):

@@ -16,7 +16,7 @@ from axformer.errors import AxFormerError
 from axformer.evaluation.budget import free_bytes, total_bytes
 from axformer.intake.footprint import Footprint, Work, at_ease, least, with_models
 from axformer.intake.sizes import read_sizes
-from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
 from axformer.wire.kinds import JobKind
@@ -95,7 +95,7 @@ def _work(lines: Lines, order: Order) -> None:
 
 
 def _prune(lines: Lines, order: Order, around: Surroundings) -> None:
-    """Run one pass, or six, after a first look, which refuses a model that is worse than guessing."""
+    """Run the pass after a first look, which refuses a model that is worse than guessing."""
     run = _open(order, around)
     look = run.look()
     notes = [*run.notes, *([] if look.note is None else [look.note])]
@@ -110,7 +110,7 @@ def _export(lines: Lines, order: Order, around: Surroundings) -> None:
     _send(lines, _opened(run, run.notes, None))
     for _ in run.trials(_stored(lines), around, upto=order.upto):
         around.check_cancelled()
-    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=1))
+    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace)))
     _finish(lines, order, run, around)
 
 
@@ -196,20 +196,15 @@ def _stored(lines: Lines) -> list[Trial]:
 
 
 def _search(lines: Lines, run: PruningRun, stored: list[Trial], around: Surroundings) -> None:
-    """Send each new trial, and at the end which pass is kept."""
-    passes: list[list[Trial]] = []
+    """Send each new trial, and that there are no more."""
     for index, trial in enumerate(run.trials(stored, around)):
-        if trial.phase is Phase.BASE:
-            passes.append([])
-        passes[-1].append(trial)
         if index < len(stored):
             continue
         is_changed = trial.verdict in (Verdict.BASE, Verdict.ACCEPT) or index == len(stored)
-        _send(lines, Tried(trial=trial, speed=_speed(run, passes[-1]) if is_changed else None))
+        _send(lines, Tried(trial=trial, speed=_speed(run, run.trace) if is_changed else None))
         if around.turn.is_over():
             around.turn.wait()
-    kept = next(number for number, trace in enumerate(passes, 1) if tuple(trace) == run.trace)
-    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=kept))
+    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace)))
 
 
 class _Steps:

@@ -33,11 +33,11 @@ from axformer.wire.knobs import KnobRead, KnobsRead
 from axformer.wire.run import FORMS
 from axformer.wire.webhooks import ENDS, WebhookEvent
 from store.errors import StorageError
-from store.passes import work_of
 from store.repositories.audit import note
 from store.session import session_scope
 from store.storage.storage import Storage, upload_folder
 from store.tables.jobs import Job
+from store.work import work_of
 
 router = APIRouter()
 
