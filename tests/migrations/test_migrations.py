@@ -12,14 +12,19 @@ from alembic import command
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 from pydantic import SecretStr
+from sqlalchemy import select
 
+from api.views.jobs import job_read
 from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.wire.analyses import AnalysisRun
+from axformer.wire.run import SettledRun
 from store import locks
 from store.migrate import alembic_config, migrate, newest_revision
 from store.repositories import claims, jobs, keys, leases, teams
 from store.session import make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.summaries import summary_of
+from store.tables.jobs import Job
 from store.tables.schema import metadata
 from tests.specs import spec_of
 
@@ -331,7 +336,10 @@ def test_a_search_of_orders_becomes_a_run_in_the_order_that_was_kept(
     )
     add_pass(before_labels, "plain", 1, (3.0,))
     migrate(bare)
-    jobs_left = {row["id"]: row for row in before_labels.execute("SELECT id, state, config, progress FROM jobs")}
+    jobs_left = {
+        row["id"]: row
+        for row in before_labels.execute("SELECT id, state, spec->'config' AS config, progress FROM jobs")
+    }
     assert {job_id: row["state"] for job_id, row in jobs_left.items()} == {
         "done": "succeeded",
         "lost": "failed",
@@ -367,3 +375,71 @@ def add_pass(connection: psycopg.Connection, job_id: str, pass_number: int, loss
             " VALUES (%s, %s, %s, 'block', %s, false, 0, 1, 1, %s, %s, 'float32', 0, %s)",
             values,
         )
+
+
+OLD_KNOBS = {
+    "axformer": {"method": "axformer", "seed": 3, "confirm": 0.0, "within_points": None, "target_size": None}
+    | {
+        "target_speedup": None,
+        "evaluate_in": "float32",
+        "accept_poor_model": False,
+        "max_length": 64,
+        "batch_tokens": None,
+    }
+    | {"cache_budget": None, "calibrate_rows": None, "refine_margin": 1.1, "majority_fraction": 0.5, "tolerance": None}
+    | {
+        "helped_reference": "current",
+        "ties_help": False,
+        "hard_attention": True,
+        "attention_top_k": 30,
+        "task_name": None,
+    }
+    | {"neuron_group_size": None, "neuron_search": "groups", "neuron_groups": "contiguous", "order": "auto"}
+    | {"explicit_order": [], "inspect_layers_first": False, "coarse_margin": 1.0, "safeguard": "folds"}
+    | {"safeguard_folds": 5, "precision": "float32", "refit": False, "non_inferiority": None, "early_decision": True},
+    "compress": {"method": "compress", "seed": 0, "confirm": 0.8, "within_points": 1.0, "target_size": None}
+    | {"target_speedup": None, "evaluate_in": "float32", "accept_poor_model": False, "max_length": None, "polish": 0}
+    | {"batch_tokens": None, "cache_budget": None, "calibrate_rows": None, "budgets": [0.9, 0.5], "cost": "operations"}
+    | {"repair": "refit", "leaving": "brain_surgeon", "table_rows": 128},
+}
+"""Every knob as jobs of before the labels kept them, with its value."""
+MODEL, ROWS = {"uri": "hf://acme/bert", "sha256": "0" * 64}, {"uri": "s3://acme/dev.csv", "columns": {"text": "review"}}
+
+
+def test_every_kind_of_job_is_read_as_before(before_labels: psycopg.Connection, bare: Settings) -> None:
+    settings = {"epochs": 2, "learning_rate": 2e-5, "teacher": False, "freeze": None}
+    head = {"task": "classification", "labels": ["no", "yes"]}
+    common = {"checkpoint": Jsonb(MODEL), "validation": Jsonb(ROWS)}
+    robust = {"preset": "robust", "config": Jsonb(OLD_KNOBS["axformer"]), "forms": Jsonb(["compact", "onnx"])}
+    smallest = {"preset": "smallest", "config": Jsonb(OLD_KNOBS["compress"]), "calibrate": Jsonb(ROWS)}
+    trained = {"train": Jsonb(ROWS), "finetune": Jsonb(settings), "head": Jsonb(head), "test": Jsonb(ROWS)}
+    asked = {"config": Jsonb({"max_length": 64}), "analysis": Jsonb({"reports": ["cka"], "rows": None})}
+    make_job(before_labels, "trained", **common, **robust, **trained)
+    make_job(before_labels, "compressed", **common, **smallest)
+    make_job(before_labels, "export", kind="export", exported_from="compressed", upto=2, **common, **smallest)
+    make_job(before_labels, "analysis", kind="analysis", against=Jsonb(MODEL), forms=Jsonb([]), **common, **asked)
+    migrate(bare)
+    engine = make_engine(bare)
+    with session_scope(make_sessions(engine)) as session:
+        found = {job.id: job for job in session.scalars(select(Job))}
+        shown = {job_id: job_read(job) for job_id, job in found.items()}
+        runs = {job_id: SettledRun.model_validate(job.spec) for job_id, job in found.items() if job_id != "analysis"}
+        analysis = AnalysisRun.model_validate(found["analysis"].run)
+    engine.dispose()
+    assert shown["trained"].finetune == settings
+    assert (shown["trained"].head, shown["trained"].test, shown["trained"].forms) == (head, ROWS, ["compact", "onnx"])
+    assert (shown["trained"].config, shown["export"].calibrate) == (OLD_KNOBS["axformer"], ROWS)
+    assert (shown["analysis"].against, shown["analysis"].config) == (MODEL, {"max_length": 64})
+    assert (runs["trained"].knobs.method, runs["trained"].knobs.seed) == ("axformer", 3)
+    assert (runs["compressed"].knobs.confirm, runs["export"].knobs) == (0.8, runs["compressed"].knobs)
+    assert (analysis.reports, analysis.rows, analysis.max_length) == (["cka"], None, 64)
+    command.downgrade(alembic_config(bare), BEFORE_LABELS)
+    again = {row["id"]: row for row in before_labels.execute("SELECT * FROM jobs").fetchall()}
+    assert (again["trained"]["finetune"], again["trained"]["head"], again["trained"]["against"]) == (
+        settings,
+        head,
+        None,
+    )
+    assert again["compressed"]["config"] == OLD_KNOBS["compress"]
+    assert (again["analysis"]["config"], again["analysis"]["forms"]) == ({"max_length": 64}, [])
+    assert again["analysis"]["analysis"] == {"reports": ["cka"], "rows": None}
