@@ -61,7 +61,7 @@ torture: $(INSTALLED) ## Simulate and break the service many times, put load on 
 	$(BIN)/python -m benchmarks.load --processes 2
 	$(BIN)/python -m benchmarks.load.overhead
 
-bench: $(INSTALLED) ## Measure cells that are missing, resumable, and write the pages (GRID=speed, MINUTES=60, BENCH="--only 'rte-*'")
+bench: $(INSTALLED) ## Measure the cells that are missing and write their pages (GRID=speed, MINUTES=60, BENCH="--only 'rte-*' --again")
 	@test -d $(SHARED)/data || { echo "there are no public data sets in $(SHARED)/data; name the directory that holds data/:" \
 	    "make bench SHARED=DIR"; exit 1; }
 	$(BIN)/python -m benchmarks run $(GRID) --source $(SHARED)/data --minutes $(MINUTES) --threads 2 --bfloat16 $(BENCH)

@@ -43,6 +43,7 @@ def run(
     source: Annotated[Path, typer.Option(help="directory of the public sets")],
     only: Annotated[list[str] | None, typer.Option(help="pattern of a cell's name; may be repeated")] = None,
     minutes: Annotated[float, typer.Option(min=0, help="begin no further cell after that")] = 60.0,
+    again: Annotated[bool, typer.Option("--again", help="measure also the cells that are there")] = False,
     home: Annotated[Path, typer.Option(help="where sets and checkpoints are kept")] = Path("var/bench"),
     rows: Annotated[int | None, typer.Option(min=20, help="most rows of each part of a set, for a trial run")] = None,
     threads: Annotated[int, typer.Option(min=1, help="of trainings and of runs")] = 1,
@@ -53,7 +54,7 @@ def run(
     home, results = (home, RESULTS) if rows is None else (home / f"rows-{rows}", home / f"rows-{rows}" / "cells")
     place = Place(source.resolve(), home.resolve(), results.resolve(), rows, threads, bfloat16)
     try:
-        succeeded = chosen.run(only or (), place, minutes)
+        succeeded = chosen.run(only or (), place, minutes, again=again)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if not succeeded:

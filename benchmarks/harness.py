@@ -143,14 +143,20 @@ class Grid:
         """The cells that a run would measure."""
         return [cell for cell in self.chosen(only) if not self.stands(cell, place)]
 
-    def run(self, only: Sequence[str], place: Place, minutes: float) -> bool:
+    def run(self, only: Sequence[str], place: Place, minutes: float, *, again: bool = False) -> bool:
         """Measure missing cells until the minutes are over; gives whether none failed.
 
         The last cell is measured to its end, so a run may take longer by that.
+
+        Args:
+            only: patterns of names.
+            place: where things lie.
+            minutes: no further cell begins after that.
+            again: measure also the cells that are there.
         """
         torch.set_num_threads(place.threads)
         os.environ["OMP_NUM_THREADS"] = str(place.threads)  # of the processes that are started here
-        missing, succeeded = self.missing(only, place), True
+        missing, succeeded = self.chosen(only) if again else self.missing(only, place), True
         began = time.monotonic()
         print(
             f"{self.name}: {len(self.chosen(only)) - len(missing)} cells are there, {len(missing)} missing", flush=True

@@ -142,6 +142,8 @@ def test_a_cell_that_was_measured_otherwise_is_measured_again_while_there_is_tim
     assert [cell.arm for cell in grid.missing((), place)] == ["bad"]
     assert "tiny-s0-bad: FAILED: it is bad" in capsys.readouterr().out
     assert "otherwise" not in json.loads(old.read_text())
+    assert grid.run(["*-old"], place, minutes=1, again=True)
+    assert "1 of 1 cells are to be measured" in capsys.readouterr().out
 
 
 def test_every_checkpoint_has_a_task_a_set_and_a_name_of_its_own() -> None:
