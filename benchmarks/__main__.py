@@ -15,6 +15,7 @@ import typer
 
 from benchmarks.harness import RESULTS, Grid, Place, read_cells
 from benchmarks.pages import GRIDS, write_pages
+from benchmarks.tables import counted
 
 app = typer.Typer(help="Measure cells, and write pages from them.", add_completion=False)
 
@@ -31,7 +32,7 @@ def show(grid: Annotated[str | None, typer.Argument(help="a grid, whose missing 
     """Say which cells there are."""
     if grid is None:
         for name, module in GRIDS.items():
-            print(f"{name}: {module.measured(read_cells(name))}")
+            print(f"{name}: {counted(module.GRID, read_cells(name))}")
     else:
         for cell in _grid(grid).missing((), Place(Path(), Path())):
             print(cell.name)

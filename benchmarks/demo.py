@@ -20,9 +20,8 @@ from axformer.cli.watch import show_job
 from axformer.client import Client, Job
 from axformer.errors import AxFormerError
 from benchmarks.demo_data import CACHE, demo_checkpoint, movie_reviews
-from benchmarks.demo_jobs import JOBS, Wanted, fetch, posted
 from benchmarks.demo_result import Delivered, advice, chart_of, check_loading, check_loss, read_report
-from benchmarks.demo_stack import StackStartError, running_stack
+from benchmarks.demo_service import JOBS, StackStartError, Wanted, fetch, posted, running_stack
 from benchmarks.packages import PackageError
 from benchmarks.rows import Row, read_rows
 

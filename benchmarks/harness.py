@@ -56,6 +56,8 @@ class Cell:
 
     checkpoint: Checkpoint
     arm: str
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """The most rows of a part where they are others than the arm's."""
 
     @property
     def name(self) -> str:

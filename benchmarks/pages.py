@@ -13,6 +13,7 @@ from jinja2 import Environment, StrictUndefined
 
 from benchmarks.grids import compress, evidence, forms, layers, rank, redundancy, speed
 from benchmarks.harness import RESULTS, Content, read_cells
+from benchmarks.tables import counted
 
 TEMPLATES = Path(__file__).parent / "templates"
 DOCUMENTS = Path(__file__).parents[1] / "docs"
@@ -29,6 +30,11 @@ class Tables:
     def __init__(self, module: ModuleType, cells: list[Content]) -> None:
         self._module = module
         self.cells = cells
+
+    @property
+    def measured(self) -> str:
+        """How many cells are measured."""
+        return counted(self._module.GRID, self.cells)
 
     def __getattr__(self, name: str) -> str:
         text: str = getattr(self._module, name)(self.cells)

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ def by_prune(metric_of: MetricOf) -> Measure:
     def measure(cell: Cell, arm: Arm, place: Place) -> Content:
         home = place.trained(cell.checkpoint)
         result, log = place.home / "runs" / cell.name, place.home / "runs" / f"{cell.name}.log"
-        if not run_logged(prune_command(cell.checkpoint, arm, place, home, result), log):
+        asked = replace(arm, rows={**arm.rows, **cell.rows})
+        if not run_logged(prune_command(cell.checkpoint, asked, place, home, result), log):
             raise CellError(log.read_text(encoding="utf-8").strip().splitlines()[-1])
         report = json.loads((result / "report.json").read_text(encoding="utf-8"))
         digest = read_plan_file(result).source.sha256

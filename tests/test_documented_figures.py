@@ -53,17 +53,19 @@ def test_the_output_in_readme_is_that_of_its_run() -> None:
 
 
 def test_what_dropped_layers_cost_in_readme_is_what_was_measured() -> None:
-    (half,) = (row for row in rows_of("docs/compared.md", "### From the top") if row[:2] == ["sst2", "mpnet-base"])
-    sentence = f"MPNet-base without half of its layers [lost {-float(half[-1]):.1f} points on SST-2]"
-    assert sentence in flat(README), f"docs/compared.md says: {sentence}"
+    (half,) = (row for row in rows_of("docs/layers-results.md", "## From the top") if row[:2] == ["sst2", "mpnet-base"])
+    layers, change = half[-1].split(": ")
+    assert layers == "6"
+    sentence = f"MPNet-base without half of its layers [lost {-float(change):.1f} points on SST-2]"
+    assert sentence in flat(README), f"docs/layers-results.md says: {sentence}"
 
 
 def test_what_compression_costs_in_readme_is_what_was_measured() -> None:
-    (half,) = (row for row in rows_of("docs/compared.md", "## Compression") if row[0] == "0.5")
+    (half,) = (row for row in rows_of("docs/compress-results.md", "## Over all sets") if row[0] == "0.5")
     sets, mean, worst = int(half[1]), float(half[2]), float(half[3])
     words = {5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}
     sentence = f"{words.get(sets, sets)} data sets lost {-mean:.1f} points on average, {-worst:.1f} at worst"
-    assert sentence in flat(README), f"docs/compared.md says: {sentence}"
+    assert sentence in flat(README), f"docs/compress-results.md says: {sentence}"
 
 
 def test_what_the_strict_rule_removes_in_readme_is_what_was_measured() -> None:
@@ -79,7 +81,7 @@ def test_what_the_strict_rule_removes_in_readme_is_what_was_measured() -> None:
     ("claim", "page", "found"),
     [
         ("3.5 to 5.4 times as fast", "docs/forms.md", r"ONNX int8 3\.5 to 5\.4"),
-        ("56 times as fast", "docs/speed.md", r"\b56\."),
+        ("56 times as fast", "docs/results.md", r"\b56\b"),
         ("little more than half of the time", "docs/compress.md", r"0\.53 to 0\.64 of the untouched model's time"),
     ],
 )

@@ -18,7 +18,7 @@ from benchmarks.checkpoints import checkpoint_named
 from benchmarks.finetune import BASE, LARGE_BASE
 from benchmarks.harness import Arm, Cell, Content, Grid
 from benchmarks.prune import by_prune, usual_metric
-from benchmarks.tables import NONE, POINT, counted, grouped, spread, table, where, words
+from benchmarks.tables import NONE, POINT, grouped, spread, table, where, words
 
 SEEDS = (0, 1, 2)
 PAPER = "paper"
@@ -98,11 +98,6 @@ _TABLE_II = (
     ["BERT-base (the paper)", "before", "10", "10", "1.48", "4.86", "80.05", "76.53"],
     ["BERT-base (the paper)", "after", "10", "10", "0.86", "1.95", "82.02", "79.93"],
 )
-
-
-def measured(cells: Sequence[Content]) -> str:
-    """How many cells are measured."""
-    return counted(GRID, cells)
 
 
 def _is_of_epochs(cell: Content) -> bool:

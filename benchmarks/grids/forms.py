@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from benchmarks.checkpoints import CHECKPOINTS
 from benchmarks.harness import Arm, Cell, Content, Grid
 from benchmarks.prune import by_prune, usual_metric
-from benchmarks.tables import NONE, counted, table
+from benchmarks.tables import NONE, table
 
 GRID = Grid(
     "forms",
@@ -14,11 +14,6 @@ GRID = Grid(
     by_prune(usual_metric),
 )
 _BATCHES = (1, 32)
-
-
-def measured(cells: Sequence[Content]) -> str:
-    """How many cells are measured."""
-    return counted(GRID, cells)
 
 
 def by_form(cells: Sequence[Content]) -> str:

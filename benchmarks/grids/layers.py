@@ -16,7 +16,7 @@ from benchmarks.finetune import BASE, LARGE_BASE
 from benchmarks.grids import compress
 from benchmarks.harness import Arm, Cell, Content, Grid
 from benchmarks.prune import by_prune, first_metric
-from benchmarks.tables import NONE, change, counted, grouped, spread, table, where, words
+from benchmarks.tables import NONE, change, grouped, spread, table, where, words
 
 DROPPED = {BASE: (1, 2, 3), LARGE_BASE: (2, 4, 6)}
 """The numbers of layers in the tables, by model."""
@@ -56,11 +56,6 @@ GRID = Grid(
     ],
     by_prune(first_metric),
 )
-
-
-def measured(cells: Sequence[Content]) -> str:
-    """How many cells are measured."""
-    return counted(GRID, cells)
 
 
 def _changes(cells: Sequence[Content], dropped: int) -> list[float]:

@@ -12,7 +12,7 @@ from benchmarks.checkpoints import checkpoint_named
 from benchmarks.finetune import BASE, LARGE_BASE
 from benchmarks.harness import Arm, Cell, Content, Grid
 from benchmarks.prune import by_prune, first_metric
-from benchmarks.tables import NONE, change, counted, grouped, points, spread, table, where, words
+from benchmarks.tables import NONE, change, grouped, points, spread, table, where, words
 
 _SETS, _CURVE_SETS = ("rte", "stsb", "sst2"), ("stsb", "sst2")
 _CHOICE = {"confirm": 0.4, "within_points": 1.0}
@@ -72,11 +72,6 @@ _DRAWN = ("compress", "taylor", "magnitude", "l1")
 """The ways with a model for every speed."""
 _MOST_DRAWN = 3.5
 """Pictures end at this many times fewer operations."""
-
-
-def measured(cells: Sequence[Content]) -> str:
-    """How many cells are measured."""
-    return counted(GRID, cells)
 
 
 def _best(cell: Content) -> Content:

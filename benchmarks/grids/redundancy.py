@@ -17,7 +17,7 @@ from benchmarks.checkpoints import Checkpoint, checkpoint_named, run_logged
 from benchmarks.finetune import BASE, BASES, LARGE_BASE
 from benchmarks.harness import Arm, Cell, CellError, Content, Grid, Place
 from benchmarks.rows import read_rows
-from benchmarks.tables import NONE, counted, table, where, words
+from benchmarks.tables import NONE, table, where, words
 from benchmarks.tasks.registry import task_named
 
 PRETRAINED, FINETUNED = "pretrained", "finetuned"
@@ -81,11 +81,6 @@ GRID = Grid(
     ],
     measure,
 )
-
-
-def measured(cells: Sequence[Content]) -> str:
-    """How many cells are measured."""
-    return counted(GRID, cells)
 
 
 def _each(cells: Sequence[Content]) -> Iterator[tuple[list[str], Content]]:

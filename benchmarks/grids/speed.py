@@ -31,7 +31,7 @@ from benchmarks.speed.rounds import (
 )
 from benchmarks.speed.steps import DYNAMIC, EARLY, PADDED, STEPS, TARGETED, Step
 from benchmarks.split import label_of
-from benchmarks.tables import NONE, counted, table, where
+from benchmarks.tables import NONE, table, where
 
 WHOLE, CUT = "whole", "cut"
 _ROUNDS = 3
@@ -123,11 +123,6 @@ GRID = Grid(
     [Cell(checkpoint_named(name), arm) for arm in (WHOLE, CUT) for name in SETS],
     measure,
 )
-
-
-def measured(cells: Sequence[Content]) -> str:
-    """How many cells are measured."""
-    return counted(GRID, cells)
 
 
 def _runs(report: Content, step: str) -> dict[int, Content]:

@@ -25,7 +25,7 @@ from axformer.model.parameters import ParameterCount
 from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
-from benchmarks.speed.record import Asked, Evaluation, Run
+from benchmarks.speed.rounds import Asked, Evaluation, Run
 from benchmarks.speed.steps import PAD_TO, ROWS, Step, step_named
 
 _REPEATS = 5

@@ -15,8 +15,7 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
 from benchmarks.grids.speed import measure_steps, overheads, ratios, seconds_of
 from benchmarks.speed.child import count_flops, layer_shapes, matmul_rate, measure
-from benchmarks.speed.record import Asked, Evaluation, Run
-from benchmarks.speed.rounds import Setting, ask_child, compare, plans_of, spread_out
+from benchmarks.speed.rounds import Asked, Evaluation, Run, Setting, ask_child, compare, plans_of, spread_out
 from benchmarks.speed.steps import DYNAMIC, EARLY, PADDED, ROWS, STEPS, in_data_order
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, write_rows
 
@@ -24,7 +23,7 @@ COUNT = 40
 REFERENCE = """\
 import sys
 from benchmarks.speed.child import measure
-from benchmarks.speed.record import Asked
+from benchmarks.speed.rounds import Asked
 
 checkpoint, data, _, out = sys.argv[1:5]
 run = measure(Asked(step="prefixes", checkpoint=checkpoint, data=data, threads=1))
