@@ -57,25 +57,19 @@ _ORDERS = {
 }
 _ADVISED_AGAINST = {"top-middle-bottom": Arm({"order": "top-middle-bottom"})}
 """What ``paper`` would be on CoLA if the task were not named."""
-ARMS: Mapping[str, Arm] = {
-    **_PRESETS,
-    **_SAFEGUARDS,
-    **_EARLIER,
-    **_COMPRESSION,
-    **_TRADES,
-    **_HEURISTICS,
-    **_ORDERS,
-    **_ADVISED_AGAINST,
-}
+_VARYING = _HEURISTICS | _ORDERS | _ADVISED_AGAINST
+ARMS: Mapping[str, Arm] = _PRESETS | _SAFEGUARDS | _EARLIER | _COMPRESSION | _TRADES | _VARYING
 _VARIED = {"rte": _HEURISTICS, "sst2": _ORDERS, "cola": _ADVISED_AGAINST}
 """On which set each heuristic is measured: pairs of sentences for Table V, as in the paper, and SST-2 for the orders."""
 _COMPARED = [
     checkpoint_named(name).seeded(seed, model)
     for seed in SEEDS
-    for names, model in ((("rte", "cola", "sst2", "stsb", "sms", "ag-news", "ud-upos", "squad"), BASE),
-                         (("rte", "cola"), LARGE_BASE))
+    for model, names in (
+        (BASE, ("rte", "cola", "sst2", "stsb", "sms", "ag-news", "ud-upos", "squad")),
+        (LARGE_BASE, ("rte", "cola")),
+    )
     for name in names
-]  # fmt: skip
+]
 _COLA = checkpoint_named("cola")
 _EPOCHS = [replace(_COLA, name=f"cola-{epochs}-epochs", epochs=epochs) for epochs in (3, 10, 1)]
 """How far a model is over-trained may be what there is to gain."""
@@ -93,7 +87,7 @@ GRID = Grid(
 )
 ENCODERS = {BASE: 10_646_784, LARGE_BASE: 85_054_464}
 """Parameters of the transformer layers, for cells that are older than this figure in reports; a test counts them."""
-_JUDGED = ((Judgement.GAIN, "gain"), (Judgement.NO_RELIABLE_GAIN, "none"), (Judgement.LOSS, "loss"))
+_JUDGED = (Judgement.GAIN, Judgement.NO_RELIABLE_GAIN, Judgement.LOSS)
 _TABLE_II = (
     ["BERT-base (the paper)", "before", "10", "10", "1.48", "4.86", "80.05", "76.53"],
     ["BERT-base (the paper)", "after", "10", "10", "0.86", "1.95", "82.02", "79.93"],
@@ -193,7 +187,7 @@ def optimism(cells: Sequence[Content]) -> str:
     for arm, same in _by_arm(compared(cells)):
         promised, held = promised_and_held(same)
         judgements = Counter(map(_judgement, same))
-        counts = [f"{judgements[name]}" for name, _ in _JUDGED]
+        counts = [f"{judgements[name]}" for name in _JUDGED]
         rows.append([f"`{arm}`", f"{len(same)}", f"{promised:+.1%}", f"{held:+.1%}", *counts, removed(same)])
     return table(("arm", "passes", "deciding loss", "held-out loss", "gain", "none", "loss", "removed"), rows)
 
@@ -219,7 +213,7 @@ def seeds(cells: Sequence[Content]) -> str:
 
 def heuristics(cells: Sequence[Content]) -> str:
     """Each changed heuristic beside the paper's rule on the very same checkpoints."""
-    order = [PAPER, *(arm for changed in _VARIED.values() for arm in changed)]
+    order = [PAPER, *_VARYING]
     varied = [cell for cell in cells if cell["arm"] in order[1:]]
     asked = {cell["checkpoint"] for cell in varied}
     beside = [cell for cell in compared(cells) if cell["arm"] == PAPER and cell["checkpoint"] in asked]

@@ -17,7 +17,6 @@ from benchmarks.tables import NONE, change, grouped, points, spread, table, wher
 _SETS, _CURVE_SETS = ("rte", "stsb", "sst2"), ("stsb", "sst2")
 _CHOICE = {"confirm": 0.4, "within_points": 1.0}
 """How the certified model is chosen, the same for all ways."""
-_TRAINED = {"parts": ("train",), "finetune": {"bf16": True}}
 _WAYS: Mapping[str, Arm] = {
     "l1": Arm({"method": "rank", "score": "l1", **_CHOICE}, title="L1"),
     "magnitude": Arm({"method": "rank", "score": "magnitude", **_CHOICE}, title="magnitude"),
@@ -25,7 +24,8 @@ _WAYS: Mapping[str, Arm] = {
     "taylor-trained": Arm(
         {"method": "rank", "score": "taylor", "finetune_each": 1, **_CHOICE},
         title="Taylor, trained after each step",
-        **_TRAINED,  # type: ignore[arg-type]
+        parts=("train",),
+        finetune={"bf16": True},
     ),
     "pass": Arm({"confirm": 0.4}, "robust", "the pass (`robust`)"),
     "compress": Arm({"method": "compress", **_CHOICE}, title="compression"),
