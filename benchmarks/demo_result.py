@@ -52,8 +52,9 @@ def loss_of(checkpoint: Path, rows: list[Row], max_length: int) -> float:
     model = AutoModelForSequenceClassification.from_pretrained(checkpoint).eval()
     tokenizer, task, total = AutoTokenizer.from_pretrained(checkpoint), task_named("classification"), 0.0
     for start in range(0, len(rows), _BATCH):
-        batch = rows[start : start + _BATCH]
-        total += len(batch) * float(model(**task.encode(tokenizer, batch, model.config, max_length)).loss)
+        inputs = dict(task.encode(tokenizer, rows[start : start + _BATCH], model.config, max_length))
+        labels = inputs.pop("labels")
+        total += float(torch.nn.functional.cross_entropy(model(**inputs).logits, labels, reduction="sum"))
     return total / len(rows)
 
 
