@@ -160,9 +160,7 @@ class Grid:
         os.environ["OMP_NUM_THREADS"] = str(place.threads)  # of the processes that are started here
         missing, succeeded = self.chosen(only) if again else self.missing(only, place), True
         began = time.monotonic()
-        print(
-            f"{self.name}: {len(self.chosen(only)) - len(missing)} cells are there, {len(missing)} missing", flush=True
-        )
+        print(f"{self.name}: {len(missing)} of {len(self.chosen(only))} cells are to be measured", flush=True)
         for count, cell in enumerate(missing):
             if time.monotonic() - began >= 60 * minutes:
                 print(f"{minutes:g} minutes are over; {len(missing) - count} cells are still missing", flush=True)

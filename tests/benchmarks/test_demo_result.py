@@ -1,10 +1,21 @@
-"""What the demo says of its results together: one picture, and which file to deploy."""
+"""What the demo makes of its results: their loss measured anew, one picture, and which file to deploy."""
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-from benchmarks.demo_result import Delivered, advice, chart_of
+import pytest
+
+from axformer.config import make_config
+from axformer.data.reading import read_rows as read_data
+from axformer.evaluation.plain import PlainEvaluator
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.dataset import prepare
+from axformer.plan.plan import Plan
+from benchmarks.demo_result import Delivered, advice, chart_of, loss_of
+from benchmarks.rows import Row, read_rows
 from tests.axformer.reporting.test_deploy_table import form, report
+from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
 SLOWER = Delivered("no-worse", Path("var/one"), report(form("compact", 9.0, 0.85, (-0.01, 0.01))))
 FASTER = Delivered(
@@ -30,3 +41,14 @@ def test_every_form_of_every_result_is_in_the_picture() -> None:
     ElementTree.fromstring(text)
     assert "no-worse, PyTorch 85.00, between 84.00 and 86.00, 1.11 times as fast" in text
     assert "within-points=2, ONNX int8 84.00, between 83.00 and 85.10, 5.00 times as fast" in text
+
+
+def test_the_loss_is_measured_with_transformers_alone_as_the_report_measures_it(tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows.jsonl", tiny_rows(150, seed=1))
+    checkpoint = load_checkpoint(str(save_tiny_checkpoint(tmp_path / "model")), "cpu")
+    samples = prepare(read_data(str(tmp_path / "rows.jsonl")), checkpoint, make_config("paper", {})).samples
+    evaluator = PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples)
+    names = checkpoint.model.config.id2label
+    rows = [replace(row, label=names[int(row.label)]) for row in read_rows(tmp_path / "rows.jsonl", Row)]
+    expected = evaluator.losses(Plan.full(checkpoint.dimensions)).mean().item()
+    assert loss_of(tmp_path / "model", rows, 64) == pytest.approx(expected, rel=1e-5)

@@ -5,10 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from axformer.config import make_config
 from axformer.config.axformer import REMOVED
 from benchmarks import harness
+from benchmarks.__main__ import app
 from benchmarks.checkpoints import CHECKPOINTS, Checkpoint, make
 from benchmarks.harness import Arm, Cell, CellError, Content, Grid, Place, read_cells
 from benchmarks.pages import GRIDS
@@ -144,6 +146,15 @@ def test_a_cell_that_was_measured_otherwise_is_measured_again_while_there_is_tim
     assert "otherwise" not in json.loads(old.read_text())
     assert grid.run(["*-old"], place, minutes=1, again=True)
     assert "1 of 1 cells are to be measured" in capsys.readouterr().out
+
+
+def test_the_command_lists_grids_and_refuses_what_there_is_not(tmp_path: Path) -> None:
+    told = CliRunner().invoke(app, ["list"])
+    assert [line.partition(":")[0] for line in told.output.splitlines()] == list(GRIDS)
+    for words, complaint in ((["none"], "there is no grid"), (["rank", "--only", "none-*"], "no cell is called")):
+        refused = CliRunner().invoke(app, ["run", *words, "--source", str(tmp_path)])
+        assert refused.exit_code == 2
+        assert complaint in refused.output
 
 
 def test_every_checkpoint_has_a_task_a_set_and_a_name_of_its_own() -> None:
