@@ -5,6 +5,7 @@ program which must do without it is found out here as well. What a forked proces
 fresh one needs; :mod:`tests.axformer.forms.test_fresh` asks real ones.
 """
 
+import atexit
 import subprocess
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -24,6 +25,8 @@ LIBRARIES = (
 )
 """What takes long to import. None of it starts a thread, which would be lost in a fork."""
 SERVICE = (
+    "fastapi",
+    "uvicorn",
     "celery.apps.worker",
     "celery.bin.celery",
     "celery.concurrency.prefork",
@@ -33,13 +36,15 @@ SERVICE = (
     "pydantic_settings",
     "structlog",
 )
-"""What a worker's processes import besides."""
+"""What a worker and the API import besides."""
 
 
 @cache
 def start() -> Template:
     """The process that forks, started by the first call; it imports while this one goes on."""
-    return Template.start([*LIBRARIES, *SERVICE])
+    template = Template.start([*LIBRARIES, *SERVICE])
+    atexit.register(template.end)
+    return template
 
 
 def forking(*, nested: bool = False) -> AbstractContextManager[None]:

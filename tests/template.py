@@ -46,14 +46,14 @@ _EXEC: Exec = _posixsubprocess.fork_exec
 class Template:
     """The connection to such a process, which is a child of this one."""
 
-    def __init__(self, connection: socket.socket, pid: int) -> None:
+    def __init__(self, connection: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:
         """
         Args:
             connection: to the process.
-            pid: its id.
+            process: None if this process has forked it.
         """
         self._connection = connection
-        self.pid = pid
+        self._process = process
         self._owner = os.getpid()
         self._asking = threading.Lock()
 
@@ -67,12 +67,23 @@ class Template:
                 pass_fds=[theirs.fileno()],
                 env=os.environ | {"OMP_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"},
             )
-        return cls(ours, process.pid)
+        return cls(ours, process)
+
+    @property
+    def pid(self) -> int | None:
+        """Its id, if it was started."""
+        return None if self._process is None else self._process.pid
 
     @property
     def is_ours(self) -> bool:
         """Whether it can fork children of this process."""
         return self._owner == os.getpid()
+
+    def end(self) -> None:
+        """End it; what it has forked goes on."""
+        self._connection.close()
+        if self._process is not None:
+            self._process.wait()
 
     def fork(self, request: Request, descriptors: Sequence[int]) -> int:
         """Have a child of this process forked, which becomes the program; gives its id.
@@ -185,6 +196,7 @@ def _become(request: Request, descriptors: Sequence[int]) -> NoReturn:
     if request["session"]:
         os.setsid()
     if request["nested"]:
+        _prctl(_DIES_WITH_PARENT, signal.SIGKILL)
         _have_template()
     _set_up(request)
     os._exit(_run(request["arguments"]))
@@ -197,21 +209,20 @@ def _moved(descriptor: int) -> int:
 def _have_template() -> None:
     """Fork a template for this process's own starts."""
     ours, theirs = socket.socketpair()
-    pid = os.fork()
-    if pid == 0:
+    if os.fork() == 0:
         _prctl(_DIES_WITH_PARENT, signal.SIGKILL)
         theirs_alone = _moved(theirs.fileno())
         os.closerange(3, _FIRST_FREE)
         _serve(socket.socket(fileno=theirs_alone))
     theirs.close()
-    _use(Template(ours, pid), nested=False)
+    _use(Template(ours), nested=False)
 
 
 def _set_up(request: Request) -> None:
     """What an interpreter does as it starts."""
-    sys.stdin = open(0, encoding="utf-8", closefd=False)
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["directory"])
@@ -238,7 +249,7 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         if ended.code is not None and not isinstance(ended.code, int):
-            print(ended.code, file=sys.stderr)
+            sys.stderr.write(f"{ended.code}\n")
     except BaseException:
         traceback.print_exc()
     threading._shutdown()  # type: ignore[attr-defined] # waits for threads

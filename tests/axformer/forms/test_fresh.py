@@ -16,7 +16,7 @@ from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
 from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
-from tests.forked import ForkedInterpreter, forked_interpreter
+from tests.forked import ForkedInterpreter, forked_interpreter, start
 
 FORMS = [
     BASE.name,
@@ -29,7 +29,6 @@ ABOUT_ITSELF = """
 import os, sys
 print(os.getcwd(), os.environ.get("ONLY_NOW"), sys.argv[1:], "axformer" in sys.modules, __name__, sys.stdin.readline())
 """
-THREADS_OF_ITS_PARENT = "import os; print(len(os.listdir(f'/proc/{os.getppid()}/task')))"
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -92,6 +91,6 @@ def test_a_process_that_nobody_lets_run_ends(name: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="threads are counted in /proc")
-def test_what_forks_has_one_thread(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(THREADS_OF_ITS_PARENT, encoding="utf-8")
-    assert forked_interpreter(["-I", str(tmp_path / "program.py")]).stdout == "1\n"
+def test_what_forks_has_one_thread() -> None:
+    assert forked_interpreter(["-c", "print(1)"]).stdout == "1\n"
+    assert len(list(Path(f"/proc/{start().pid}/task").iterdir())) == 1
