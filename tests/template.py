@@ -250,7 +250,7 @@ def _run(arguments: Sequence[str]) -> int:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         if ended.code is not None and not isinstance(ended.code, int):
             sys.stderr.write(f"{ended.code}\n")
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - whatever it is, it is printed and the process ends
         traceback.print_exc()
     threading._shutdown()  # type: ignore[attr-defined] # waits for threads
     atexit._run_exitfuncs()
