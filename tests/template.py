@@ -41,6 +41,9 @@ _LENGTH_BYTES = 8
 Exec = Callable[..., int]
 Request = Mapping[str, Any]
 _EXEC: Exec = _posixsubprocess.fork_exec
+_changing = threading.Lock()
+_begun: list[Exec] = []
+"""How this process starts others, the last one first; threads may begin and end in any order."""
 
 
 class Template:
@@ -105,14 +108,29 @@ class Template:
         Args:
             nested: fork also each Python that these start.
         """
-        _use(self, nested=nested)
+        if sys.platform != "linux":
+            yield  # no process becomes the parent of one that it has not forked
+            return
+        starts = _starting_by(self, nested=nested)
+        with _changing:
+            _begun.append(starts)
+            _start_by(starts)
         try:
             yield
         finally:
-            subprocess._fork_exec = _posixsubprocess.fork_exec = _EXEC  # type: ignore[attr-defined]
+            with _changing:
+                _begun.remove(starts)
+                _start_by(_begun[-1] if _begun else _EXEC)
 
 
-def _use(template: Template, *, nested: bool) -> None:
+def _start_by(starts: Exec) -> None:
+    """Have this process start others so, in :mod:`subprocess` and in what starts processes of a pool."""
+    subprocess._fork_exec = _posixsubprocess.fork_exec = starts  # type: ignore[attr-defined]
+
+
+def _starting_by(template: Template, *, nested: bool) -> Exec:
+    """What has a template fork the Pythons that it knows how to become, and executes all else."""
+
     def fork_exec(arguments: Sequence[Any], *rest: Any) -> int:
         command = [os.fsdecode(argument) for argument in arguments]
         close, keep, directory, environment = rest[1:5]
@@ -134,7 +152,7 @@ def _use(template: Template, *, nested: bool) -> None:
         }
         return template.fork(request, list(kept.values()))
 
-    subprocess._fork_exec = _posixsubprocess.fork_exec = fork_exec  # type: ignore[attr-defined]
+    return fork_exec
 
 
 def _variables(environment: Sequence[bytes]) -> dict[str, str]:
@@ -215,7 +233,7 @@ def _have_template() -> None:
         os.closerange(3, _FIRST_FREE)
         _serve(socket.socket(fileno=theirs_alone))
     theirs.close()
-    _use(Template(ours), nested=False)
+    _start_by(_starting_by(Template(ours), nested=False))
 
 
 def _set_up(request: Request) -> None:
