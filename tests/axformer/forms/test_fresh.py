@@ -1,4 +1,4 @@
-"""A real interpreter for every form, and that the forked ones of all other tests do as it does."""
+"""A real interpreter for every program that loads forms, and that the forked ones of all other tests do as it does."""
 
 import signal
 import subprocess
@@ -12,19 +12,14 @@ from axformer.data.reading import read_rows
 from axformer.forms import interpreter
 from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.interpreter import FreshInterpreter
-from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
+from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
 from tests.forked import ForkedInterpreter, forked_interpreter, start
 
-FORMS = [
-    BASE.name,
-    COMPACT,
-    ZEROED,
-    pytest.param(ONNX, marks=pytest.mark.slow),
-    pytest.param(ONNX_INT8, marks=pytest.mark.slow),
-]
+FORMS = [BASE.name, COMPACT, pytest.param(ONNX, marks=pytest.mark.slow)]
+"""One for each program and runtime. The others are loaded by real Pythons in :mod:`tests.integration`."""
 ABOUT_ITSELF = """
 import os, sys
 print(os.getcwd(), os.environ.get("ONLY_NOW"), sys.argv[1:], "axformer" in sys.modules, __name__, sys.stdin.readline())
@@ -35,7 +30,7 @@ print(os.getcwd(), os.environ.get("ONLY_NOW"), sys.argv[1:], "axformer" in sys.m
 def test_a_form_computes_the_same_in_a_real_interpreter_and_in_a_forked_one(
     name: str, request: pytest.FixtureRequest, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result: Path = request.getfixturevalue("every_form" if name in (ONNX, ONNX_INT8) else "result")
+    result: Path = request.getfixturevalue("every_form" if name == ONNX else "result")
     whole = load_checkpoint(checkpoint)
     encoded = prepare(read_rows(str(data)), whole, PassConfig(max_length=10)).samples.encoded
     home = checkpoint if name == BASE.name else result / KINDS[name].directory
