@@ -103,7 +103,7 @@ class PassConfig(RunConfig):
     order: Order = Order.AUTO
     """The order in which blocks are inspected. ``auto`` takes Table VII's order for ``task_name``, or top to bottom without
     one. ``importance`` inspects the block first that the loss depends on least, by the gradients of gates on its heads or
-    neurons (:mod:`axformer.methods.rank.scores`), and needs no name of a task. ``search`` runs six passes, one for each
+    neurons (:mod:`axformer.scores.importance`), and needs no name of a task. ``search`` runs six passes, one for each
     permutation of the regions, and keeps the one with the lowest validation loss (appendix A), or with ``within_points`` the
     cheapest certified model."""
     task_name: TaskName | None = None

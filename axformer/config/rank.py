@@ -9,7 +9,7 @@ from axformer.config.plans import PlansConfig
 from axformer.errors import ConfigError
 
 Score = Literal["taylor", "gradient", "fisher", "activation", "l1", "magnitude", "random"]
-"""What a unit is ranked by (:mod:`axformer.methods.rank.scores`)."""
+"""What a unit is ranked by (:mod:`axformer.scores.importance`)."""
 
 
 class RankConfig(PlansConfig):

@@ -18,6 +18,7 @@ from axformer.methods.targets import Targets
 from axformer.model.compact import compact
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
+from axformer.plan.blocks import all_blocks
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import points_of
 from axformer.plan.plan import Plan
@@ -62,7 +63,7 @@ class Ground:
             return self.recovery.model_of(plan, self.surroundings)[0]
         small = compact(self.checkpoint.model, self.checkpoint.architecture, plan)
         if self.refits is not None:
-            counter = Counter(StepName.REFIT, 2 * len(plan.layers), self.surroundings.on_step)
+            counter = Counter(StepName.REFIT, len(all_blocks(len(plan.layers))), self.surroundings.on_step)
             parts_done = chain([0], repeat(1))  # a block is done when the next one begins
 
             def next_block() -> None:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from axformer.intake.checkpoint import Checkpoint
+from axformer.plan.blocks import Block
 from axformer.repair.least_squares import Fit, Sums
 from axformer.repair.refit import Solver
 
@@ -49,7 +50,7 @@ def best_scalars(weight: Tensor, bias: Tensor | None, sums: Sums, width: int, da
 
 
 class Tuning:
-    """Tunes the blocks of one plan. Called with the number of a block, it returns the block's solver."""
+    """Tunes the blocks of one plan. Called with a block, it returns the block's solver."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         """
@@ -57,19 +58,18 @@ class Tuning:
             checkpoint: the checkpoint of the untouched model.
         """
         self._checkpoint = checkpoint
-        self.ended_at: int | None = None
+        self.ended_at: Block | None = None
         """The block whose scalars exceeded the limit; None if there is none."""
 
-    def __call__(self, block: int) -> Solver:
+    def __call__(self, block: Block) -> Solver:
         return partial(self._solve, block)
 
-    def _solve(self, block: int, weight: Tensor, fitting: Sums, checking: Sums, *, has_bias: bool) -> Fit:
+    def _solve(self, block: Block, weight: Tensor, fitting: Sums, checking: Sums, *, has_bias: bool) -> Fit:
         architecture, model = self._checkpoint.architecture, self._checkpoint.model
-        weights = architecture.layout(block).weights(architecture.layers(model)[block // 2])
+        weights = architecture.layout(block).weights(architecture.layers(model)[block.layer])
         tuned, bias = weight.double(), weights.bias.detach().double() if has_bias and weights.bias is not None else None
         if self.ended_at is None and tuned.shape[1]:
-            dimensions = self._checkpoint.dimensions
-            units = dimensions.intermediate_size if block % 2 else dimensions.heads
+            units = block.size(self._checkpoint.dimensions)
             width = weights.output.parameter.shape[weights.output.axis] // units
             scalars = best_scalars(tuned, bias, fitting + checking, width)
             if float(scalars.abs().max()) > LIMIT:

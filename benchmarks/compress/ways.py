@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from axformer.methods.base import Ground
-from axformer.methods.compress.sizes import with_units
 from axformer.methods.registry import method_of
 from axformer.model.compact import compact
+from axformer.plan.blocks import all_blocks, blocks_of_layer
 from axformer.plan.elements import encoder_share
 from axformer.plan.plan import Plan
 from axformer.repair.refit import apply_refit, refit_plan, refitted
@@ -87,15 +87,17 @@ def _masked(ground: Ground, variant: Variant) -> Way:
 def _costs(ground: Ground) -> Costs:
     """The costs of a unit, from the operations that the first layer saves without it."""
     count, full = ground.targets.encoder_operations, ground.targets.full
-    sizes = ground.dimensions.heads, ground.dimensions.intermediate_size
-    head, neuron = (count(full) - count(with_units(full, block, range(1, size))) for block, size in enumerate(sizes))
+    head, neuron = (
+        count(full) - count(block.with_units(full, range(1, block.size(ground.dimensions))))
+        for block in blocks_of_layer(0)
+    )
     return Costs(head, neuron)
 
 
 def _plan_of(ground: Ground, units: Sequence[Sequence[int]]) -> Plan:
     plan = ground.targets.full
-    for block, kept in enumerate(units):
-        plan = with_units(plan, block, kept)
+    for block, kept in zip(all_blocks(len(plan.layers)), units, strict=True):
+        plan = block.with_units(plan, kept)
     return plan
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from axformer.config import RunConfig
 from axformer.errors import PlanError
-from axformer.methods.compress.sizes import are_levels_of
 from axformer.methods.outline import outline_of
 from axformer.plan.elements import Dimensions, ElementKind, is_of_encoder, parse
+from axformer.plan.levels import are_levels_of
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.plan.trial import OF_PLANS, ModelFigures, Phase, Trial, Verdict
 from worker.sandbox.errors import ProcessMisbehavedError

@@ -9,7 +9,7 @@ Two things are not in the paper: the trade of loss for size after the gains (``t
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from axformer.config import PassConfig
@@ -47,7 +47,7 @@ def search(
     screen: Screen | None = None,
     metric_limit: MetricLimit | None = None,
     ranked_groups: Callable[[int], list[Element]] | None = None,
-    importance: Sequence[float] | None = None,
+    importance: Mapping[Element, float] | None = None,
     replay: Sequence[Trial] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Trial]:

@@ -10,12 +10,13 @@ from axformer.methods.axformer.metric_limit import MetricLimit
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.orders import opening_of, pass_configs
 from axformer.methods.base import Extras, Ground
-from axformer.methods.rank.ranking import Scores
-from axformer.methods.rank.scores import Ranked, owners_of, scores_of
 from axformer.methods.traces import passes_in
+from axformer.plan.blocks import Block, BlockKind
 from axformer.plan.elements import Dimensions, Element, neuron_group
 from axformer.plan.trial import Trial
 from axformer.repair.local import LocalFits
+from axformer.scores.importance import Ranked, owners_of, scores_of
+from axformer.scores.ranking import Scores
 from axformer.wire.steps import Counter, StepName
 
 
@@ -64,7 +65,9 @@ def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Ge
             screen=screen,
             metric_limit=limit,
             ranked_groups=_ranked_groups(ground, config, scores),
-            importance=None if scores is None else [float(scores[block].sum()) for block in sorted(scores)],
+            importance=None
+            if scores is None
+            else {block.element: float(values.sum()) for block, values in scores.items()},
             replay=replay,
             clock=ground.surroundings.clock,
         )
@@ -86,7 +89,7 @@ def _ranked_groups(ground: Ground, config: PassConfig, scores: Scores | None) ->
     size, fits = config.group_size(ground.dimensions.intermediate_size), ground.refits
 
     def groups_of(layer: int) -> list[Element]:
-        block = 2 * layer + 1
+        block = Block(layer, BlockKind.FFN)
         if isinstance(fits, LocalFits):
             order = fits.order(block).units
         else:

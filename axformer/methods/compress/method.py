@@ -17,11 +17,12 @@ from axformer.intake.dataset import DataSet
 from axformer.methods.base import Extras, Ground
 from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.latency import measure_blocks
-from axformer.methods.compress.sizes import sizes_of, with_units
 from axformer.methods.compress.table import Table, level_table, measure_levels
 from axformer.methods.replay import Replay
 from axformer.methods.whole_plans import WholePlans
+from axformer.plan.blocks import Block, all_blocks, blocks_of_layer
 from axformer.plan.elements import Dimensions, encoder_share
+from axformer.plan.levels import sizes_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial, Verdict
 from axformer.repair.polish import RefitOrigins
@@ -117,7 +118,7 @@ class _Run:
     def _least_share(self) -> float:
         """Share of the cost that is left without any head or neuron."""
         cost_of, dimensions = self._cost_of(), self._ground.dimensions
-        blocks = range(2 * dimensions.layers)
+        blocks = all_blocks(dimensions.layers)
         whole = sum(cost_of(block, range(sizes_of(block, dimensions)[0])) for block in blocks)
         total = whole if self._milliseconds is not None else self._ground.targets.encoder_operations(self._full)
         return (total - whole + sum(cost_of(block, ()) for block in blocks)) / total
@@ -144,25 +145,25 @@ class _Run:
             if self._levels is None:
                 self._levels = self._unstored = measure_levels(ground)
             self._table = level_table(self._levels, ground.dimensions, self._cost_of())
-        blocks = [[Choice(level.cost, level.divergence) for level in levels] for levels in self._table]
-        whole = sum(levels[0].cost for levels in self._table)
+        blocks = [[Choice(level.cost, level.divergence) for level in levels] for levels in self._table.values()]
+        whole = sum(levels[0].cost for levels in self._table.values())
         total = whole if self._milliseconds is not None else ground.targets.encoder_operations(self._full)
         chosen = allocate(blocks, share * total - (total - whole))  # what lies outside the blocks stays
         if chosen is None:
             return None
         plan = self._full
-        for block, index in enumerate(chosen):
-            plan = with_units(plan, block, self._table[block][index].units)
+        for (block, levels), index in zip(self._table.items(), chosen, strict=True):
+            plan = block.with_units(plan, levels[index].units)
         return plan
 
-    def _cost_of(self) -> Callable[[int, Sequence[int]], float]:
-        """The function from a block's number and its kept units to its cost."""
+    def _cost_of(self) -> Callable[[Block, Sequence[int]], float]:
+        """The function from a block and its kept units to its cost."""
         operations, full, milliseconds = self._ground.targets.encoder_operations, self._full, self._milliseconds
         if milliseconds is None:
-            empty = [operations(with_units(full, block, ())) for block in range(2 * len(full.layers))]
-            return lambda block, kept: operations(with_units(full, block, kept)) - empty[block]
-        taken = [
-            dict(zip(sizes_of(block, self._ground.dimensions), measured, strict=True))
-            for block, measured in enumerate((milliseconds.attention, milliseconds.ffn))
-        ]
-        return lambda block, kept: taken[block % 2][len(kept)]
+            empty = {block: operations(block.with_units(full, ())) for block in all_blocks(len(full.layers))}
+            return lambda block, kept: operations(block.with_units(full, kept)) - empty[block]
+        taken = {
+            block.kind: dict(zip(sizes_of(block, self._ground.dimensions), measured, strict=True))
+            for block, measured in zip(blocks_of_layer(0), (milliseconds.attention, milliseconds.ffn), strict=True)
+        }
+        return lambda block, kept: taken[block.kind][len(kept)]

@@ -28,11 +28,12 @@ from axformer.forms.kinds import KINDS
 from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
 from axformer.methods.compress.allocation import Choice, allocate
-from axformer.methods.compress.sizes import MULTIPLE, measured_sizes, sizes_of
 from axformer.methods.compress.table import curve
 from axformer.methods.outline import outline_of
 from axformer.model.number_format import cast
+from axformer.plan.blocks import Block, blocks_of_layer
 from axformer.plan.elements import Dimensions, encoder_share
+from axformer.plan.levels import MULTIPLE, measured_sizes, sizes_of
 from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file, said_repaired
 from axformer.plan.trial import Trial
@@ -86,12 +87,12 @@ def test_the_curve_goes_through_what_was_measured_and_never_falls(measured: list
 @given(st.integers(1, 64), st.integers(1, 5000))
 def test_measured_sizes_are_some_of_all(heads: int, neurons: int) -> None:
     dimensions = Dimensions(layers=1, heads=heads, hidden_size=8, intermediate_size=neurons)
-    for block in (0, 1):
+    for block in blocks_of_layer(0):
         sizes = sizes_of(block, dimensions)
         assert sizes == sorted(set(sizes), reverse=True)
-        assert (sizes[0], sizes[-1]) == (neurons if block else heads, 0)
+        assert (sizes[0], sizes[-1]) == (block.size(dimensions), 0)
         assert set(measured_sizes(sizes)) <= set(sizes[1:])
-        if block and neurons >= 20 * MULTIPLE:
+        if block.is_ffn and neurons >= 20 * MULTIPLE:
             assert all(size % MULTIPLE == 0 for size in sizes[1:])
 
 
@@ -283,9 +284,9 @@ def test_diff_knows_fitted_weights(tmp_path: Path) -> None:
     invoke = partial(CliRunner().invoke, app)
     same = invoke(["diff", str(tmp_path / "one"), str(tmp_path / "other")])
     assert (same.exit_code, same.output) == (0, "The plans leave the same model.\n")
-    fit = fits[1]
+    fit = fits[Block.at(1)]
     assert fit.bias is not None
-    write_refit({**fits, 1: replace(fit, bias=fit.bias + 1)}, tmp_path / "other")
+    write_refit({**fits, Block.at(1): replace(fit, bias=fit.bias + 1)}, tmp_path / "other")
     (found,) = json.loads(invoke(["diff", "--json", str(tmp_path / "one"), str(tmp_path / "other")]).output)
     assert (found["layer"], found["part"]) == (0, "ffn weights")
     plain = tmp_path / "plain.json"

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from axformer.plan.plan import Plan, kept_neurons
+from axformer.plan.blocks import Block
+from axformer.plan.plan import Plan
 from axformer.repair.least_squares import Sums
 from axformer.repair.refit import matrix_of, refit_plan
 from benchmarks.compress.fisher import Costs, lost_information, most_informative, rearranged
@@ -81,9 +82,8 @@ def test_tuning_changes_weights_by_one_scalar_a_unit_and_leaves_biases() -> None
     assert fits
     layers = checkpoint.architecture.layers(checkpoint.model)
     for block, fit in fits.items():
-        whole = checkpoint.architecture.layout(block).weights(layers[block // 2])
-        layer = plan.layers[block // 2]
-        units = kept_neurons(layer) if block % 2 else layer.heads
+        whole = checkpoint.architecture.layout(block).weights(layers[block.layer])
+        units = block.units(plan)
         assert whole.bias is not None
         assert torch.equal(fit.bias, whole.bias)
         if fit.weight is not None:
@@ -99,12 +99,12 @@ def test_scalars_that_leave_the_limit_end_the_tuning() -> None:
     x, weight = torch.randn(900, units, generator=chance), torch.randn(32, units, generator=chance)
     near, far = (sums_of(x, factor * x @ weight.T) for factor in (2.0, 2 * LIMIT))
     none = sums_of(x[:0], x[:0] @ weight.T)
-    before = tuning(1)(weight, near, none, has_bias=True).weight
+    before = tuning(Block.at(1))(weight, near, none, has_bias=True).weight
     torch.testing.assert_close(before, 2 * weight.double(), rtol=0.05, atol=0.5)
     assert tuning.ended_at is None
-    assert torch.equal(tuning(3)(weight, far, none, has_bias=True).weight, weight.double())
-    assert tuning.ended_at == 3
-    assert torch.equal(tuning(5)(weight, near, none, has_bias=True).weight, weight.double())
+    assert torch.equal(tuning(Block.at(3))(weight, far, none, has_bias=True).weight, weight.double())
+    assert tuning.ended_at == Block.at(3)
+    assert torch.equal(tuning(Block.at(5))(weight, near, none, has_bias=True).weight, weight.double())
 
 
 def test_the_whole_plan_needs_no_tuning() -> None:

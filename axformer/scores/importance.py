@@ -28,6 +28,7 @@ from axformer.architectures.slices import Slice
 from axformer.data.batches import Samples
 from axformer.evaluation.signals import Signals
 from axformer.intake.checkpoint import Checkpoint
+from axformer.plan.blocks import Block, all_blocks
 
 
 @dataclass(frozen=True)
@@ -43,22 +44,28 @@ class Ranked:
     share: float
     """Share of the units that will have left after the next step."""
     seed: int
-    owners: Mapping[int, int]
+    owners: Mapping[Block, Block]
     """See :func:`owners_of`."""
 
-
-def owners_of(checkpoint: Checkpoint) -> dict[int, int]:
-    """The first block that uses the weights of a block, by the block's number: itself, unless layers share their weights."""
-    first: dict[int, int] = {}
-    blocks = Signals.blocks_of(checkpoint.model, checkpoint.architecture)
-    return {block: first.setdefault(id(weights.output.parameter), block) for block, weights in enumerate(blocks)}
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks of the model, bottom first."""
+        return all_blocks(self.checkpoint.dimensions.layers)
 
 
-def scores_of(name: str, ranked: Ranked) -> dict[int, np.ndarray]:
-    """The score of every unit, also of those that have left, shape (units,), by the block's number; none is negative."""
+def owners_of(checkpoint: Checkpoint) -> dict[Block, Block]:
+    """The first block that uses the weights of a block: itself, unless layers share their weights."""
+    first: dict[int, Block] = {}
+    weights = Signals.blocks_of(checkpoint.model, checkpoint.architecture)
+    blocks = zip(all_blocks(checkpoint.dimensions.layers), weights, strict=True)
+    return {block: first.setdefault(id(own.output.parameter), block) for block, own in blocks}
+
+
+def scores_of(name: str, ranked: Ranked) -> dict[Block, np.ndarray]:
+    """The score of every unit, also of those that have left, shape (units,) for each block; none is negative."""
     with ranked.masking():
         found = _SCORES[name](ranked)
-    return {block: values.double().cpu().numpy() for block, values in enumerate(found)}
+    return {block: values.double().cpu().numpy() for block, values in zip(ranked.blocks, found, strict=True)}
 
 
 def _taylor(ranked: Ranked) -> list[Tensor]:
@@ -182,12 +189,12 @@ def _blocks(ranked: Ranked) -> list[BlockWeights]:
 
 def _over_uses(ranked: Ranked, blocks: Sequence[Tensor], combine: Callable[[Tensor], Tensor]) -> list[Tensor]:
     """Give all blocks that share their weights the same values, combined from those of each."""
-    owners = ranked.owners
-    uses: dict[int, list[Tensor]] = {}
-    for block, values in enumerate(blocks):
-        uses.setdefault(owners[block], []).append(values)
+    owners = [ranked.owners[block] for block in ranked.blocks]
+    uses: dict[Block, list[Tensor]] = {}
+    for owner, values in zip(owners, blocks, strict=True):
+        uses.setdefault(owner, []).append(values)
     combined = {owner: combine(torch.stack(found)) for owner, found in uses.items()}
-    return [combined[owners[block]] for block in range(len(blocks))]
+    return [combined[owner] for owner in owners]
 
 
 def _mean_over_weights(
@@ -196,8 +203,8 @@ def _mean_over_weights(
     """The mean over each unit's weights of a value that every weight has."""
     dimensions = ranked.checkpoint.dimensions
     found = []
-    for block, weights in enumerate(blocks):
-        total = dimensions.intermediate_size if block % 2 else dimensions.heads
+    for block, weights in zip(ranked.blocks, blocks, strict=True):
+        total = block.size(dimensions)
         sums, count = torch.zeros(total, dtype=torch.float64), 0
         for part in (*weights.inputs, weights.output):
             values = values_of(part)
