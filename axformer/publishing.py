@@ -1,5 +1,6 @@
 """Publishes the result of a finished pass: the model in its forms, measured and checked, with its plan, trace and reports."""
 
+import json
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +31,11 @@ from axformer.reporting.measure import Outcome, doubted, make_report, score_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
 from axformer.wire.report import HeadTraining, Refitted, Report
+from axformer.wire.run import Run
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
+
+RUN = "run.json"
+"""The run as it was asked for, in a result."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Decided:
     """The base model with its trained head, which is handed out too; None for a fine-tuned checkpoint."""
     doubts: Mapping[str, str] = field(default_factory=dict)
     """Why figures on some data do not hold for new rows, by the data's name in reports."""
+    run: Run | None = None
+    """The run as it was asked for; None where nobody asked in these words, as in a test."""
 
     def plan_file(self, *, is_fitted: bool, is_trained: bool) -> PlanFile:
         """The plan, with the knobs of the pass that led to it."""
@@ -156,11 +163,13 @@ def texts_of(decided: Decided, report: Report, trace: Sequence[Trial], *, is_fit
     checkpoint = decided.checkpoint
     plan = decided.plan_file(is_fitted=is_fitted, is_trained=report.finetune is not None)
     loading = loading_of(checkpoint.task, checkpoint.head)
+    asked = {} if decided.run is None else {RUN: json.dumps(decided.run.given(), indent=1, ensure_ascii=False) + "\n"}
     return {
+        **asked,
         "plan.json": plan.model_dump_json(indent=1) + "\n",
         "trace.jsonl": "".join(trial.model_dump_json() + "\n" for trial in trace),
         "report.json": report.model_dump_json(indent=1) + "\n",
-        "README.md": write_card(report, plan, checkpoint.dimensions, loading),
+        "README.md": write_card(report, plan, checkpoint.dimensions, loading, decided.run),
         PICTURE: picture(plan.plan, checkpoint.dimensions),
         CURVE: path_curve(report.path),
         PAGE: report_page(report, plan, checkpoint.dimensions, trace, loading),

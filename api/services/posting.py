@@ -1,8 +1,8 @@
 """Posting a job: check its references, and create only one job for a repeated request."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import SecretStr
@@ -17,7 +17,7 @@ from axformer.config import Preset, RunConfig, usual_preset
 from axformer.config.goals import config_of_wish, parse_goal
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS
-from axformer.repair.settings import completed, defaults_of
+from axformer.wire.finetuning import completed, defaults_of
 from axformer.wire.jobs import JobCreate
 from store.references import HUB_PREFIX, UPLOAD_PREFIX
 from store.repositories.handovers import new_handover
@@ -26,14 +26,6 @@ from store.repositories.uploads import hold_upload
 from store.settings import Settings
 from store.tables.jobs import Job
 from store.vault import open_vault
-
-
-@dataclass(frozen=True)
-class InGroup:
-    """The group that a job belongs to, and its cell in the group."""
-
-    group_id: str
-    cell: Mapping[str, Any]
 
 
 def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, key: str | None) -> Created:
@@ -81,7 +73,7 @@ def queue_once(
     return created
 
 
-def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | None = None) -> NewJob:
+def new_job(settings: Settings, team_id: str, body: JobCreate) -> NewJob:
     """The job that a body describes, without checking the team's uploads and limits.
 
     Raises:
@@ -124,7 +116,6 @@ def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | 
         handover=new_handover(body.deliver.uri) if body.deliver else None,
         handover_token=handover_token,
         hub_token=locked_token(settings, body.hub_token, [uri for _, uri in _references(body)]),
-        **({} if place is None else vars(place)),
     )
 
 

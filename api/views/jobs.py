@@ -31,7 +31,6 @@ def job_read(job: Job, place: Place | None = None) -> JobRead:
     return JobRead(
         id=job.id,
         kind=job.kind,
-        group=job.group_id,
         exported_from=job.exported_from,
         upto=job.upto,
         name=job.name,

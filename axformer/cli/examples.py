@@ -36,9 +36,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "resume": ("axformer resume $JOB",),
     "retry": ("axformer retry $JOB",),
     "deliver": ("axformer deliver $JOB hf://acme/reviews-small",),
-    "compare": ("axformer compare $JOB $OTHER --plot results.svg",),
-    "grid": ("axformer grid grid.toml",),
-    "group": ("axformer group $GROUP",),
-    "groups": ("axformer groups",),
+    "compare": ("axformer compare $JOB $OTHER --plot results.svg", "axformer compare --label sweep=margins"),
     "keys": ("axformer keys list", "axformer keys create laptop --scope write"),
 }

@@ -69,14 +69,12 @@ class _Listed(LazyGroup):
         "compare": Command(
             _SERVICE, "Compare jobs and local results: the knobs in which they differ, and the result of each."
         ),
-        "grid": Command(_SERVICE, "Queue a grid of jobs: each checkpoint of each set with each setting and seed."),
-        "group": Command(
-            _SERVICE,
-            "Show the results of a group of jobs so far: means over checkpoints and seeds, with spreads and intervals.",
-        ),
-        "groups": Command(_SERVICE, "List your team's groups of jobs, the newest first.", module="group"),
         "keys": Command(_SERVICE, "List, create, rotate and revoke your team's keys; for admins."),
     }
+    gone: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("grid", "group", "groups"),
+        "queue each run by axformer submit --label sweep=NAME, and see them by axformer compare --label sweep=NAME",
+    )
 
 
 class _Commands(typer.Typer):

@@ -20,6 +20,7 @@ from axformer.reporting.table import Table
 from axformer.scores.confidence import CONFIDENCE, first_metric
 from axformer.wire.metrics import LOWER_IS_BETTER
 from axformer.wire.report import Report
+from axformer.wire.run import IN_MEMORY, Run, command
 from axformer.wire.verdicts import Judgement
 
 CARD = "README.md"
@@ -38,7 +39,7 @@ PICTURE = "plan.svg"
 """File name of the plan's picture, which lies next to the card."""
 
 
-def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: Loading) -> str:
+def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: Loading, run: Run | None = None) -> str:
     """Render the model card as Markdown, with the metadata that model hubs read."""
     values, default = shown(report, plan.plan, dimensions, loading), defaults_beside(report.config)
     assert values["first_look"] is not None, "new reports have it"
@@ -49,6 +50,7 @@ def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: 
         limit=limit_of(report),
         nothing_met=passage("nothing_met", report.config, method_of(report.config) == DEFAULT_METHOD),
         loading=loading,
+        command=None if run is None or run.checkpoint.uri == IN_MEMORY else command(run),
         source=plan.source,
         layers=len(plan.layers),
         classes=_classes(report),

@@ -224,8 +224,6 @@ class JobRead(Schema):
     kind: KindWord = JobKind.PASS
     """What is done: ``pass`` prunes a model, ``export`` hands out a model on the path of another job, ``analysis`` reports on a
     model that stays as it is."""
-    group: str | None
-    """Of a cell: the group that it was posted with."""
     exported_from: str | None
     """Of an export: the job on whose path its model lies."""
     upto: int | None

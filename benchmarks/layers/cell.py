@@ -16,7 +16,7 @@ from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
-from axformer.repair.settings import completed, make_settings
+from axformer.wire.finetuning import completed, make_settings
 from axformer.reporting.environment import describe
 from axformer.run import PruningRun
 from axformer.scores.confidence import first_metric

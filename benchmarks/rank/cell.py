@@ -9,7 +9,7 @@ import torch
 
 from axformer.config import make_config
 from axformer.data.source import DataSource
-from axformer.repair.settings import make_settings
+from axformer.wire.finetuning import make_settings
 from axformer.reporting.environment import describe
 from axformer.run import PruningRun
 from axformer.scores.confidence import first_metric

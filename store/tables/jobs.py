@@ -25,7 +25,6 @@ class Job(Base):
         Index("ix_jobs_queue", "team_id", "waits_since", postgresql_where=text("state = 'queued'")),
         Index("ix_jobs_held", "team_id", postgresql_where=text("worker IS NOT NULL")),
         Index("ix_jobs_leases", "lease_until", postgresql_where=text(f"state IN ({_ACTIVE_SQL})")),
-        Index("ix_jobs_group_id", "group_id", postgresql_where=text("group_id IS NOT NULL")),
         Index("ix_jobs_handover_at", "handover_at", postgresql_where=text("handover_at IS NOT NULL")),
         Index("ix_jobs_labels", "labels", postgresql_using="gin", postgresql_ops={"labels": "jsonb_path_ops"}),
     )
@@ -34,10 +33,6 @@ class Job(Base):
     team_id: Mapped[str] = mapped_column(ForeignKey("teams.id"))
     kind: Mapped[JobKind] = mapped_column(text_enum(JobKind, "kind"), server_default=JobKind.PASS.value)
     """The kind of work."""
-    group_id: Mapped[str | None] = mapped_column(ForeignKey("groups.id"))
-    """For a cell: the group that it was posted with."""
-    cell: Mapped[dict[str, Any] | None]
-    """Its place in that group's grid: ``set``, ``checkpoint``, ``setting`` and ``seed``."""
     exported_from: Mapped[str | None]
     """For an export: the job whose path holds its model; that job may have been deleted."""
     upto: Mapped[int | None]

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from axformer.config import make_config
 from axformer.data.columns import Columns
 from axformer.forms.kinds import KINDS
-from axformer.repair.settings import FinetuneSettings
+from axformer.wire.finetuning import FinetuneSettings
 from tests.statements import reads_report, said_to
 
 JOB = "/v1/jobs/{}"

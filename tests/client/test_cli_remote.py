@@ -307,6 +307,11 @@ def test_jobs_are_listed_shown_and_compared(stage: Stage, api: Client, monkeypat
     assert "refine_margin" in side_by_side
     assert "0.4000 → 0.4000" in side_by_side
     assert [job["id"] for job in answered("compare", second, first)] == [second, first]
+    labelled = [stage.queued(name=name, labels={"sweep": "margins", "name": name}) for name in ("low", "high")]
+    assert [job["id"] for job in answered("compare", "--label", "sweep=margins")] == labelled
+    assert [job["id"] for job in answered("compare", first, "--label", "name=low")] == [first, labelled[0]]
+    alone = run("compare", "--label", "name=low")
+    assert (alone.exit_code, alone.stderr) == (2, "error: compare takes 2 to 6 jobs or results, not 1\n")
     assert second in waiting
     assert "1 job of all teams waiting" in waiting
     assert answered("queue")["data"][0]["id"] == second

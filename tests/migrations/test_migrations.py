@@ -247,3 +247,65 @@ def test_the_newest_revision_is_the_one_in_the_database(bare: Settings, bare_dat
     with psycopg.connect(bare_database_url) as connection:
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     assert row == (newest_revision(),)
+
+
+BEFORE_LABELS = "3c7e15a9d0b4"
+"""The last revision with groups of jobs."""
+
+
+@pytest.fixture
+def with_groups(bare: Settings, bare_database_url: str) -> Iterator[psycopg.Connection]:
+    """A database with a team, and groups of jobs as they were: two of one name, and one with a name of its own."""
+    migrate(bare)
+    with psycopg.connect(bare_database_url, autocommit=True, row_factory=dict_row) as connection:
+        connection.execute("INSERT INTO teams (id, name) VALUES ('team', 'crew')")
+        command.downgrade(alembic_config(bare), BEFORE_LABELS)
+        for group_id, name in (("grp_1", "margins"), ("grp_2", "seeds"), ("grp_3", "seeds")):
+            connection.execute(
+                "INSERT INTO groups (id, team_id, name, grid) VALUES (%s, 'team', %s, '{}')", [group_id, name]
+            )
+        yield connection
+
+
+def make_job(connection: psycopg.Connection, job_id: str, **columns: object) -> None:
+    """A job of before the labels, with these columns."""
+    given = {
+        "id": job_id,
+        "team_id": "team",
+        "name": "job",
+        "state": "queued",
+        "config": Jsonb({}),
+        "labels": Jsonb({}),
+    }
+    given |= {"checkpoint": Jsonb({}), "validation": Jsonb({}), "preset": "paper", "priority": 0, "attempt": 0}
+    given |= {"max_attempts": 3, "fence": 0, "event_count": 0} | columns
+    names, places = ", ".join(given), ", ".join(f"%({name})s" for name in given)
+    connection.execute(f"INSERT INTO jobs ({names}) VALUES ({places})", given)
+
+
+def test_jobs_of_a_group_are_found_by_labels(with_groups: psycopg.Connection, bare: Settings) -> None:
+    cell = {"set": "reviews", "checkpoint": 1, "setting": "low", "seed": 3}
+    many = {f"label-{number}": "x" for number in range(16)}
+    jobs_there: dict[str, tuple[str | None, dict[str, object], dict[str, str]]] = {
+        "first": ("grp_1", cell, {"project": "a"}),
+        "unseeded": ("grp_1", cell | {"seed": None}, {"setting": "mine", "group": "own"}),
+        "same name": ("grp_2", cell, {}),
+        "full": ("grp_1", cell, many),
+        "alone": (None, {}, {"project": "a"}),
+    }
+    for job_id, (group_id, its_cell, labels) in jobs_there.items():
+        columns = {"group_id": group_id, "cell": Jsonb(its_cell) if group_id else None, "labels": Jsonb(labels)}
+        make_job(with_groups, job_id, **columns)
+    migrate(bare)
+    found = {row["id"]: row["labels"] for row in with_groups.execute("SELECT id, labels FROM jobs")}
+    place = {"set": "reviews", "checkpoint": "1", "setting": "low", "seed": "3"}
+    assert found == {
+        "first": {"project": "a", "group": "margins"} | place,
+        "unseeded": {"group": "own", "group-name": "margins", "setting": "mine", "set": "reviews", "checkpoint": "1"},
+        "same name": {"group": "seeds (grp_2)"} | place,
+        "full": many | {"group": "margins"},
+        "alone": {"project": "a"},
+    }
+    command.downgrade(alembic_config(bare), BEFORE_LABELS)
+    (job,) = with_groups.execute("SELECT labels, group_id FROM jobs WHERE id = 'first'").fetchall()
+    assert job == {"labels": found["first"], "group_id": None}

@@ -6,7 +6,7 @@ from functools import partial
 from axformer.config import RunConfig, make_config
 from axformer.data.source import DataSource
 from axformer.methods.outline import outline_of
-from axformer.repair.settings import make_settings
+from axformer.wire.finetuning import make_settings
 from axformer.wire.heads import NewHead
 from axformer.wire.names import says_nothing, shown_name
 from axformer.wire.steps import StepName

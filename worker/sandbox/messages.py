@@ -14,7 +14,7 @@ from axformer.data.columns import Columns
 from axformer.intake.limits import DIMENSIONS
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
-from axformer.repair.settings import FinetuneSettings
+from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import NewHead
 from axformer.wire.kinds import JobKind
 from axformer.wire.steps import Step

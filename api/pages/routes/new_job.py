@@ -25,7 +25,7 @@ from api.services.inputs.contents import Contents, UnreadableError
 from api.services.inputs.look import Seen, look_at_inputs, names_of
 from axformer.config import ABOUT_METHODS, ABOUT_PRESETS, Preset, make_config
 from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal, written
-from axformer.repair.settings import FinetuneSettings
+from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import HEAD_TASKS
 from axformer.wire.jobs import FormName, JobCreate
 from axformer.wire.knob_list import list_knobs

@@ -16,6 +16,7 @@ from axformer.run import PruningRun
 from store.repositories.steering import request_cancel, request_pause, resume_job
 from store.session import Sessions, session_scope
 from store.states import JobState
+from tests.runs import open_run
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch
 from tests.worker.job.test_runner import FILES, NEVER, Claim, artifacts_of, content_of, left_behind, without_seconds
 from worker.base.context import WorkerContext, claim_job
@@ -29,7 +30,7 @@ KNOBS = {"attention_top_k": 3, "order": "search"}
 def library_search(opened: Open, knobs: dict[str, Any]) -> tuple[PruningRun, list[Trial]]:
     """The same search without any service, to its end, and all of its trials."""
     validation = DataSource(str(opened.root / "validation.jsonl"))
-    run = PruningRun.open(opened.root / "checkpoint", validation, config=make_config("paper", knobs))
+    run = open_run(opened.root / "checkpoint", validation, config=make_config("paper", knobs))
     return run, list(run.trials())
 
 

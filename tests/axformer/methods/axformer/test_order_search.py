@@ -26,6 +26,7 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan, parse_plan_file
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
+from tests.runs import open_run as opened
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 SEARCHED_KNOBS = {"attention_top_k": 3, "order": "search"}
@@ -39,7 +40,7 @@ Singles = dict[Order, tuple[list[Trial], Plan]]
 
 
 def open_run(checkpoint: Path, data: Path, config: PassConfig = SEARCH) -> PruningRun:
-    return PruningRun.open(checkpoint, DataSource(str(data)), config=config)
+    return opened(checkpoint, DataSource(str(data)), config=config)
 
 
 def lines(trace: list[Trial] | tuple[Trial, ...]) -> list[str]:
