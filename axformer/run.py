@@ -21,11 +21,10 @@ from axformer.intake.dataset import DataSet
 from axformer.intake.parts import split_off
 from axformer.intake.rebuilt import check_rebuilt
 from axformer.intake.shared_rows import shared_with
-from axformer.methods.base import Ground, plan_of, targets_of
+from axformer.methods.axformer.orders import passes_of
+from axformer.methods.base import Ground, method_of, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
-from axformer.methods.outline import outline_of
 from axformer.methods.passes import Passes
-from axformer.methods.registry import method_of
 from axformer.methods.targets import SpeedEstimate
 from axformer.model.number_format import cast
 from axformer.new_head import Headed
@@ -85,8 +84,8 @@ class PruningRun:
         headed: Headed | None = None,
         asked: Run | None = None,
     ) -> None:
-        self._method, self._configs = method_of(config), outline_of(config).passes(config)
-        self._method.check(config, checkpoint.dimensions)
+        self._method, self._configs = method_of(config), passes_of(config)
+        self._method.check(config, checkpoint)
         check_fits(config, checkpoint, shards, repair)
         self.config = config
         self.dimensions = checkpoint.dimensions
@@ -109,11 +108,11 @@ class PruningRun:
         """What the method works with."""
         checkpoint, config, deciding = self._checkpoint, self.config, self.deciding
         refits = recovery = None
-        if config.is_refitted and can_refit(checkpoint.model, checkpoint.architecture):
+        if config.needs.fitting and can_refit(checkpoint.model, checkpoint.architecture):
             refits = self._method.fits(checkpoint.model, checkpoint.architecture, calibrating.samples)
-        training = polish_training(calibrating, checkpoint, config) if config.polish_epochs else self._repair
+        training = polish_training(calibrating, checkpoint, config) if config.needs.polish else self._repair
         if isinstance(training, Training):
-            recovery = self._method.extras.recovery(checkpoint, training, deciding, config, refits)
+            recovery = self._method.recovery(checkpoint, training, deciding, config, refits)
         fitting = refits if isinstance(refits, LocalFits) else None
         return Ground(
             *(checkpoint, deciding.samples, config, self._targets),
@@ -247,7 +246,7 @@ class PruningRun:
         fitted = self.calibration or self.deciding
         return [
             *notes_on(self._checkpoint, sets, self._confirming, self.config, fitted, self._repair),
-            *self._method.extras.notes(self.config, is_trained=self._repair is not None),
+            *self._method.notes(self.config, is_trained=self._repair is not None),
             *(f"{name} data: {doubt}" for name, doubt in self._doubts.items()),
         ]
 
@@ -344,7 +343,7 @@ class PruningRun:
         )
         model = self.model()
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
-        files = self._method.extras.files(self._ground, self.trace)
+        files = self._method.files(self._ground, self.trace)
         made = Made(model, repaired, fits or None, self.calibration, files)
         is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
         seen = self._ground.untouched.predictions(keep=False) if is_known else None

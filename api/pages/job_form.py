@@ -16,8 +16,8 @@ from axformer.data.columns import Columns
 from axformer.errors import ConfigError, reason_of
 from axformer.forms.kinds import COMPACT
 from axformer.intake.names import KNOWN_NAMES
-from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.devices import Device
+from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import parse_head
 from axformer.wire.jobs import JobCreate
 

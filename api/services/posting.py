@@ -170,24 +170,23 @@ def _config(body: JobCreate) -> tuple[Preset, RunConfig]:
 
 def _calibrated(config: RunConfig) -> RunConfig:
     """The knobs of a job with calibration data."""
-    if config.why_not_calibrated is None:
+    try:
         return config.calibrated()
-    detail = f"is data to fit weights on, and {config.why_not_calibrated}; leave it out"
-    raise InvalidInputError(f"calibrate {detail}", errors=[FieldError(detail, pointer="#/calibrate")])
+    except ConfigError as error:
+        raise InvalidInputError(str(error), errors=[FieldError(str(error), pointer="#/calibrate")]) from None
 
 
 def _finetune(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
-    if body.train is not None and config.why_not_trained is not None:
-        detail = f"{config.why_not_trained}; give these rows as calibrate instead of train"
-        raise InvalidInputError(detail, code=ConfigError.code, errors=[FieldError(detail, pointer="#/train")])
+    try:
+        config.check_training(has_train=body.train is not None)
+    except ConfigError as error:
+        refused = FieldError(str(error), pointer=f"#/{error.field}")
+        raise InvalidInputError(str(error), code=error.code, errors=[refused]) from None
     if body.train is not None:
         try:
             return completed(body.finetune, defaults_of(config.method, body.head)).model_dump(mode="json")
         except ConfigError as error:
             raise InvalidInputError(str(error), errors=[FieldError(str(error), pointer="#/finetune")]) from None
-    if config.why_training is not None:
-        detail = f"{config.why_training}, and there is no training data; give train too"
-        raise InvalidInputError(detail, code=ConfigError.code, errors=[FieldError(detail, pointer="#/config")])
     if body.finetune is None:
         return None
     detail = "says how to train, and train on what; give train too, or leave it out"

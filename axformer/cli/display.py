@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from axformer.config import RunConfig
-from axformer.methods.outline import outline_of
-from axformer.methods.progress import Progress
+from axformer.methods.axformer.orders import passes_of
+from axformer.methods.progress import Progress, meter_of
 from axformer.methods.traces import passes_in
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
@@ -60,7 +60,7 @@ Measure = Callable[[Sequence[Trial], bool], Progress]
 
 def measured_by(dimensions: Dimensions, config: RunConfig) -> Measure:
     """The progress of a pass over a local model, computed incrementally for a growing trace."""
-    meter, seen = outline_of(config).meter(dimensions, config), 0
+    meter, seen = meter_of(dimensions, config), 0
 
     def measure(trials: Sequence[Trial], ended: bool) -> Progress:
         nonlocal seen
@@ -73,7 +73,7 @@ def measured_by(dimensions: Dimensions, config: RunConfig) -> Measure:
 
 def names_of_passes(config: RunConfig) -> list[str]:
     """Names of the passes; empty if there is only one."""
-    configs = outline_of(config).passes(config)
+    configs = passes_of(config)
     return [config.order.value for config in configs] if len(configs) > 1 else []
 
 

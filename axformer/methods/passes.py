@@ -113,7 +113,7 @@ class Passes:
 
     def _points(self, index: int) -> list[Point]:
         config = self.configs[index]
-        return points_of(self.traces[index], self._dimensions, config.attention_kept, keeps_bias=config.is_refitted)
+        return points_of(self.traces[index], self._dimensions, config.attention_kept, keeps_bias=config.needs.fitting)
 
 
 def best_of(ranks: Sequence[Rank]) -> int:

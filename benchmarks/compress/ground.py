@@ -13,8 +13,7 @@ from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import prepare_like
 from axformer.intake.parts import split_off
-from axformer.methods.base import Ground, targets_of
-from axformer.methods.registry import method_of
+from axformer.methods.base import Ground, method_of, targets_of
 from axformer.model.operations import Operations
 from axformer.opening import open_inputs
 from axformer.plan.plan import Plan
@@ -82,12 +81,12 @@ def open_cell(checkpoint: Path, files: RowFiles, config: CompressConfig) -> Open
     assert inputs.test is not None, "it was asked for"
     assert confirming is not None, "the cells set rows apart"
     refits = None
-    if config.is_refitted and can_refit(found.model, found.architecture):
+    if config.needs.fitting and can_refit(found.model, found.architecture):
         refits = TimedRefits(found.model, found.architecture, calibration.samples)
     recovery = None
     if config.polish:
         training = polish_training(calibration, found, config)
-        recovery = method_of(config).extras.recovery(found, training, deciding, config, refits)
+        recovery = method_of(config).recovery(found, training, deciding, config, refits)
     parts = {"deciding": deciding, "confirming": confirming, "calibration": calibration, "test": inputs.test}
     return Opened(
         Ground(

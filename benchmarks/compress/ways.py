@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from axformer.methods.base import Ground
-from axformer.methods.registry import method_of
+from axformer.methods.base import Ground, method_of
 from axformer.model.compact import compact
 from axformer.plan.blocks import all_blocks, blocks_of_layer
 from axformer.plan.elements import encoder_share

@@ -16,11 +16,11 @@ from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
-from axformer.wire.finetuning import completed, make_settings
 from axformer.reporting.environment import describe
 from axformer.run import PruningRun
 from axformer.scores.confidence import first_metric
 from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import completed, make_settings
 from benchmarks.compress.latency import latency
 from benchmarks.layers.grid import DROPPED, SHORT_ROWS, TRAININGS, Cell
 from benchmarks.sets.parts import sample
@@ -53,7 +53,7 @@ def measure(cell: Cell, checkpoint: Path, sets: Path, state: Path) -> dict[str, 
     )
     if cell.training == "short":
         train = DataSource(str(_some(Path(train.path), state)))
-    settings = None if asked is None else completed(make_settings(asked), config.finetune_defaults)
+    settings = None if asked is None else completed(make_settings(asked), config.about.finetune_defaults)
     run = PruningRun.open(
         checkpoint, validation, test=test, config=config, train=None if asked is None else train, finetune=settings
     )

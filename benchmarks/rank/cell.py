@@ -9,11 +9,11 @@ import torch
 
 from axformer.config import make_config
 from axformer.data.source import DataSource
-from axformer.wire.finetuning import make_settings
 from axformer.reporting.environment import describe
 from axformer.run import PruningRun
 from axformer.scores.confidence import first_metric
 from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import make_settings
 from benchmarks.rank.grid import ORDERS, Cell
 
 FORMAT = "axformer-rank/1"

@@ -5,7 +5,6 @@ from functools import partial
 
 from axformer.config import RunConfig, make_config
 from axformer.data.source import DataSource
-from axformer.methods.outline import outline_of
 from axformer.wire.finetuning import make_settings
 from axformer.wire.heads import NewHead
 from axformer.wire.names import says_nothing, shown_name
@@ -75,7 +74,7 @@ def _has_trained(job: Job, config: RunConfig) -> bool:
     progress = job.progress or {}
     if job.head is not None:
         return bool(progress)  # there is none before the training of the head has told of a step
-    if config.polish_epochs or (job.train is not None and outline_of(config).trains_each(config)):
+    if config.needs.polish or (job.train is not None and config.needs.trains_each):
         return bool(progress.get("done"))
     step = progress.get("step")
     return step is not None and step["name"] == StepName.TRAINING

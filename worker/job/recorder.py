@@ -6,7 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from axformer.config import RunConfig, make_config
-from axformer.methods.outline import outline_of
+from axformer.methods.axformer.orders import passes_of
+from axformer.methods.progress import meter_of
 from axformer.methods.traces import least_loss
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial
@@ -68,8 +69,8 @@ class Recorder:
         self._stored = stored
         self._inputs = dict(inputs)
         self._first_look = first_look
-        self._passes = outline_of(config).passes(config)
-        self._meter = outline_of(config).meter(dimensions, config)
+        self._passes = passes_of(config)
+        self._meter = meter_of(dimensions, config)
         self._speed = speed
         self._batch = batch
         self._batch_seconds = batch_seconds

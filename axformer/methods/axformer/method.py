@@ -4,33 +4,38 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, nullcontext
 
 from axformer.config import PassConfig
-from axformer.errors import PlanError
+from axformer.errors import ConfigError, PlanError
+from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.axformer.algorithm import search
 from axformer.methods.axformer.metric_limit import MetricLimit
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.orders import opening_of, pass_configs
-from axformer.methods.base import Extras, Ground
+from axformer.methods.base import Ground, Method
 from axformer.methods.traces import passes_in
 from axformer.plan.blocks import Block, BlockKind
-from axformer.plan.elements import Dimensions, Element, neuron_group
+from axformer.plan.elements import Element, neuron_group
 from axformer.plan.trial import Trial
 from axformer.repair.local import LocalFits
+from axformer.repair.refit import can_refit
 from axformer.scores.importance import Ranked, owners_of, scores_of
 from axformer.scores.ranking import Scores
 from axformer.wire.steps import Counter, StepName
 
 
-class AxFormer:
+class AxFormer(Method):
     """Hierarchical greedy removal with selective hard attention (Nagarajan et al., AxFormer, Algorithm 1)."""
 
-    name = "axformer"
     fits = LocalFits
-    extras = Extras()
 
-    def check(self, config: PassConfig, dimensions: Dimensions) -> None:
-        """Check that the order names blocks of the model."""
+    def check(self, config: PassConfig, checkpoint: Checkpoint) -> None:
+        """Check that the order names blocks of the model, and that each layer has weights of its own if they are fitted."""
         for pass_config in pass_configs(config):
-            inspection_order(dimensions, pass_config)
+            inspection_order(checkpoint.dimensions, pass_config)
+        if config.refit and not can_refit(checkpoint.model, checkpoint.architecture):
+            raise ConfigError(
+                f"knob refit=true: the layers of models of type '{checkpoint.architecture.model_type}' share their weights, "
+                "which cannot be fitted to one layer; leave refit out"
+            )
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
         """Run one pass after another. The first trials are the same in all passes: they are evaluated in the first one and
@@ -54,7 +59,7 @@ def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Ge
     if config.within_points is not None and config.trades_within_points:
         recording = ground.untouched.recording
         limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points, recording)
-    scores = _importance(ground) if config.takes_gradients else None
+    scores = _importance(ground) if config.needs.gradients else None
     with ground.untouched.evaluators(recorded=limit is not None) as (evaluator, screen):
         yield from search(
             evaluator,

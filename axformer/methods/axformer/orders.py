@@ -7,7 +7,7 @@ attention) are the same in all passes.
 from collections.abc import Sequence
 from itertools import takewhile
 
-from axformer.config import Order, PassConfig
+from axformer.config import Order, PassConfig, RunConfig
 from axformer.plan.trial import Phase, Trial
 
 SEARCHED_ORDERS = (
@@ -26,6 +26,11 @@ def pass_configs(config: PassConfig) -> list[PassConfig]:
     if config.order is not Order.SEARCH:
         return [config]
     return [config.model_copy(update={"order": order}) for order in SEARCHED_ORDERS]
+
+
+def passes_of(config: RunConfig) -> Sequence[RunConfig]:
+    """The config of each pass of a run of any method."""
+    return pass_configs(config) if isinstance(config, PassConfig) else [config]
 
 
 def opening_of(trace: Sequence[Trial]) -> list[Trial]:

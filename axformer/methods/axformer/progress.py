@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from axformer.config import PassConfig
+from axformer.config import PassConfig, Safeguard
+from axformer.methods.axformer.acceptance import was_refused
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.orders import pass_configs
 from axformer.methods.progress import Progress
@@ -39,7 +40,7 @@ def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> li
 
 
 class PassMeter:
-    """Computes the progress of a pass, or of a search of orders, as its trials arrive, at a cost that does not grow."""
+    """The meter of a pass, or of a search of orders; see :class:`axformer.methods.progress.Meter`."""
 
     def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
         """
@@ -47,6 +48,9 @@ class PassMeter:
             dimensions: of the model.
             config: the knobs.
         """
+        self.longest = _longest_trace(dimensions, config)
+        self._config = config
+        self._refused = 0
         self._passes = [_SinglePass(dimensions, of_pass) for of_pass in pass_configs(config)]
         self._opening = _opening(dimensions, config)
         self._begun = 0
@@ -57,6 +61,12 @@ class PassMeter:
             if trial.phase is Phase.BASE or not self._begun:
                 self._begun += 1
             self._passes[self._begun - 1].add(trial)
+            self._refused += was_refused(trial, self._config)
+
+    @property
+    def refused_by_safeguard(self) -> int | None:
+        """How many trials the rule would have accepted and the safeguard refused; None without a safeguard."""
+        return None if self._config.safeguard is Safeguard.NONE else self._refused
 
     def progress(self, *, ended: bool = False) -> Progress:
         """The progress of the run. The opening trials are the same in all passes and are counted once.
@@ -116,7 +126,7 @@ class _SinglePass:
             self._parts += self._parts_left(element)
         elif trial.verdict is Verdict.ACCEPT:
             self._plan = self._plan.apply(
-                element, top_k=self._config.attention_top_k, keeps_bias=self._config.is_refitted
+                element, top_k=self._config.attention_top_k, keeps_bias=self._config.needs.fitting
             )
             self._groups_gone[element.layer] += element.kind is ElementKind.NEURONS
 
@@ -126,7 +136,7 @@ class _SinglePass:
             self._config.has_ranked_groups and element.kind is ElementKind.FFN
         ):  # which neurons a group holds goes by the data
             return len(parts) - self._groups_gone[element.layer]
-        return sum(self._plan.holds(part, keeps_bias=self._config.is_refitted) for part in parts)
+        return sum(self._plan.holds(part, keeps_bias=self._config.needs.fitting) for part in parts)
 
     def known(self) -> int:
         """Trials that are done or known to come if the pass runs to its end."""
@@ -141,7 +151,7 @@ class _SinglePass:
         self._last_index = index
 
     def _blocks_left(self) -> int:
-        return sum(self._plan.holds(block, keeps_bias=self._config.is_refitted) for block in self._blocks)
+        return sum(self._plan.holds(block, keeps_bias=self._config.needs.fitting) for block in self._blocks)
 
 
 def _most_trials(dimensions: Dimensions, config: PassConfig) -> int:
@@ -155,7 +165,7 @@ def _most_trials(dimensions: Dimensions, config: PassConfig) -> int:
     )
 
 
-def longest_trace(dimensions: Dimensions, config: PassConfig) -> int:
+def _longest_trace(dimensions: Dimensions, config: PassConfig) -> int:
     """The most trials of a pass, or of a search of orders: the untouched model, and every part of every block in each round."""
     passes = pass_configs(config)
     return sum(1 + (1 + len(of_pass.trade_shares)) * _most_trials(dimensions, of_pass) for of_pass in passes)

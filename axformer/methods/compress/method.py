@@ -14,41 +14,33 @@ from axformer.config.compress import CompressConfig
 from axformer.errors import ConfigError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.methods.base import Extras, Ground
+from axformer.methods.base import Ground, Method
 from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.latency import measure_blocks
 from axformer.methods.compress.table import Table, level_table, measure_levels
 from axformer.methods.replay import Replay
 from axformer.methods.whole_plans import WholePlans
 from axformer.plan.blocks import Block, all_blocks, blocks_of_layer
-from axformer.plan.elements import Dimensions, encoder_share
+from axformer.plan.elements import encoder_share
 from axformer.plan.levels import sizes_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial, Verdict
 from axformer.repair.polish import RefitOrigins
 from axformer.repair.recovery import Recovery
-from axformer.repair.refit import Fits, Refits
+from axformer.repair.refit import Fits
 from axformer.repair.training import Training
 
 SHARE_STEP = 1e-6
 """A budget that is worked out is a multiple of this, rounded down: as exact as the ids of trials are."""
 
 
-def _recovery(
-    checkpoint: Checkpoint, training: Training, deciding: DataSet, config: CompressConfig, refits: Fits | None
-) -> Recovery | None:
-    return Recovery(checkpoint, training, deciding, RefitOrigins(checkpoint, refits)) if config.polish else None
-
-
-class Compress:
+class Compress(Method):
     """See :class:`axformer.methods.base.Method`."""
 
-    name = "compress"
-    fits = Refits
-    extras = Extras(recovery=_recovery)
-
-    def check(self, config: CompressConfig, dimensions: Dimensions) -> None:
-        """Any model can be compressed."""
+    def recovery(
+        self, checkpoint: Checkpoint, training: Training, deciding: DataSet, config: CompressConfig, refits: Fits | None
+    ) -> Recovery | None:
+        return Recovery(checkpoint, training, deciding, RefitOrigins(checkpoint, refits)) if config.polish else None
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
         """Yield the untouched model, then a trial for every budget that gives a smaller model than the previous one.

@@ -102,10 +102,10 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     teacher = Blockwise(model, architecture, ground.calibration, full)
     fits = config.repair == "refit" and can_refit(model, architecture)
     blocks = {block: sizes_of(block, checkpoint.dimensions) for block in all_blocks(len(full.layers))}
-    parts = config.takes_gradients + sum(1 + len(measured_sizes(sizes)) for sizes in blocks.values())
+    parts = config.needs.gradients + sum(1 + len(measured_sizes(sizes)) for sizes in blocks.values())
     counter = Counter(StepName.LEVEL_TABLE, parts, ground.surroundings.on_step)
     information = None
-    if config.takes_gradients:
+    if config.needs.gradients:
         counter.begin("what errors of each block do to the predictions")
         information = sensitivities(checkpoint, ground.calibration, check_cancelled)
         counter.advance()

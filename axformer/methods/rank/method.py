@@ -12,12 +12,12 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from axformer.config.rank import RankConfig
+from axformer.config.rank import RANKING, RankConfig
 from axformer.errors import ConfigError
 from axformer.evaluation.plain import Predictions
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.methods.base import Extras, Ground
+from axformer.methods.base import Ground, Method
 from axformer.methods.replay import Replay
 from axformer.methods.whole_plans import WholePlans
 from axformer.model.masking import masked
@@ -27,7 +27,7 @@ from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.in_place import masked_and_fitted
 from axformer.repair.recovery import Origin, Recovery, check_own_weights
-from axformer.repair.refit import Fits, Refits
+from axformer.repair.refit import Fits
 from axformer.repair.training import Training
 from axformer.scores.importance import Ranked, owners_of, scores_of
 from axformer.scores.ranking import (
@@ -40,14 +40,6 @@ from axformer.scores.ranking import (
     without_units,
 )
 from axformer.wire.steps import Counter, StepName
-
-RANKING = "ranking.jsonl"
-"""The file with the score of every unit of the untouched model, and the step in which it left."""
-
-
-def ranking_file(ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:
-    """``ranking.jsonl``: one line for each unit that may leave, the lowest score of the untouched model first."""
-    return {RANKING: "".join(json.dumps(line) + "\n" for line in _ranking(ground, trace))}
 
 
 class StepOrigins:
@@ -67,30 +59,30 @@ class StepOrigins:
         return Origin(self._checkpoint.model, history, before[-1] if before else None)
 
 
-def _recovery(
-    checkpoint: Checkpoint,
-    training: Training,
-    deciding: DataSet,
-    config: RankConfig,
-    refits: Fits | None,  # noqa: ARG001 - as for every method
-) -> Recovery | None:
-    if not config.finetune_each:
-        return None
-    check_own_weights(checkpoint, f"finetune_each={config.finetune_each}", "leave it out")
-    settings = training.settings.model_copy(update={"epochs": config.finetune_each})
-    return Recovery(checkpoint, replace(training, settings=settings), deciding, StepOrigins(checkpoint))
-
-
-class Rank:
+class Rank(Method):
     """See :class:`axformer.methods.base.Method`."""
 
-    name = "rank"
-    fits = Refits
-    extras = Extras(recovery=_recovery, files=ranking_file)
+    def recovery(
+        self,
+        checkpoint: Checkpoint,
+        training: Training,
+        deciding: DataSet,
+        config: RankConfig,
+        refits: Fits | None,  # noqa: ARG002 - as for every method
+    ) -> Recovery | None:
+        if not config.finetune_each:
+            return None
+        check_own_weights(checkpoint, f"finetune_each={config.finetune_each}", "leave it out")
+        settings = training.settings.model_copy(update={"epochs": config.finetune_each})
+        return Recovery(checkpoint, replace(training, settings=settings), deciding, StepOrigins(checkpoint))
 
-    def check(self, config: RankConfig, dimensions: Dimensions) -> None:
+    def files(self, ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:
+        """``ranking.jsonl``: one line for each unit that may leave, the lowest score of the untouched model first."""
+        return {RANKING: "".join(json.dumps(line) + "\n" for line in _ranking(ground, trace))}
+
+    def check(self, config: RankConfig, checkpoint: Checkpoint) -> None:
         """Check that a step removes at least one unit of each kind."""
-        for kind, total in _totals(config, dimensions).items():
+        for kind, total in _totals(config, checkpoint.dimensions).items():
             if not gone_after(config.shares[-1], total):
                 raise ConfigError(
                     f"until={config.until:g} removes none of this model's {total} {_UNITS[kind]}; give a larger share, or "

@@ -29,7 +29,7 @@ from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
 from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.table import curve
-from axformer.methods.outline import outline_of
+from axformer.methods.progress import meter_of
 from axformer.model.number_format import cast
 from axformer.plan.blocks import Block, blocks_of_layer
 from axformer.plan.elements import Dimensions, encoder_share
@@ -134,7 +134,7 @@ def test_a_speed_is_reached_beside_a_vocabulary_if_it_can_be(wanted: int, is_rea
     data = prepare(data_of(Case("gpt2", "causal_lm")).rows, checkpoint, config)
     run, resumed = (PruningRun(checkpoint, data, None, config) for _ in range(2))
     trials, targets = list(run.trials()), run.passes.targets
-    assert len(trials) <= outline_of(config).longest_trace(run.dimensions, config)
+    assert len(trials) <= meter_of(run.dimensions, config).longest
     assert targets.is_reached(run.plan) == is_reached
     least = targets.operations(targets.full) - targets.encoder_operations(targets.full)
     assert (targets.operations(targets.full) / least > wanted) == is_reached, "the vocabulary alone tells"
@@ -163,7 +163,7 @@ def test_a_resumed_run_takes_the_level_table_from_its_trace() -> None:
 
 def test_the_time_left_is_that_of_budgets_without_the_table() -> None:
     config, left = make_config("paper", {**ALL, "budgets": [0.9, 0.8, 0.7, 0.6, 0.5]}), []
-    meter = outline_of(config).meter(DIMENSIONS, config)
+    meter = meter_of(DIMENSIONS, config)
     for seconds in (2.0, 62.0, 67.0, 71.0):
         meter.add([Trial.model_construct(seconds=seconds)])
         left.append(meter.progress().seconds_left)

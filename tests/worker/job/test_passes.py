@@ -9,7 +9,7 @@ import pytest
 from axformer.config import make_config
 from axformer.intake.dataset import DataSource
 from axformer.methods.axformer.orders import SEARCHED_ORDERS
-from axformer.methods.outline import progress_of
+from axformer.methods.progress import progress_of
 from axformer.methods.traces import final_loss, passes_in
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun

@@ -4,7 +4,7 @@ import pytest
 
 from axformer.config import Order, PassConfig
 from axformer.methods.axformer.orders import SEARCHED_ORDERS
-from axformer.methods.outline import progress_of
+from axformer.methods.progress import progress_of
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.wire.steps import Step, StepName

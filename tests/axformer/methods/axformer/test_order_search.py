@@ -18,9 +18,9 @@ from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import DataSource, prepare
 from axformer.methods.axformer.ordering import block_order
 from axformer.methods.axformer.orders import SEARCHED_ORDERS, opening_of, pass_configs
-from axformer.methods.axformer.progress import PassMeter, longest_trace
-from axformer.methods.outline import progress_of
+from axformer.methods.axformer.progress import PassMeter
 from axformer.methods.passes import best_of
+from axformer.methods.progress import progress_of
 from axformer.methods.traces import final_loss, passes_in
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan, parse_plan_file
@@ -197,7 +197,7 @@ def test_progress_goes_over_all_passes(searched: Searched) -> None:
     blocks = 2 * run.dimensions.layers
     assert (steps[0].done, steps[0].known, steps[0].seconds_left) == (0, opening + 6 * blocks, None)
     assert steps[-1].done == steps[-1].known == len(trials) - 5 * opening
-    assert len(trials) <= longest_trace(run.dimensions, SEARCH)
+    assert len(trials) <= PassMeter(run.dimensions, SEARCH).longest
     assert steps[-1].seconds_left == 0
     for early, late in pairwise(steps):
         assert early.done <= late.done <= early.done + 1
