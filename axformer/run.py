@@ -47,6 +47,7 @@ from axformer.repair.polish import polish_training
 from axformer.repair.refit import can_refit
 from axformer.repair.training import Training
 from axformer.reporting.look import Look, check_training_rows, look_at
+from axformer.scores.importance import ScoreUnits
 from axformer.surroundings import Surroundings
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.run import IN_MEMORY, Run, SettledRun, read_run
@@ -163,6 +164,18 @@ class PruningRun:
             *(inputs.checkpoint, inputs.validation, inputs.test, settled.knobs, shards),
             *(inputs.repair, inputs.calibration, inputs.names, inputs.headed, settled.run),
         )
+
+    def score_by(self, score: ScoreUnits) -> None:
+        """Let a function score heads and neurons.
+
+        Raises:
+            ConfigError: the method asks for no scores.
+        """
+        if not self.config.about.takes_score:
+            raise ConfigError(
+                f"score: method={self.config.method} takes no function that scores units; use method=rank", "config"
+            )
+        self._ground = replace(self._ground, score=score)
 
     def look(self) -> Look:
         """Check before the pass whether the untouched model is better than guessing on the deciding rows, and whether training
@@ -370,6 +383,7 @@ def prune(
     finetune: Mapping[str, Any] | None = None,
     forms: Sequence[str] | None = None,
     output: str | Path | None = None,
+    score: ScoreUnits | str | None = None,
     surroundings: Surroundings | None = None,
     **knobs: Any,
 ) -> Result:
@@ -391,6 +405,7 @@ def prune(
         finetune: training settings, for example ``{"epochs": 2}``.
         forms: forms of the result, which are written to ``output``.
         output: directory for everything that the command writes; None to write nothing.
+        score: with ``method="rank"``, what units leave by: the name of a score, or a function of one's own.
         surroundings: where it happens, and who is told how far it is.
         **knobs: single knobs, for example ``method="rank"``.
 
@@ -400,6 +415,8 @@ def prune(
     """
     if forms is not None and output is None:
         raise ConfigError(f"forms={list(forms)} are written to a directory; give output too", "forms")
+    if score is not None and not isinstance(config, RunConfig):
+        knobs["score"] = "given" if callable(score) else score
     given = {"validation": data, "test": test, "calibrate": calibrate, "train": train}
     paths = {part: str(source) if isinstance(source, str | Path) else IN_MEMORY for part, source in given.items()}
     run = read_run(
@@ -414,6 +431,8 @@ def prune(
     inputs = fitted_together(settled, checkpoint, rows)
     check_rebuilt(checkpoint, inputs.validation)
     opened = PruningRun.of(inputs, settled)
+    if callable(score):
+        opened.score_by(score)
     opened.look()
     for _ in opened.trials(surroundings=around):
         pass

@@ -136,7 +136,7 @@ def _read(value: Any) -> Any:
     return config_of(value) if isinstance(value, Mapping) else value
 
 
-AnyConfig = Annotated[RunConfig, BeforeValidator(_read), SerializeAsAny]
+AnyConfig = Annotated[RunConfig, BeforeValidator(_read), SerializeAsAny()]
 """The knobs of any method, as a field of a schema; ``method`` says of which."""
 
 

@@ -30,6 +30,8 @@ class About:
     """Its own defaults of the settings of a training."""
     files: tuple[str, ...] = ()
     """The files that it adds to a result."""
+    takes_score: bool = False
+    """Whether a program may pass in a score of heads and neurons (:data:`axformer.scores.importance.ScoreUnits`)."""
     reports_best: bool = False
     """Whether the card names the best model on the path by held-out figures, as a table of a paper does."""
 

@@ -11,7 +11,7 @@ from axformer.config.common import PlansConfig
 from axformer.errors import ConfigError
 from axformer.plan.elements import Dimensions
 
-Score = Literal["taylor", "gradient", "fisher", "activation", "l1", "magnitude", "random"]
+Score = Literal["taylor", "gradient", "fisher", "activation", "l1", "magnitude", "random", "given"]
 """What a unit is ranked by (:mod:`axformer.scores.importance`)."""
 
 
@@ -40,6 +40,7 @@ class RankConfig(PlansConfig):
         instead_of_points="use relative=0.9, which goes by Recall@1",
         files=(RANKING,),
         reports_best=True,
+        takes_score=True,
     )
 
     method: Literal["rank"] = "rank"
@@ -53,7 +54,8 @@ class RankConfig(PlansConfig):
     """What units are ranked by: ``taylor`` and ``fisher`` by the gradient of a gate on each unit (first-order Taylor expansion,
     Molchanov et al., 2017, which is also the importance of Michel et al., 2019, for heads; and its square), ``gradient`` by
     that of the unit's weights, ``activation`` by the unit's activations, ``l1`` and ``magnitude`` by the unit's weights, and
-    ``random`` by nothing, as a control."""
+    ``random`` by nothing, as a control. ``given`` stands for a function that a Python program passes in, with
+    ``axformer.prune(..., score=f)``."""
     units: Literal["both", "heads", "neurons"] = "both"
     """What is removed. Heads and neurons are ranked apart; ``both`` takes the same share of each in a step."""
     normalisation: Literal["none", "l1", "l2"] = "none"

@@ -27,6 +27,7 @@ from axformer.plan.trial import Trial
 from axformer.repair.recovery import Recovery
 from axformer.repair.refit import Fits, Refits, apply_refit
 from axformer.repair.training import Training
+from axformer.scores.importance import ScoreUnits
 from axformer.surroundings import Surroundings
 from axformer.wire.steps import Counter, StepName
 
@@ -50,6 +51,8 @@ class Ground:
     """Refits the weights that stay; None if they are left unchanged."""
     recovery: Recovery | None = None
     """Trains the model of every plan, for methods that do; None if models are only cut and refitted."""
+    score: ScoreUnits | None = None
+    """Scores heads and neurons, where a program passed it in."""
     surroundings: Surroundings = field(default_factory=Surroundings)
     """Where the run happens."""
 

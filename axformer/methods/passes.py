@@ -1,16 +1,16 @@
 """The passes of a run, their results so far, and the choice between them: one pass, or six with ``order=search``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from axformer.config import RunConfig
 from axformer.methods.confirmation import MeasuredPath, note_of
-from axformer.methods.path_report import path_report
 from axformer.methods.targets import Rank, Targets
 from axformer.methods.traces import final_loss
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Point, points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial
+from axformer.scores.confidence import Figures
 from axformer.wire.report import OrderResult, PathPoint
 from axformer.wire.verdicts import Certificate
 
@@ -119,3 +119,35 @@ class Passes:
 def best_of(ranks: Sequence[Rank]) -> int:
     """Index of the lowest rank; the first if several are equal."""
     return min(range(len(ranks)), key=lambda index: ranks[index])
+
+
+def path_report(
+    points: Sequence[Point], figures: Sequence[Mapping[str, Figures]], kept: int, targets: Targets
+) -> list[PathPoint]:
+    """Describe every point.
+
+    Args:
+        figures: figures of each point by data set; empty mappings where nothing was measured.
+        kept: index of the point that is kept.
+        targets: counts parameters and operations.
+    """
+    report = []
+    for index, (point, measured) in enumerate(zip(points, figures, strict=True)):
+        estimate = targets.estimate(point.plan)
+        report.append(
+            PathPoint(
+                seq=point.seq,
+                element=point.element,
+                loss=point.loss,
+                deciding=None if point.figures is None else point.figures.metrics,
+                confirming=measured.get("confirming"),
+                test=measured.get("test"),
+                parameters=targets.parameters(point.plan),
+                encoder_parameters=targets.encoder_parameters(point.plan),
+                operations=estimate.operations,
+                encoder_operations=targets.encoder_operations(point.plan),
+                estimated_speedup=estimate.estimated_speedup,
+                kept=index == kept,
+            )
+        )
+    return report

@@ -18,6 +18,7 @@ al., eq. 3), and all its uses have one score.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +27,7 @@ from torch import Tensor
 from axformer.architectures.base import BlockWeights
 from axformer.architectures.slices import Slice
 from axformer.data.batches import Samples
+from axformer.errors import ConfigError
 from axformer.evaluation.signals import Signals
 from axformer.intake.checkpoint import Checkpoint
 from axformer.plan.blocks import Block, all_blocks
@@ -61,11 +63,40 @@ def owners_of(checkpoint: Checkpoint) -> dict[Block, Block]:
     return {block: first.setdefault(id(own.output.parameter), block) for block, own in blocks}
 
 
-def scores_of(name: str, ranked: Ranked) -> dict[Block, np.ndarray]:
-    """The score of every unit, also of those that have left, shape (units,) for each block; none is negative."""
+ScoreUnits = Callable[[Ranked], Sequence[Any]]
+"""Scores the units of a ranked model, which is masked meanwhile: for every block of ``ranked.blocks`` an array or tensor of shape
+(units,), also of the units that have left. The units with the lowest scores leave first. ``Signals(model, architecture,
+samples)`` of :mod:`axformer.evaluation.signals` measures gradients of gates on them."""
+
+
+def scores_of(score: str | ScoreUnits, ranked: Ranked) -> dict[Block, np.ndarray]:
+    """The score of every unit, also of those that have left, shape (units,) for each block.
+
+    Args:
+        score: a name of ``SCORES``, none of whose scores is negative, or a function of one's own. Blocks that share their
+            weights get the mean of its scores.
+        ranked: the model.
+
+    Raises:
+        ConfigError: the function does not return a finite score for every unit.
+    """
     with ranked.masking():
-        found = _SCORES[name](ranked)
+        found = SCORES[score](ranked) if isinstance(score, str) else _given(score(ranked), ranked)
     return {block: values.double().cpu().numpy() for block, values in zip(ranked.blocks, found, strict=True)}
+
+
+def _given(found: Sequence[Any], ranked: Ranked) -> list[Tensor]:
+    """The scores that a function returned, checked."""
+    blocks = [torch.as_tensor(values).double().cpu() for values in found]
+    sizes = [block.size(ranked.checkpoint.dimensions) for block in ranked.blocks]
+    if [tuple(values.shape) for values in blocks] != [(size,) for size in sizes]:
+        raise ConfigError(
+            f"score: the function returned {len(blocks)} blocks of shapes {[tuple(values.shape) for values in blocks][:4]}...; "
+            f"return one array for each of the {len(sizes)} blocks, bottom first, of sizes {sizes[:4]}..."
+        )
+    if not all(values.isfinite().all() for values in blocks):
+        raise ConfigError("score: the function returned a score that is no finite number; return one for every unit")
+    return _over_uses(ranked, blocks, lambda uses: uses.mean(dim=0))
 
 
 def _taylor(ranked: Ranked) -> list[Tensor]:
@@ -168,7 +199,7 @@ def _random(ranked: Ranked) -> list[Tensor]:
     return _over_uses(ranked, found, lambda uses: uses[0])
 
 
-_SCORES: Mapping[str, Callable[[Ranked], list[Tensor]]] = {
+SCORES: Mapping[str, Callable[[Ranked], list[Tensor]]] = {
     "taylor": _taylor,
     "fisher": _fisher,
     "gradient": _gradient,
@@ -177,6 +208,7 @@ _SCORES: Mapping[str, Callable[[Ranked], list[Tensor]]] = {
     "magnitude": _magnitude,
     "random": _random,
 }
+"""The scores by name."""
 
 
 def _signals(ranked: Ranked) -> Signals:

@@ -1,21 +1,23 @@
 """Compression without training as a method: one model for each budget, each an accepted trial with its own plan.
 
 Moments and the level table are measured once, on the untouched model (:mod:`axformer.methods.compress.table`). Each budget is
-then a choice of levels (:mod:`axformer.methods.compress.allocation`) followed by a sequential refit
+then a choice of levels (:func:`allocate`) followed by a sequential refit
 (:mod:`axformer.repair.refit`). The result depends on the checkpoint, the data and the knobs alone. The first budget's trial
 stores the table, so that a resumed run continues at once; one that stopped before measures the same table again.
 """
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from math import floor
 from typing import Any
+
+import numpy as np
 
 from axformer.config.compress import CompressConfig
 from axformer.errors import ConfigError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.base import Ground, Method
-from axformer.methods.compress.allocation import Choice, allocate
 from axformer.methods.compress.latency import measure_blocks
 from axformer.methods.compress.table import Table, level_table, measure_levels
 from axformer.methods.replay import Replay
@@ -30,6 +32,8 @@ from axformer.repair.recovery import Recovery
 from axformer.repair.refit import Fits
 from axformer.repair.training import Training
 
+GRID = 2000
+"""Number of steps in a budget of an allocation. Costs are rounded up, so a choice never exceeds the budget."""
 SHARE_STEP = 1e-6
 """A budget that is worked out is a multiple of this, rounded down: as exact as the ids of trials are."""
 
@@ -159,3 +163,45 @@ class _Run:
             for block, measured in zip(blocks_of_layer(0), (milliseconds.attention, milliseconds.ffn), strict=True)
         }
         return lambda block, kept: taken[block.kind][len(kept)]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One level of one block."""
+
+    cost: float
+    error: float
+
+
+def allocate(blocks: Sequence[Sequence[Choice]], budget: float, grid: int = GRID) -> list[int] | None:
+    """Index of each block's level, with the smallest sum of errors within the budget; None if no choice fits.
+
+    This is a multiple-choice knapsack problem, solved by dynamic programming; exact up to the grid of costs.
+
+    Args:
+        blocks: the levels of each block, in any order.
+        budget: the largest sum of costs, in the unit of the costs.
+        grid: number of steps that the budget is divided into.
+    """
+    if budget <= 0:
+        return None
+    step = budget / grid
+    least = np.zeros(grid + 1)
+    picked = []
+    for levels in blocks:
+        costs = [int(np.ceil(level.cost / step - 1e-9)) for level in levels]
+        candidates = np.full((len(levels), grid + 1), np.inf)
+        for index, (level, cost) in enumerate(zip(levels, costs, strict=True)):
+            if cost <= grid:
+                candidates[index, cost:] = least[: grid + 1 - cost] + level.error
+        best = candidates.argmin(axis=0)
+        least = candidates[best, np.arange(grid + 1)]
+        picked.append((best, costs))
+    if not np.isfinite(least[grid]):
+        return None
+    left, chosen = grid, []
+    for best, costs in reversed(picked):
+        index = int(best[left])
+        chosen.append(index)
+        left -= costs[index]
+    return chosen[::-1]

@@ -91,6 +91,11 @@ class Rank(Method):
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
         """Yield the untouched model, then a trial for every step that removes something."""
+        if (ground.score is None) is (ground.config.score == "given"):
+            raise ConfigError(
+                f"score={ground.config.score}: score=given takes a function; pass it to axformer.prune as score, or name "
+                "a score"
+            )
         run = _Run(ground, Replay(replay))
         yield run.plans.base()
         for share in ground.config.shares:
@@ -194,7 +199,7 @@ def _measure(ground: Ground, plan: Plan, share: float) -> Scores:
 
     ground.surroundings.check_cancelled()
     ranked = Ranked(checkpoint, ground.samples, masking, share, config.seed, owners_of(checkpoint))
-    return normalised(scores_of(config.score, ranked), config.normalisation)
+    return normalised(scores_of(ground.score or config.score, ranked), config.normalisation)
 
 
 def _ranking(ground: Ground, trace: Sequence[Trial]) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ from axformer.forms.form import Form
 from axformer.forms.kinds import KINDS
 from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
-from axformer.methods.compress.allocation import Choice, allocate
+from axformer.methods.compress.method import Choice, allocate
 from axformer.methods.compress.table import curve
 from axformer.methods.progress import meter_of
 from axformer.model.number_format import cast

@@ -1,21 +1,20 @@
 """Laws of the scores, for every family."""
 
 from contextlib import nullcontext
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from axformer.config import PassConfig
-from axformer.config.rank import Score
 from axformer.data.batches import Samples
 from axformer.evaluation.signals import Signals
 from axformer.intake.dataset import prepare
 from axformer.model.masking import masked
 from axformer.plan.blocks import Block, BlockKind, all_blocks
 from axformer.plan.plan import LayerPlan, Plan
-from axformer.scores.importance import Ranked, owners_of, scores_of
+from axformer.scores.importance import SCORES, Ranked, owners_of, scores_of
 from tests.family_cases import CONFIG, Case, all_cases, checkpoint_of, data_of
 
 FAMILIES = [case for case in all_cases() if case.task == "classification"]
@@ -35,7 +34,7 @@ def ranked_of(case: Case, samples: Samples | None = None, plan: Plan | None = No
     )
 
 
-@pytest.mark.parametrize("name", get_args(Score))
+@pytest.mark.parametrize("name", sorted(SCORES))
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_unit_of_every_family_has_a_score(case: Case, name: str) -> None:
     dimensions = checkpoint_of(case).dimensions
@@ -102,7 +101,7 @@ def test_the_gradient_of_weights_is_that_of_the_mean_loss() -> None:
     assert not any(parameter.requires_grad for parameter in parameters)
 
 
-@pytest.mark.parametrize("name", get_args(Score))
+@pytest.mark.parametrize("name", sorted(SCORES))
 def test_the_uses_of_shared_weights_have_one_score(name: str) -> None:
     scores, owners = scores_of(name, ranked_of(TIED)), owners_of(checkpoint_of(TIED))
     assert len(set(owners.values())) < len(owners)
