@@ -173,7 +173,7 @@ class PruningRun:
         """
         if not self.config.about.takes_score:
             raise ConfigError(
-                f"score: method={self.config.method} takes no function that scores units; use method=rank", "config"
+                f"score: method={self.config.method} takes no function that scores units; use method=rank"
             )
         self._ground = replace(self._ground, score=score)
 

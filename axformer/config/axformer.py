@@ -45,7 +45,7 @@ class Order(StrEnum):
 
 
 class Safeguard(StrEnum):
-    """A condition on acceptances in addition to the accept rule (:mod:`axformer.methods.axformer.safeguards`)."""
+    """A condition on acceptances in addition to the accept rule (:mod:`axformer.methods.axformer.judge`)."""
 
     NONE = "none"
     FOLDS = "folds"

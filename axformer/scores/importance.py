@@ -64,8 +64,8 @@ def owners_of(checkpoint: Checkpoint) -> dict[Block, Block]:
 
 
 ScoreUnits = Callable[[Ranked], Sequence[Any]]
-"""Scores the units of a ranked model, which is masked meanwhile: for every block of ``ranked.blocks`` an array or tensor of shape
-(units,), also of the units that have left. The units with the lowest scores leave first. ``Signals(model, architecture,
+"""Scores the units of a ranked model, which is masked meanwhile: for every block of ``ranked.blocks`` an array or tensor of
+shape (units,), also of the units that have left. The units with the lowest scores leave first. ``Signals(model, architecture,
 samples)`` of :mod:`axformer.evaluation.signals` measures gradients of gates on them."""
 
 

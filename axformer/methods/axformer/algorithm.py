@@ -16,11 +16,9 @@ from axformer.config import PassConfig
 from axformer.errors import CheckpointError
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.screen import Screen
-from axformer.methods.axformer.judge import Judge, Judgement
-from axformer.methods.axformer.metric_limit import MetricLimit
+from axformer.methods.axformer.judge import Judge, Judgement, MetricLimit, safeguard_of
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.progress import parts_of
-from axformer.methods.axformer.safeguards import safeguard_of
 from axformer.methods.axformer.standing import Refinement, Standing
 from axformer.methods.replay import Replay
 from axformer.plan.elements import Dimensions, Element, ElementKind, hard_attention

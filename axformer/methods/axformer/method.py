@@ -7,7 +7,7 @@ from axformer.config import PassConfig
 from axformer.errors import ConfigError, PlanError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.axformer.algorithm import search
-from axformer.methods.axformer.metric_limit import MetricLimit
+from axformer.methods.axformer.judge import MetricLimit
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.orders import opening_of, pass_configs
 from axformer.methods.base import Ground, Method
