@@ -21,10 +21,9 @@ from axformer.intake.dataset import DataSet
 from axformer.intake.parts import split_off
 from axformer.intake.rebuilt import check_rebuilt
 from axformer.intake.shared_rows import shared_with
-from axformer.methods.axformer.orders import passes_of
 from axformer.methods.base import Ground, method_of, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
-from axformer.methods.passes import Passes
+from axformer.methods.decisions import Decisions
 from axformer.methods.targets import SpeedEstimate
 from axformer.model.number_format import cast
 from axformer.new_head import Headed
@@ -67,10 +66,7 @@ class Result:
 
 
 class PruningRun:
-    """A pass over a checkpoint: :meth:`open` it, :meth:`look`, iterate over :meth:`trials`, then :meth:`publish`.
-
-    With ``order=search`` there are six passes, of which the best is published.
-    """
+    """A pass over a checkpoint: :meth:`open` it, :meth:`look`, iterate over :meth:`trials`, then :meth:`publish`."""
 
     def __init__(
         self,
@@ -85,7 +81,7 @@ class PruningRun:
         headed: Headed | None = None,
         asked: Run | None = None,
     ) -> None:
-        self._method, self._configs = method_of(config), passes_of(config)
+        self._method = method_of(config)
         self._method.check(config, checkpoint)
         check_fits(config, checkpoint, shards, repair)
         self.config = config
@@ -102,8 +98,8 @@ class PruningRun:
         self._repaired: Repaired | None = None
         self._targets = targets_of(checkpoint, config, validation.samples)
         self._ground = self._ground_of(calibration or self.deciding, shards)
-        self.passes = self._no_passes()
-        """The passes with their trials so far."""
+        self.decisions = self._no_decisions()
+        """The trials so far, and what follows from them."""
 
     def _ground_of(self, calibrating: DataSet, shards: int) -> Ground:
         """What the method works with."""
@@ -199,58 +195,51 @@ class PruningRun:
         *,
         upto: int | None = None,
     ) -> Generator[Trial, None, None]:
-        """Run the pass, or with ``order=search`` one pass after another.
+        """Run the pass.
 
-        With ``confirm`` or ``tolerance``, the path of each pass is measured after the caller has taken the last trial.
+        With ``confirm`` or ``tolerance``, the path is measured after the caller has taken the last trial.
 
         Args:
             replay: the first trials of the same run if it continues after a stop; they are not evaluated again.
             surroundings: where it happens.
             upto: stop after the trial with this number and keep the plan at that point; ``confirm`` then only measures. None
-                continues to the end. Not with ``order=search``.
+                continues to the end.
 
         Yields:
-            Every trial, the replayed ones first. Each pass begins with its base trial.
+            Every trial, the replayed ones first, and of these first the base trial.
 
         Raises:
             CheckpointError: the loss of the untouched model is not finite.
-            ConfigError: ``upto`` is given for several passes.
             PlanError: the replayed trials do not belong to this run.
         """
-        if upto is not None and len(self._configs) > 1:
-            raise ConfigError(
-                f"upto={upto}: a search of orders has several passes; name the order of the one that is meant"
-            )
         if upto is not None:
             self._targets = replace(self._targets, is_chosen=True)
-        self.passes = self._no_passes()
+        self.decisions = self._no_decisions()
         self._ground = replace(self._ground, surroundings=surroundings or Surroundings())
         with closing(self._method.trials(self._ground, replay)) as running:
             for trial in running:
-                self.passes.add(trial)
+                self.decisions.trace.append(trial)
                 yield trial
                 if trial.seq == upto:
                     break
-        self._measure_paths(self._ground.surroundings.on_step, chooses=upto is None)
+        self._measure_path(self._ground.surroundings.on_step, chooses=upto is None)
 
-    def _no_passes(self) -> Passes:
-        return Passes(self._configs, self.dimensions, self._targets)
+    def _no_decisions(self) -> Decisions:
+        return Decisions(self.config, self.dimensions, self._targets)
 
-    def _measure_paths(self, on_step: OnStep, *, chooses: bool) -> None:
-        """Measure the models on the path of each pass, and choose between them if there are confirming rows.
+    def _measure_path(self, on_step: OnStep, *, chooses: bool) -> None:
+        """Measure the models on the path, and choose between them if there are confirming rows.
 
         If the path is the purpose of the run, as in a trade, its models are measured on held-out data too.
         """
         sets = {name: data.samples for name, data in self._others.items() if data is not None}
         if sets and (self._confirming is not None or self.config.measures_path):
-            for points in self.passes.points():
-                measured = measure_path(
-                    *(self._checkpoint, points, sets, self.config),
-                    model_of=self._ground.fitted_model_of,
-                    chooses=chooses,
-                    on_step=on_step,
-                )
-                self.passes.measured.append(measured)
+            self.decisions.measured = measure_path(
+                *(self._checkpoint, self.decisions.points, sets, self.config),
+                model_of=self._ground.fitted_model_of,
+                chooses=chooses,
+                on_step=on_step,
+            )
 
     @property
     def notes(self) -> list[str]:
@@ -283,18 +272,18 @@ class PruningRun:
 
     @property
     def trace(self) -> tuple[Trial, ...]:
-        """The trials so far; with several passes, those of the best one."""
-        return tuple(self.passes.trace)
+        """The trials so far."""
+        return tuple(self.decisions.trace)
 
     @property
     def plan(self) -> Plan:
         """The plan of the trials so far; with ``confirm``, after the last trial, the plan of the kept point."""
-        return self.passes.plan
+        return self.decisions.plan
 
     @property
     def closing_note(self) -> str | None:
         """A note for the user on how the pass ended; None if it simply reached its end."""
-        return self.passes.note
+        return self.decisions.note
 
     def estimate(self, trials: Sequence[Trial]) -> SpeedEstimate:
         """Estimate the speed of the plan after the first trials of a pass, counted from shapes."""
@@ -351,7 +340,7 @@ class PruningRun:
         self.repair()
         repaired = self._repaired
         decided = Decided(
-            *(self._checkpoint, self.passes, self._targets, self.config, self._names, self._headed, self._doubts),
+            *(self._checkpoint, self.decisions, self._targets, self.config, self._names, self._headed, self._doubts),
             run=self._asked,
         )
         model = self.model()

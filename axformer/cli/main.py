@@ -38,6 +38,9 @@ class _Listed(LazyGroup):
         ),
         "export": Command(_HERE, "Write more forms of a finished result, without its checkpoint."),
         "knobs": Command(_HERE, "List the knobs, or explain one."),
+        "orders": Command(
+            _HERE, "Prune a model once in each order of its top, middle and bottom layers, and compare the results."
+        ),
         "families": Command(_HERE, "List the supported model families, and the tasks of each."),
         "plot": Command(_HERE, "Write the pictures of a pass as SVG."),
         "login": Command(_SERVICE, "Store the address of the service and a key, readable by you alone."),

@@ -68,7 +68,7 @@ def _open(console: Console, settled: SettledRun, output: Path, *, device: str, s
 
 def _carry_out(console: Console, run: "PruningRun", output: Path, forms: Sequence[str]) -> dict[str, Any]:
     """Run the pass with a display, publish, and return the report."""
-    from axformer.cli.display import display_for, measured_by, names_of_passes, status_of
+    from axformer.cli.display import display_for, measured_by, status_of
     from axformer.surroundings import Surroundings
 
     for note in run.notes:
@@ -79,7 +79,7 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: Sequenc
     if look.note is not None:
         console.print(f"note: {look.note}", soft_wrap=True)
     state = options.state_of(output)
-    with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
+    with display_for(console, measured_by(run.dimensions, run.config)) as display:
         for trial in run.trials(surroundings=Surroundings(state, display.tell)):
             display.show(trial)
         display.end()

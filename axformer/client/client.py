@@ -102,12 +102,9 @@ class Client(AnalysisCalls, KeyCalls):
         """The state of a job and, while it is queued, its place."""
         return self._connection.read(Job, "GET", _path(job_id))
 
-    def trace(self, job_id: str, after: int = -1, pass_number: int | None = None) -> Iterator[Trial]:
-        """The trials of a job so far, after number ``after``. A broken connection is reopened.
-
-        With ``order=search`` they are those of the running pass, at the end of the kept one, or of the pass with this number.
-        """
-        return traces.trials(self._connection, _path(job_id), after, pass_number)
+    def trace(self, job_id: str, after: int = -1) -> Iterator[Trial]:
+        """The trials of a job so far, after number ``after``. A broken connection is reopened."""
+        return traces.trials(self._connection, _path(job_id), after)
 
     def save_trace(self, job_id: str, path: str | Path, form: str = "jsonl") -> Path:
         """Write the trials of a job so far as ``csv``, ``jsonl`` or ``parquet``; the file appears once it is complete."""
@@ -140,7 +137,7 @@ class Client(AnalysisCalls, KeyCalls):
         """
         return updates_of(
             lambda: self.job(job_id),
-            lambda pass_number, after: self.trace(job_id, after, pass_number),
+            lambda after: self.trace(job_id, after),
             self._patience,
             every=every,
             lost=lost,

@@ -6,9 +6,9 @@ Knobs are flat: ``method`` selects the way to a smaller model, and thereby the s
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, SerializeAsAny, ValidationError
+from pydantic import ValidationError
 
 from axformer.config.axformer import REMOVED, HelpedReference, Order, PassConfig, Safeguard, TaskName
 from axformer.config.common import RunConfig
@@ -130,14 +130,6 @@ def config_of(knobs: Mapping[str, Any]) -> RunConfig:
         return METHODS[method](**knobs)
     except ValidationError as error:
         raise ConfigError(_explain(error, method)) from None
-
-
-def _read(value: Any) -> Any:
-    return config_of(value) if isinstance(value, Mapping) else value
-
-
-AnyConfig = Annotated[RunConfig, BeforeValidator(_read), SerializeAsAny()]
-"""The knobs of any method, as a field of a schema; ``method`` says of which."""
 
 
 def method_of(knobs: Mapping[str, Any]) -> str:

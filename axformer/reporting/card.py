@@ -9,7 +9,7 @@ from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan, PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_metadata import metadata, name_of_data, name_of_model
-from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, orders_table, path_table
+from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, path_table
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.findings import limit_of
 from axformer.reporting.first_look import first_look_of
@@ -81,7 +81,6 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "latency": _latency(report),
         "encoder": passage("encoder"),
         "int8": None if report.int8 is None else in_int8(report.int8),
-        "orders": None if report.orders is None else orders_table(report),
         "path_in_words": _path(report),
         "path": path_table(report),
         "latency_of_a_point": passage("latency_of_a_point"),

@@ -8,7 +8,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -77,7 +77,7 @@ class Run(Schema):
             with _field("calibrate"):
                 config = config.calibrated()
         return SettledRun(
-            run=self,
+            run=Run(**{name: getattr(self, name) for name in self.model_fields_set & Run.model_fields.keys()}),
             preset=preset,
             config=config.model_dump(mode="json"),
             finetune=self._training(config),
@@ -121,6 +121,13 @@ class Run(Schema):
     def sources(self) -> dict[str, Reference]:
         """The checkpoint and the data that is given, by field."""
         return {"checkpoint": self.checkpoint, **self.data()}
+
+    def located(self, uris: Mapping[str, str]) -> Self:
+        """The same run with its checkpoint and data elsewhere, by field."""
+        sources = self.sources()
+        return self.model_copy(
+            update={part: sources[part].model_copy(update={"uri": uri}) for part, uri in uris.items()}
+        )
 
     def given(self) -> dict[str, Any]:
         """The run as JSON, as it was written: no field that was not given."""

@@ -58,7 +58,7 @@ def measure(cell: Cell, checkpoint: Path, sets: Path, state: Path) -> dict[str, 
         checkpoint, validation, test=test, config=config, train=None if asked is None else train, finetune=settings
     )
     trials = list(run.trials(upto=max(counts), surroundings=Surroundings(state)))
-    points = [point.model_dump(mode="json") for point in run.passes.path]
+    points = [point.model_dump(mode="json") for point in run.decisions.path]
     dropped = [sum(layer.dropped for layer in trial.plan or ()) for trial in trials]
     figures = points[0]["test"]
     measured = {"latency": _latency(checkpoint, cell, test, trials)} if cell.training == "untrained" else {}

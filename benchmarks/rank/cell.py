@@ -39,7 +39,7 @@ def measure(cell: Cell, checkpoint: Path, sets: Path, state: Path) -> dict[str, 
     run = PruningRun.open(checkpoint, validation, test=test, config=config, **training)
     trials = list(run.trials(surroundings=Surroundings(state)))
     searched = time.monotonic() - started
-    points = [point.model_dump(mode="json") for point in run.passes.path]
+    points = [point.model_dump(mode="json") for point in run.decisions.path]
     return {
         "format": FORMAT,
         "cell": cell.name,
@@ -51,7 +51,7 @@ def measure(cell: Cell, checkpoint: Path, sets: Path, state: Path) -> dict[str, 
         "metric": first_metric(points[0]["test"]),
         "points": points,
         "trials": len(trials),
-        "certificate": None if run.passes.certificate is None else run.passes.certificate.model_dump(mode="json"),
+        "certificate": None if run.decisions.certificate is None else run.decisions.certificate.model_dump(mode="json"),
         "seconds": searched,
         "threads": torch.get_num_threads(),
         "load": [load, os.getloadavg()[0]],

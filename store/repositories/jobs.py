@@ -26,18 +26,9 @@ class NewJob:
 
     team_id: str
     name: str
-    checkpoint: dict[str, Any]
-    validation: dict[str, Any]
-    preset: str
-    config: dict[str, Any]
-    test: dict[str, Any] | None = None
-    calibrate: dict[str, Any] | None = None
-    train: dict[str, Any] | None = None
-    finetune: dict[str, Any] | None = None
-    head: dict[str, Any] | None = None
+    spec: dict[str, Any]
     priority: int = 0
     device: Device = Device.ANY
-    forms: list[str] = field(default_factory=lambda: ["compact"])
     labels: dict[str, str] = field(default_factory=dict)
     max_attempts: int = MAX_ATTEMPTS
     idempotency_key: str | None = None
@@ -47,8 +38,6 @@ class NewJob:
     handover: dict[str, Any] | None = None
     handover_token: bytes | None = field(default=None, repr=False)
     kind: JobKind = JobKind.PASS
-    against: dict[str, Any] | None = None
-    analysis: dict[str, Any] | None = None
     exported_from: str | None = None
     upto: int | None = None
 

@@ -228,8 +228,9 @@ def test_no_answer_reads_a_whole_report(api, stage):
 def test_a_job_shows_progress_error_and_report(api, stage, make_trial):
     progress = {"done": 2, "known": 9, "seconds": 1.0, "seconds_left": 3.5, "base_loss": 0.5, "min_loss": 0.4}
     progress |= {"operations": 900, "estimated_speedup": 1.1, "first_look": "40 rows"}
-    progress |= {"pass_number": 1, "passes": 1, "order": "auto", "step": None}
-    done = stage.running([make_trial(0)], progress | {"dimensions": {"layers": 2}})
+    progress |= {"step": None}
+    earlier = {"pass_number": 1, "passes": 1, "order": "auto"}
+    done = stage.running([make_trial(0)], progress | earlier | {"dimensions": {"layers": 2}})
     assert api.get(JOB.format(done)).json()["progress"] == progress
     stage.succeed(done, {})
     job = api.get(JOB.format(done)).json()

@@ -32,7 +32,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path) -> tup
         config = make_config("paper", KNOBS | {"seed": seed})
         run = open_run(checkpoint, DataSource(str(data)), test=DataSource(str(test)), config=config)
         list(run.trials())
-        (confirmed,) = run.passes.measured
+        confirmed = run.decisions.measured
         if 0 < confirmed.kept < len(confirmed.points) - 1:
             report = run.publish(files / "result")
             return files / "result", Report.model_validate(report), data

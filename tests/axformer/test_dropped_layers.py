@@ -30,7 +30,7 @@ def shallow(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: Pa
     base = next(iter(run.trials()))
     for seq, element in enumerate(DROPPED, 1):
         changes = {"seq": seq, "phase": Phase.LAYER, "element": element, "verdict": Verdict.ACCEPT, "helped": 0}
-        run.passes.add(base.model_copy(update=changes))
+        run.decisions.trace.append(base.model_copy(update=changes))
     directory = tmp_path_factory.mktemp("shallow") / "result"
     run.publish(directory)
     return directory

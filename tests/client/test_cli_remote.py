@@ -24,7 +24,7 @@ from store.settings import Settings
 from store.vault import open_vault
 from tests.api.conftest import Crew, Stage, trial
 from tests.client.commands import answered, logged_in, ran, run
-from tests.client.conftest import FILES, SEARCH, beside, play_search, play_worker
+from tests.client.conftest import FILES, beside, play_worker
 from tests.client.unreliable import Fault, Unreliable
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
@@ -173,16 +173,6 @@ def test_watch_shows_trials_as_prune_does_and_ends_well_with_success(stage: Stag
     assert "loss>=" in shown[1]
     assert "Before and after" in printed
     assert f"axformer download {job_id}" in lines[-1]
-
-
-@logged_in
-def test_watch_says_to_which_pass_of_a_search_a_trial_belongs(stage: Stage) -> None:
-    job_id = stage.queued(config=SEARCH)
-    play_search(stage, job_id)
-    shown = [line for line in ran("watch", job_id).splitlines() if line.startswith("trial")]
-    passes = [*["[1/6 top-middle-bottom]"] * 3, "[2/6 top-bottom-middle]"]
-    assert [line.split(" ", 2)[2].partition("] ")[0] + "]" for line in shown] == passes
-    assert shown[-1].endswith("4 of 9 done")
 
 
 @logged_in

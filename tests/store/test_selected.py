@@ -22,7 +22,6 @@ REPORT = {
     "finding": {"verdict": "gain"},
     "estimated_speedup": 2.0,
     "seconds": 3.0,
-    "orders": None,
     "finetune": None,
     "removed": ["layer.0.ffn", "layer.1.attention.head.3"],
     "hard_attention": [1],

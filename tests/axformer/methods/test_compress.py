@@ -113,10 +113,10 @@ def test_every_budget_is_kept_and_each_model_is_what_its_trial_says(case: Case) 
     for trial, budget in zip(trials[1:], COMPRESS.budgets, strict=False):
         assert trial.plan is not None
         plan = Plan(layers=trial.plan)
-        share = run.passes.targets.encoder_operations(plan) / run.passes.targets.encoder_operations(full)
+        share = run.decisions.targets.encoder_operations(plan) / run.decisions.targets.encoder_operations(full)
         assert share <= budget
         assert trial.figures is not None
-        assert trial.figures.encoder_operations == run.passes.targets.encoder_operations(plan)
+        assert trial.figures.encoder_operations == run.decisions.targets.encoder_operations(plan)
         assert trial.figures.metrics["loss"] == pytest.approx(trial.loss, rel=1e-4)
     small = run.compact_model()
     task, samples = checkpoint.task, run.deciding.samples
@@ -133,7 +133,7 @@ def test_a_speed_is_reached_beside_a_vocabulary_if_it_can_be(wanted: int, is_rea
     _, config = config_for(parse_goal(f"speedup={wanted}"), {"max_length": 24, "repair": "none"})
     data = prepare(data_of(Case("gpt2", "causal_lm")).rows, checkpoint, config)
     run, resumed = (PruningRun(checkpoint, data, None, config) for _ in range(2))
-    trials, targets = list(run.trials()), run.passes.targets
+    trials, targets = list(run.trials()), run.decisions.targets
     assert len(trials) <= meter_of(run.dimensions, config).longest
     assert targets.is_reached(run.plan) == is_reached
     least = targets.operations(targets.full) - targets.encoder_operations(targets.full)

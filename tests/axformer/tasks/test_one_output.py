@@ -157,7 +157,7 @@ def test_every_part_of_a_run_has_the_task_that_the_deciding_rows_settle(tmp_path
     run = open_run(checkpoint, data, test=ones, config=settings, train=ones, finetune=FinetuneSettings(batch_size=8))
     assert [note for note in run.notes if "yes or no" in note]
     list(run.trials())
-    (measured,) = run.passes.measured
+    measured = run.decisions.measured
     for part in ("test", "confirming"):
         assert set(measured.figures[0][part]) == {"loss", "accuracy", "f1", "average_precision"}
     run.repair()
