@@ -112,7 +112,7 @@ def is_reached(size: float, speedup: float, **goal: float) -> bool:
     return targets.is_reached(full.apply(layer(0), top_k=None))
 
 
-@given(sizes, speedups, least=st.floats(0.01, 0.99), most=st.floats(1.01, 9))
+@given(sizes, speedups, st.floats(0.01, 0.99), st.floats(1.01, 9))
 def test_a_goal_is_met_where_each_of_its_parts_is(size: float, speedup: float, least: float, most: float) -> None:
     both = is_reached(size, speedup, target_size=least, target_speedup=most)
     assert both is (is_reached(size, speedup, target_size=least) and is_reached(size, speedup, target_speedup=most))
