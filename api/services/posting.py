@@ -93,7 +93,7 @@ def new_job(settings: Settings, team_id: str, body: JobCreate) -> NewJob:
     return NewJob(
         team_id=team_id,
         name=body.name,
-        spec=settled.model_dump(mode="json") | {"run": settled.run.given()},
+        spec=settled.stored(),
         priority=body.priority,
         device=body.device,
         labels=dict(body.labels),

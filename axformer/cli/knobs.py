@@ -104,7 +104,7 @@ def _explain(console: Console, known: KnobsRead, knob: KnobRead) -> None:
 
 
 def _facts(known: KnobsRead, knob: KnobRead) -> Iterator[tuple[str, str]]:
-    defaults = {method: METHODS[method]().model_dump(mode="json")[knob.name] for method in knob.methods}
+    defaults = {method: METHODS[method](method=method).model_dump(mode="json")[knob.name] for method in knob.methods}
     if len(set(map(json.dumps, defaults.values()))) == 1:
         yield "default", json.dumps(knob.default)
     else:

@@ -14,7 +14,7 @@ def list_knobs() -> KnobsRead:
     """All knobs and presets; a knob of several methods is listed once, as in the first of them."""
     knobs: dict[str, KnobRead] = {}
     for method, config in METHODS.items():
-        schema, defaults = config.model_json_schema(), config().model_dump(mode="json")
+        schema, defaults = config.model_json_schema(), config(method=method).model_dump(mode="json")
         definitions = schema.get("$defs", {})
         for name, about in schema["properties"].items():
             if name in knobs:

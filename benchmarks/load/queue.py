@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import text
 
-from axformer.config import make_config
 from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.wire.run import read_run
 from store.repositories import claims, jobs, leases
 from store.repositories.jobs import NewJob
 from store.repositories.keys import create_key
@@ -21,7 +21,13 @@ LONG_TRACE = 50_000
 _BATCH = 5_000
 _LEASE_SECONDS = 3600.0
 _TABLES = ("jobs", "events", "outbox", "trials")
-_CONFIG = make_config("paper", {}).model_dump(mode="json")
+_RUN = read_run(
+    {
+        "checkpoint": "hf://acme/bert-base-uncased-finetuned",
+        "validation": "s3://acme/validation.jsonl",
+        "preset": "paper",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -56,10 +62,7 @@ def new_job(team_id: str, name: str) -> NewJob:
     return NewJob(
         team_id=team_id,
         name=name,
-        checkpoint={"uri": "hf://acme/bert-base-uncased-finetuned"},
-        validation={"uri": "s3://acme/validation.jsonl"},
-        preset="paper",
-        config=_CONFIG,
+        spec=_RUN.settled().stored(),
         labels={"project": "load"},
     )
 
