@@ -161,7 +161,7 @@ def texts_of(decided: Decided, report: Report, trace: Sequence[Trial], *, is_fit
     checkpoint = decided.checkpoint
     plan = decided.plan_file(is_fitted=is_fitted, is_trained=report.finetune is not None)
     loading = loading_of(checkpoint.task, checkpoint.head)
-    asked = {} if decided.run is None else {RUN: json.dumps(decided.run.given(), indent=1, ensure_ascii=False) + "\n"}
+    asked = {} if decided.run is None else {RUN: json.dumps(decided.run.given(), indent=1) + "\n"}
     return {
         **asked,
         "plan.json": plan.model_dump_json(indent=1) + "\n",

@@ -126,15 +126,18 @@ class PruningRun:
         *,
         device: str = "cpu",
         shards: int = 1,
+        paths: Mapping[str, str] | None = None,
         names: Mapping[str, str] | None = None,
         surroundings: Surroundings | None = None,
     ) -> "PruningRun":
         """Load a checkpoint and its data, and check that they fit together. A base model is then trained with its new head.
 
         Args:
-            run: what to do; its references are local files and directories, or of a hub.
+            run: what to do.
             device: the device that PyTorch computes on, for example ``cpu`` or ``cuda``.
             shards: number of processes that share the validation samples; on CUDA they are spread over the GPUs.
+            paths: where checkpoint and data lie on this machine, by the fields of the run; None for where its references say:
+                local files and directories, or a hub.
             names: the inputs' names for people, by the fields of the run; None for their own.
             surroundings: where the training of a new head happens; None to keep no state of it.
 
@@ -143,7 +146,7 @@ class PruningRun:
         """
         settled = run.settled() if isinstance(run, Run) else run
         config, head = settled.knobs, settled.run.head
-        inputs = open_inputs(settled, device)
+        inputs = open_inputs(settled.located(paths or {}), device)
         if names is not None:
             inputs = replace(inputs, names=names)
         opened = cls.of(inputs, settled, shards)

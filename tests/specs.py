@@ -6,7 +6,7 @@ from axformer.config import Preset
 
 _SOURCES = ("checkpoint", "validation", "test", "calibrate", "train", "against")
 _SETTLED = ("preset", "config", "finetune", "forms")
-_POSTED = (*_SOURCES, *_SETTLED, "head", "goal", "reports", "rows", "max_length")
+_POSTED = (*_SOURCES, *_SETTLED, "head", "goal", "analysis")
 
 
 def with_spec(changes: dict[str, Any], **usual: Any) -> dict[str, Any]:
@@ -19,7 +19,10 @@ def with_spec(changes: dict[str, Any], **usual: Any) -> dict[str, Any]:
     usual = {"preset": Preset.PAPER.value, "config": {}, "finetune": None, "forms": ["compact"]} | usual
     rest = {name: value for name, value in changes.items() if name not in _POSTED}
     parts = usual | {name: value for name, value in changes.items() if name in _POSTED}
+    asked = parts.pop("analysis", None)
     run = {name: value for name, value in parts.items() if value is not None}
+    if asked is not None:
+        return {"spec": {"run": {part: run[part] for part in _SOURCES if part in run} | asked}} | rest
     return {"spec": {"run": run, **{name: parts[name] for name in _SETTLED}}} | rest
 
 

@@ -34,7 +34,7 @@ def form_like(job: Job) -> tuple[JobForm, list[str]]:
         values["head"] = str(NewHead.model_validate(head))
     if job.kind is JobKind.EXPORT:
         left_out.append("It exported one model of another job; posted again, the whole pass runs.")
-    return JobForm(values, forms=tuple(job.spec.get("forms", ())) or (COMPACT,)), left_out
+    return JobForm(values, forms=tuple(job.spec.get("forms", (COMPACT,)))), left_out
 
 
 def analysis_like(job: Job) -> tuple[AnalysisForm, list[str]]:
@@ -68,7 +68,8 @@ def _wish_of(run: Mapping[str, Any]) -> dict[str, str]:
 def _given_knobs(job: Job) -> dict[str, Any]:
     """The knobs that were posted; of a job of an earlier version, which kept them all, those that were changed."""
     given: dict[str, Any] = job.run.get("config", {})
-    return given if given != job.config else changed_knobs(job.spec["preset"], given)
+    is_every_one = bool(given) and given == job.config
+    return changed_knobs(job.spec["preset"], given) if is_every_one else given
 
 
 def _columns_of(reference: Mapping[str, Any]) -> dict[str, str]:

@@ -239,12 +239,13 @@ class RunOptions:
         """
         columns = columns_of(self.columns).model_dump(exclude_defaults=True)
         data = {"validation": self.data, "test": self.test, "calibrate": self.calibrate, "train": self.train}
-        sources = {part: {"uri": uri} | ({"columns": columns} if columns else {}) for part, uri in data.items() if uri}
+        given = {part: uri for part, uri in data.items() if uri}
+        sources = {part: {"uri": part} | ({"columns": columns} if columns else {}) for part in given}
         knobs = {"method": self.method, "within_points": self.within_points}
         knobs["accept_poor_model"] = self.accept_poor_model or None
-        return read_run(
+        run = read_run(
             {
-                "checkpoint": self.checkpoint,
+                "checkpoint": "checkpoint",
                 **sources,
                 "finetune": finetune_of(self.finetune),
                 "head": None if self.head is None else parse_head(self.head),
@@ -255,6 +256,7 @@ class RunOptions:
                 "forms": None if self.forms is None else forms_of(self.forms),
             }
         )
+        return run.located({"checkpoint": self.checkpoint, **given})  # paths may hold bytes that are no text
 
 
 def takes_run(command: Callable[..., None]) -> Callable[..., None]:

@@ -26,7 +26,7 @@ DATA = ("validation", "test", "calibrate", "train")
 """The fields of a run that hold data."""
 IN_MEMORY = "memory"
 """The reference to what was given as a Python object."""
-FormName = Literal["compact", "stock", "zeroed", "onnx", "onnx_int8"]
+FormName = Literal["stock", "compact", "zeroed", "onnx", "onnx_int8"]
 """The names of :data:`axformer.forms.kinds.KINDS`."""
 FORMS: tuple[FormName, ...] = FormName.__args__  # type: ignore[attr-defined]
 
@@ -146,6 +146,10 @@ class SettledRun(Schema):
     """Every setting of the training; null without one."""
     forms: list[FormName]
 
+    def located(self, uris: Mapping[str, str]) -> Self:
+        """The same run with its checkpoint and data elsewhere, by field."""
+        return self.model_copy(update={"run": self.run.located(uris)})
+
     @property
     def knobs(self) -> RunConfig:
         """The knobs.
@@ -205,7 +209,7 @@ def command(run: Run, output: str = "DIR") -> str:
         words += ["--finetune", f"{name}={_word(value)}"]
     if "forms" in run.model_fields_set:
         words += ["--forms", ",".join(run.forms)]
-    return shlex.join([*words, "--output", output])
+    return shlex.join([*words, "--output", output]).encode(errors="replace").decode()
 
 
 def _word(value: Any) -> str:

@@ -98,7 +98,7 @@ def test_a_run_is_given_back_as_it_was_written(fields: dict[str, Any]) -> None:
 def test_settling_does_not_change_what_a_run_asks_for() -> None:
     run = read_run(PLAIN | {"goal": "within-points=1", "calibrate": "texts.jsonl", "forms": ["onnx", "onnx"]})
     settled = run.settled()
-    assert settled.run is run
+    assert settled.run == run
     assert settled.forms == ["compact", "onnx"]
     assert (settled.preset, settled.knobs.method) == (Preset.SMALLEST, "compress")
     assert settled.knobs.confirm > read_run(PLAIN | {"goal": "within-points=1"}).settled().knobs.confirm

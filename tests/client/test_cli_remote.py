@@ -127,7 +127,7 @@ def test_a_hub_token_comes_from_no_argument(
         (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--set", "margin=2"], "knob 'margin' is unknown"),
         (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--label", "x"], "--label 'x' is not key=value"),
         (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--forms", "tar"], "--forms 'tar' is not a form"),
-        (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--finetune", "epochs=2"], "and --train on what"),
+        (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--finetune", "epochs=2"], "and train on what"),
         (
             ["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--calibrate", "s3://acme/t.csv"],
             "calibrate is data to fit weights on, and method=axformer fits none without refit=true; leave it out",

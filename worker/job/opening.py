@@ -90,10 +90,12 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         analysis = AnalysisOrder(run=asked, references=references, digests=dict(inputs.digests))
     else:
         settled = SettledRun.model_validate(job.spec)
-        settled = settled.model_copy(update={"run": settled.run.located(paths)})
+        told = {part: shown(source["uri"]) for part, source in job.sources.items()}
+        settled = settled.located(told)
     return Order(
         kind=job.kind,
         run=settled,
+        paths=paths,
         analysis=analysis,
         device=context.settings.device,
         shards=context.settings.shards,

@@ -29,6 +29,7 @@ _TOP = frozenset(
         "repair.safetensors",
         "report.html",
         "report.json",
+        "run.json",
         "trace.jsonl",
     }
 ).union(*(kind.about.files for kind in METHODS.values()))

@@ -67,7 +67,9 @@ class Order(Message):
     type: Literal["order"] = "order"
     kind: JobKind
     run: SettledRun | None
-    """Of a pass or an export; its references are local files."""
+    """Of a pass or an export, with the owner's references."""
+    paths: dict[str, str]
+    """The local files, by field."""
     analysis: AnalysisOrder | None
     device: str
     shards: int

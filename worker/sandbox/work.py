@@ -151,11 +151,11 @@ def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Op
 def _memory_estimate(order: Order) -> MemoryEstimate:
     device, analysis = resolve_device(order.device), order.analysis
     run = order.settled.run if analysis is None else analysis.run
-    data_bytes = sum(Path(source.uri).stat().st_size for part, source in run.sources().items() if part in DATA)
+    data_bytes = sum(Path(path).stat().st_size for part, path in order.paths.items() if part in DATA)
     head = run.head if isinstance(run, Run) else None
-    sizes = read_sizes(Path(run.checkpoint.uri), head)
+    sizes = read_sizes(Path(order.paths["checkpoint"]), head)
     batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
-    models = 1 if "against" not in run.sources() else 2  # of the same shape, or it is refused
+    models = 1 if "against" not in order.paths else 2  # of the same shape, or it is refused
     work = Work(
         order.knobs,
         order.settled.finetune if analysis is None else None,
@@ -181,6 +181,7 @@ def _open(order: Order, around: Surroundings) -> PruningRun:
     settled = order.settled
     return PruningRun.open(
         settled,
+        paths=order.paths,
         device=resolve_device(order.device),
         shards=order.shards if settled.knobs.one_process is None else 1,
         names=order.names,

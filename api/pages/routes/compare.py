@@ -31,7 +31,7 @@ LETTERS = "ABCDEF"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class AskedJobs:
     """Which jobs stand side by side: those that are named, then those with all labels, the oldest first."""
 
     ids: Sequence[str]
@@ -39,18 +39,18 @@ class Chosen:
     """Each ``key:value``."""
 
 
-def _chosen(
+def _asked(
     job: Annotated[list[str], Query()] = [],  # noqa: B006 - never changed
     label: Annotated[list[str], Query()] = [],  # noqa: B006
-) -> Chosen:
-    return Chosen(job, label)
+) -> AskedJobs:
+    return AskedJobs(job, label)
 
 
-ChosenDep = Annotated[Chosen, Depends(_chosen)]
+AskedDep = Annotated[AskedJobs, Depends(_asked)]
 
 
 @router.get("")
-def show_comparison(visitor: VisitorDep, session: ReadingDep, pages: PagesDep, chosen: ChosenDep) -> Response:
+def show_comparison(visitor: VisitorDep, session: ReadingDep, pages: PagesDep, chosen: AskedDep) -> Response:
     """The page."""
     shown = _jobs(session, visitor, chosen)
     return pages.answer(
@@ -67,13 +67,13 @@ def show_comparison(visitor: VisitorDep, session: ReadingDep, pages: PagesDep, c
 
 
 @router.get("/chart")
-def get_curves(visitor: VisitorDep, session: ReadingDep, chosen: ChosenDep, width: WidthQuery = PLACE) -> Response:
+def get_curves(visitor: VisitorDep, session: ReadingDep, chosen: AskedDep, width: WidthQuery = PLACE) -> Response:
     """The chart of the losses of all jobs."""
     return fragment(_curves(session, _jobs(session, visitor, chosen), width))
 
 
 @router.get("/results")
-def get_results(visitor: VisitorDep, session: ReadingDep, chosen: ChosenDep, width: WidthQuery = PLACE) -> Response:
+def get_results(visitor: VisitorDep, session: ReadingDep, chosen: AskedDep, width: WidthQuery = PLACE) -> Response:
     """The picture of all results: what each form changed of the metric, against its speed."""
     return fragment(_results(_jobs(session, visitor, chosen), width))
 
@@ -99,7 +99,7 @@ def _curves(session: Session, shown: Sequence[JobRead], width: int = PLACE) -> M
     return markup(comparison(courses, width)) if any(course.steps for course in courses) else None
 
 
-def _jobs(session: Session, visitor: Visitor, chosen: Chosen) -> list[JobRead]:
+def _jobs(session: Session, visitor: Visitor, chosen: AskedJobs) -> list[JobRead]:
     ids = list(dict.fromkeys(chosen.ids))
     if not chosen.labels or len(ids) > MOST:
         _check_count(len(ids), f"{len(ids)} jobs were ticked")

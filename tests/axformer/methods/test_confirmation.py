@@ -48,7 +48,7 @@ def timeless(trials: Sequence[Trial]) -> list[Trial]:
     return [trial.model_copy(update={"seconds": 0.0}) for trial in trials]
 
 
-def outcome_of(run: PruningRun) -> tuple[list[Trial], Plan, list[MeasuredPath]]:
+def outcome_of(run: PruningRun) -> tuple[list[Trial], Plan, MeasuredPath | None]:
     """Everything that a finished run says, without its times."""
     return timeless(run.trace), run.plan, run.decisions.measured
 
