@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from axformer.cli.failing import failing
-from axformer.config import METHODS
+from axformer.config import METHODS, config_of
 from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
@@ -104,7 +104,7 @@ def _explain(console: Console, known: KnobsRead, knob: KnobRead) -> None:
 
 
 def _facts(known: KnobsRead, knob: KnobRead) -> Iterator[tuple[str, str]]:
-    defaults = {method: METHODS[method](method=method).model_dump(mode="json")[knob.name] for method in knob.methods}
+    defaults = {method: config_of({"method": method}).model_dump(mode="json")[knob.name] for method in knob.methods}
     if len(set(map(json.dumps, defaults.values()))) == 1:
         yield "default", json.dumps(knob.default)
     else:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from axformer.config import DEFAULT_PRESET, METHODS, Preset, make_config
+from axformer.config import DEFAULT_PRESET, METHODS, Preset, config_of, make_config
 from axformer.config.axformer import PAPER_ONLY
 from axformer.wire.knobs import KnobRead, KnobsRead
 
@@ -14,7 +14,7 @@ def list_knobs() -> KnobsRead:
     """All knobs and presets; a knob of several methods is listed once, as in the first of them."""
     knobs: dict[str, KnobRead] = {}
     for method, config in METHODS.items():
-        schema, defaults = config.model_json_schema(), config(method=method).model_dump(mode="json")
+        schema, defaults = config.model_json_schema(), config_of({_OWN: method}).model_dump(mode="json")
         definitions = schema.get("$defs", {})
         for name, about in schema["properties"].items():
             if name in knobs:
