@@ -15,13 +15,13 @@ from axformer.analysis.advice import can_drop
 from axformer.analysis.bounds import Bounds
 from axformer.analysis.features import Selection, select
 from axformer.analysis.inputs import Inputs
-from axformer.analysis.labels import can_probe, figures_of_scores
+from axformer.analysis.labels import can_probe
 from axformer.analysis.making import bounded, study_of
 from axformer.analysis.redundancy import dimension_id, features_of
 from axformer.analysis.study import Study
 from axformer.analyzing import analysis_of, texts_of
 from axformer.artifact import new_directory, write_texts
-from axformer.data.batches import Samples
+from axformer.data.batches import Batch, Samples
 from axformer.errors import ConfigError
 from axformer.forms.agreement import compare_outputs
 from axformer.forms.features import (
@@ -41,6 +41,7 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.model.compact import compact
 from axformer.plan.plan import Plan
 from axformer.reporting.form_reports import stock_attention_in
+from axformer.scores.measured import measure, measure_together
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Reports
 from axformer.wire.features import FeaturesFile, Speed
@@ -177,18 +178,22 @@ def _facts(cut: _Cut, study: Study) -> FeaturesFile:
     )
 
 
-@torch.inference_mode()
 def _metric(model: FeatureModel, study: Study) -> float:
     """The metric of a feature model on the rows that measure."""
     data, task = study.data, study.checkpoint.task
-    rows: list[Any] = [None] * len(data.states.counts)
-    for batch in data.data.samples.batches:
-        logits = model(**batch.inputs).logits
-        scores = logits if task.pooled else data.positions.read(batch, logits)
-        counts = data.positions.counts(batch)
-        for row, part in zip(batch.rows.tolist(), scores.split(counts), strict=True):
-            rows[row] = part.numpy()
-    return figures_of_scores(task, data.data.samples.encoded, data.states.counts, np.concatenate(rows))[study.metric]
+    samples = data.data.samples
+    if task.pooled:
+        return measure(model, task, samples).figures[study.metric]
+    tags: list[Any] = [None] * len(data.states.counts)
+
+    def see(_: str, output: Any, batch: Batch) -> None:
+        """Take the answers where the classifier reads words, which is not where the task does."""
+        answers = data.positions.read(batch, output.logits).argmax(dim=-1)
+        for row, words in zip(batch.rows.tolist(), torch.split(answers, data.positions.counts(batch)), strict=True):
+            tags[row] = words.tolist()
+
+    measure_together({"features": model}, task, samples, see)
+    return task.metrics(task.statistics(tags, samples.encoded))[study.metric]
 
 
 def _speed(checkpoint: Checkpoint, model: FeatureModel, samples: Samples) -> Speed:

@@ -15,12 +15,12 @@ from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
 from axformer.data.source import DataSource
 from axformer.errors import CheckpointError, ConfigError
-from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 from axformer.scores.certificate import lost_in_words
+from axformer.scores.measured import measure
 from axformer.scores.paired_tests import ALPHA, exact_p_value
 from axformer.scores.planning import POINT
 from axformer.tasks.binary import BinaryClassification
@@ -142,8 +142,8 @@ def _open(reference: str, device: str) -> tuple[Checkpoint, RunConfig]:
 
 def _answers(checkpoint: Checkpoint, rows: Rows, config: RunConfig) -> _Answers:
     samples, task = prepare(rows, checkpoint, config).samples, checkpoint.task
-    answers = predict(checkpoint.model, task, samples).answers
-    right = task.correct(task.statistics(answers, samples.encoded))
-    assert right is not None, f"{task.name} knows right and wrong"
+    measured = measure(checkpoint.model, task, samples)
+    assert measured.right is not None, f"{task.name} knows right and wrong"
     is_logit = task.name == BinaryClassification.name
-    return _Answers([answer > DECISION_LOGIT for answer in answers] if is_logit else answers, right)
+    answers = [answer > DECISION_LOGIT for answer in measured.answers] if is_logit else measured.answers
+    return _Answers(answers, measured.right)

@@ -13,9 +13,9 @@ from axformer.analysis.labels import Labels, labels_of
 from axformer.analysis.positions import Positions, positions_of
 from axformer.analysis.representations import Representations, represent
 from axformer.config import RunConfig
-from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare
+from axformer.scores.measured import measure
 from axformer.surroundings import Surroundings
 from axformer.wire.metrics import LOWER_IS_BETTER
 from axformer.wire.steps import Counter, StepName
@@ -102,7 +102,6 @@ def represented(
 
 def metric_of_model(checkpoint: Checkpoint, data: DataSet) -> tuple[str, float]:
     """The name of the task's first metric that is better when higher, and its value of the model itself."""
-    answers = predict(checkpoint.model, checkpoint.task, data.samples).answers
-    figures = checkpoint.task.metrics(checkpoint.task.statistics(answers, data.samples.encoded))
+    figures = measure(checkpoint.model, checkpoint.task, data.samples).figures
     name = next(name for name in figures if name not in LOWER_IS_BETTER)
     return name, figures[name]

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from axformer.evaluation.plain import Predictions
 from axformer.forms.agreement import Agreement
 from axformer.forms.fresh import Fresh
+from axformer.scores.measured import Measured
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Form:
 class Checked:
     """A form compared with the model in memory, both computing in float32."""
 
-    expected: Predictions
-    """The predictions of the model in memory."""
+    expected: Measured
+    """The model in memory."""
     agreement: Agreement
 
 

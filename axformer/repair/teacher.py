@@ -19,8 +19,8 @@ from torch.nn import functional
 
 from axformer.data.batches import Batch, Samples
 from axformer.data.encoding import UNLABELLED, Encoded
-from axformer.evaluation.plain import run
 from axformer.repair.settings import FinetuneSettings
+from axformer.scores.measured import run
 from axformer.tasks.base import Task
 from axformer.tasks.divergence import Outcome, Predicted, divergence
 

@@ -17,8 +17,8 @@ from axformer.reporting.latency import without_removal
 from axformer.reporting.rendering import passage, render
 from axformer.reporting.sources import PAPER
 from axformer.reporting.table import Table
-from axformer.scores.confidence import CONFIDENCE, first_metric
-from axformer.wire.metrics import LOWER_IS_BETTER
+from axformer.scores.confidence import CONFIDENCE
+from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 from axformer.wire.report import Report
 from axformer.wire.verdicts import Judgement
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from axformer.scores.confidence import first_metric
+from axformer.wire.metrics import first_metric
 from axformer.wire.report import Report
 
 _SHOWN = 4
@@ -30,7 +30,7 @@ def first_look(
         guess: loss of guessing, and its accuracy if there is one.
         labels_as: how the column of labels was read; None if there was only one way.
     """
-    metric = first_metric(dict(figures))
+    metric = first_metric(figures)
     classes = "" if shares is None else f", {_shares(shares)}"
     model = f"{metric.replace('_', ' ')} {figures[metric]:.4f}, loss {figures['loss']:.4f}"
     bar = "".join(f"{name} {guess[name]:.4f}, " for name in (metric,) if name in guess)

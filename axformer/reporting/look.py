@@ -23,12 +23,11 @@ import torch
 from axformer.config import RunConfig
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError, PoorModelError
-from axformer.evaluation.plain import Predictions, predict
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare
 from axformer.reporting.first_look import first_look
 from axformer.scores.confidence import Figures
-from axformer.scores.scoring import figures_of, table_of
+from axformer.scores.measured import Measured, measure
 from axformer.tasks.guess import Guess
 from axformer.tasks.standing import ClassOrder, Standing, is_reliably_positive, order_in_words
 
@@ -114,14 +113,14 @@ def _other_order(order: ClassOrder, names: Sequence[str]) -> str:
     )
 
 
-def doubt_about(checkpoint: Checkpoint, data: DataSet, predictions: Predictions) -> str | None:
+def doubt_about(checkpoint: Checkpoint, untouched: Measured) -> str | None:
     """Why figures on a data set say nothing: another order of the classes fits the untouched model's answers reliably better.
     None if none does.
 
     Args:
-        predictions: the untouched model's predictions on the data.
+        untouched: the untouched model on the data.
     """
-    standing = checkpoint.task.standing(predictions.answers, data.samples.encoded, checkpoint.model.config)
+    standing = checkpoint.task.standing(untouched.answers, untouched.samples.encoded, checkpoint.model.config)
     return None if standing.order is None else _other_order(standing.order, standing.names)
 
 
@@ -138,33 +137,32 @@ def check_training_rows(checkpoint: Checkpoint, rows: Rows, config: RunConfig) -
     """
     drawn = torch.randperm(len(rows), generator=torch.Generator().manual_seed(config.seed))[:MOST_TRAINING_ROWS]
     data = prepare(rows.at(sorted(drawn.tolist())), checkpoint, config)
-    doubt = doubt_about(checkpoint, data, predict(checkpoint.model, checkpoint.task, data.samples))
+    doubt = doubt_about(checkpoint, measure(checkpoint.model, checkpoint.task, data.samples))
     if doubt is not None:
         raise PoorModelError(f"training data '{rows.source}': {doubt}")
 
 
-def look_at(checkpoint: Checkpoint, data: DataSet, predictions: Predictions) -> Look:
+def look_at(checkpoint: Checkpoint, data: DataSet, untouched: Measured) -> Look:
     """Compare the untouched model on a data set with guessing.
 
     Args:
-        predictions: the model's predictions on the data.
+        untouched: the model on the data.
 
     Raises:
         CheckpointError: the model's loss is not finite.
     """
     task, samples, config = checkpoint.task, data.samples, checkpoint.model.config
-    losses = samples.per_sample(predictions.losses).double().numpy()
+    losses = untouched.losses.double().numpy()
     if not math.isfinite(losses.mean()):
         raise CheckpointError(
             f"the model's loss on the validation set is {losses.mean()}; check its weights and labels"
         )
-    table = table_of(samples.per_sample(predictions.losses), predictions.answers, task, samples)
     return Look(
         source=data.rows.source,
         rows=len(data.rows),
-        figures=figures_of(table, task),
+        figures=untouched.figures,
         guess=task.guess(samples.encoded, config),
-        standing=task.standing(predictions.answers, samples.encoded, config),
+        standing=task.standing(untouched.answers, samples.encoded, config),
         losses=losses,
         labels_as=samples.encoded.labels_as,
     )

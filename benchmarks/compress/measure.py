@@ -12,14 +12,15 @@ import torch
 from axformer.config import make_config
 from axformer.config.compress import CompressConfig
 from axformer.data.batches import Samples
-from axformer.evaluation.plain import predict
 from axformer.plan.plan import Plan
 from axformer.reporting.environment import describe
 from axformer.scores.certificate import certify
-from axformer.scores.confidence import bootstrap, first_metric, interval
-from axformer.scores.scoring import figures_of, table_of
+from axformer.scores.confidence import bootstrap, interval
+from axformer.scores.measured import figures_of
+from axformer.scores.measured import measure as measure_model
 from axformer.tasks.base import Task
 from axformer.tasks.token_classification import TokenClassification
+from axformer.wire.metrics import first_metric
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.compress.grid import BUDGETS, CONFIRM, POINTS, Cell, Variant
 from benchmarks.compress.ground import Opened, RowFiles, open_cell
@@ -88,11 +89,7 @@ def config_of(checkpoint: Checkpoint, variant: Variant) -> CompressConfig:
 
 
 def _tables(opened: Opened, models: Sequence[Any], samples: Samples) -> list[np.ndarray]:
-    task, tables = opened.checkpoint.task, []
-    for model in models:
-        found = predict(model, task, samples)
-        tables.append(table_of(samples.per_sample(found.losses), found.answers, task, samples))
-    return tables
+    return [measure_model(model, opened.checkpoint.task, samples).table for model in models]
 
 
 def _metric_of(task: Task, table: np.ndarray) -> tuple[str, Callable[[np.ndarray], float]]:

@@ -6,7 +6,7 @@ from itertools import groupby
 from statistics import mean, median, stdev, variance
 
 from axformer.plan.elements import ElementKind, parse
-from axformer.scores.confidence import first_metric
+from axformer.wire.metrics import first_metric
 from axformer.wire.verdicts import Judgement
 from benchmarks.evidence.grid import ARMS, PAPER, VARIED, Arm, questions
 from benchmarks.evidence.reading import (

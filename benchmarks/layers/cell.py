@@ -19,8 +19,8 @@ from axformer.plan.trial import Trial
 from axformer.repair.settings import completed, make_settings
 from axformer.reporting.environment import describe
 from axformer.run import PruningRun
-from axformer.scores.confidence import first_metric
 from axformer.surroundings import Surroundings
+from axformer.wire.metrics import first_metric
 from benchmarks.compress.latency import latency
 from benchmarks.layers.grid import DROPPED, SHORT_ROWS, TRAININGS, Cell
 from benchmarks.sets.parts import sample

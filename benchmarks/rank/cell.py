@@ -12,8 +12,8 @@ from axformer.data.source import DataSource
 from axformer.repair.settings import make_settings
 from axformer.reporting.environment import describe
 from axformer.run import PruningRun
-from axformer.scores.confidence import first_metric
 from axformer.surroundings import Surroundings
+from axformer.wire.metrics import first_metric
 from benchmarks.rank.grid import ORDERS, Cell
 
 FORMAT = "axformer-rank/1"
