@@ -9,13 +9,19 @@ from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan, PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_metadata import metadata, name_of_data, name_of_model
-from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, orders_table, path_table
+from axformer.reporting.card_tables import (
+    MOST_NAMED,
+    before_and_after,
+    by_layer,
+    in_int8,
+    orders_table,
+    path_table,
+    without_removal,
+)
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.findings import limit_of
-from axformer.reporting.first_look import first_look_of
-from axformer.reporting.latency import without_removal
+from axformer.reporting.look import first_look_of
 from axformer.reporting.rendering import passage, render
-from axformer.reporting.sources import PAPER
 from axformer.reporting.table import Table
 from axformer.scores.confidence import CONFIDENCE
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
@@ -23,6 +29,8 @@ from axformer.wire.report import Report
 from axformer.wire.verdicts import Judgement
 
 CARD = "README.md"
+PAPER = "Nagarajan et al., AxFormer, 2022, Algorithm 1"
+"""The source of the method."""
 _MOST_CLASSES = 12
 """Classes that the summary names."""
 _UNNAMED = "–"

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.plan import LayerPlan, Plan
-from axformer.reporting.latency import share
 from axformer.reporting.table import Table
 from axformer.wire.report import InInt8, Interval, Report, Scores
 
@@ -149,3 +148,22 @@ def _sizes(report: Report) -> Iterator[tuple[str, float | None, float | None, st
     yield "operations of the encoder, millions", before, after, ",.1f"
     yield "latency, ms", base.latency_ms, pruned.latency_ms, ".2f"
     yield "latency by pruning alone, ms", report.one_position_ms, pruned.latency_ms, ".2f"
+
+
+def without_removal(before: float, one_position: float, after: float) -> str:
+    """Describe the change in latency, and the part of it that needs no removal.
+
+    Args:
+        before: latency of the untouched model, in any unit.
+        one_position: its latency in the compact model's class, which computes the last layer at one position.
+        after: latency of the compact model.
+    """
+    return (
+        f"Latency {share(before, after)}, of which {share(before, one_position)} by computing the last layer at one position, "
+        "which removes nothing"
+    )
+
+
+def share(before: float, after: float) -> str:
+    """The relative change in per cent."""
+    return f"{after / before - 1:+.1%}"

@@ -12,10 +12,9 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.tasks.binary import binary_losses
-from axformer.tasks.correlation import correlations
 from axformer.tasks.divergence import Outcome, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_degrees
-from axformer.tasks.numbers import encode_numbers, numbers_in
+from axformer.tasks.numbers import correlations, encode_numbers, numbers_in
 from axformer.tasks.standing import Standing
 from axformer.tasks.texts import TextInputs
 

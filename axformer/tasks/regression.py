@@ -10,10 +10,9 @@ from torch import Tensor
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.rows import Rows
-from axformer.tasks.correlation import correlations
 from axformer.tasks.divergence import Outcome, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_numbers
-from axformer.tasks.numbers import number_lists_in
+from axformer.tasks.numbers import correlations, number_lists_in
 from axformer.tasks.standing import Standing
 from axformer.tasks.texts import TextInputs, tokenize_texts
 

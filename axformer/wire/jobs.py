@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 
 from axformer.config import DEFAULT_PRESET, Preset
+from axformer.wire.analysis import AnalysisAsked, FindingRead
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, storable
 from axformer.wire.devices import Device, DeviceWord
-from axformer.wire.findings import AnalysisAsked, FindingRead
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.handovers import DeliverTo, HandoverRead
 from axformer.wire.heads import NewHead

@@ -14,7 +14,7 @@ from axformer.config import PRESETS, Order, PassConfig, Preset, make_config
 from axformer.config.axformer import REMOVED
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.methods.axformer.ordering import order_of
-from axformer.reporting.sources import OPTIMISM, Optimism
+from axformer.reporting.findings import OPTIMISM, Optimism
 from benchmarks import kept
 from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.evidence.cell import Place, run_cell

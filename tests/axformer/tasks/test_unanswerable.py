@@ -19,10 +19,9 @@ from axformer.intake.dataset import prepare
 from axformer.methods.confirmation import CONFIRMING
 from axformer.run import PruningRun, prune
 from axformer.scores.measured import measure
-from axformer.tasks.question_answering import QuestionAnswering
+from axformer.tasks.question_answering import QuestionAnswering, words_of
 from axformer.tasks.right_answers import right_answers
 from axformer.tasks.spans import best_span
-from axformer.tasks.squad import words_of
 from tests.axformer.tasks.test_losses import partly_answered_rows, samples_of
 from tests.axformer.tasks.test_squad import WINDOW, scores
 from tests.tiny_models import question_rows, tiny_config, tiny_head, tiny_tokenizer, write_rows
