@@ -15,7 +15,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from axformer.drawing.marks import LINES, MARKS, Tried, kind_of, measured
-from axformer.drawing.scale import Scale, labels
+from axformer.drawing.scale import Scale, fitted, labels
 from axformer.drawing.svg import EDGE, LETTER, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
 from axformer.plan.elements import ElementKind, is_of_encoder, label_of, parse
@@ -136,11 +136,7 @@ def axis(losses: Sequence[float], base: float, bounds: tuple[float, float]) -> S
         base: loss of the untouched model, which sets the least span.
         bounds: top and bottom of the plot.
     """
-    low, high = min(losses), max(losses)
-    lacking = max(0.0, _LEAST_SPAN * abs(base) - (high - low)) or (0.0 if high > low else 1.0)
-    low, high = low - lacking / 2, high + lacking / 2
-    room = _MARGIN * (high - low)
-    return Scale(low - room, high + room, bounds[1], bounds[0])
+    return fitted(losses, _LEAST_SPAN * abs(base), _MARGIN, bounds[1], bounds[0])
 
 
 def _trials(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
