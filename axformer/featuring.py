@@ -2,8 +2,8 @@
 
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.model.compact import compact
 from axformer.plan.plan import Plan
 from axformer.reporting.form_reports import stock_attention_in
+from axformer.reporting.speed import Effort, take_turns
 from axformer.scores.measured import measure, measure_together
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Reports
@@ -197,20 +198,11 @@ def _metric(model: FeatureModel, study: Study) -> float:
 
 
 def _speed(checkpoint: Checkpoint, model: FeatureModel, samples: Samples) -> Speed:
-    """Milliseconds of a row in both models."""
-    with stock_attention_in(checkpoint.model):
-        whole = _milliseconds(lambda batch: checkpoint.model(**batch.inputs), samples)
-    return Speed(whole=whole, kept=_milliseconds(lambda batch: model(**batch.inputs), samples))
-
-
-@torch.inference_mode()
-def _milliseconds(run: Callable[[Any], Any], samples: Samples) -> float:
-    """The median over some batches spread over all lengths, each run once before."""
+    """Milliseconds of a row in both models: the median over some batches spread over all lengths."""
     batches = samples.batches[:: max(1, len(samples.batches) // _TIMED)]
-    run(batches[0])
-    times = []
-    for batch in batches:
-        began = time.perf_counter()
-        run(batch)
-        times.append((time.perf_counter() - began) / len(batch.rows))
-    return float(1000 * np.median(times))
+    effort = Effort(least=len(batches), most=len(batches), seconds=inf, warm_ups=1)
+    with stock_attention_in(checkpoint.model):
+        taken = take_turns([checkpoint.model, model], [batch.inputs for batch in batches], effort)
+    rows = np.array([len(batch.rows) for batch in batches])
+    whole, kept = (float(1000 * np.median(np.array(seconds) / rows)) for seconds in taken)
+    return Speed(whole=whole, kept=kept)

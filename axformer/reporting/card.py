@@ -60,7 +60,6 @@ def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: 
         source=plan.source,
         layers=len(plan.layers),
         classes=_classes(report),
-        data=_data(report),
         curve_in_words=describe_path(report.path),
         removed=[element.label for element in sorted(map(parse, report.removed), key=lambda element: element.layer)],
         knobs=[(name, value) for name, value in report.config.items() if value != default[name]],
@@ -96,6 +95,7 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "forms": forms_table(report),
         "forms_legend": forms_legend(report),
         "loading_forms": loading_forms(report, loading),
+        "data": _data(report),
         "limits": _limits(report),
     }
 

@@ -70,7 +70,6 @@ def report_page(
         accepted=_accepted(trace),
         speed=_speed(report),
         knobs=_knobs(report),
-        data=_data(report),
         environment=_environment(report),
     )
 
@@ -139,17 +138,6 @@ def _knobs(report: Report) -> Table:
         for name, value in report.config.items()
     ]
     return Table(["knob", "value", "default"], rows)
-
-
-def _data(report: Report) -> Table:
-    sets = [
-        ("validation, which decided", report.data["validation"]),
-        ("the part of it that confirmed and did not decide", report.data.get("confirming")),
-        ("held-out, which did not decide", report.data["test"]),
-        ("training", None if report.finetune is None else report.finetune.data),
-    ]
-    rows = [[name, f"{data.rows:,}", f"{data.cut:,}", data.sha256] for name, data in sets if data is not None]
-    return Table(["data", "rows", "of them cut", "SHA-256"], rows)
 
 
 def _environment(report: Report) -> Table:
