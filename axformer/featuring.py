@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from axformer.analysis.advice import can_drop
-from axformer.analysis.bounds import Bounds
+from axformer.analysis.bounds import ReportBounds
 from axformer.analysis.features import Selection, select
-from axformer.analysis.inputs import Inputs
+from axformer.analysis.inputs import AnalysisInputs
 from axformer.analysis.labels import can_probe
 from axformer.analysis.making import bounded, study_of
 from axformer.analysis.redundancy import dimension_id, features_of
@@ -56,7 +56,7 @@ _TIMED = 10
 
 
 def make_features(
-    inputs: Inputs,
+    inputs: AnalysisInputs,
     output: Path,
     *,
     rows: int | None = None,
@@ -86,7 +86,7 @@ def make_features(
             "rows; give --train, and a model for classification, tagging or regression"
         )
     with tempfile.TemporaryDirectory(prefix="axformer-features-") as scratch:
-        study = study_of(inputs, Bounds(rows=rows or ROWS), seed, Path(scratch), surroundings or Surroundings())
+        study = study_of(inputs, ReportBounds(rows=rows or ROWS), seed, Path(scratch), surroundings or Surroundings())
         selection = select(study)
         report = features_of(study, selection, began, inputs.given)
         reports = Reports(features=report)

@@ -25,7 +25,7 @@ from axformer.repair.storage import write_refit
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_reports import summary
-from axformer.reporting.measure import Outcome, doubted, make_report, measure_both
+from axformer.reporting.measure import FinishedRun, doubted, make_report, measure_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
 from axformer.scores.measured import Measured
@@ -123,7 +123,7 @@ def publish(
         certificate = passes.certificate
         if certificate is not None and made.repaired is not None and not made.repaired.is_measured:
             certificate = before_training(certificate)
-        outcome = Outcome(
+        outcome = FinishedRun(
             trace,
             passes.plan,
             made.model,

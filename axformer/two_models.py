@@ -40,7 +40,7 @@ _TASKS = (Classification.name, BinaryClassification.name, MultipleChoice.name)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PairVerdict:
     """The result of comparing a second model with a first one on some rows."""
 
     gained: int
@@ -90,7 +90,9 @@ def disagreements(before: str, after: str, source: DataSource, device: str) -> t
     return rows.at(differing), len(rows)
 
 
-def certify_pair(before: str, after: str, source: DataSource, points: float, rows: int | None, device: str) -> Verdict:
+def certify_pair(
+    before: str, after: str, source: DataSource, points: float, rows: int | None, device: str
+) -> PairVerdict:
     """Test whether the second model's accuracy is less than some points below the first one's.
 
     Args:
@@ -112,7 +114,7 @@ def certify_pair(before: str, after: str, source: DataSource, points: float, row
         )
     one, other = (answers.right for answers in _both(before, after, labelled, device, are_labelled=True))
     gained, lost = int((~one & other).sum()), int((one & ~other).sum())
-    return Verdict(gained, lost, whole, points, exact_p_value(gained, lost, whole, points * POINT))
+    return PairVerdict(gained, lost, whole, points, exact_p_value(gained, lost, whole, points * POINT))
 
 
 def _both(before: str, after: str, rows: Rows, device: str, *, are_labelled: bool) -> list[_Answers]:

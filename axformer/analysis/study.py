@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from axformer.analysis.bounds import Bounds
+from axformer.analysis.bounds import ReportBounds
 from axformer.analysis.guessing import Guessing
 from axformer.analysis.labels import Labels, labels_of
 from axformer.analysis.positions import Positions, positions_of
@@ -50,7 +50,7 @@ class Study:
     """The metric of the model itself on the rows that measure."""
     guessing: Guessing
     """What guessing gets on them."""
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: ReportBounds = field(default_factory=ReportBounds)
     seed: int = 0
     surroundings: Surroundings = field(default_factory=Surroundings)
 
@@ -68,7 +68,7 @@ def sample(data: DataSet, checkpoint: Checkpoint, config: RunConfig, most: int, 
 
 
 def fitting(
-    data: DataSet, checkpoint: Checkpoint, config: RunConfig, bounds: Bounds, seed: int
+    data: DataSet, checkpoint: Checkpoint, config: RunConfig, bounds: ReportBounds, seed: int
 ) -> tuple[DataSet, Positions]:
     """As many rows, drawn at random, as bounds take, and where they are read."""
     data = sample(data, checkpoint, config, bounds.rows, seed)

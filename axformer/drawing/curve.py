@@ -11,7 +11,7 @@ from axformer.drawing.scale import Axes, fitted
 from axformer.drawing.svg import EDGE, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
 from axformer.plan.elements import label_of
-from axformer.scores.path_costs import Costs, Model, costs_of
+from axformer.scores.path_costs import Costs, PathModel, costs_of
 from axformer.wire.report import PathPoint
 
 CURVE = "path.svg"
@@ -71,7 +71,7 @@ def _subtitle(path: Sequence[PathPoint], costs: Costs) -> list[str]:
     return text
 
 
-def _gain(first: PathPoint, model: Model) -> str:
+def _gain(first: PathPoint, model: PathModel) -> str:
     """How fast and how small a model is."""
     point = model.point
     size = f"{model.times:.2f} times as fast with {point.parameters / first.parameters:.1%} of the parameters"
@@ -80,7 +80,7 @@ def _gain(first: PathPoint, model: Model) -> str:
     return f"{size} ({point.encoder_parameters / first.encoder_parameters:.1%} of the encoder's)"
 
 
-def _change(costs: Costs, model: Model) -> str:
+def _change(costs: Costs, model: PathModel) -> str:
     return f"{costs.name} {model.change:+.2f} {costs.unit}"
 
 
@@ -115,7 +115,7 @@ def _line(costs: Costs, axes: Axes, shown: set[int]) -> Iterator[str]:
     yield from line_of(_mark(costs, model, places[model.point.seq], model.point.seq in shown) for model in costs.models)
 
 
-def _mark(costs: Costs, model: Model, place: tuple[float, float], is_shown: bool) -> str:
+def _mark(costs: Costs, model: PathModel, place: tuple[float, float], is_shown: bool) -> str:
     (x, y), point = place, model.point
     text = (
         f"{point.seq}: {label_of(point.element, 'untouched')}, {_change(costs, model)} ({model.value:.4f}), "

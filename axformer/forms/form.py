@@ -21,12 +21,12 @@ class Form:
     fresh: Fresh | None
     """Measurements of a fresh process that loaded it; None if there are none."""
 
-    checked: "Checked | None" = None
+    checked: "CheckedForm | None" = None
     """The comparison with the model in memory in float32, over all rows; None if it was not made."""
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedForm:
     """A form compared with the model in memory, both computing in float32."""
 
     expected: Measured

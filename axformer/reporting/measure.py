@@ -45,7 +45,7 @@ from axformer.wire.verdicts import Certificate, TargetOutcome
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FinishedRun:
     """A finished pass."""
 
     trace: Sequence[Trial]
@@ -108,7 +108,12 @@ def doubted(both: BothMeasured, doubts: Mapping[str, str]) -> BothMeasured:
 
 
 def make_report(
-    checkpoint: Checkpoint, outcome: Outcome, validation: DataSet, others: Sets, config: RunConfig, both: BothMeasured
+    checkpoint: Checkpoint,
+    outcome: FinishedRun,
+    validation: DataSet,
+    others: Sets,
+    config: RunConfig,
+    both: BothMeasured,
 ) -> Report:
     """Measure the speed of both models and of all forms, and write the report.
 
@@ -176,7 +181,7 @@ def _target(targets: Targets, plan: Plan) -> TargetOutcome | None:
     return TargetOutcome(reached=targets.is_reached(plan), sentence=f"{sentence[0].upper()}{sentence[1:]}.")
 
 
-def _removed(outcome: Outcome, dimensions: Dimensions) -> list[str]:
+def _removed(outcome: FinishedRun, dimensions: Dimensions) -> list[str]:
     """Ids of the largest removed elements, in the order of their removal; for whole plans, layer by layer."""
     if any(trial.plan is not None for trial in outcome.accepted):
         return [element.id for element in missing_from(outcome.plan, dimensions)]

@@ -32,7 +32,7 @@ NO_ANSWER = ""
 
 
 @dataclass(frozen=True)
-class Reading:
+class SpanReading:
     """Converts token positions to answers."""
 
     windows: list[Window]
@@ -81,7 +81,7 @@ class QuestionAnswering:
         for window, sample in zip(windows, sample_of_row, strict=True):
             labels.append((*_place_of(answers[sample], window), window.nowhere))
         texts = [[text for _, text in pairs] for pairs in answers]
-        reading = Reading(windows, contexts, texts)
+        reading = SpanReading(windows, contexts, texts)
         alike = None if any(texts) else "no answer to any question"
         return Encoded(features, labels, sample_of_row, reading=reading, alike=alike, notes=self._notes(texts))
 
@@ -128,7 +128,7 @@ class QuestionAnswering:
 
     def statistics(self, answers: Sequence[SpanScores], encoded: Encoded) -> np.ndarray:
         """Exact match and F1, between 0 and 1, and whether there is an answer."""
-        reading: Reading = encoded.reading
+        reading: SpanReading = encoded.reading
         seen: list[list[tuple[Window, SpanScores]]] = [[] for _ in range(encoded.samples)]
         for sample, window, scores in zip(encoded.sample_of_row, reading.windows, answers, strict=True):
             seen[sample].append((window, scores))

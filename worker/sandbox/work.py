@@ -15,7 +15,7 @@ from axformer.data.source import DataSource
 from axformer.devices import AUTO, batch_tokens_of, resolve_device
 from axformer.errors import AxFormerError
 from axformer.evaluation.budget import free_bytes, total_bytes
-from axformer.intake.footprint import Footprint, Work, at_ease, least, with_models
+from axformer.intake.footprint import Footprint, RunWork, at_ease, least, with_models
 from axformer.intake.sizes import read_sizes
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
@@ -158,7 +158,7 @@ def _memory_estimate(order: Order) -> MemoryEstimate:
     batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
     models = 1 if asked is None or asked.against is None else 2  # of the same shape, or it is refused
     training = None if order.train is None or asked is not None else order.finetune or FinetuneSettings()
-    work = Work(
+    work = RunWork(
         order.config,
         training,
         takes_gradients=asked is not None and _HEADS in (asked.reports or (_HEADS,)),
