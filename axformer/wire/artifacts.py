@@ -6,7 +6,7 @@ from axformer.wire.base import Schema
 
 
 class UploadRead(Schema):
-    """One file that was sent."""
+    """One file."""
 
     id: str
     uri: str
